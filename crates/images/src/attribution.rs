@@ -1,4 +1,4 @@
-//! Which of the changed values are to blame when a proof fails.
+//! Attributes a failed proof to the overridden values that caused it, so that only those are given up.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,9 +7,9 @@ use crate::proof::Violation;
 use crate::provenance::Provenance;
 use crate::solve::Solver;
 
-/// Finds out which values are to blame for what must not be.
+/// Maps violations of a proof to the values that caused them.
 pub(crate) struct Attribution<'b> {
-    /// The values that were changed, and what to.
+    /// The overridden values by leaf index, with their new texts.
     pub(crate) texts: &'b BTreeMap<usize, String>,
     pub(crate) provenance: &'b Provenance,
     pub(crate) image_fields: &'b [Field],
@@ -17,7 +17,7 @@ pub(crate) struct Attribution<'b> {
 }
 
 impl Attribution<'_> {
-    /// The values that show in what went wrong.
+    /// Returns the leaves whose change caused any of `violations`; empty if none can be named.
     pub(crate) fn leaves(&self, violations: &[Violation]) -> BTreeSet<usize> {
         violations.iter().flat_map(|violation| self.for_violation(violation)).collect()
     }
@@ -40,7 +40,8 @@ impl Attribution<'_> {
         }
     }
 
-    /// The values that reach a field: those that were changed for other fields, if there are any.
+    /// The changed leaves that reach a field. Leaves changed for the sake of other fields come first: if there are
+    /// any, the field's own edits are not at fault.
     fn for_field(&self, location: &FieldLocation) -> Vec<usize> {
         let Some(number) = self.image_fields.iter().position(|field| field.location == *location) else {
             return Vec::new();

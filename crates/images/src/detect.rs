@@ -1,7 +1,7 @@
-//! Finds images in the values of a chart, by the keys and shapes that charts use.
+//! Detects images in chart values by the keys and value shapes that charts conventionally use.
 //!
-//! What is found here is a guess by names. It is shown to users, and serves for images that are not rendered with the
-//! present values; what rendering proves counts more.
+//! Detection is a heuristic by name. It feeds the inventory that users see and covers images that the current values
+//! do not render; where rendering gives a proof, the proof takes precedence.
 
 use pintle_chart::Chart;
 use pintle_tree::{Map, Node, Str, with_stack};
@@ -18,10 +18,11 @@ mod text;
 
 pub use scope::Scopes;
 
-/// The key of the values that all charts share.
+/// The key of the values shared by all charts of a tree.
 const GLOBAL: &str = "global";
 
-/// Finds the images in `values`, the final values of the charts of `scopes`. `user` is what the user gave of them.
+/// Detects the images in `values`, the coalesced values of the charts in `scopes`. `user` holds the user-supplied
+/// values, which decide the reported origin.
 pub fn detect(scopes: &Scopes<'_>, user: &Map<Node>, values: &Map<Node>, filter: &PathFilter) -> Detection {
     let mut search = Search { root: scopes, user, values, filter, found: Detection::default() };
     search.scope(scopes, values, &ValuePath::root());
@@ -29,7 +30,7 @@ pub fn detect(scopes: &Scopes<'_>, user: &Map<Node>, values: &Map<Node>, filter:
     search.found
 }
 
-/// One pass over the values of a tree of charts.
+/// One pass over the values of a chart tree.
 struct Search<'s> {
     root: &'s Scopes<'s>,
     user: &'s Map<Node>,
@@ -38,15 +39,15 @@ struct Search<'s> {
     found: Detection,
 }
 
-/// Where the pass is.
+/// The state inherited from the ancestors of the value being visited.
 #[derive(Clone, Copy)]
 struct Context<'s> {
     scope: &'s Scopes<'s>,
-    /// Whether a list was entered on the way.
+    /// Whether an ancestor is a list.
     in_list: bool,
-    /// Whether the key says that an image is below it.
+    /// Whether the key says that its value is an image.
     image_key: bool,
-    /// Whether the keys of the map are names of images, as below `images`.
+    /// Whether the keys of this map are image names, as below `images`.
     names: bool,
 }
 
@@ -64,7 +65,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Globals of subcharts are copies of those above, unless only the subchart has them.
+    /// Helm copies globals into every subchart, so a subchart's global counts only if no parent has the key.
     fn global(&mut self, node: &Node, path: &ValuePath, context: Context<'s>) {
         let Some(globals) = node.as_map() else { return };
         let is_top = path.segments().len() == 1;
@@ -80,7 +81,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Notes a registry for all images; whether it was one.
+    /// Records a registry that applies to all images. Returns whether it was one.
     fn global_registry(&mut self, key: &Str, node: &Node, path: &ValuePath) -> bool {
         if keys::is_image(key) {
             let registry = node.get("registry").and_then(Node::as_str);
@@ -115,7 +116,7 @@ impl<'s> Search<'s> {
 
     fn map(&mut self, map: &Map<Node>, path: &ValuePath, context: Context<'s>) {
         let taken = self.map_image(map, path, context);
-        // Only what stands directly below a telling key is named by it.
+        // A key names only its direct value, not deeper descendants.
         let inner = Context { image_key: false, ..context };
         for (key, node) in map.iter().filter(|(key, _)| !taken.contains(key)) {
             self.entry(key, node, &path.key(key.clone()), inner);
@@ -139,7 +140,7 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// Adds an image if the filter lets it pass.
+    /// Records an image unless the filter excludes it.
     fn add(
         &mut self,
         context: Context<'s>,
@@ -173,7 +174,7 @@ impl<'s> Search<'s> {
     }
 }
 
-/// The version of the application where a map leaves the tag to the chart.
+/// The tag a chart most likely uses where values have none: `appVersion` for maps, else `latest`.
 fn assumed_tag(finding: &Finding, chart: &Chart) -> Option<String> {
     let reference = finding.reference.as_ref()?;
     if reference.tag().is_some() || reference.digest().is_some() {

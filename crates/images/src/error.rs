@@ -1,71 +1,71 @@
-//! What can be wrong with what relocating is told to do, and the words for it.
+//! Errors of relocation: invalid policies, mapping files and references.
 
 use crate::reference::ReferenceError;
 
-/// A result of this room.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why images cannot be relocated as told.
+/// Why images cannot be relocated as requested.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A source is no registry.
+    /// A source registry is invalid.
     #[error("Invalid source registry '{text}': {problem}")]
     Source {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// What is wrong with it.
+        /// Why it is invalid.
         problem: String,
     },
-    /// A target is no registry with a path.
+    /// A target registry or its path is invalid.
     #[error("invalid target registry '{text}': {problem}")]
     Target {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// What is wrong with it.
+        /// Why it is invalid.
         problem: String,
     },
-    /// The chart cannot be rendered as it is.
+    /// The chart does not render, so there is nothing to relocate.
     #[error("{0}")]
     Render(String),
-    /// Rendered text cannot be changed.
+    /// Rendered text cannot be rewritten.
     #[error("line {line}: {problem}")]
     Rewrite {
-        /// The line on which the document begins.
+        /// The line on which the document starts, counted from one.
         line: usize,
-        /// What is wrong.
+        /// Why it cannot be rewritten.
         problem: String,
     },
-    /// There is no strategy of that name.
+    /// The path strategy is unknown.
     #[error("unknown path strategy `{name}`; known are: {known}")]
     Strategy {
-        /// What was given.
+        /// The given name.
         name: String,
-        /// The known names.
+        /// The known names, comma-separated.
         known: String,
     },
-    /// The mapping file has problems; all of them.
+    /// The mapping file is invalid; holds every problem, not just the first.
     #[error("{file} is no registry mapping file:\n{}", list(problems))]
     Mapping {
-        /// The file.
+        /// The file name.
         file: String,
-        /// What is wrong, in order of lines.
+        /// The problems, in order of lines.
         problems: Vec<MappingProblem>,
     },
-    /// The mapping file has the form that is no longer read.
+    /// The mapping file has the flat form (`docker.io: target`), which is not supported.
     #[error("{file} maps registries in the old flat form, which is not read")]
     FlatMapping {
-        /// The file.
+        /// The file name.
         file: String,
-        /// The same mappings in the form that is read.
+        /// The same mappings in the supported form, for the hint.
         structured: String,
     },
-    /// Strict mode wants a mapping for every source.
+    /// Strict mode requires a mapping for every source.
     #[error("registry '{registry}' has no enabled mapping in {file}, and strictMode is on")]
     Unmapped {
         /// The registry.
         registry: String,
-        /// The mapping file.
+        /// The mapping file name.
         file: String,
     },
     /// No target is known for a registry.
@@ -74,23 +74,23 @@ pub enum Error {
         /// The registry.
         registry: String,
     },
-    /// A text is no reference.
+    /// A text is not an image reference.
     #[error(transparent)]
     Reference(#[from] ReferenceError),
-    /// An image would get a name that no registry accepts.
+    /// The relocated name would be rejected by registries.
     #[error("'{image}' would become '{relocated}', which is no image reference: {problem}")]
     InvalidDestination {
         /// The image.
         image: String,
-        /// What it would become.
+        /// The name it would get.
         relocated: String,
-        /// What is wrong with that.
+        /// Why that is invalid.
         problem: String,
     },
 }
 
 impl Error {
-    /// What the user can do about it.
+    /// Returns advice for the user, if there is any.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::FlatMapping { structured, .. } => {
@@ -110,7 +110,7 @@ impl Error {
 /// One problem of a mapping file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MappingProblem {
-    /// The line, counted from one, where it is known.
+    /// The line, counted from one, if known.
     pub line: Option<usize>,
     /// The entry, as in `registries.mappings[2].target`; empty for the file as a whole.
     pub entry: String,

@@ -1,44 +1,44 @@
-//! The truth about images: the fields of rendered objects that a kubelet reads them from.
+//! The image fields of rendered objects: exactly those that the kubelet reads.
 
 use pintle_objects::ObjectId;
 use pintle_tree::{Map, Node, Str, with_stack};
 
 use crate::value_path::{MAX_DEPTH, Segment, ValuePath};
 
-/// The lists of a pod spec whose members have an image each.
+/// The pod spec lists whose items have an `image`.
 const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
-/// Where a string of a rendered object stands.
+/// The location of a string in rendered output.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FieldLocation {
-    /// The path of the template with that of its chart, as in `root/charts/sub/templates/x.yaml`.
+    /// The template path including its chart, as in `root/charts/sub/templates/x.yaml`.
     pub template: String,
-    /// The number of the document among those of the template.
+    /// The index of the document within the rendered template.
     pub document: usize,
-    /// The way to the string inside the document.
+    /// The path of the string within the document.
     pub path: ValuePath,
 }
 
 /// A field of a rendered object that names an image to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Where it stands.
+    /// Where the field is.
     pub location: FieldLocation,
-    /// Whose it is: for a list, the member.
+    /// The object it belongs to; for a `List`, the item.
     pub object: ObjectId,
-    /// What it says.
+    /// The image as rendered.
     pub image: String,
 }
 
-/// A document of a rendered file.
+/// A parsed document of a rendered file.
 pub(crate) struct Document {
     pub(crate) number: usize,
     pub(crate) body: Map<Node>,
 }
 
-/// Finds the fields of pod specs, wherever they are in whatever kind of object, in rendered files.
+/// Finds the image fields of pod specs in rendered files, in objects of any kind.
 ///
-/// Documents that cannot be read have none; rendering is where they are complained about.
+/// Documents that are not valid YAML are skipped; the render pipeline reports those.
 pub fn fields(files: &[(String, Vec<u8>)]) -> Vec<Field> {
     let mut fields = Vec::new();
     for (template, text) in files {
@@ -49,8 +49,8 @@ pub fn fields(files: &[(String, Vec<u8>)]) -> Vec<Field> {
     fields
 }
 
-/// The documents of a rendered file that have a word in them, read. Definitions of custom resources are left out: what
-/// looks like a pod spec there is a schema.
+/// Parses the documents of a rendered file that contain `word`. CustomResourceDefinitions are skipped: what looks
+/// like a pod spec there is a schema.
 pub(crate) fn documents<'t>(text: &'t [u8], word: &'t [u8]) -> impl Iterator<Item = Document> + 't {
     let numbered = pintle_objects::split(text).enumerate();
     let promising = numbered.filter(move |(_, document)| contains(document, word));
@@ -68,7 +68,7 @@ pub(crate) fn is_definition(body: &Map<Node>) -> bool {
     body.get("kind").and_then(Node::as_str) == Some("CustomResourceDefinition")
 }
 
-/// The fields of one document.
+/// The image fields of one document.
 pub(crate) fn in_document(template: &str, number: usize, body: &Map<Node>) -> Vec<Field> {
     let mut fields = Vec::new();
     let mut visit = |object: &ObjectId, path: &ValuePath, image: &str| {
@@ -82,7 +82,7 @@ pub(crate) fn in_document(template: &str, number: usize, body: &Map<Node>) -> Ve
     fields
 }
 
-/// Calls back for an object, or for the members of the list that it is.
+/// Visits an object, or each item if the object is a `List`.
 pub(crate) fn each_object(body: &Map<Node>, path: &ValuePath, visit: &mut dyn FnMut(&Map<Node>, &ValuePath)) {
     let is_list = body.get("kind").and_then(Node::as_str).is_some_and(|kind| kind.ends_with("List"));
     match body.get("items") {
@@ -99,7 +99,7 @@ pub(crate) fn each_object(body: &Map<Node>, path: &ValuePath, visit: &mut dyn Fn
     }
 }
 
-/// Who an object says it is.
+/// The identity of an object; `generateName` stands in for a missing name.
 pub(crate) fn id(body: &Map<Node>) -> ObjectId {
     let text = |node: Option<&Node>| node.and_then(Node::as_str).unwrap_or_default().to_owned();
     let metadata = body.get("metadata");
@@ -142,7 +142,7 @@ fn in_map(map: &Map<Node>, path: &ValuePath, visit: &mut Visit<'_>) {
     }
 }
 
-/// The images directly below one entry of a pod spec.
+/// The images directly below one entry of a pod spec: containers, and volumes with an image source.
 fn in_pod(key: &Str, node: &Node, path: &ValuePath, visit: &mut Visit<'_>) {
     let Node::List(items) = node else { return };
     let is_containers = CONTAINERS.iter().any(|containers| key == containers);

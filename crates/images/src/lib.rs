@@ -1,10 +1,10 @@
-//! Image references, where charts hide them, and how to point them at another registry.
+//! Image references, where charts keep them, and how to point them at another registry.
 //!
-//! A [`Reference`] is read by Docker's grammar; a [`Policy`] says where an image goes, from sources, exclusions, a
-//! [`MappingFile`] and a [`Strategy`].
+//! A [`Reference`] follows Docker's grammar; a [`Policy`] decides where an image goes, from sources, exclusions, a
+//! [`MappingFile`] and a [`Strategy`]. [`relocate`] finds value overrides that move the images of a chart and proves
+//! by rendering that nothing else changes; [`rewrite`] moves the rest in rendered text.
 //!
-//! This room knows no cluster and reads no files: charts, values and texts are handed in, and what it finds or makes is
-//! handed back.
+//! This crate knows no cluster and reads no files: charts, values and rendered text are passed in.
 //!
 //! ```
 //! use pintle_images::{Policy, Source, Target};

@@ -1,4 +1,4 @@
-//! The registry mapping file: which registry's images go where, which stay, and what to do with the rest.
+//! The registry mapping file: where the images of each registry go, which stay, and the default.
 
 use pintle_tree::{Map, Node};
 
@@ -12,43 +12,43 @@ mod skeleton;
 pub use edit::{remove, set};
 pub use skeleton::skeleton;
 
-/// The endings of file names that are read.
+/// Accepted file extensions.
 const ENDINGS: [&str; 2] = [".yaml", ".yml"];
 
-/// One registry and where its images go.
+/// One source registry and its target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// The registry, or all below a domain.
+    /// A registry, or a wildcard for all hosts below a domain.
     pub source: Source,
-    /// Where its images go; nothing else is put before their paths.
+    /// The target; no strategy prefix is added below it.
     pub target: Target,
-    /// Whether the entry counts.
+    /// Disabled entries are ignored.
     pub enabled: bool,
-    /// What it is for, in the words of whoever wrote it.
+    /// The free-text description from the file.
     pub description: String,
 }
 
-/// What a mapping file says.
+/// A parsed mapping file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MappingFile {
-    /// The name of the file, for messages.
+    /// The file name, for messages.
     pub file: String,
-    /// The entries, in their order.
+    /// The entries, in file order.
     pub mappings: Vec<Mapping>,
-    /// Where images go whose registry has no entry.
+    /// The target for source registries without an entry.
     pub default_target: Option<Target>,
-    /// Whether every registry needs an entry.
+    /// Whether every source registry must have an entry (`strictMode`).
     pub strict: bool,
-    /// Registries whose images stay.
+    /// Registries whose images are never moved.
     pub excludes: Vec<Source>,
 }
 
 impl MappingFile {
-    /// Reads the file.
+    /// Parses a mapping file.
     ///
     /// # Errors
-    /// All problems of the file, each with its line and entry; a file of the flat form, with the structured form of
-    /// what it says.
+    /// Returns every problem with its line and entry. A file in the flat form is rejected with its structured
+    /// equivalent.
     pub fn parse(file: &str, text: &[u8]) -> Result<Self> {
         check_name(file)?;
         let root = match pintle_yaml::read(text) {
@@ -77,23 +77,23 @@ impl MappingFile {
         }
     }
 
-    /// The enabled entry for images of `registry`, which is normalised: the one that says most about it.
+    /// The most specific enabled entry for images of `registry`, which must be normalised.
     pub fn find(&self, registry: &str) -> Option<&Mapping> {
         let fitting =
             self.mappings.iter().filter(|mapping| mapping.enabled && mapping.source.matches(registry));
         fitting.max_by_key(|mapping| mapping.source.rank())
     }
 
-    /// The registries of all enabled entries.
+    /// The sources of all enabled entries.
     pub fn sources(&self) -> Vec<Source> {
         self.mappings.iter().filter(|mapping| mapping.enabled).map(|mapping| mapping.source.clone()).collect()
     }
 }
 
-/// Checks that a mapping file is called as such a file is.
+/// Checks the extension of a mapping file.
 ///
 /// # Errors
-/// When its name ends neither in `.yaml` nor in `.yml`.
+/// When the name ends in neither `.yaml` nor `.yml`.
 pub fn check_name(file: &str) -> Result<()> {
     match ENDINGS.iter().any(|ending| file.ends_with(ending)) {
         true => Ok(()),
@@ -111,7 +111,7 @@ fn ignores_empty(root: &Map<Node>) -> bool {
     compatibility.and_then(Node::as_bool).unwrap_or_default()
 }
 
-/// Recognises `docker.io: target`, which is not read, and says what to write instead.
+/// Rejects the flat form (`docker.io: target`) with the structured text to write instead.
 fn reject_flat(file: &str, root: &Map<Node>) -> Result<()> {
     let is_flat = !root.contains_key("registries")
         && root
@@ -128,7 +128,7 @@ fn reject_flat(file: &str, root: &Map<Node>) -> Result<()> {
     Err(Error::FlatMapping { file: file.to_owned(), structured })
 }
 
-/// One pass over a file, collecting what is wrong.
+/// Parses one file and collects all problems.
 struct Parser<'t> {
     text: &'t [u8],
     problems: Vec<MappingProblem>,
@@ -325,7 +325,7 @@ impl Parser<'_> {
     }
 }
 
-/// Where an entry of the list is.
+/// An item of the `mappings` list, for messages.
 struct EntryLocation {
     entry: String,
     line: Option<usize>,

@@ -1,4 +1,4 @@
-//! The smallest values that move images: which values change for an image as it was found, and what charts need beside.
+//! Minimal value overrides for a detected image, and extra values that some charts require with them.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::policy::Destination;
 use crate::shape::{Finding, Part, Role, Shape};
 use crate::value_path::ValuePath;
 
-/// New texts for values, by their paths.
+/// New strings for values, by path.
 pub type Assignments = BTreeMap<ValuePath, String>;
 
-/// The values that must change so that an image which was found goes to `destination`: as few as its shape needs. None
-/// when the shape leaves no way.
+/// Returns the fewest values to change so that a detected image goes to `destination`; `None` if its shape does not
+/// allow it.
 pub fn assignments(finding: &Finding, destination: &Destination) -> Option<Vec<(ValuePath, String)>> {
     let image = finding.reference.as_ref()?;
     if let Shape::Embedded(_) = finding.shape {
-        // Other images may be in the same text, so texts are changed as a whole only where rendering proves it.
+        // A text may embed several images, so it is only changed where rendering gives a proof.
         return None;
     }
     if let Some(whole) = finding.part(Role::Whole) {
@@ -41,8 +41,8 @@ fn whole_name(destination: &Destination) -> String {
     format!("{}/{}", destination.registry, destination.path())
 }
 
-/// `registry` gets the host and `repository` the path, unless the registry has a part of the path: then it keeps that,
-/// and the repository stays as it is.
+/// `registry` gets the host and `repository` the path. If the registry value already contains part of the path, it
+/// keeps the path prefix and the repository does not change.
 fn by_registry(registry: &Part, repository: &Part, destination: &Destination) -> Vec<(ValuePath, String)> {
     let path = destination.path();
     let kept = path.strip_suffix(&repository.text).and_then(|front| front.strip_suffix('/'));
@@ -54,17 +54,17 @@ fn by_registry(registry: &Part, repository: &Part, destination: &Destination) ->
     }
 }
 
-/// `repository` is what stands before `name`, which stays.
+/// `repository` is the prefix of `name`, and the name does not change.
 fn by_front(repository: &Part, name: &Part, destination: &Destination) -> Option<Vec<(ValuePath, String)>> {
     let whole = whole_name(destination);
     let front = whole.strip_suffix(&name.text)?.strip_suffix('/')?;
     Some(vec![(repository.path.clone(), front.to_owned())])
 }
 
-/// The values that a chart needs beside the images, because it looks at them: nobody else asks for them.
+/// Returns values that a chart requires before it accepts relocated images.
 ///
-/// Charts of Bitnami refuse images that are not Bitnami's own, unless they are told that this is wanted. A chart counts
-/// as such when at least two things about it say so.
+/// Bitnami charts refuse to render with images from other registries unless `global.security.allowInsecureImages` is
+/// set. A chart counts as Bitnami's if at least two indicators say so.
 pub fn required_extra_values(scopes: &Scopes<'_>) -> Map<Node> {
     let mut needed = Map::new();
     if scopes.charts().into_iter().any(|chart| bitnami_indicators(chart) >= 2) {
@@ -75,7 +75,7 @@ pub fn required_extra_values(scopes: &Scopes<'_>) -> Map<Node> {
     needed
 }
 
-/// How many things about a chart say that it is Bitnami's.
+/// The number of indicators that a chart is Bitnami's.
 fn bitnami_indicators(chart: &Chart) -> usize {
     let metadata = &chart.metadata;
     let names = |text: &str| {

@@ -1,18 +1,18 @@
-//! Which values may be looked at and changed, by patterns of their paths.
+//! Include and exclude patterns for value paths.
 
 use crate::value_path::ValuePath;
 
-/// Which values may be looked at and changed, by patterns of their paths in which `*` stands for anything.
+/// Selects values by patterns of their paths, in which `*` matches anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathFilter {
-    /// At least one of these must fit, if there are any.
+    /// If not empty, at least one must match.
     pub include: Vec<String>,
-    /// None of these may fit.
+    /// None may match.
     pub exclude: Vec<String>,
 }
 
 impl PathFilter {
-    /// Whether the value at `path` takes part. A pattern fits a value and all that is below it.
+    /// Whether the value at `path` is selected. A pattern matches a value and everything below it.
     pub fn allows(&self, path: &ValuePath) -> bool {
         if self.include.is_empty() && self.exclude.is_empty() {
             return true;
@@ -26,7 +26,7 @@ impl PathFilter {
     }
 }
 
-/// Whether the text fits the pattern, in time that grows with the product of both.
+/// Glob match with backtracking to the last `*` only, so the time is bounded by the product of both lengths.
 fn fits(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at_pattern, mut at_text) = (0, 0);
     let mut retry = None;

@@ -1,4 +1,4 @@
-//! What is to become of an image: whether it moves, and where to.
+//! Decides whether an image moves, and where to.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,30 +10,31 @@ use crate::strategy::Strategy;
 
 /// Which images move, and where to.
 ///
-/// Of what could decide, the first counts: an excluded registry stays; one that is no source stays; an enabled mapping;
-/// the mapping file's default target, then `target`, both with the strategy's prefix.
+/// The first rule that applies decides: excluded registries stay; registries that are not sources stay; an enabled
+/// mapping gives the target; then the mapping file's default target; then `target`. The last two add the strategy's
+/// prefix.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
-    /// The registries whose images move. Where this is none, those of the enabled mappings are.
+    /// The registries whose images move; `None` means those of the enabled mappings.
     pub sources: Option<Vec<Source>>,
-    /// Registries whose images stay, beside those that the mapping file excludes.
+    /// Registries whose images stay, in addition to those excluded by the mapping file.
     pub excludes: Vec<Source>,
-    /// What the mapping file says, if there is one.
+    /// The mapping file, if there is one.
     pub mapping: Option<MappingFile>,
-    /// Where images go that no mapping speaks of.
+    /// The target for images without a mapping.
     pub target: Option<Target>,
-    /// How their paths are made.
+    /// How paths below the default targets are built.
     pub strategy: Strategy,
 }
 
-/// The new place of an image.
+/// Where an image goes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Destination {
     /// The host with an optional port.
     pub registry: String,
-    /// What was put before the image's path; empty for nothing.
+    /// The prefix added before the image's path; empty for none.
     pub prefix: String,
-    /// The image's path as it was meant, in the spelling that the registry accepts.
+    /// The image's normalised path, in the spelling that the registry accepts.
     pub repository: String,
 }
 
@@ -46,23 +47,23 @@ impl Destination {
         }
     }
 
-    /// What stands before the repository: `host/prefix/`.
+    /// Everything before the repository: `host/prefix/`.
     pub fn front(&self) -> String {
         let slash = if self.prefix.is_empty() { "" } else { "/" };
         format!("{}/{}{slash}", self.registry, self.prefix)
     }
 
-    /// The whole new reference: the image's tag and digest are kept.
+    /// The relocated reference; tag and digest are kept.
     pub fn relocated(&self, image: &Reference) -> String {
         format!("{}/{}{}", self.registry, self.path(), image.suffix())
     }
 }
 
 impl Policy {
-    /// Checks what can be known before any image is seen.
+    /// Validates what can be known before any image is seen.
     ///
     /// # Errors
-    /// When strict mode wants a mapping that is not there, or there is no target for a source.
+    /// When strict mode requires a missing mapping, or a source has no target.
     pub fn check(&self) -> Result<()> {
         for source in self.sources.iter().flatten() {
             let name = source.to_string();
@@ -74,7 +75,7 @@ impl Policy {
         Ok(())
     }
 
-    /// What speaks against the targets, without being wrong.
+    /// Returns warnings about targets that are valid but likely to cause problems.
     pub fn advice(&self) -> Vec<String> {
         let mapped = self.mapping.iter().flat_map(|file| &file.mappings).filter(|mapping| mapping.enabled);
         let mut targets: Vec<&Target> = mapped.map(|mapping| &mapping.target).collect();
@@ -86,7 +87,7 @@ impl Policy {
         unique.into_iter().collect()
     }
 
-    /// Whether images of `registry`, which is normalised, move.
+    /// Whether images of `registry`, which must be normalised, move.
     pub fn moves(&self, registry: &str) -> bool {
         let derived;
         let sources = match &self.sources {
@@ -99,16 +100,16 @@ impl Policy {
         sources.iter().any(|source| source.matches(registry)) && !self.excludes_registry(registry)
     }
 
-    /// Whether images of `registry`, which is normalised, stay because someone said so.
+    /// Whether images of `registry`, which must be normalised, are explicitly excluded.
     pub fn excludes_registry(&self, registry: &str) -> bool {
         let of_file = self.mapping.iter().flat_map(|file| &file.excludes);
         self.excludes.iter().chain(of_file).any(|source| source.matches(registry))
     }
 
-    /// Where the image goes; none when it stays.
+    /// Returns where the image goes; `None` if it stays.
     ///
     /// # Errors
-    /// When no target is known for a registry that is to be left, or the new place would be no legal name.
+    /// When no target is known for a source registry, or the relocated name would be invalid.
     pub fn destination(&self, image: &Reference) -> Result<Option<Destination>> {
         let registry = image.registry();
         if !self.moves(&registry) {
@@ -138,17 +139,17 @@ impl Policy {
         }
     }
 
-    /// The new reference for an image that is given as text; none when it stays.
+    /// Returns the relocated reference for an image given as text; `None` if it stays.
     ///
     /// # Errors
-    /// When the text is no reference, and whatever [`destination`](Self::destination) fails with.
+    /// When the text is not a reference, and the errors of [`destination`](Self::destination).
     pub fn relocated(&self, image: &str) -> Result<Option<String>> {
-        // Capital letters are let through, because some registries' rules make them small.
+        // Upper-case paths are accepted here because ECR's rules lower-case them.
         let image = Reference::parse_loosely(image)?;
         Ok(self.destination(&image)?.map(|destination| destination.relocated(&image)))
     }
 
-    /// Images that are different now and would have one name, by that name.
+    /// Returns distinct images that would end up under the same name, by that name.
     pub fn collisions<'i>(
         &self,
         images: impl IntoIterator<Item = &'i Reference>,
@@ -167,7 +168,7 @@ impl Policy {
         places
     }
 
-    /// The target for a registry and the prefix that the strategy adds; `name` is how messages call the registry.
+    /// The target for a registry and the prefix that the strategy adds; `name` is the registry as shown in messages.
     fn target_of(&self, registry: &str, name: &str) -> Result<(Target, String)> {
         if let Some(mapping) = self.mapping.as_ref().and_then(|file| file.find(registry)) {
             return Ok((mapping.target.clone(), String::new()));
@@ -182,10 +183,11 @@ impl Policy {
     }
 }
 
-/// Whether an image is below its target already, as after a first run.
+/// Whether an image is already below its target, as after a previous run.
 fn is_there(target: &Target, registry: &str, repository: &str) -> bool {
     let below = |path: &str| repository.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
-    // A whole public registry as the target of itself would be a slip; only a path in it says that images are there.
+    // A public registry without a path as its own target is most likely a mistake; only a path shows that the images
+    // were relocated before.
     normalize_host(&target.registry) == registry
         && (below(&target.path) || (target.path.is_empty() && registry != DEFAULT_REGISTRY))
 }

@@ -1,4 +1,4 @@
-//! Compares two renders: exactly the intended images may differ, and what follows from them.
+//! Compares two renders: only the intended images, and strings derived from them, may differ.
 
 use std::collections::BTreeMap;
 
@@ -11,68 +11,68 @@ use crate::fields::{Field, FieldLocation, each_object, id};
 use crate::rendering::Files;
 use crate::value_path::{MAX_DEPTH, Segment, ValuePath};
 
-/// A string of an object that is different after the change.
+/// A string of a rendered object that differs after the change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Where it stands.
+    /// Where it is.
     pub location: FieldLocation,
-    /// Whose it is.
+    /// The object it belongs to.
     pub object: ObjectId,
-    /// What it said.
+    /// The text before the change.
     pub before: String,
-    /// What it says.
+    /// The text after the change.
     pub after: String,
 }
 
-/// A difference beside the images that is right, because it follows from them.
+/// An acceptable difference outside image fields, because it derives from a moved image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Consequence {
-    /// What differs.
+    /// The difference.
     pub difference: Difference,
-    /// Why it may.
+    /// Why it is acceptable.
     pub kind: ConsequenceKind,
 }
 
-/// Why something beside an image field may differ.
+/// Why a string outside image fields may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConsequenceKind {
-    /// It carries an image, or a part of one, that came from the same value.
+    /// It contains an image, or part of one, that came from the same value.
     Carries,
-    /// It is a digest of something that differs.
+    /// It is a digest of something that differs, such as a `checksum/config` annotation.
     Digest,
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Comparison {
-    /// The image fields that changed as intended.
+    /// Image fields that changed as intended.
     pub moved: Vec<FieldLocation>,
-    /// What follows from them.
+    /// Acceptable differences that derive from them.
     pub consequences: Vec<Consequence>,
-    /// What must not be.
+    /// Differences that refute the change.
     pub violations: Vec<Violation>,
 }
 
-/// A difference that nobody wanted.
+/// An unintended difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Violation {
-    /// A string that must not differ, or differs wrongly.
+    /// A string that must not differ, or differs in an unexpected way.
     Text(Difference),
     /// An image that should have changed and did not.
     Unmoved(FieldLocation),
-    /// Something else than a string differs.
+    /// A difference in structure, not just in strings.
     Structure {
         /// The template.
         template: String,
-        /// What and where.
+        /// What differs, and where.
         what: String,
     },
-    /// The chart does not render any more, or its values do not fit their schema.
+    /// The chart no longer renders, or its values no longer match their schema.
     Broken(String),
 }
 
 impl Violation {
-    /// Whether more than texts differ.
+    /// Whether the objects differ in more than strings.
     pub(crate) fn is_structural(&self) -> bool {
         matches!(self, Violation::Structure { .. } | Violation::Broken(_))
     }
@@ -106,17 +106,17 @@ fn shortened(text: &str) -> String {
 pub(crate) struct ExpectedChange<'i> {
     /// The new image of each field that moves.
     pub(crate) images: BTreeMap<&'i FieldLocation, &'i str>,
-    /// The image fields.
+    /// All image fields.
     pub(crate) image_fields: &'i [Field],
-    /// Texts that may stand for others wherever they are carried to: images and values.
+    /// Replacements that are acceptable wherever they occur: images and values with their new texts.
     pub(crate) pairs: Vec<(String, String)>,
 }
 
-/// Compares what was rendered before a change with what is rendered after it.
+/// Compares the render before a change with the render after it.
 pub(crate) fn compare(before: &Files, after: &Files, expected: &ExpectedChange<'_>) -> Comparison {
     let mut pairs: Vec<&(String, String)> =
         expected.pairs.iter().filter(|(old, _)| !old.is_empty()).collect();
-    // Of several that fit, the longest is meant.
+    // Longest first, so that a prefix never shadows a more specific match.
     pairs.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.cmp(b)));
     pairs.dedup();
     let image_fields = expected.image_fields.iter().map(|field| &field.location).collect();
@@ -136,7 +136,7 @@ struct Comparer<'c> {
     found: Comparison,
 }
 
-/// Where the comparison stands.
+/// The object being compared.
 struct Context<'s> {
     template: &'s str,
     document: usize,
@@ -175,7 +175,7 @@ impl Comparer<'_> {
             (Ok(Node::Map(old)), Ok(Node::Map(new))) => (old, new),
             _ => return self.structure(template, "a document that is no object"),
         };
-        // Lists are compared as wholes; each member is its own object.
+        // A `List` is compared as one document, but each item is reported as its own object.
         let mut members: Vec<(ValuePath, ObjectId)> = Vec::new();
         each_object(&old, &ValuePath::root(), &mut |object, path| members.push((path.clone(), id(object))));
         if members.len() == 1 && members[0].0.segments().is_empty() {
@@ -302,7 +302,8 @@ fn difference(location: FieldLocation, old: &str, new: &str, context: &Context<'
     Difference { location, object: context.object.clone(), before, after }
 }
 
-/// Whether a string may hold an image at all. Names, labels and selectors may not: a cluster finds things by them.
+/// Whether a string may contain an image. Names, labels and selectors may not: changing one of them changes identity,
+/// and the cluster would find or match other objects.
 fn may_carry(path: &ValuePath) -> bool {
     const IDENTITY: [&str; 6] =
         ["labels", "matchLabels", "selector", "podSelector", "namespaceSelector", "matchExpressions"];
@@ -317,7 +318,7 @@ fn may_carry(path: &ValuePath) -> bool {
         && !path.last_key().and_then(|key| key.as_str()).is_some_and(is_name)
 }
 
-/// Whether `new` is `old` with nothing but some texts replaced by those that stand for them.
+/// Whether `new` equals `old` with only the given replacements applied.
 fn follows(old: &str, new: &str, pairs: &[&(String, String)]) -> bool {
     let (mut old, mut new) = (old, new);
     let mut begins = [false; 256];
@@ -337,16 +338,16 @@ fn follows(old: &str, new: &str, pairs: &[&(String, String)]) -> bool {
         match (a.next(), b.next()) {
             (None, None) => return true,
             (Some(x), Some(y)) if x == y => (old, new) = (a.as_str(), b.as_str()),
-            // Digests inside a text are what is left.
+            // What remains may still be a digest embedded in the text.
             _ => return false,
         }
     }
 }
 
-/// The shortest run of hexadecimal digits that is taken for a digest.
+/// The shortest run of hexadecimal digits that counts as a digest (charts truncate checksums).
 const DIGEST: usize = 6;
 
-/// Whether two texts differ in digests only: runs of hexadecimal digits of the same length.
+/// Whether two texts differ only in digests: runs of hexadecimal digits of equal length.
 fn is_digest_of_other(old: &str, new: &str) -> bool {
     if old.len() != new.len() {
         return false;
@@ -375,7 +376,7 @@ mod tests {
                        [--use=web:1, run]\n";
     const MOVED: &str = "hub/library/web:1";
 
-    /// What a comparison says when the images of `old` should have become [`MOVED`].
+    /// The comparison of `old` with `new`, where the images of `old` should have become [`MOVED`].
     fn compared(old: &str, new: &str) -> Comparison {
         let files = |text: &str| vec![("c/templates/x.yaml".to_owned(), text.as_bytes().to_vec())];
         let (before, after) = (files(old), files(new));

@@ -1,75 +1,75 @@
-//! References to images, read by the whole of Docker's grammar and kept as they were written.
+//! Image references by Docker's full grammar (distribution/reference), kept as written.
 
 use std::fmt;
 
-/// The registry that is meant where none is named.
+/// The registry of references that name none.
 pub const DEFAULT_REGISTRY: &str = "docker.io";
 
-/// Names under which the default registry is known too.
+/// Other hosts of the default registry.
 const DOCKER_HUB_ALIASES: [&str; 2] = ["index.docker.io", "registry-1.docker.io"];
 
-/// The path below which the default registry keeps images that have no path of their own.
+/// Where the default registry keeps single-component repositories.
 const LIBRARY: &str = "library/";
 
-/// How long the name of an image may be, its registry included.
+/// The maximum length of a name including its registry, as in distribution/reference.
 const NAME_LIMIT: usize = 255;
 
-/// How long a tag may be.
+/// The maximum length of a tag, as in distribution/reference.
 const TAG_LIMIT: usize = 128;
 
-/// Why a text is no reference to an image.
+/// Why a text is not an image reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReferenceErrorKind {
-    /// There is nothing.
+    /// The text is empty.
     #[error("it is empty")]
     Empty,
-    /// The text has the braces of a template.
+    /// The text contains template braces.
     #[error("it is a template")]
     Template,
     /// The text is a URL.
     #[error("it is a URL; references have no scheme")]
     Url,
-    /// The text has blanks or line breaks.
+    /// The text contains whitespace.
     #[error("it has blanks")]
     Blank,
-    /// The part before the first slash is no host.
+    /// The part before the first slash is not a host.
     #[error("its registry is no host name with an optional port")]
     Registry,
-    /// The port is no number from 1 to 65535.
+    /// The port is not a number from 1 to 65535.
     #[error("its port is no number from 1 to 65535")]
     Port,
-    /// The path has capital letters, which no registry accepts.
+    /// The path has upper-case letters, which no registry accepts.
     #[error("its path has capital letters")]
     UpperCase,
-    /// The path is no sequence of names.
+    /// A path component is invalid.
     #[error("its path is not made of names of small letters, digits and single separators")]
     Path,
-    /// The whole name is too long.
+    /// The name is too long.
     #[error("its name is longer than 255 characters")]
     TooLong,
-    /// The tag is none.
+    /// The tag is invalid.
     #[error("its tag is not 1 to 128 letters, digits, `_`, `.` and `-`, beginning with none of the last two")]
     Tag,
-    /// The digest is none.
+    /// The digest is invalid.
     #[error("its digest is not an algorithm, a colon, and as many hexadecimal digits as that algorithm has")]
     Digest,
 }
 
-/// A text that is no reference, and why.
+/// A text that is not an image reference, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot parse image reference '{text}': {kind}")]
 pub struct ReferenceError {
     /// The text.
     pub text: String,
-    /// What is wrong with it.
+    /// Why it is not a reference.
     pub kind: ReferenceErrorKind,
 }
 
-/// A reference to an image: `[registry/]path[:tag][@digest]`.
+/// An image reference: `[registry/]path[:tag][@digest]`.
 ///
-/// The parts are as they were written; [`registry`](Self::registry) and [`repository`](Self::repository) say what they
-/// mean.
+/// The parts are kept as written; [`registry`](Self::registry) and [`repository`](Self::repository) return them
+/// normalised.
 ///
 /// ```
 /// use pintle_images::Reference;
@@ -87,7 +87,7 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Reads a reference.
+    /// Parses a reference.
     ///
     /// # Errors
     /// When the text does not follow the grammar.
@@ -99,16 +99,16 @@ impl Reference {
         }
     }
 
-    /// Reads a reference whose path may have capital letters: no registry serves such an image, but one that is moved
-    /// to where names are made small can be meant.
+    /// Parses a reference whose path may have upper-case letters. No registry serves such an image, but it can be
+    /// relocated to a registry whose rules lower-case names.
     ///
     /// # Errors
-    /// When the text does not follow the rest of the grammar.
+    /// When the text violates the rest of the grammar.
     pub fn parse_loosely(text: &str) -> Result<Self, ReferenceError> {
         parse(text).map_err(|kind| ReferenceError { text: text.to_owned(), kind })
     }
 
-    /// The registry as written, if it was.
+    /// The registry as written, if any.
     pub fn written_registry(&self) -> Option<&str> {
         self.host.as_deref()
     }
@@ -118,12 +118,12 @@ impl Reference {
         &self.path
     }
 
-    /// The registry that is meant, normalised: the default one where none is written.
+    /// The normalised registry; the default one if none is written.
     pub fn registry(&self) -> String {
         self.host.as_deref().map_or_else(|| DEFAULT_REGISTRY.to_owned(), normalize_host)
     }
 
-    /// The path that is meant in that registry: single names of the default registry are below `library/`.
+    /// The normalised path in that registry: single components of the default registry are below `library/`.
     pub fn repository(&self) -> String {
         match self.path.contains('/') || self.registry() != DEFAULT_REGISTRY {
             true => self.path.clone(),
@@ -131,24 +131,24 @@ impl Reference {
         }
     }
 
-    /// The tag, if one is written.
+    /// The tag, if any.
     pub fn tag(&self) -> Option<&str> {
         self.tag.as_deref()
     }
 
-    /// The digest with its algorithm, if one is written.
+    /// The digest with its algorithm, if any.
     pub fn digest(&self) -> Option<&str> {
         self.digest.as_deref()
     }
 
-    /// What follows the path: `:tag`, `@digest`, both or nothing.
+    /// Everything after the path: `:tag`, `@digest`, both or nothing.
     pub fn suffix(&self) -> String {
         let tag = self.tag.as_deref().map(|tag| format!(":{tag}")).unwrap_or_default();
         let digest = self.digest.as_deref().map(|digest| format!("@{digest}")).unwrap_or_default();
         tag + &digest
     }
 
-    /// The whole reference with nothing left to guess but the tag: `docker.io/library/nginx`.
+    /// The normalised reference: `docker.io/library/nginx:1`. No tag is added.
     pub fn normalized(&self) -> String {
         format!("{}/{}{}", self.registry(), self.repository(), self.suffix())
     }
@@ -163,8 +163,8 @@ impl fmt::Display for Reference {
     }
 }
 
-/// The one spelling of a host: small letters, no port that is the usual one, one name for the default registry. What is
-/// a host only by its capital letters or its port keeps them, or it would become a part of the path.
+/// Normalises a host: lower case, without the default port, one name for the default registry. A text that is a host
+/// only because of its upper-case letters or its port keeps them, or it would be parsed as part of the path.
 pub(crate) fn normalize_host(host: &str) -> String {
     let lower = host.to_ascii_lowercase();
     let plain = lower.strip_suffix(":443").filter(|plain| is_host(plain)).unwrap_or(&lower);
@@ -200,7 +200,7 @@ fn parse(text: &str) -> Result<Reference, ReferenceErrorKind> {
     Ok(Reference { host: host.map(str::to_owned), path: path.to_owned(), tag, digest })
 }
 
-/// Names the things that are often found where an image was expected.
+/// Rejects common mistakes with a specific reason.
 fn reject_non_references(text: &str) -> Result<(), ReferenceErrorKind> {
     if text.is_empty() {
         return Err(ReferenceErrorKind::Empty);
@@ -214,8 +214,8 @@ fn reject_non_references(text: &str) -> Result<(), ReferenceErrorKind> {
     if text.contains("://") { Err(ReferenceErrorKind::Url) } else { Ok(()) }
 }
 
-/// Splits off the part before the first slash if it is a host: if it has a dot, a colon or a capital letter, or is
-/// `localhost`. Docker decides the same way.
+/// Splits off the part before the first slash if it is a host: if it has a dot, a colon or an upper-case letter, or
+/// is `localhost`. This is Docker's `splitDockerDomain`.
 fn split_host(text: &str) -> (Option<&str>, &str) {
     match text.split_once('/') {
         Some((first, rest)) if is_host(first) => (Some(first), rest),
@@ -223,14 +223,14 @@ fn split_host(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Whether the first part of a reference is taken for a host.
+/// Whether the first component of a reference is a host.
 pub(crate) fn is_host(first: &str) -> bool {
     first == "localhost"
         || first.contains(['.', ':', '['])
         || first.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
-/// Checks a host with an optional port.
+/// Validates a host with an optional port.
 pub(crate) fn check_host(text: &str) -> Result<(), ReferenceErrorKind> {
     let (host, port) = split_port(text)?;
     if let Some(port) = port {
@@ -244,7 +244,7 @@ pub(crate) fn check_host(text: &str) -> Result<(), ReferenceErrorKind> {
     if legal { Ok(()) } else { Err(ReferenceErrorKind::Registry) }
 }
 
-/// The host and its port as text.
+/// Splits a host from its port.
 pub(crate) fn split_port(text: &str) -> Result<(&str, Option<&str>), ReferenceErrorKind> {
     if let Some(end) = text.strip_prefix('[').and_then(|rest| rest.find(']')) {
         let (host, rest) = text.split_at(end + 2);
@@ -272,7 +272,7 @@ fn is_host_name(name: &str) -> bool {
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
 }
 
-/// Letters and digits, with separators between: one dot, one or two underscores, or any number of hyphens.
+/// Alphanumerics, separated by one dot, one or two underscores, or any number of hyphens.
 fn is_path_name(name: &str) -> bool {
     let bytes = name.as_bytes();
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric();
@@ -292,7 +292,7 @@ fn is_tag(tag: &str) -> bool {
         && tag.bytes().all(|byte| word(byte) || byte == b'.' || byte == b'-')
 }
 
-/// Whether the text can be the tag of an image.
+/// Whether the text is a valid tag.
 pub fn is_valid_tag(text: &str) -> bool {
     is_tag(text)
 }
@@ -315,7 +315,7 @@ fn is_digest(digest: &str) -> bool {
     }
 }
 
-/// Whether the text can be the digest of an image.
+/// Whether the text is a valid digest.
 pub fn is_valid_digest(text: &str) -> bool {
     is_digest(text)
 }

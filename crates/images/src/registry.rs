@@ -1,15 +1,15 @@
-//! Registries: which images are theirs, where images go, and what their owners allow names to be.
+//! Source and target registries, and the naming rules of well-known registry services.
 
 use crate::error::{Error, Result};
 use crate::reference::{check_host, normalize_host, split_port};
 
-/// How long the name of a source may be.
+/// The maximum length of a source: that of a DNS name.
 const SOURCE_LIMIT: usize = 253;
 
-/// How long a target may be.
+/// The maximum length of a target.
 const TARGET_LIMIT: usize = 1024;
 
-/// A registry whose images are meant: one host, or all hosts below a domain (`*.example.com`).
+/// A registry whose images are selected: one host, or all hosts below a domain (`*.example.com`).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Source {
     /// The normalised host; for a wildcard the domain with its leading dot.
@@ -18,11 +18,11 @@ pub struct Source {
 }
 
 impl Source {
-    /// Reads `quay.io`, `registry:5000` or `*.example.com`. The scheme of a URL and a slash at the end are refused, as
-    /// are paths: an image's registry is its host and port.
+    /// Parses `quay.io`, `registry:5000` or `*.example.com`. URLs, trailing slashes and paths are rejected: the
+    /// registry of an image is its host and port.
     ///
     /// # Errors
-    /// When it is no such name.
+    /// When the text is not a host or wildcard.
     pub fn parse(text: &str) -> Result<Self> {
         let fail = |problem: &str| Error::Source { text: text.to_owned(), problem: problem.to_owned() };
         if text.is_empty() {
@@ -50,7 +50,7 @@ impl Source {
         Ok(if wildcard { Source { host: format!(".{host}"), wildcard } } else { Source { host, wildcard } })
     }
 
-    /// Whether images of `registry`, which is normalised, are meant.
+    /// Whether images of `registry`, which must be normalised, are selected.
     pub fn matches(&self, registry: &str) -> bool {
         match self.wildcard {
             true => registry.len() > self.host.len() && registry.ends_with(&self.host),
@@ -58,17 +58,17 @@ impl Source {
         }
     }
 
-    /// Whether it stands for all hosts below a domain.
+    /// Whether this selects all hosts below a domain.
     pub fn is_wildcard(&self) -> bool {
         self.wildcard
     }
 
-    /// Whether it can ever match: a host without a dot and a port is taken for a part of the path.
+    /// Whether it can ever match: a host without a dot or a port would be parsed as part of a path.
     pub fn can_match(&self) -> bool {
         self.host == "localhost" || self.host.contains(['.', ':'])
     }
 
-    /// How much it says: wildcards of longer domains say more than those of shorter ones, whole names say most.
+    /// The specificity: whole hosts rank above wildcards, and longer domains above shorter ones.
     pub(crate) fn rank(&self) -> (bool, usize) {
         (!self.wildcard, self.host.len())
     }
@@ -80,20 +80,20 @@ impl std::fmt::Display for Source {
     }
 }
 
-/// Where images go: a registry, and maybe a path in it.
+/// Where images go: a registry, optionally with a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The host with an optional port, as given.
     pub registry: String,
-    /// The path below which images go, without slashes at its ends; empty for none.
+    /// The path below which images go, without leading and trailing slashes; empty for none.
     pub path: String,
 }
 
 impl Target {
-    /// Reads `host[:port][/path]`.
+    /// Parses `host[:port][/path]`.
     ///
     /// # Errors
-    /// When the host is none, or the path could not be one of an image.
+    /// When the host is invalid, or the path cannot be part of an image name.
     pub fn parse(text: &str) -> Result<Self> {
         let fail = |problem: String| Error::Target { text: text.to_owned(), problem };
         if text.len() > TARGET_LIMIT {
@@ -115,7 +115,7 @@ impl Target {
         Ok(Target { registry: registry.to_owned(), path: path.to_owned() })
     }
 
-    /// What kind of registry it is.
+    /// The kind of registry service, by host.
     pub fn kind(&self) -> RegistryKind {
         RegistryKind::from_host(&self.registry)
     }
@@ -128,19 +128,19 @@ impl std::fmt::Display for Target {
     }
 }
 
-/// A partition of Amazon's cloud.
+/// An AWS partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Partition {
-    /// The usual one.
+    /// The standard partition, `aws`.
     Aws,
-    /// China.
+    /// China, `aws-cn`.
     China,
-    /// The government of the United States.
+    /// GovCloud (US), `aws-us-gov`.
     Government,
 }
 
 impl Partition {
-    /// The name by which Amazon calls it.
+    /// The partition's name in ARNs.
     pub fn name(self) -> &'static str {
         match self {
             Partition::Aws => "aws",
@@ -149,7 +149,7 @@ impl Partition {
         }
     }
 
-    /// The partition that the end of a host tells.
+    /// The partition of an ECR host; `None` if the host is not ECR's.
     pub fn from_host(host: &str) -> Option<Self> {
         let host = host_only(host);
         let suffixes = [
@@ -161,25 +161,25 @@ impl Partition {
     }
 }
 
-/// Whose registry a host is, as far as that changes how images may be named in it.
+/// A registry service, as far as it restricts image names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegistryKind {
-    /// Amazon's, which accepts small letters and hyphens.
+    /// Amazon ECR, which accepts lower-case letters and hyphens only.
     Ecr(Partition),
-    /// Microsoft's.
+    /// Azure Container Registry.
     Azure,
-    /// GitHub's, where images are below an owner.
+    /// GitHub Container Registry, where images are below an owner.
     GitHub,
-    /// Google's Artifact Registry, where images are below a project and a repository.
+    /// Google Artifact Registry, where images are below a project and a repository.
     ArtifactRegistry,
-    /// Docker Hub, which has two levels.
+    /// Docker Hub, which has exactly two path levels.
     DockerHub,
-    /// Any other.
+    /// Any other registry.
     Other,
 }
 
 impl RegistryKind {
-    /// The kind of the registry at `host`, which may have a port.
+    /// Recognises the service at `host`, which may have a port.
     pub fn from_host(host: &str) -> Self {
         let normal = normalize_host(host);
         let name = host_only(&normal);
@@ -196,7 +196,7 @@ impl RegistryKind {
         }
     }
 
-    /// A path as this kind of registry accepts it.
+    /// Rewrites a path so that this service accepts it.
     pub fn sanitize_path(self, path: &str) -> String {
         match self {
             RegistryKind::Ecr(_) => path.to_ascii_lowercase().replace('_', "-"),
@@ -207,7 +207,7 @@ impl RegistryKind {
         }
     }
 
-    /// What speaks against `path` as the place for images in such a registry, if something does.
+    /// Returns a warning if `path` is unsuitable for images in this service.
     pub fn advice(self, path: &str) -> Option<&'static str> {
         let depth = path.split('/').filter(|name| !name.is_empty()).count();
         match self {

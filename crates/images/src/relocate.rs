@@ -1,4 +1,4 @@
-//! From images in rendered objects to values that move them, with the proof.
+//! Finds value overrides that move the images of rendered objects, and proves that they change nothing else.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,87 +18,87 @@ use crate::template_line::{self, TemplateLine};
 use crate::value_path::overlay;
 use crate::{Error, PathFilter, Policy, Reference, Result, ValuePath};
 
-/// How often overrides are tried at most before what is left is given up.
+/// The maximum number of trial renders; images still unresolved after that need a rewrite.
 const MAX_ATTEMPTS: usize = 12;
 
-/// What to move, beside the policy.
+/// Options of [`relocate`] besides the policy.
 #[derive(Clone, Debug, Default)]
 pub struct RelocateOptions<'w> {
     /// Which values may be changed.
     pub filter: PathFilter,
-    /// What was found in the values, for images that are not rendered with the present values.
+    /// Images detected in values, for those that the current values do not render.
     pub detection: Option<&'w Detection>,
-    /// Values that a chart needs beside the images, such as a permission to use other images.
+    /// Values to set in addition, such as a chart's permission to use images of other registries.
     pub extra_values: Map<Node>,
 }
 
-/// An image field, and what became of it.
+/// An image field and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// The field before the change.
     pub field: Field,
-    /// Where it goes, if it moves.
+    /// The relocated image, if the policy moves it.
     pub after: Option<String>,
-    /// The values that it came from, in the order of the image's text.
+    /// The values it came from, in the order of the image's text.
     pub values: Vec<ValuePath>,
-    /// What became of it.
+    /// How it is moved, or why it is not.
     pub outcome: Outcome,
-    /// Where it is written in the templates, for those that values do not move.
+    /// Where it is hard-coded in the templates, if values do not move it.
     pub written: Option<TemplateLine>,
 }
 
-/// What became of an image.
+/// The outcome for one image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Values move it; this is proved.
+    /// Values move it; this is proved by rendering.
     ByValues,
-    /// Values cannot move it; rewriting what was rendered can.
+    /// No value can move it, but rewriting the rendered text can.
     NeedsRewrite(Obstacle),
-    /// Someone said that it stays.
+    /// The policy or a filter excludes it.
     Excluded,
-    /// Nobody asked for it to move.
+    /// The policy does not select it.
     Unchanged,
-    /// It is no image reference.
+    /// It is not an image reference.
     Unparsable(String),
 }
 
-/// A value that is changed for an image that is not rendered with the present values.
+/// An override for an image that the current values do not render.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnrenderedImage {
-    /// Where the image was found.
+    /// Where the image was detected.
     pub path: ValuePath,
-    /// The image.
+    /// The image before the change.
     pub before: String,
-    /// Where it goes.
+    /// The relocated image.
     pub after: String,
-    /// Whether something else than an image field carries it with the present values: a resource of an operator, an
-    /// argument, a piece of configuration.
+    /// Whether the current values render it outside an image field: in an operator's resource, an argument or
+    /// configuration data.
     pub carried: bool,
 }
 
-/// The values that move the images of a chart, and all that there is to know about it.
+/// The overrides that move the images of a chart, with everything that was found out about them.
 #[derive(Clone, Debug, Default)]
 pub struct Relocation {
-    /// The values: the smallest that do it.
+    /// The minimal overrides.
     pub overrides: Map<Node>,
-    /// The images of rendered objects, in order of their places.
+    /// The images of rendered objects, in order of their locations.
     pub images: Vec<Image>,
-    /// Strings that look like images where nobody can be sure.
+    /// Strings that look like images but are not image fields.
     pub suspects: Vec<Suspect>,
-    /// What else differs after the change, because it follows from it.
+    /// Other acceptable differences that result from the overrides.
     pub consequences: Vec<Consequence>,
-    /// Images that are moved for other values than the present ones.
+    /// Overrides for images that the current values do not render.
     pub unrendered: Vec<UnrenderedImage>,
-    /// Images that were found in values and are not moved: with other values, someone has to look after them.
+    /// Detected images that could not be moved; they may show up with other values.
     pub skipped: Vec<ValuePath>,
     /// How often the chart was rendered.
     pub renders: usize,
 }
 
-/// Finds values that move the images of a chart, and proves that they do that and nothing else.
+/// Finds overrides that move the images of a chart, and proves that they do that and nothing else.
 ///
 /// # Errors
-/// When the chart cannot be rendered as it is, or the policy does not know where an image should go.
+/// When the chart does not render, or the policy has no target for an image.
 pub fn relocate(
     rendering: &mut Rendering<'_>,
     policy: &Policy,
@@ -111,21 +111,21 @@ pub fn relocate(
     Ok(search.finish())
 }
 
-/// Finds the images of a chart, and the values that they come from, changing nothing.
+/// Finds the images of a chart and the values that they come from, without moving any.
 ///
 /// # Errors
-/// When the chart cannot be rendered.
+/// When the chart does not render.
 pub fn inspect(rendering: &mut Rendering<'_>, options: &RelocateOptions<'_>) -> Result<Relocation> {
     relocate(rendering, &Policy::default(), options)
 }
 
-/// The chart as it was rendered before the change, and the means to render it after.
+/// The render before the change, against which trial renders are compared.
 struct Baseline<'s, 'r> {
     rendering: &'s mut Rendering<'r>,
     options: &'s RelocateOptions<'s>,
     values: Map<Node>,
     before: Files,
-    /// Whether the values fit their schemas before the change.
+    /// Whether the values matched their schemas before the change. If not, schema errors prove nothing.
     valid: bool,
 }
 
@@ -138,7 +138,7 @@ impl<'s, 'r> Baseline<'s, 'r> {
         Ok(Baseline { rendering, options, values, before, valid })
     }
 
-    /// Renders with values and compares.
+    /// Renders with overrides and compares with the baseline.
     fn attempt(&mut self, assignments: &Assignments, expected: &ExpectedChange<'_>) -> Comparison {
         let overrides = self.overrides(assignments);
         let mut comparison = match self.rendering.render(&overrides) {
@@ -154,7 +154,7 @@ impl<'s, 'r> Baseline<'s, 'r> {
         comparison
     }
 
-    /// Whether values make something else than texts differ, or stop the chart altogether.
+    /// Whether overrides change the structure of the output or stop the chart from rendering.
     fn breaks(&mut self, assignments: &Assignments) -> bool {
         let expected = ExpectedChange { images: BTreeMap::new(), image_fields: &[], pairs: Vec::new() };
         let violations = self.attempt(assignments, &expected).violations;
@@ -163,7 +163,8 @@ impl<'s, 'r> Baseline<'s, 'r> {
             || (self.valid && self.rendering.check(&overrides).is_err())
     }
 
-    /// Which of some values break the chart: those that do so in halves of halves; all, where only together they do.
+    /// Bisects overrides that break the chart together. Returns those that break it alone, or all if only the
+    /// combination does.
     fn bisect(&mut self, assignments: &Assignments, budget: &mut usize) -> Vec<ValuePath> {
         let all = || assignments.keys().cloned().collect();
         if assignments.len() < 2 || *budget == 0 {
@@ -198,9 +199,9 @@ struct Search<'s, 'r> {
     /// The new image of each field that is to move.
     desired: Vec<Option<String>>,
     outcomes: Vec<Outcome>,
-    /// What was chosen and proved.
+    /// The overrides that are proved so far.
     assignments: Assignments,
-    /// The texts that stand for each other by it.
+    /// The text replacements that result from them.
     pairs: Vec<(String, String)>,
     found: Relocation,
 }
@@ -232,7 +233,7 @@ impl<'s, 'r> Search<'s, 'r> {
         Ok(search)
     }
 
-    /// What the policy wants with a field.
+    /// The outcome that the policy asks for, before it is tried.
     fn classify(&self, number: usize) -> Result<(Outcome, Option<String>)> {
         let image = match Reference::parse_loosely(&self.image_fields[number].image) {
             Ok(image) => image,
@@ -244,7 +245,7 @@ impl<'s, 'r> Search<'s, 'r> {
         let destination = match self.policy.destination(&image) {
             Ok(Some(destination)) => destination,
             Ok(None) => return Ok((Outcome::Unchanged, None)),
-            // One image that no registry would serve does not keep the others from moving.
+            // An image whose new name would be invalid must not keep the others from moving.
             Err(Error::InvalidDestination { problem, .. }) => {
                 return Ok((Outcome::Unparsable(problem), None));
             }
@@ -259,7 +260,7 @@ impl<'s, 'r> Search<'s, 'r> {
         Ok((Outcome::ByValues, Some(destination.relocated(&image))))
     }
 
-    /// Tries values until they do what they should and nothing else.
+    /// Tries overrides until they do what they should and nothing else.
     fn solve(&mut self) {
         let mut solver = Solver::new(&self.image_fields, &self.desired, &self.provenance);
         let leaves = &self.provenance.leaves;
@@ -308,7 +309,8 @@ impl<'s, 'r> Search<'s, 'r> {
         }
     }
 
-    /// Adds values for images that are not rendered with the present values, as long as they change nothing else.
+    /// Adds overrides for images that the current values do not render, as long as nothing else changes. If a batch
+    /// fails, it is bisected.
     fn relocate_unrendered(&mut self) -> Result<()> {
         let Some(detection) = self.baseline.options.detection else { return Ok(()) };
         let fragments = self.provenance.fragments.iter().flatten();
@@ -366,7 +368,7 @@ impl<'s, 'r> Search<'s, 'r> {
         Ok(Some(Candidate { assignments, pairs, unrendered }))
     }
 
-    /// Takes candidates over if nothing speaks against it.
+    /// Accepts candidates if a trial render shows no violation. Returns whether they were accepted.
     fn accept(&mut self, candidates: &[Candidate]) -> bool {
         let mut assignments = self.assignments.clone();
         let mut pairs = self.pairs.clone();
@@ -392,7 +394,7 @@ impl<'s, 'r> Search<'s, 'r> {
         true
     }
 
-    /// Tells what became of strings that look like images, and which images are carried by such strings alone.
+    /// Records which suspects changed with the overrides, and which unrendered images appear only in such strings.
     fn mark_carried(&mut self) {
         let found = &mut self.found;
         for suspect in &mut found.suspects {
@@ -423,7 +425,7 @@ impl<'s, 'r> Search<'s, 'r> {
             let template = field.location.template.as_str();
             let find = || template_line::find(self.baseline.rendering.chart(), template, &field.image);
             let values = self.provenance.values(number);
-            // What no value says is told with its place, even if it is not to move.
+            // Images without a value are shown with their template line, even if they do not move.
             let show_location = matches!(outcome, Outcome::NeedsRewrite(_)) || values.is_empty();
             let location = (template, field.image.as_str());
             let written =
@@ -457,14 +459,14 @@ fn add_image_pairs(
     }
 }
 
-/// Values for an image that is not rendered.
+/// Overrides for an image that is not rendered.
 struct Candidate {
     assignments: Vec<(ValuePath, String)>,
     pairs: Vec<(String, String)>,
     unrendered: UnrenderedImage,
 }
 
-/// The texts that stand for each other when an image moves: the whole, and its name.
+/// The replacements that result from moving an image: the whole reference, and its name alone.
 fn image_pairs(before: &str, after: &str) -> Vec<(String, String)> {
     let pair = |old: &str, new: &str| (old.to_owned(), new.to_owned());
     vec![pair(before, after), pair(name_of(before), name_of(after))]

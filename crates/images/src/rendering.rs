@@ -1,4 +1,4 @@
-//! A chart that is rendered again and again with other values, so that the results can be compared.
+//! A chart that is rendered repeatedly with different overrides, for comparison.
 
 use pintle_chart::Chart;
 use pintle_render::{Target, Templates};
@@ -6,10 +6,10 @@ use pintle_tree::merge::merge;
 use pintle_tree::{Map, Node};
 use pintle_values::{NullRules, SchemaCheck};
 
-/// Rendered files with the paths of their templates, in order of those, notes left out.
+/// Rendered files by template path, sorted, without NOTES.txt.
 pub type Files = Vec<(String, Vec<u8>)>;
 
-/// A chart with everything it takes to render it, but for the overrides.
+/// A chart with everything needed to render it, except the overrides.
 pub struct Rendering<'a> {
     chart: &'a Chart,
     templates: Templates<'a>,
@@ -20,12 +20,12 @@ pub struct Rendering<'a> {
 }
 
 impl<'a> Rendering<'a> {
-    /// Prepares a chart whose dependencies have been processed with the values that the user gave.
+    /// Parses the templates of a chart whose dependencies have been processed with the user's values.
     ///
-    /// The target should be [repeatable](Target::repeatable), or chance will show up as differences.
+    /// The target should be [repeatable](Target::repeatable); otherwise random values show up as differences.
     ///
     /// # Errors
-    /// A template that cannot be parsed.
+    /// When a template does not parse.
     pub fn new(
         chart: &'a Chart,
         user: &'a Map<Node>,
@@ -46,20 +46,20 @@ impl<'a> Rendering<'a> {
         self.renders
     }
 
-    /// The final values with some overrides laid over those of the user.
+    /// The coalesced values with overrides merged over the user's.
     ///
     /// # Errors
-    /// When the values of a subchart are no map.
+    /// When the values of a subchart are not a map.
     pub fn values(&self, overrides: &Map<Node>) -> Result<Map<Node>, pintle_values::Error> {
         let user = merge(self.user.clone(), overrides.clone());
-        // What parents import from subcharts is among their defaults by now, whatever the user says.
+        // Dependency processing has already put `import-values` into the parents' defaults.
         pintle_values::coalesce(self.chart, &user, self.nulls, &mut Vec::new())
     }
 
-    /// Whether the final values with these overrides fit the schemas.
+    /// Validates the coalesced values with these overrides against the schemas.
     ///
     /// # Errors
-    /// What does not fit.
+    /// The schema violations.
     pub fn check(&self, overrides: &Map<Node>) -> Result<(), pintle_values::Error> {
         let user = merge(self.user.clone(), overrides.clone());
         let log = &mut Vec::new();
@@ -67,19 +67,19 @@ impl<'a> Rendering<'a> {
         pintle_values::render_values(self.chart, &user, self.nulls, SchemaCheck::Check, read, log).map(drop)
     }
 
-    /// Renders with some overrides laid over the values of the user.
+    /// Renders with overrides merged over the user's values.
     ///
     /// # Errors
-    /// What stops the render, in words.
+    /// The render error as text.
     pub fn render(&mut self, overrides: &Map<Node>) -> Result<Files, String> {
         let values = self.values(overrides).map_err(|error| error.to_string())?;
         self.render_values(&values)
     }
 
-    /// Renders with final values.
+    /// Renders with coalesced values.
     ///
     /// # Errors
-    /// What stops the render, in words.
+    /// The render error as text.
     pub fn render_values(&mut self, values: &Map<Node>) -> Result<Files, String> {
         self.renders += 1;
         let rendered = self.templates.render(values, self.target).map_err(|error| error.to_string())?;

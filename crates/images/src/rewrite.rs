@@ -1,4 +1,4 @@
-//! Moves images in rendered text: only the fields that a kubelet reads change, and every other byte stays.
+//! Moves images in rendered text: only the fields that the kubelet reads change, every other byte is kept.
 
 use std::borrow::Cow;
 
@@ -13,26 +13,26 @@ use crate::{Error, Policy, Reference, Result};
 /// An image that was moved in rendered text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rewritten {
-    /// Whose it is.
+    /// The object it belongs to.
     pub object: ObjectId,
-    /// The way to it in its document.
+    /// Its path in the document.
     pub path: ValuePath,
-    /// What it said.
+    /// The image before the change.
     pub before: String,
-    /// What it says now.
+    /// The image after the change.
     pub after: String,
 }
 
-/// Moves the images of a stream of documents. What is no image reference stays as it is.
+/// Moves the images in a stream of documents. Fields that are not image references are left unchanged.
 ///
 /// # Errors
-/// When a document that speaks of images is no YAML, or the policy does not know where an image should go.
+/// When a document that contains images is not valid YAML, or the policy has no target for an image.
 pub fn rewrite<'t>(text: &'t [u8], policy: &Policy) -> Result<(Cow<'t, [u8]>, Vec<Rewritten>)> {
     let mut moved = Vec::new();
     let mut out: Vec<u8> = Vec::new();
     let mut copied = 0;
     for document in pintle_objects::split(text).filter(|document| contains(document, b"image")) {
-        // Documents are slices of the text.
+        // `split` returns slices of `text`, so their addresses give the offset.
         let start = document.as_ptr().addr() - text.as_ptr().addr();
         let line = 1 + memchr::memchr_iter(b'\n', &text[..start]).count();
         let before = moved.len();
@@ -54,7 +54,7 @@ pub fn rewrite<'t>(text: &'t [u8], policy: &Policy) -> Result<(Cow<'t, [u8]>, Ve
     Ok((Cow::Owned(out), moved))
 }
 
-/// The fields of a document that change, and what to.
+/// The fields of a document to change, with their new images.
 fn desired(
     document: &[u8],
     line: usize,
@@ -77,7 +77,7 @@ fn desired(
     Ok(desired)
 }
 
-/// Writes a document with some of its strings changed.
+/// Writes a document with some of its strings replaced.
 fn apply_edits(
     document: &[u8],
     line: usize,
@@ -93,7 +93,7 @@ fn apply_edits(
         path.segments().iter().map(step).collect()
     };
     let paths: Vec<Vec<outline::Step>> = desired.iter().map(|(path, _)| segments(path)).collect();
-    // What anchors share is written out first, so that nothing else changes with it.
+    // Aliases of an edited node are expanded first; otherwise the edit would change every use of the anchor.
     let text = outline::spell_out(document, &paths).map_err(failed)?;
     let read = Outline::read_first(&text).map_err(failed)?;
     let mut edits = Edits::of(&read);

@@ -1,4 +1,4 @@
-//! What is found in values: an image, the values it is put together from, and what is odd about it.
+//! Detection results: an image in values, the values it is composed of, and issues with it.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::reference::{Reference, ReferenceErrorKind};
 use crate::value_path::ValuePath;
 
-/// How an image is written down in values.
+/// How values spell an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Shape {
@@ -14,14 +14,14 @@ pub enum Shape {
     String,
     /// A map of parts: `image: {registry: quay.io, repository: team/api, tag: 1}`.
     Map,
-    /// Keys beside each other: `image: team/api`, `imageTag: 1`.
+    /// Sibling keys: `image: team/api`, `imageTag: 1`.
     Siblings,
-    /// A part of a longer text, such as YAML or JSON in a string.
+    /// A byte range of a longer text, such as YAML or JSON in a string.
     Embedded(Range<usize>),
 }
 
 impl Shape {
-    /// The word for it in reports.
+    /// The name used in reports.
     pub fn name(&self) -> &'static str {
         match self {
             Shape::String => "string",
@@ -35,13 +35,13 @@ impl Shape {
 /// What a value contributes to an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// All of it.
+    /// The whole reference.
     Whole,
-    /// The registry, maybe with the beginning of the path.
+    /// The registry, possibly with the start of the path.
     Registry,
-    /// The path, maybe with the registry before it.
+    /// The path, possibly with the registry.
     Repository,
-    /// The last name of the path.
+    /// The last component of the path.
     Name,
     /// The tag.
     Tag,
@@ -50,7 +50,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The word for it in reports.
+    /// The name used in reports.
     pub fn name(self) -> &'static str {
         match self {
             Role::Whole => "image",
@@ -63,7 +63,7 @@ impl Role {
     }
 }
 
-/// A value that is a part of an image.
+/// A value that is part of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     /// What it contributes.
@@ -74,31 +74,31 @@ pub struct Part {
     pub text: String,
 }
 
-/// What is odd about an image in values.
+/// An issue with an image in values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Issue {
-    /// The value is a template, so that its text says nothing.
+    /// The value is a template, so the image is unknown before rendering.
     Template,
-    /// The tag is no string; YAML may change how it is spelled.
+    /// The tag is not a string; YAML may change its spelling (`1.10` becomes `1.1`).
     NumberAsTag(String),
     /// A string has a tag and a digest.
     TagAndDigest,
-    /// There is no key for a tag, so that it may be no image.
+    /// There is no key for a tag, so it may not be an image.
     NoTagKey,
     /// It is in a list, which can only be replaced as a whole.
     InList,
-    /// The text is no reference.
+    /// The text is not a reference.
     Unparsable(ReferenceErrorKind),
 }
 
 impl Issue {
-    /// Whether it is among the structures that strict mode refuses.
+    /// Whether strict mode rejects it.
     pub fn is_unsupported(&self) -> bool {
         matches!(self, Issue::Template | Issue::NumberAsTag(_) | Issue::NoTagKey)
     }
 
-    /// The name of it in reports.
+    /// The name used in reports.
     pub fn name(&self) -> &'static str {
         match self {
             Issue::Template => "HelmTemplate",
@@ -124,12 +124,12 @@ impl fmt::Display for Issue {
     }
 }
 
-/// Who gave a value.
+/// Where a value was set.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// The user: a values file or a flag.
+    /// By the user: a values file or a flag.
     User,
-    /// The values.yaml of the chart at this path, as in `parent/charts/child`.
+    /// In the `values.yaml` of the chart at this path, as in `parent/charts/child`.
     Chart(String),
 }
 
@@ -142,26 +142,26 @@ impl fmt::Display for Origin {
     }
 }
 
-/// An image that values define.
+/// An image detected in values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Where it is: the string, or the map that holds the parts.
+    /// Its path: the string, or the map that holds the parts.
     pub path: ValuePath,
-    /// The chart whose values these are, as in `parent/charts/child`.
+    /// The chart that the values belong to, as in `parent/charts/child`.
     pub chart: String,
     /// How it is written down.
     pub shape: Shape,
-    /// The values it is put together from, in the order of a reference.
+    /// The values it is composed of, in the order of a reference.
     pub parts: Vec<Part>,
-    /// The whole text, put together as charts usually do it.
+    /// The parts joined as most charts do.
     pub written: String,
-    /// The text as a reference, if it is one.
+    /// The parsed text, if it is a reference.
     pub reference: Option<Reference>,
-    /// The tag that charts usually take where none is given: the version of the application.
+    /// The tag that charts usually default to if none is given: `appVersion`.
     pub assumed_tag: Option<String>,
-    /// Who gave the value that names the image.
+    /// Where the value that names the image was set.
     pub origin: Origin,
-    /// What is odd about it.
+    /// Issues with it.
     pub issues: Vec<Issue>,
 }
 
@@ -171,14 +171,14 @@ impl Finding {
         self.parts.iter().find(|part| part.role == role)
     }
 
-    /// The key whose value names the image: what is shown as its place.
+    /// The path of the value that names the image, which is what users are shown.
     pub fn naming_path(&self) -> &ValuePath {
         let naming = [Role::Whole, Role::Repository, Role::Name, Role::Registry];
         naming.into_iter().find_map(|role| self.part(role)).map_or(&self.path, |part| &part.path)
     }
 }
 
-/// A value by which a chart lets users choose the registry of all its images.
+/// A value that sets the registry of all images of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GlobalRegistry {
     /// Where it is.
@@ -187,11 +187,11 @@ pub struct GlobalRegistry {
     pub text: String,
 }
 
-/// All that was found in the values of a chart and its subcharts.
+/// Everything detected in the values of a chart and its subcharts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Detection {
     /// The images, in order of their paths.
     pub images: Vec<Finding>,
-    /// The values for the registry of all images.
+    /// Values that set the registry of all images.
     pub globals: Vec<GlobalRegistry>,
 }

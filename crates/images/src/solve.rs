@@ -1,20 +1,20 @@
-//! Which values have to become what, so that images stand in their new places.
+//! Chooses value edits that give each image its new name, and resolves conflicts between them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::fields::Field;
 use crate::provenance::{Fragment, Leaf, Provenance, UnsetValue, name_of};
 
-/// A change of a part of a value.
+/// A replacement of part of a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Edit {
-    /// Which of the leaves.
+    /// The index in [`Provenance::leaves`].
     pub(crate) leaf: usize,
-    /// Where the part begins.
+    /// Start offset of the replaced part.
     pub(crate) start: usize,
-    /// Where it ends.
+    /// End offset of the replaced part.
     pub(crate) end: usize,
-    /// What it becomes.
+    /// The replacement.
     pub(crate) text: String,
 }
 
@@ -29,18 +29,18 @@ impl Edit {
 /// Why values cannot move an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// The front of the image is written in a template.
+    /// The registry of the image is hard-coded in a template.
     Hardcoded,
-    /// The values that it came from are put together in a way that a new front does not fit into.
+    /// The chart composes the values in a way that leaves no place for the new registry and path.
     Shape,
-    /// A value serves another image that has to become something else or to stay.
+    /// The value is also used by another image, which must get another name or stay.
     Shared {
         /// The value.
         value: String,
         /// The other image.
         other: String,
     },
-    /// A change of the value would change something else.
+    /// Changing the value would change something else.
     SideEffect {
         /// The value.
         value: String,
@@ -49,7 +49,7 @@ pub enum Obstacle {
     },
 }
 
-/// The search for values: what each field could do, and what it does at the moment.
+/// The state of the search: the alternatives of each field, and the current choice.
 pub(crate) struct Solver<'s> {
     provenance: &'s Provenance,
     image_fields: &'s [Field],
@@ -59,7 +59,7 @@ pub(crate) struct Solver<'s> {
 struct Attempt {
     alternatives: Vec<Vec<Edit>>,
     current: usize,
-    /// Why the last alternative was given up.
+    /// Why the previous alternative was dropped.
     obstacle: Option<Obstacle>,
     moves: bool,
 }
@@ -75,7 +75,7 @@ impl Attempt {
 }
 
 impl<'s> Solver<'s> {
-    /// Begins with what each field likes best. `desired` has the new image of each field that moves.
+    /// Starts with the preferred alternative of each field. `desired` has the new image of each field that moves.
     pub(crate) fn new(
         image_fields: &'s [Field],
         desired: &[Option<String>],
@@ -96,7 +96,7 @@ impl<'s> Solver<'s> {
         Solver { provenance, image_fields, fields: fields.collect() }
     }
 
-    /// Whether a field is moved by what is chosen at the moment.
+    /// Whether the current choice moves a field.
     pub(crate) fn moves(&self, field: usize) -> bool {
         self.fields[field].moves && self.fields[field].has_alternative()
     }
@@ -106,17 +106,17 @@ impl<'s> Solver<'s> {
         self.fields[field].obstacle.as_ref().filter(|_| !self.moves(field))
     }
 
-    /// Whether a field is moved by changing a value, among others.
+    /// Whether the current choice for a field edits this value.
     pub(crate) fn changes(&self, field: usize, leaf: usize) -> bool {
         self.fields[field].edits().iter().any(|edit| edit.leaf == leaf)
     }
 
-    /// The edits that are chosen at the moment.
+    /// All edits currently chosen.
     pub(crate) fn edits(&self) -> BTreeSet<&Edit> {
         self.fields.iter().flat_map(Attempt::edits).collect()
     }
 
-    /// Gives up choices until none is at odds with another or with an image that stays.
+    /// Drops choices until no two conflict and none affects an image that stays.
     pub(crate) fn resolve_conflicts(&mut self) {
         while let Some((losers, obstacle)) = self.conflict() {
             for field in losers {
@@ -125,7 +125,7 @@ impl<'s> Solver<'s> {
         }
     }
 
-    /// Gives up all choices that change a value; tells whether there were any.
+    /// Drops all choices that edit a value. Returns whether there were any.
     pub(crate) fn drop_edits_of(&mut self, leaf: usize, what: &str) -> bool {
         let value = self.provenance.leaves[leaf].path.to_string();
         let obstacle = Obstacle::SideEffect { value, what: what.to_owned() };
@@ -144,7 +144,7 @@ impl<'s> Solver<'s> {
         attempt.obstacle = Some(obstacle);
     }
 
-    /// The first contradiction: who gives up, and why.
+    /// The first conflict: the fields that lose, and why.
     fn conflict(&self) -> Option<(Vec<usize>, Obstacle)> {
         let mut owners: BTreeMap<&Edit, Vec<usize>> = BTreeMap::new();
         for (number, attempt) in self.fields.iter().enumerate() {
@@ -162,7 +162,7 @@ impl<'s> Solver<'s> {
             let rest = edits[index + 1..].iter().take_while(|(other, _)| other.leaf == edit.leaf);
             for (other, others) in rest {
                 if edit.conflicts_with(other) {
-                    // The many are right; of equals, the first.
+                    // The majority wins; on a tie, the first.
                     let (losers, winner) =
                         if others.len() > fields.len() { (fields, others) } else { (others, fields) };
                     return Some(((*losers).clone(), self.shared(edit, winner[0])));
@@ -172,7 +172,7 @@ impl<'s> Solver<'s> {
         None
     }
 
-    /// A field that must not change, or cannot be moved, and that an edit would change.
+    /// A field that stays and that an edit would change.
     fn disturbed_by(&self, edit: &Edit) -> Option<usize> {
         (0..self.fields.len()).filter(|field| !self.moves(*field)).find(|field| {
             self.provenance.fragments[*field].iter().any(|fragment| {
@@ -190,7 +190,7 @@ impl<'s> Solver<'s> {
     }
 }
 
-/// The new texts of values with these edits.
+/// Applies edits; returns the new text of each edited leaf.
 pub(crate) fn apply<'e>(
     leaves: &[Leaf],
     edits: impl IntoIterator<Item = &'e Edit>,
@@ -206,13 +206,13 @@ pub(crate) fn apply<'e>(
     texts
 }
 
-/// How an image is to change: the front of the old text gives way to that of the new one, and the rest stays.
+/// How an image changes: a prefix of the old text is replaced, and the rest is kept.
 struct Change<'c> {
     old: &'c str,
     new: &'c str,
-    /// Where the old front ends.
+    /// The end of the old prefix.
     front: usize,
-    /// The new front without a slash at its end.
+    /// The new prefix, without a trailing slash.
     new_front: &'c str,
     host: &'c str,
     prefix: &'c str,
@@ -230,17 +230,17 @@ impl<'c> Change<'c> {
         Change { old, new, front, new_front, host, prefix }
     }
 
-    /// Whether only a front of whole parts gives way, not the name itself.
+    /// Whether only whole leading path components are replaced, not the name itself.
     fn keeps_name(&self) -> bool {
         self.front < name_of(self.old).len()
     }
 
-    /// The new front as it stands before what is kept.
+    /// The new prefix as it precedes the part that is kept.
     fn leading(&self) -> String {
         if self.keeps_name() { format!("{}/", self.new_front) } else { self.new_front.to_owned() }
     }
 
-    /// What comes between the host and what is kept.
+    /// The part between the host and what is kept.
     fn inner(&self) -> String {
         match (self.prefix.is_empty(), self.keeps_name()) {
             (true, _) => String::new(),
@@ -250,7 +250,8 @@ impl<'c> Change<'c> {
     }
 }
 
-/// What could be done to the values of a field, the best first.
+/// The possible edits for a field, preferred first: a chart's own values come before globals, which also affect other
+/// charts.
 fn alternatives(old: &str, new: &str, provenance: &Provenance, field: usize) -> Vec<Vec<Edit>> {
     let change = Change::between(old, new);
     let fragments = &provenance.fragments[field];
@@ -268,7 +269,7 @@ fn alternatives(old: &str, new: &str, provenance: &Provenance, field: usize) -> 
     found
 }
 
-/// By the value at the front of the image, with the one after it where the first holds just the registry.
+/// Edits the value at the start of the image, and the next one if the first holds just the registry.
 fn at_front(change: &Change<'_>, fragments: &[Fragment]) -> Vec<Vec<Edit>> {
     let Some(first) = fragments.iter().find(|fragment| fragment.start == 0) else { return Vec::new() };
     let edit = |fragment: &Fragment, length: usize, text: String| Edit {
@@ -300,7 +301,7 @@ fn at_front(change: &Change<'_>, fragments: &[Fragment]) -> Vec<Vec<Edit>> {
     found
 }
 
-/// By an empty registry that takes the host, with the value of the path taking the rest.
+/// Sets an empty registry value to the host, and adds the prefix to the value of the path.
 fn switch_and_path(change: &Change<'_>, unset: &UnsetValue, fragments: &[Fragment]) -> Option<Vec<Edit>> {
     let rest = unset.after.strip_prefix('/').filter(|_| unset.before.is_empty())?;
     let path = change.old.len().checked_sub(rest.len()).filter(|path| &change.old[*path..] == rest)?;
@@ -317,7 +318,7 @@ fn switch_and_path(change: &Change<'_>, unset: &UnsetValue, fragments: &[Fragmen
     Some(vec![host, inner])
 }
 
-/// By an empty value that takes the whole new front.
+/// Sets an empty value to the whole new prefix.
 fn switch_alone(change: &Change<'_>, unset: &UnsetValue) -> Option<Vec<Edit>> {
     let fits = unset.before.is_empty() && change.old.ends_with(&unset.after);
     let text = change.new.strip_suffix(unset.after.as_str()).filter(|_| fits);

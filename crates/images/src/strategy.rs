@@ -1,16 +1,16 @@
-//! How the path of an image in another registry is made from where the image was.
+//! How the path of a relocated image is built from its source.
 
 use crate::error::{Error, Result};
 use crate::reference::split_port;
 
-/// A way to make paths.
+/// A strategy for building paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// The source's name without dots and port goes before the path: `dockerio/library/nginx`.
+    /// Prefixes the path with the source registry without dots and port: `dockerio/library/nginx`.
     #[default]
     PrefixSourceRegistry,
-    /// The same with its dots kept: `docker.io/library/nginx`.
+    /// Prefixes the path with the source registry, keeping its dots: `docker.io/library/nginx`.
     PrefixDottedRegistry,
 }
 
@@ -18,7 +18,7 @@ impl Strategy {
     /// All strategies, the default first.
     pub const ALL: [Strategy; 2] = [Strategy::PrefixSourceRegistry, Strategy::PrefixDottedRegistry];
 
-    /// The name that users give.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Strategy::PrefixSourceRegistry => "prefix-source-registry",
@@ -26,10 +26,10 @@ impl Strategy {
         }
     }
 
-    /// The strategy of that name.
+    /// Parses a strategy name.
     ///
     /// # Errors
-    /// Lists the known ones.
+    /// When the name is unknown; lists the known ones.
     pub fn parse(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|strategy| strategy.name() == name).ok_or_else(|| Error::Strategy {
             name: name.to_owned(),
@@ -37,12 +37,12 @@ impl Strategy {
         })
     }
 
-    /// What goes before the path of an image of `registry`, which is normalised.
+    /// The prefix for images of `registry`, which must be normalised.
     pub fn prefix(self, registry: &str) -> String {
         let host = split_port(registry).map_or(registry, |(host, _)| host);
         let keeps = |character: &char| match character {
             '.' => self == Strategy::PrefixDottedRegistry,
-            // The brackets and colons of an address.
+            // Brackets and colons of IPv6 addresses are not valid in paths.
             '[' | ']' | ':' => false,
             _ => true,
         };

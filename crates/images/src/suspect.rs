@@ -1,4 +1,4 @@
-//! Strings that look like images in places where no kubelet reads them: custom resources, arguments, configuration.
+//! Strings that look like images outside image fields: custom resources, arguments, configuration.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::reference::Reference;
 use crate::rendering::Files;
 use crate::value_path::{MAX_DEPTH, Segment, ValuePath};
 
-/// Registries that serve images and hardly anything else.
+/// Registries that serve little else than images.
 const REGISTRIES: [&str; 16] = [
     "docker.io",
     "index.docker.io",
@@ -33,7 +33,7 @@ const REGISTRIES: [&str; 16] = [
     "registry.redhat.io",
 ];
 
-/// Operators whose resources name images that they will run, by API group.
+/// API groups of operators whose resources name images to run.
 const OPERATORS: [&str; 18] = [
     "monitoring.coreos.com",
     "elasticsearch.k8s.elastic.co",
@@ -55,22 +55,22 @@ const OPERATORS: [&str; 18] = [
     "jaegertracing.io",
 ];
 
-/// A string that looks like an image, in a place where nobody can be sure.
+/// A string that looks like an image, outside the fields that the kubelet reads.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Suspect {
-    /// Where it stands.
+    /// Where it is.
     pub location: FieldLocation,
-    /// Whose it is, as text: kind and name.
+    /// The object it belongs to: kind and name.
     pub object: String,
     /// The image.
     pub image: String,
-    /// What kind of place it is.
+    /// The kind of field it is in.
     pub kind: SuspectKind,
-    /// What the whole string becomes by overrides that were made for other images, if it changes.
+    /// The new text of the whole string, if overrides for other images change it.
     pub after: Option<String>,
 }
 
-/// What kind of place a suspect stands in.
+/// The kind of field a suspect is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SuspectKind {
     /// A resource of an operator that is known to run it.
@@ -88,7 +88,7 @@ pub enum SuspectKind {
 }
 
 impl SuspectKind {
-    /// The word for reports.
+    /// The name used in reports.
     pub fn name(self) -> &'static str {
         match self {
             SuspectKind::Operator => "operator",
@@ -101,7 +101,7 @@ impl SuspectKind {
     }
 }
 
-/// Finds strings beside the image fields that look like images, in order of their places.
+/// Finds strings outside image fields that look like images, in order of their locations.
 pub fn suspects(files: &Files, image_fields: &[Field]) -> Vec<Suspect> {
     let known: BTreeSet<&str> =
         image_fields.iter().map(|field| name_of(&field.image)).filter(|name| name.contains('/')).collect();
@@ -121,7 +121,7 @@ struct Search<'s> {
     found: BTreeSet<Suspect>,
 }
 
-/// Whose string is looked at.
+/// The object being searched.
 struct Context<'s> {
     template: &'s str,
     document: usize,
@@ -129,7 +129,7 @@ struct Context<'s> {
 }
 
 impl Search<'_> {
-    /// Whether a file can have anything to find, before it is read.
+    /// A cheap check whether a file can contain a suspect, before parsing it.
     fn is_promising(&self, text: &[u8]) -> bool {
         let text = String::from_utf8_lossy(text);
         text.contains("kind: Secret") || tokens(&text).any(|token| self.is_image(token))
@@ -171,7 +171,7 @@ impl Search<'_> {
             .flatten();
         let text = decoded.as_deref().unwrap_or(text);
         let kind = kind_of(&path, context.object);
-        // A field of a custom resource that is named after images says enough by itself.
+        // In a custom resource, a field named `image` is enough evidence.
         let is_named =
             matches!(kind, SuspectKind::Operator | SuspectKind::CustomResource) && is_image_key(&path);
         let mut images: Vec<String> =
@@ -195,7 +195,7 @@ impl Search<'_> {
         }
     }
 
-    /// Whether a word is an image: one of the chart's, or one with a registry and something that only images have.
+    /// Whether a token is an image: one of the chart's, or one with a registry and a tag, a digest or a known host.
     fn is_image(&self, token: &str) -> bool {
         if !token.contains('/') {
             return false;
@@ -218,7 +218,7 @@ impl Search<'_> {
     }
 }
 
-/// The words of a text that could be images: cut at blanks, quotes, commas and equals signs.
+/// The tokens of a text that could be images: split at whitespace, quotes, commas and equals signs.
 fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let cut = |character: char| {
         character.is_whitespace()
@@ -256,7 +256,7 @@ fn kind_of(path: &ValuePath, object: &ObjectId) -> SuspectKind {
     if OPERATORS.contains(&object.group.as_str()) {
         return SuspectKind::Operator;
     }
-    // Groups of Kubernetes itself have no dot, or end in its domain.
+    // Built-in API groups have no dot, or end in `.k8s.io`.
     let is_own = !object.group.contains('.') || object.group.ends_with(".k8s.io");
     if is_own { SuspectKind::Other } else { SuspectKind::CustomResource }
 }

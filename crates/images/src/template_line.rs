@@ -1,4 +1,4 @@
-//! The place in the templates where an image is written, for telling users what values cannot reach.
+//! The template line in which an image is hard-coded, for reports of what values cannot change.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::provenance::name_of;
 /// A line of a template.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TemplateLine {
-    /// The path of the template with that of its chart.
+    /// The template path including its chart.
     pub template: String,
     /// The line, counted from one.
     pub line: usize,
@@ -21,13 +21,13 @@ impl fmt::Display for TemplateLine {
     }
 }
 
-/// Where an image that `template` rendered is most likely written: the longest part of it that any template has, in the
-/// template itself before those that lend it definitions.
+/// Finds the line in which an image rendered by `template` is most likely hard-coded: the one with the longest part
+/// of the image. The template itself is preferred over templates that only provide definitions.
 pub(crate) fn find(chart: &Chart, template: &str, image: &str) -> Option<TemplateLine> {
     let mut templates = Vec::new();
     collect(chart, chart.name().to_owned(), &mut templates);
     let own = template.rsplit_once("/templates/").map_or("", |(chart, _)| chart);
-    // The template itself, its chart's, then charts around it.
+    // The template itself, then its chart's templates, then those of other charts.
     templates.sort_by_key(|(path, _)| {
         (path != template, !path.starts_with(&format!("{own}/templates/")), path.clone())
     });
@@ -43,7 +43,7 @@ pub(crate) fn find(chart: &Chart, template: &str, image: &str) -> Option<Templat
     Some(TemplateLine { template: path.clone(), line })
 }
 
-/// The texts to look for, the most telling first.
+/// The texts to search for, most specific first.
 fn needles(image: &str) -> Vec<&str> {
     const SHORT: usize = 3;
     let name = name_of(image);
@@ -59,7 +59,7 @@ fn needles(image: &str) -> Vec<&str> {
     needles
 }
 
-/// The first line with the text, those that speak of images before others.
+/// The first line with the text; lines that mention images are preferred.
 fn line_of(text: &str, needle: &str) -> Option<usize> {
     let lines = || text.lines().enumerate().filter(|(_, line)| line.contains(needle) && !is_comment(line));
     let speaks = |line: &str| line.to_ascii_lowercase().contains("image");

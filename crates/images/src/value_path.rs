@@ -1,41 +1,41 @@
-//! Where something stands in a tree of values or in an object, and the smallest values that change it.
+//! Paths into values and objects, and minimal overlays that set strings at paths.
 
 use std::fmt;
 
 use pintle_tree::{Map, Node, Str, with_stack};
 
-/// One segment down a tree.
+/// One segment of a path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Segment {
-    /// To the entry of a map.
+    /// An entry of a map.
     Key(Str),
-    /// To an item of a list.
+    /// An item of a list.
     Index(usize),
 }
 
-/// The way from the root of a tree to a node. Prints as `a.b[0].c`, with dots inside keys escaped as `--set` has it.
+/// A path from the root of a tree to a node. Prints as `a.b[0].c`, with dots in keys escaped as in `--set`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ValuePath(Vec<Segment>);
 
 impl ValuePath {
-    /// Returns the way to the root.
+    /// The empty path.
     pub const fn root() -> Self {
         ValuePath(Vec::new())
     }
 
-    /// The way to an entry of the map here.
+    /// Appends the key of a map entry.
     #[must_use]
     pub fn key(&self, key: impl Into<Str>) -> Self {
         self.with(Segment::Key(key.into()))
     }
 
-    /// The way to an item of the list here.
+    /// Appends the index of a list item.
     #[must_use]
     pub fn index(&self, index: usize) -> Self {
         self.with(Segment::Index(index))
     }
 
-    /// The way with one more segment.
+    /// Appends a segment.
     #[must_use]
     pub fn with(&self, segment: Segment) -> Self {
         let mut segments = Vec::with_capacity(self.0.len() + 1);
@@ -44,17 +44,17 @@ impl ValuePath {
         ValuePath(segments)
     }
 
-    /// The steps from the root on.
+    /// The segments, from the root.
     pub fn segments(&self) -> &[Segment] {
         &self.0
     }
 
-    /// The way to what holds this node; none for the root.
+    /// The path of the containing node; `None` for the root.
     pub fn parent(&self) -> Option<ValuePath> {
         self.0.split_last().map(|(_, segments)| ValuePath(segments.to_vec()))
     }
 
-    /// The last key on the way, list items passed over.
+    /// The last key of the path, skipping list indexes.
     pub fn last_key(&self) -> Option<&Str> {
         self.0.iter().rev().find_map(|segment| match segment {
             Segment::Key(key) => Some(key),
@@ -62,7 +62,7 @@ impl ValuePath {
         })
     }
 
-    /// Whether the way leads through a list.
+    /// Whether the path passes through a list.
     pub fn enters_list(&self) -> bool {
         self.0.iter().any(|segment| matches!(segment, Segment::Index(_)))
     }
@@ -72,12 +72,12 @@ impl ValuePath {
         self.0.starts_with(&other.0)
     }
 
-    /// The text at the end of the way, if there is one.
+    /// The string at this path, if there is one.
     pub fn text<'n>(&self, root: &'n Map<Node>) -> Option<&'n str> {
         self.find(root).and_then(Node::as_str)
     }
 
-    /// The node at the end of the way.
+    /// The node at this path.
     pub fn find<'n>(&self, root: &'n Map<Node>) -> Option<&'n Node> {
         let (first, rest) = self.0.split_first()?;
         let Segment::Key(key) = first else { return None };
@@ -85,8 +85,8 @@ impl ValuePath {
     }
 }
 
-/// How deep below a root images are looked for. Nothing that is read as an object or as values by people is as deep, and
-/// every segment of a way takes memory.
+/// The maximum depth that is searched for images. No real object or values file is as deep, and each segment of each
+/// path takes memory.
 pub(crate) const MAX_DEPTH: usize = 256;
 
 impl From<Vec<Segment>> for ValuePath {
@@ -119,8 +119,8 @@ impl fmt::Display for ValuePath {
     }
 }
 
-/// The smallest values that, laid over `values`, put each text at its path. Lists are replaced as a whole, so what a
-/// path meets below a list is taken from `values`. A path is left out if `values` does not have the map that it ends in.
+/// Returns the minimal values that, merged over `values`, set each path to its text. Helm replaces lists as a whole,
+/// so a list on a path is copied from `values`. A path is skipped if `values` lacks the map that it ends in.
 pub fn overlay<'p>(
     values: &Map<Node>,
     assignments: impl IntoIterator<Item = (&'p ValuePath, &'p str)>,
@@ -144,7 +144,7 @@ fn set_in_map(over: &mut Map<Node>, values: &Map<Node>, segments: &[Segment], te
     let Some((Segment::Key(key), rest)) = segments.split_first() else { return };
     let below = values.get(key).unwrap_or(&Node::Nil);
     let slot = over.entry_or_insert_with(key, || match below {
-        // What is replaced as a whole starts as it is.
+        // Lists are replaced as a whole, so start from the existing one.
         Node::List(_) => below.clone(),
         _ => Node::empty_map(),
     });

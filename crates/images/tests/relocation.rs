@@ -1,4 +1,4 @@
-//! Charts that hold their images in every shape there is: where they come from, what moves them, and what does not.
+//! Relocation of charts that hold their images in every known shape.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ fn policy() -> Policy {
     Policy { sources: Some(sources.to_vec()), target, ..Policy::default() }
 }
 
-/// A chart on its way to being rendered.
+/// A chart under test with its render target.
 struct Bench {
     loaded: Chart,
     user: Map<Node>,
@@ -26,7 +26,7 @@ struct Bench {
     policy: Policy,
 }
 
-/// What came of it.
+/// The result of a relocation.
 struct Moved {
     relocation: Relocation,
     /// The images after overriding, in order.
@@ -111,21 +111,21 @@ fn every_shape_of_value_keeps_its_shape() {
             "image: {repository: team/api, tag: ''}",
             "image:\n  repository: hub.corp:5000/dockerio/team/api\n",
         ),
-        // The rest is in the template, so the registry takes all.
+        // The path is hard-coded in the template, so the registry value takes the whole prefix.
         ("'{{ .Values.registry }}/team/api:1'", "registry: quay.io", "registry: hub.corp:5000/quayio\n"),
-        // An empty registry is a place for one.
+        // An empty registry value can take the registry.
         (
             "'{{ with .Values.image.registry }}{{ . }}/{{ end }}{{ .Values.image.repository }}:1'",
             "image: {registry: '', repository: team/api}",
             "image:\n  registry: hub.corp:5000\n  repository: dockerio/team/api\n",
         ),
-        // So is one that the template has a default for.
+        // So can one for which the template has a default.
         (
             "'{{ .Values.image.registry | default \"quay.io\" }}/{{ .Values.image.repository }}:1'",
             "image: {registry: '', repository: team/api}",
             "image:\n  registry: hub.corp:5000\n  repository: quayio/team/api\n",
         ),
-        // A name without a value is there all the same.
+        // A key with a null value counts as well.
         (
             "'{{ .Values.image.override | default (printf \"%s.io/team/api:1\" .Values.image.account) }}'",
             "image: {override: , account: quay}",
@@ -151,7 +151,7 @@ fn every_shape_of_value_keeps_its_shape() {
             "list: [{name: x}, {image: 'quay.io/a/b:1', name: z, port: 5}]",
             "list:\n- name: x\n- image: hub.corp:5000/quayio/a/b:1\n  name: z\n  port: 5\n",
         ),
-        // Digests stay, and so do ports.
+        // Digests and ports are kept.
         (
             "'{{ .Values.image }}'",
             "image: quay.io:443/a@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
@@ -287,7 +287,7 @@ fn what_follows_from_a_change_is_listed() {
 
 #[test]
 fn a_value_that_names_something_else_too_is_not_changed() {
-    // The name of the image is the name of the pod, so only the registry can take the new front.
+    // The image name is also the name of the pod, so only the registry can take the new prefix.
     let pods = "apiVersion: v1\nkind: Pod\nmetadata: {name: '{{ .Values.name }}'}\nspec:\n  containers:\n  - image: '{{ \
                 .Values.registry }}/{{ .Values.name }}:1'\n";
     let values = "registry: quay.io\nname: api\n";

@@ -1,14 +1,14 @@
-//! Images inside longer texts: YAML or JSON in a string, or a template in values.
+//! Images inside longer strings: YAML or JSON in a string, or a template in values.
 
 use std::ops::Range;
 
 use crate::reference::Reference;
 
-/// The word before every image.
+/// The key that precedes every embedded image.
 const WORD: &str = "image";
 
-/// Where the images of a text are: what follows the key `image` in YAML or JSON, where it is a reference that could be
-/// nothing else.
+/// Returns the byte ranges of images in a text: the values of `image` keys in YAML or JSON that can only be image
+/// references.
 pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut from = 0;
@@ -25,7 +25,7 @@ pub(super) fn find(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The reference that stands after a key that ends at `end`.
+/// The reference that follows a key ending at byte `end`.
 fn after_key(text: &str, end: usize) -> Option<Range<usize>> {
     let rest = text[end..].trim_start_matches(['"', '\'']).trim_start_matches(' ').strip_prefix(':')?;
     let value = rest.trim_start_matches(' ').trim_start_matches(['"', '\'']);

@@ -1,23 +1,23 @@
-//! The words by which charts call the parts of images.
+//! The key names that charts use for images and their parts.
 
 use pintle_tree::Str;
 
-/// Whether a key says that its value is an image: `image`, `initImage`, `sidecar_image`.
+/// Whether the value of this key is an image: `image`, `initImage`, `sidecar_image`.
 pub(super) fn is_image(key: &Str) -> bool {
     ends_with(key, b"image")
 }
 
-/// Whether a key says that its value holds several images.
+/// Whether the value of this key holds several images.
 pub(super) fn is_plural(key: &Str) -> bool {
     ends_with(key, b"images")
 }
 
-/// Whether a key says that its value is the name of an image without its tag: `imageRepository`, `imageName`.
+/// Whether the value of this key is an image name without a tag: `imageRepository`, `imageName`.
 pub(super) fn is_image_name(key: &Str) -> bool {
     ends_with(key, b"imagerepository") || ends_with(key, b"imagerepo") || ends_with(key, b"imagename")
 }
 
-/// Whether a key of the globals says that its value is the registry of all images.
+/// Whether this key below `global` sets the registry of all images.
 pub(super) fn is_registry(key: &Str) -> bool {
     ends_with(key, b"registry") || key == "hub" || key == "imageHub" || key == "containerRegistryPrefix"
 }
@@ -27,15 +27,15 @@ fn ends_with(key: &Str, ending: &[u8]) -> bool {
     bytes.len() >= ending.len() && bytes[bytes.len() - ending.len()..].eq_ignore_ascii_case(ending)
 }
 
-/// The keys of a map that name its registry, the likeliest first.
+/// Keys that hold the registry, most likely first.
 pub(super) const REGISTRY: [&str; 3] = ["registry", "imageRegistry", "hub"];
-/// The keys of a map that name its repository.
+/// Keys that hold the repository.
 pub(super) const REPOSITORY: [&str; 2] = ["repository", "repo"];
-/// The keys of a map that name its tag.
+/// Keys that hold the tag. The last one, `version`, counts only in maps that are known to be images.
 pub(super) const TAG: [&str; 3] = ["tag", "imageTag", "version"];
-/// The keys of a map that name its digest.
+/// Keys that hold the digest.
 pub(super) const DIGEST: [&str; 4] = ["digest", "sha", "sha256", "imageDigest"];
-/// Keys that only maps of images have.
+/// Keys that occur only in image maps; one of them is enough to treat a map as an image.
 pub(super) const EVIDENCE: [&str; 9] = [
     "tag",
     "digest",
@@ -48,14 +48,14 @@ pub(super) const EVIDENCE: [&str; 9] = [
     "useDigest",
 ];
 
-/// Where the registry, the tag and the digest of a string beside them are looked for.
+/// Candidate sibling keys for the registry, tag and digest of an image string.
 pub(super) struct SiblingKeys {
     pub(super) registry: Vec<String>,
     pub(super) tag: Vec<String>,
     pub(super) digest: Vec<String>,
 }
 
-/// The keys that belong to the string under `key`: `initImageTag` to `initImage`, `imageTag` and `tag` to `image`.
+/// The sibling keys of the string under `key`: `initImageTag` for `initImage`, `imageTag` and `tag` for `image`.
 pub(super) fn sibling_keys(key: &str) -> SiblingKeys {
     let lower = key.to_ascii_lowercase();
     let ending = ["imagerepository", "imagerepo", "imagename", "image"];

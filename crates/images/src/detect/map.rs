@@ -1,4 +1,4 @@
-//! Images whose parts are the entries of a map, or stand beside each other in one.
+//! Images split over the entries of a map, or over sibling keys.
 
 use pintle_tree::{Map, Node, Str};
 
@@ -7,7 +7,8 @@ use crate::shape::{Issue, Part, Role, Shape};
 use crate::value_path::ValuePath;
 
 impl<'s> Search<'s> {
-    /// Finds the image that a map is, and those that stand beside other keys in it. Returns the keys that are used up.
+    /// Detects the image that the map itself is, and images split over sibling keys. Returns the keys that were
+    /// consumed.
     pub(super) fn map_image(&mut self, map: &Map<Node>, path: &ValuePath, context: Context<'s>) -> Vec<Str> {
         let mut taken = Vec::new();
         self.whole_map(map, path, context, &mut taken);
@@ -22,7 +23,7 @@ impl<'s> Search<'s> {
         taken
     }
 
-    /// A map that is one image: `{registry, repository, tag, digest}` and its relatives.
+    /// A map that is one image: `{registry, repository, tag, digest}` and variants of it.
     fn whole_map(&mut self, map: &Map<Node>, path: &ValuePath, context: Context<'s>, taken: &mut Vec<Str>) {
         let Some(named) = naming(map, context) else { return };
         let mut image = PartCollector { map, path, parts: Vec::new(), issues: Vec::new(), taken };
@@ -30,7 +31,7 @@ impl<'s> Search<'s> {
         for (role, key) in &named {
             image.text(*role, &[key]);
         }
-        // The version of something else than an image is no tag.
+        // Outside an image map, `version` is the version of something else.
         let tags = if context.image_key { &keys::TAG[..] } else { &keys::TAG[..2] };
         let has_tag = image.tag(tags);
         let has_digest = image.text(Role::Digest, &keys::DIGEST);
@@ -41,7 +42,7 @@ impl<'s> Search<'s> {
         self.add(context, path, Shape::Map, parts, issues);
     }
 
-    /// A string whose tag, registry or digest may be under other keys of the same map.
+    /// An image string whose tag, registry or digest may be under sibling keys.
     fn siblings(
         &mut self,
         map: &Map<Node>,
@@ -67,7 +68,7 @@ impl<'s> Search<'s> {
                 return self.add(context, path, Shape::Siblings, parts, issues);
             }
         }
-        // A name alone says little, unless the key says all.
+        // A bare name such as `nginx` is ambiguous unless the key is `image` itself.
         let names_image = key == "image" || text.contains(['/', ':']);
         if names_image && text::may_be_image(text) {
             image.taken.push(key.clone());
@@ -97,7 +98,8 @@ struct PartCollector<'g> {
 }
 
 impl PartCollector<'_> {
-    /// Adds the string under the first of `keys` that is there; whether one was there.
+    /// Adds the string under the first of `keys` that exists. Returns whether one exists (null counts: the chart
+    /// fills it in).
     fn text(&mut self, role: Role, keys: &[&str]) -> bool {
         for key in keys {
             match self.map.get(key) {
@@ -114,7 +116,7 @@ impl PartCollector<'_> {
         false
     }
 
-    /// Adds the tag, which need not be a string.
+    /// Adds the tag, which charts often leave unquoted, so that YAML reads a number.
     fn tag(&mut self, keys: &[&str]) -> bool {
         let number = keys.iter().find_map(|key| {
             let text = match self.map.get(key)? {
@@ -141,7 +143,7 @@ impl PartCollector<'_> {
     }
 }
 
-/// The keys by which a map names an image, if it does.
+/// The keys that name an image in this map; `None` if the map is not an image.
 fn naming(map: &Map<Node>, context: Context<'_>) -> Option<Vec<(Role, &'static str)>> {
     let text = |key: &str| map.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
     let has = |keys: &[&str]| keys.iter().any(|key| map.contains_key(key));

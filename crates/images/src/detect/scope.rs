@@ -1,4 +1,4 @@
-//! The charts of a tree as their values see them: by alias, and without those that are switched off.
+//! The chart tree as values address it: subcharts by alias, disabled subcharts left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,21 +8,21 @@ use pintle_tree::{Map, Node, Str};
 use crate::shape::Origin;
 use crate::value_path::{Segment, ValuePath};
 
-/// A chart, the subcharts that take part under the names by which values call them, and those that do not.
+/// A chart with its enabled subcharts, keyed by the name (or alias) that its values use.
 #[derive(Debug)]
 pub struct Scopes<'c> {
-    /// The chart, as it is after dependency processing.
+    /// The chart after dependency processing.
     pub chart: &'c Chart,
-    /// The chart as it was loaded, with its own defaults only.
+    /// The chart as loaded, with its own defaults only.
     loaded: &'c Chart,
-    /// Its path, as in `parent/charts/child`.
+    /// The chart path, as in `parent/charts/child`.
     pub chart_path: String,
     subscopes: BTreeMap<Str, Scopes<'c>>,
     disabled: BTreeSet<Str>,
 }
 
 impl<'c> Scopes<'c> {
-    /// The scopes of `chart`, which `loaded` became by dependency processing.
+    /// Builds the scopes of `chart`; `loaded` is the same chart before dependency processing.
     pub fn new(loaded: &'c Chart, chart: &'c Chart) -> Self {
         Self::with_parent(loaded, chart, None)
     }
@@ -53,12 +53,12 @@ impl<'c> Scopes<'c> {
         self.subscopes.get(key)
     }
 
-    /// Whether the values under `key` are for a subchart that is switched off.
+    /// Whether the values under `key` belong to a disabled subchart.
     pub fn is_disabled(&self, key: &Str) -> bool {
         self.disabled.contains(key)
     }
 
-    /// The charts of the tree, each before its subcharts.
+    /// All charts of the tree, parents first.
     pub fn charts(&self) -> Vec<&'c Chart> {
         let mut charts = vec![self.chart];
         for subscope in self.subscopes.values() {
@@ -67,7 +67,7 @@ impl<'c> Scopes<'c> {
         charts
     }
 
-    /// Who gave the value at `path`: the user, or the topmost chart whose defaults have it.
+    /// Returns where the value at `path` was set: by the user, or in the topmost chart whose defaults have it.
     pub fn origin(&self, user: &Map<Node>, path: &ValuePath) -> Origin {
         if path.find(user).is_some() {
             return Origin::User;

@@ -1,4 +1,4 @@
-//! Charts of every shape, and what is found in them.
+//! Detection in charts of every supported shape.
 
 use pintle_chart::metadata::Dependency;
 

@@ -1,4 +1,4 @@
-//! Images that are one string, and how parts make a string.
+//! Images that are a single string, and how the parts of an image are joined into one.
 
 use pintle_tree::Str;
 
@@ -7,15 +7,15 @@ use crate::reference::{Reference, ReferenceErrorKind, is_host, is_valid_digest};
 use crate::shape::{Finding, Issue, Part, Role, Shape};
 use crate::value_path::ValuePath;
 
-/// Endings of the other things that are called images.
+/// File extensions of pictures, which charts also call `image`.
 const PICTURES: [&str; 6] = [".png", ".jpg", ".jpeg", ".gif", ".svg", ".ico"];
 
-/// Hosts that have source code and no images under the names one would write.
+/// Hosts of source repositories, where `repository` is not an image repository.
 const CODE_HOSTS: [&str; 3] = ["github.com", "gitlab.com", "bitbucket.org"];
 
 impl<'s> Search<'s> {
-    /// Finds the image that a string is, or those in it. Strings of maps that stand under telling keys were found with
-    /// their maps.
+    /// Detects the image that a string is, or the images embedded in it. Strings under image keys of a map were
+    /// already consumed with the map.
     pub(super) fn text(&mut self, text: &Str, path: &ValuePath, context: Context<'s>) {
         let Some(text) = text.as_str() else { return };
         let names_image = context.image_key && text.contains(['/', ':']) && may_be_image(text);
@@ -31,7 +31,7 @@ impl<'s> Search<'s> {
     }
 }
 
-/// Whether a string under a telling key can be meant as an image, even if it is a wrong one.
+/// Whether a string under an image key can be an image, including malformed ones that deserve a report.
 pub(super) fn may_be_image(text: &str) -> bool {
     !text.is_empty()
         && !text.contains('\n')
@@ -40,7 +40,7 @@ pub(super) fn may_be_image(text: &str) -> bool {
         && !PICTURES.iter().any(|ending| text.ends_with(ending))
 }
 
-/// Whether a repository is one of source code.
+/// Whether a repository holds source code rather than images.
 pub(super) fn is_source_code(text: &str) -> bool {
     let host = text.split('/').next().unwrap_or(text);
     text.contains("://") || text.ends_with(".git") || text.starts_with("git@") || CODE_HOSTS.contains(&host)
@@ -51,12 +51,12 @@ pub(super) fn has_suffix(text: &str) -> bool {
     Reference::parse_loosely(text).is_ok_and(|image| image.tag().is_some() || image.digest().is_some())
 }
 
-/// Whether a string names its registry.
+/// Whether a string starts with a registry host.
 pub(super) fn has_registry(text: &str) -> bool {
     text.split_once('/').is_some_and(|(first, _)| is_host(first))
 }
 
-/// Puts the parts together as charts usually do.
+/// Joins the parts of an image as most charts do.
 pub(super) fn compose(parts: &[Part]) -> String {
     let mut text = String::new();
     for part in parts.iter().filter(|part| !part.text.is_empty()) {
@@ -79,7 +79,7 @@ pub(super) fn compose(parts: &[Part]) -> String {
     text
 }
 
-/// Reads what was written as a reference, and notes what is odd.
+/// Parses the joined text as a reference and records issues.
 pub(super) fn parse_reference(finding: &mut Finding) {
     match Reference::parse(&finding.written) {
         Ok(reference) => {
@@ -94,7 +94,7 @@ pub(super) fn parse_reference(finding: &mut Finding) {
                 ReferenceErrorKind::Template => Issue::Template,
                 kind => Issue::Unparsable(kind),
             };
-            // Where names are made small, such an image can be meant.
+            // Upper-case paths become valid at destinations whose rules lower-case them (ECR).
             finding.reference = Reference::parse_loosely(&finding.written).ok();
             finding.issues.push(issue);
         }

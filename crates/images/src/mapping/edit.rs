@@ -1,4 +1,4 @@
-//! Changes mapping files: only the lines that have to change, so that comments and order stay.
+//! Edits mapping files line by line, so that comments and order are kept.
 
 use pintle_tree::{Map, Node, Str};
 
@@ -6,11 +6,11 @@ use super::{MappingFile, lines};
 use crate::error::Result;
 use crate::registry::{Source, Target};
 
-/// Puts a mapping into the text of a mapping file, which may be empty: a new entry, or another target for the entry
-/// that is there. Returns the new text, and whether an entry was there.
+/// Adds a mapping to the text of a mapping file (which may be empty), or changes the target of an existing entry.
+/// Returns the new text, and whether the entry existed.
 ///
 /// # Errors
-/// When the file, the source or the target is wrong.
+/// When the file, the source or the target is invalid.
 pub fn set(file: &str, text: &str, source: &str, target: &str) -> Result<(String, bool)> {
     let wanted = Source::parse(source)?;
     let target = Target::parse(target)?.to_string();
@@ -36,10 +36,10 @@ pub fn set(file: &str, text: &str, source: &str, target: &str) -> Result<(String
     Ok((text, position.is_some()))
 }
 
-/// Takes a mapping out of the text of a mapping file; none when there is no such entry.
+/// Removes a mapping from the text of a mapping file; `None` if there is no such entry.
 ///
 /// # Errors
-/// When the file or the source is wrong.
+/// When the file or the source is invalid.
 pub fn remove(file: &str, text: &str, source: &str) -> Result<Option<String>> {
     let wanted = Source::parse(source)?;
     if text.trim().is_empty() {
@@ -63,7 +63,7 @@ fn tree(text: &str) -> Map<Node> {
     }
 }
 
-/// Which entry of the list is about the source.
+/// The index of the entry for a source.
 fn position(tree: &Map<Node>, wanted: &Source) -> Option<usize> {
     let list = tree.get("registries")?.get("mappings")?.as_list()?;
     let source = |entry: &Node| Source::parse(entry.get("source")?.as_str()?).ok();
@@ -77,7 +77,7 @@ fn entry(source: &str, target: &str) -> Node {
     ]))
 }
 
-/// Changes the list of mappings, which is made if it is not there.
+/// Edits the list of mappings, creating it if needed.
 fn change(mut tree: Map<Node>, edit: impl FnOnce(&mut Vec<Node>)) -> Map<Node> {
     let registries = tree.entry_or_insert_with(&"registries".into(), Node::empty_map);
     if let Some(registries) = registries.as_map_mut() {
@@ -92,7 +92,8 @@ fn change(mut tree: Map<Node>, edit: impl FnOnce(&mut Vec<Node>)) -> Map<Node> {
     tree
 }
 
-/// The edited text if it says what it should, else the same written anew.
+/// Returns the edited text if it parses to `expected`. Otherwise (flow style, anchors) the file is written anew,
+/// which loses comments but is never wrong.
 fn verified_or_rewritten(edited: Option<String>, expected: Map<Node>) -> String {
     let expected = Node::Map(expected);
     match edited.filter(|text| pintle_yaml::read(text.as_bytes()).is_ok_and(|tree| tree == expected)) {
@@ -145,7 +146,7 @@ fn without_entry(text: &str, index: usize) -> Option<String> {
     Some(joined(&all))
 }
 
-/// How many lines there are up to the end of the item that begins on line `start`.
+/// The line number of the last content line of the item that starts on line `start`.
 fn item_end(all: &[String], start: usize) -> usize {
     let level = all.get(start - 1).map_or(0, |line| depth(line));
     let rest = all.iter().enumerate().skip(start);

@@ -1,7 +1,7 @@
-//! On which lines of a mapping file its entries are, for messages. Only block style is looked into; where that is not
-//! found there is no line, or that of the whole list.
+//! Line numbers of mapping file entries, for messages. Only block style is recognised; otherwise there is no line, or
+//! the line of the whole list.
 
-/// The lines, counted from one, on which the items of the list under `key` begin.
+/// The lines, counted from one, on which the items of the list under `key` start.
 pub(super) fn item_lines(text: &[u8], key: &str) -> Vec<usize> {
     let text = String::from_utf8_lossy(text);
     let mut lines = text.lines().enumerate().skip_while(|(_, line)| !has_key(line, key));
@@ -35,7 +35,7 @@ pub(super) fn key_line(text: &[u8], key: &str) -> Option<usize> {
     String::from_utf8_lossy(text).lines().position(|line| has_key(line, key)).map(|index| index + 1)
 }
 
-/// The line of the key in the item that begins on `line`; that line itself when the item does not have it.
+/// The line of the key in the item that starts on `line`; `line` itself if the item lacks the key.
 pub(super) fn key_line_in_item(text: &[u8], key: &str, line: usize) -> usize {
     let text = String::from_utf8_lossy(text);
     let mut lines = text.lines().enumerate().skip(line - 1);

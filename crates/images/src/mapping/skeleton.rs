@@ -1,8 +1,8 @@
-//! A mapping file to start from.
+//! A mapping file to start from (`images config`).
 
 use std::collections::BTreeSet;
 
-/// The text of a mapping file with an entry for each registry, for the user to fill in.
+/// Returns the text of a mapping file with an entry for each registry, for the user to fill in.
 pub fn skeleton(registries: &BTreeSet<String>) -> String {
     let mut text = "\
 # Which registry's images go where. Put your own registry in place of registry.local; set `enabled: false` to leave

@@ -1,4 +1,4 @@
-//! Mapping files, right and wrong.
+//! Valid and invalid mapping files.
 
 use super::*;
 

@@ -1,32 +1,31 @@
-//! The strings of the final values, and which of them an image could have been made of.
+//! String leaves of the coalesced values, and which of them an image could be built from.
 
 use pintle_chart::Chart;
 use pintle_tree::{Map, Node, Str, with_stack};
 
 use crate::value_path::{MAX_DEPTH, Segment, ValuePath};
 
-/// The key of the values that all charts of a tree share.
+/// The key of the values shared by all charts of a tree.
 const GLOBAL: &str = "global";
 
-/// Longer strings are scripts and files; images in them are found only if they are written out.
+/// Longer strings are scripts and files; images in them are found only if they occur literally.
 const LONG: usize = 4_096;
 
-/// A string of the final values.
+/// A string in the coalesced values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaf {
-    /// The way to it, as an override would take it.
+    /// Its path, as an override addresses it.
     pub path: ValuePath,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
-/// The strings of the final values that are not empty.
+/// The non-empty strings of the coalesced values.
 pub(crate) fn text_leaves(values: &Map<Node>) -> Vec<Leaf> {
     leaves(values, &|text| !text.is_empty())
 }
 
-/// The empty strings of the final values, and the keys that the charts name without giving them a value, where they
-/// promise a registry or an image.
+/// Empty strings, and keys that charts declare without a value, whose names suggest a registry or an image.
 pub(crate) fn empty_leaves(chart: &Chart, values: &Map<Node>) -> Vec<Leaf> {
     let mut leaves = leaves(values, &str::is_empty);
     in_defaults(chart, &ValuePath::root(), values, &mut leaves);
@@ -34,7 +33,7 @@ pub(crate) fn empty_leaves(chart: &Chart, values: &Map<Node>) -> Vec<Leaf> {
     leaves
 }
 
-/// Final values have no nulls of defaults any more; the charts themselves still do.
+/// Coalescing drops null defaults from the final values, so they are read from the charts themselves.
 fn in_defaults(chart: &Chart, path: &ValuePath, values: &Map<Node>, found: &mut Vec<Leaf>) {
     nulls(&chart.values, path, &mut |path| {
         let has_parent =
@@ -93,8 +92,7 @@ fn in_map(map: &Map<Node>, path: &ValuePath, wanted: &dyn Fn(&str) -> bool, foun
     }
 }
 
-/// Whether a string below `global` of a subchart is there because a chart above has it; only the one above can be
-/// overridden.
+/// Whether a string below `global` of a subchart is a copy of a parent's global; only the parent's can be overridden.
 fn is_copy(path: &ValuePath, values: &Map<Node>) -> bool {
     let segments = path.segments();
     let is_global = |step: &Segment| matches!(step, Segment::Key(key) if *key == GLOBAL);
@@ -110,18 +108,18 @@ fn promises_image(key: &Str) -> bool {
     ["registry", "image", "repository", "override"].iter().any(|word| key.contains(word)) || key == "hub"
 }
 
-/// How well a string fits an image, as a place to put a mark at.
+/// How likely a string is part of an image, which decides when a marker is tried in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Match {
-    /// Its text is a part of the name at the borders of parts, or has the name in it.
+    /// Its text is a whole path component of the image name, or contains the name.
     Strong,
-    /// Its text could be a part of the name by chance.
+    /// Its text may occur in the name by coincidence.
     Weak,
 }
 
 impl Leaf {
-    /// The places in the text where (a part of) the image could begin, if there are any. `image` is a whole reference
-    /// and `name` its front without tag and digest.
+    /// The offsets in the text at which (part of) the image could start, if any. `image` is the whole reference,
+    /// `name` the reference without tag and digest.
     pub(super) fn match_offsets(&self, image: &str, name: &str) -> Option<(Match, Vec<usize>)> {
         let trimmed = self.text.trim_matches(|character: char| character == '/' || character.is_whitespace());
         if trimmed.len() < 2 {
@@ -142,7 +140,7 @@ impl Leaf {
         self.name_offsets(name)
     }
 
-    /// The places where the name of the image stands in a larger text, such as a template or a document.
+    /// The offsets at which the image name occurs in a larger text, such as a template or a document.
     fn name_offsets(&self, name: &str) -> Option<(Match, Vec<usize>)> {
         let places = occurrences(&self.text, name, true);
         if !places.is_empty() {
@@ -152,13 +150,13 @@ impl Leaf {
         if !self.text.contains("{{") {
             return None;
         }
-        // A template can make the rest; its own text may still have the front.
+        // A template can supply the rest; the text itself may still contain the registry.
         let (first, rest) = name.split_once('/')?;
         let places = [occurrences(&self.text, first, false), occurrences(&self.text, rest, false)].concat();
         if places.is_empty() { None } else { Some((Match::Weak, places)) }
     }
 
-    /// Whether the keys on the way say that this is a part of an image.
+    /// Whether the keys of the path suggest that this is part of an image.
     fn looks_like_part(&self) -> bool {
         const WORDS: [&str; 8] = ["image", "repo", "registry", "hub", "org", "name", "path", "prefix"];
         if self.text.contains(['/', '.']) {
@@ -178,7 +176,7 @@ pub(crate) fn name_of(image: &str) -> &str {
     name[last..].find(':').map_or(name, |colon| &name[..last + colon])
 }
 
-/// Whether a part of a name begins and ends where parts do.
+/// Whether `part` starts and ends at separators within `name`.
 fn at_borders(name: &str, part: &str) -> bool {
     name.match_indices(part).any(|(start, _)| {
         let end = start + part.len();
@@ -187,7 +185,7 @@ fn at_borders(name: &str, part: &str) -> bool {
     })
 }
 
-/// Where a text stands in another, not as a part of a longer name unless it may `continue`.
+/// The offsets at which `part` occurs in `text`; with `bounded`, only where it is not part of a longer name.
 fn occurrences(text: &str, part: &str, bounded: bool) -> Vec<usize> {
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'/');
     let bytes = text.as_bytes();

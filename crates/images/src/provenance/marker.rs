@@ -1,19 +1,19 @@
-//! Marks that are legal in names of images and survive lower-casing, quoting and trimming.
+//! Markers that are valid in image names and survive lower-casing, quoting and trimming.
 
 use crate::rendering::Files;
 
-/// How many digits the number of a mark has.
+/// The number of base-36 digits of a marker.
 const DIGITS: usize = 3;
 
-/// The most marks that can be told apart.
+/// The maximum number of distinct markers.
 pub(super) const MAX_MARKS: usize = 36 * 36 * 36;
 
-/// What begins and ends a mark; chosen so that nothing that a chart renders by itself has it.
+/// The delimiter of markers; chosen so that it does not occur in the chart's own output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Marker(&'static str);
 
 impl Marker {
-    /// The first kind of mark that no rendered file has.
+    /// The first delimiter that occurs in none of the rendered files.
     pub(super) fn not_in(files: &Files) -> Self {
         const KINDS: [&str; 4] = ["zq", "qx", "xj", "jq"];
         let absent = |kind: &&&str| {
@@ -23,7 +23,7 @@ impl Marker {
         Marker(KINDS.iter().find(absent).copied().unwrap_or(KINDS[0]))
     }
 
-    /// The mark with a number.
+    /// The marker with a number.
     pub(super) fn mark(self, number: usize) -> String {
         let digit = |value: usize| char::from(b"0123456789abcdefghijklmnopqrstuvwxyz"[value % 36]);
         let digits = [digit(number / 1296), digit(number / 36), digit(number)];
@@ -31,7 +31,7 @@ impl Marker {
         format!("{}{digits}{}", self.0, self.0)
     }
 
-    /// The text without its marks, and where in it each mark stood.
+    /// Removes the markers from a text. Returns the plain text, and the offset and number of each marker.
     pub(super) fn strip(self, text: &str) -> (String, Vec<(usize, usize)>) {
         let mut plain = String::with_capacity(text.len());
         let mut marks = Vec::new();
@@ -54,7 +54,7 @@ impl Marker {
     }
 }
 
-/// The marks of a kind in a text: where, and which number.
+/// The markers in a text: offset and number.
 fn find_all<'t>(text: &'t [u8], kind: &'t str) -> impl Iterator<Item = (usize, usize)> + 't {
     memchr::memmem::find_iter(text, kind).filter_map(move |at| {
         let digits = text.get(at + kind.len()..at + kind.len() + DIGITS)?;

@@ -1,5 +1,5 @@
-//! Which value became which part of which image: the values are marked, the chart is rendered, and the marks are read
-//! back out of the image fields.
+//! Taint tracking for values: markers are inserted into values, the chart is rendered, and the markers are read back
+//! out of the image fields, so that it is known which value became which part of which image.
 
 mod leaf;
 mod marker;

@@ -1,4 +1,4 @@
-//! Marks values, renders, and reads the marks back out of the images.
+//! Inserts markers into values, renders, and reads the markers back out of the images.
 
 use std::collections::BTreeMap;
 
@@ -12,46 +12,46 @@ use crate::fields::{Field, FieldLocation, fields};
 use crate::rendering::{Files, Rendering};
 use crate::value_path::{ValuePath, overlay};
 
-/// How often a chart is rendered at most to find out where its images come from.
+/// The maximum number of renders spent on tracing one chart.
 const MAX_RENDERS: usize = 40;
 
-/// A part of an image that came out of a value.
+/// A part of an image that came from a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fragment {
-    /// Where it begins in the image.
+    /// Its start offset in the image.
     pub start: usize,
-    /// Where it ends.
+    /// Its end offset in the image.
     pub end: usize,
-    /// Which of [`Provenance::leaves`] it is.
+    /// The index in [`Provenance::leaves`].
     pub leaf: usize,
-    /// Where it begins in the value.
+    /// Its start offset in the value.
     pub offset: usize,
 }
 
-/// An empty value that would take part in an image if it were set.
+/// An empty value that would become part of an image if it were set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnsetValue {
-    /// Which of [`Provenance::leaves`] it is.
+    /// The index in [`Provenance::leaves`].
     pub leaf: usize,
-    /// What would stand before it.
+    /// The image text that would precede it.
     pub before: String,
-    /// What would stand after it.
+    /// The image text that would follow it.
     pub after: String,
 }
 
 /// Which values the images came from.
 #[derive(Clone, Debug, Default)]
 pub struct Provenance {
-    /// The values that matter.
+    /// The values that were considered.
     pub leaves: Vec<Leaf>,
-    /// For each field, the parts that came out of values, by their places.
+    /// For each field, the fragments that came from values, in order of their start.
     pub fragments: Vec<Vec<Fragment>>,
-    /// For each field, the empty values that would take part.
+    /// For each field, the empty values that would become part of it.
     pub unset_values: Vec<Vec<UnsetValue>>,
 }
 
 impl Provenance {
-    /// The ways to the values that an image came from, in the order of its text.
+    /// The paths of the values that an image came from, in the order of its text.
     pub fn values(&self, field: usize) -> Vec<ValuePath> {
         let mut values: Vec<ValuePath> = Vec::new();
         for fragment in self.fragments.get(field).into_iter().flatten() {
@@ -64,18 +64,18 @@ impl Provenance {
     }
 }
 
-/// A place in a value where a mark is put.
+/// An offset in a value at which a marker is inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Anchor {
     leaf: usize,
     offset: usize,
 }
 
-/// Finds out which values the images of some fields came from. `values` are the final ones, with `base` laid over those
-/// of the user.
+/// Finds the values that the images of some fields came from. `values` are the coalesced values, including `base`,
+/// which is merged over the user's.
 ///
-/// All marks are put in at once. Where that stops the render, they are put in half by half; where it changes which way
-/// a template takes for an image, one by one.
+/// All markers are inserted at once. If the render fails, the set is bisected; if a marker changes which branch a
+/// template takes, the markers are tried one at a time.
 pub(crate) fn trace(
     rendering: &mut Rendering<'_>,
     base: &Map<Node>,
@@ -110,7 +110,7 @@ struct Tracer<'t, 'r> {
     found: Provenance,
 }
 
-/// What the images said in a render with marks, by field; none for a field that was not there.
+/// The text of each image field in a render with markers; `None` if the field is missing.
 type Observed = Vec<Option<String>>;
 
 impl Tracer<'_, '_> {
@@ -127,7 +127,7 @@ impl Tracer<'_, '_> {
         self.observe_switches();
     }
 
-    /// The places for marks that fit the images of some fields.
+    /// Insertion points that match the images of the given fields, split into strong and weak matches.
     fn anchors(&self, desired: &[bool]) -> (Vec<Anchor>, Vec<Anchor>) {
         let mut images: Vec<&str> = Vec::new();
         for (field, desired) in self.image_fields.iter().zip(desired) {
@@ -151,7 +151,7 @@ impl Tracer<'_, '_> {
         (of(Match::Strong).take(MAX_MARKS).collect(), of(Match::Weak).take(MAX_MARKS).collect())
     }
 
-    /// Which fields have no value at their front yet, or one that is only a piece of a registry's name.
+    /// Whether each field still lacks a value at its start, or has one that covers only part of the registry name.
     fn open_fronts(&self) -> Vec<bool> {
         let fields = self.found.fragments.iter().zip(self.image_fields);
         let fields = fields.map(|(fragments, field)| {
@@ -167,7 +167,7 @@ impl Tracer<'_, '_> {
         fields.collect()
     }
 
-    /// Renders with marks at these places, or half by half where that fails. Tells which fields were disturbed.
+    /// Renders with markers at these points, bisecting if that fails. Returns which fields were disturbed.
     fn observe(&mut self, anchors: &[Anchor]) -> Vec<bool> {
         let mut disturbed = vec![false; self.image_fields.len()];
         let mut waiting = vec![anchors];
@@ -187,7 +187,7 @@ impl Tracer<'_, '_> {
         disturbed
     }
 
-    /// Looks again at fields that took another way because of marks, with one mark at a time.
+    /// Retries fields that changed their branch because of markers, with one marker at a time.
     fn probe(&mut self, anchors: &[Anchor], disturbed: &[bool]) {
         if !disturbed.contains(&true) {
             return;
@@ -225,7 +225,7 @@ impl Tracer<'_, '_> {
         Some(seen(self.image_fields, &files))
     }
 
-    /// Takes note of where marks came out.
+    /// Records where markers came out.
     fn collect(&mut self, anchors: &[Anchor], seen: &Observed, disturbed: &mut [bool]) {
         for (number, field) in self.image_fields.iter().enumerate() {
             let Some(text) = &seen[number] else {
@@ -249,8 +249,8 @@ impl Tracer<'_, '_> {
         }
     }
 
-    /// Finds empty values that would take part: those beside values that do, and, where the front of an image comes
-    /// from nowhere, any.
+    /// Finds empty values that would become part of an image: those next to values that do, and any if the start of
+    /// an image has no known source.
     fn observe_switches(&mut self) {
         let open = self.open_fronts();
         let mut parents: Vec<ValuePath> = Vec::new();
@@ -272,13 +272,13 @@ impl Tracer<'_, '_> {
         }
     }
 
-    /// Renders with marks in place of empty values.
+    /// Renders with markers in place of empty values.
     fn observe_empty(&mut self, leaves: Vec<Leaf>) {
         let first = self.found.leaves.len();
         self.found.leaves.extend(leaves.into_iter().take(MAX_MARKS));
         let anchors: Vec<Anchor> =
             (first..self.found.leaves.len()).map(|leaf| Anchor { leaf, offset: 0 }).collect();
-        // Values for all charts change too much to be tried together with others.
+        // Globals affect all charts, so they are not tried together with other values.
         let is_shared = |anchor: &Anchor| {
             self.found.leaves[anchor.leaf].path.to_string().split('.').any(|key| key == "global")
         };
@@ -311,7 +311,7 @@ impl Tracer<'_, '_> {
         }
     }
 
-    /// Puts the pieces in order, and ends each where the next begins.
+    /// Sorts the fragments and ends each where the next one starts.
     fn finish(mut self) -> Provenance {
         for fragments in &mut self.found.fragments {
             fragments.sort();
@@ -333,7 +333,7 @@ fn is_registry(leaf: &Leaf) -> bool {
     })
 }
 
-/// What the fields say in other files.
+/// The text of each image field in other files.
 fn seen(image_fields: &[Field], files: &Files) -> Observed {
     let found: BTreeMap<FieldLocation, String> =
         fields(files).into_iter().map(|field| (field.location, field.image)).collect();
