@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::output::terminal::shown;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
-use pintle::registry::copy::{Outcome, Tally};
+use pintle::registry::copy::{CopyStats, Outcome};
 use pintle::registry::{Digest, Progress, Silent};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
@@ -25,7 +25,7 @@ pub(crate) fn progress(quiet: bool, total: u64) -> (Arc<dyn Progress>, Unbounded
 struct Lines(UnboundedSender<String>);
 
 impl Progress for Lines {
-    fn image(&self, outcome: &Outcome) {
+    fn image_finished(&self, outcome: &Outcome) {
         // Whoever does not listen any more misses nothing.
         let _ = self.0.send(line(outcome));
     }
@@ -37,7 +37,7 @@ pub(crate) fn line(outcome: &Outcome) -> String {
     match result {
         Ok(tally) if is_still(tally) => format!("there   {destination} ({})", digest.short()),
         Ok(tally) => {
-            let Tally { copied, mounted, there, bytes, artifacts, .. } = tally;
+            let CopyStats { copied, mounted, existing: there, bytes, artifacts, .. } = tally;
             let mut parts = vec![format!("{copied} blobs, {}", size(*bytes))];
             let more = [(mounted, "mounted"), (there, "there"), (artifacts, "signatures and the like")];
             parts.extend(
@@ -50,7 +50,7 @@ pub(crate) fn line(outcome: &Outcome) -> String {
 }
 
 /// Whether nothing had to be done.
-pub(crate) fn is_still(tally: &Tally) -> bool {
+pub(crate) fn is_still(tally: &CopyStats) -> bool {
     tally.manifests == 0
 }
 
@@ -98,14 +98,14 @@ fn style(template: &str) -> ProgressStyle {
 }
 
 impl Progress for Bars {
-    fn begun(&self, digest: &Digest, size: u64) {
+    fn blob_started(&self, digest: &Digest, size: u64) {
         let bar =
             ProgressBar::new(size).with_style(style("{prefix} {bytes:>10}/{total_bytes:10} {wide_bar}"));
         let bar = self.all.insert_before(&self.total, bar.with_prefix(digest.short().to_owned()));
         self.blobs.lock().unwrap_or_else(PoisonError::into_inner).insert(digest.clone(), bar);
     }
 
-    fn at(&self, digest: &Digest, offset: u64) {
+    fn blob_resumed(&self, digest: &Digest, offset: u64) {
         self.with(digest, |bar| {
             let before = bar.position();
             self.total.set_position((self.total.position() + offset).saturating_sub(before));
@@ -113,19 +113,19 @@ impl Progress for Bars {
         });
     }
 
-    fn moved(&self, digest: &Digest, bytes: u64) {
+    fn blob_progressed(&self, digest: &Digest, bytes: u64) {
         self.with(digest, |bar| bar.inc(bytes));
         self.total.inc(bytes);
     }
 
-    fn ended(&self, digest: &Digest) {
+    fn blob_finished(&self, digest: &Digest) {
         if let Some(bar) = self.blobs.lock().unwrap_or_else(PoisonError::into_inner).remove(digest) {
             bar.finish_and_clear();
             self.all.remove(&bar);
         }
     }
 
-    fn image(&self, outcome: &Outcome) {
+    fn image_finished(&self, outcome: &Outcome) {
         // A terminal that is gone shows nothing anyway.
         let _ = self.all.println(shown(&line(outcome)));
     }

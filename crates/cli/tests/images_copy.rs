@@ -7,9 +7,9 @@ use crate::support;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use registries::fake::{Fake, Fault, Twist};
+use registries::fake::{Behavior, Fake, Fault};
 use registries::program::distribution;
-use registries::{Maker, noise, open};
+use registries::{LayoutBuilder, noise, open};
 use support::Place;
 
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 0.1.0\n";
@@ -17,7 +17,7 @@ const CHART: &str = "apiVersion: v2\nname: web\nversion: 0.1.0\n";
 /// A folder `set` with an image for two platforms and its signature.
 fn set(place: &Place) -> String {
     let folder = place.path().join("set");
-    let mut maker = Maker::new(&folder);
+    let mut maker = LayoutBuilder::new(&folder);
     let amd = maker.image("amd64", &noise(100_000, 1));
     let arm = maker.image("arm64", &noise(100_000, 2));
     let index = maker.index(&[("amd64", &amd), ("arm64", &arm)]);
@@ -118,7 +118,7 @@ fn tags_are_not_moved_by_accident() {
     let place = Place::new();
     set(&place);
     let folder = place.path().join("other");
-    let mut maker = Maker::new(&folder);
+    let mut maker = LayoutBuilder::new(&folder);
     let other = maker.image("amd64", b"other");
     maker.name("docker.io/team/web:1.2", &other);
     assert!(place.pintle(&format!("images copy oci:other {}", fake.host)).starts_with("exit 0\n"));
@@ -172,8 +172,8 @@ fn wrong_words_are_told() {
 #[test]
 fn ctrl_c_leaves_a_folder_in_order() {
     let fake = Fake::start(|asked| match asked.is("GET", "/blobs/sha256:") {
-        true => Twist::Changed(|reply| reply.fault(Fault::Silence)),
-        false => Twist::Honest,
+        true => Behavior::Changed(|reply| reply.fault(Fault::Silence)),
+        false => Behavior::Honest,
     });
     let place = Place::new();
     set(&place);
@@ -203,7 +203,7 @@ fn ctrl_c_leaves_a_folder_in_order() {
 fn memory_does_not_depend_on_the_size_of_layers() {
     let place = Place::new();
     let folder = place.path().join("big");
-    let mut maker = Maker::new(&folder);
+    let mut maker = LayoutBuilder::new(&folder);
     let image = maker.image("amd64", &noise(128 << 20, 1));
     maker.name("docker.io/team/big:1", &image);
     let fake = distribution("");
@@ -370,8 +370,8 @@ fn a_source_may_be_trusted_without_trusting_the_destination() {
 #[test]
 fn patience_with_a_silent_registry_ends() {
     let fake = Fake::start(|asked| match asked.is("GET", "/blobs/sha256:") {
-        true => Twist::Changed(|reply| reply.fault(Fault::Silence)),
-        false => Twist::Honest,
+        true => Behavior::Changed(|reply| reply.fault(Fault::Silence)),
+        false => Behavior::Honest,
     });
     let place = Place::new();
     set(&place);

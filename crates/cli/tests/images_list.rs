@@ -5,7 +5,7 @@ use crate::registries;
 use crate::support;
 
 use registries::fake::Fake;
-use registries::{Made, Maker};
+use registries::{LayoutBuilder, Made};
 use support::Place;
 
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 0.1.0\n";
@@ -85,7 +85,7 @@ fn filled() -> (Fake, Made) {
 
 fn index(seed: u64) -> Made {
     let folder = tempfile::tempdir().unwrap();
-    let maker = Maker::new(folder.path());
+    let maker = LayoutBuilder::new(folder.path());
     let amd = maker.image("amd64", &registries::noise(100, seed));
     let arm = maker.image("arm64", &registries::noise(100, seed + 1));
     maker.index(&[("amd64", &amd), ("arm64", &arm)])

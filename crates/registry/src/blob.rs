@@ -14,10 +14,10 @@ use crate::name::Repository;
 use crate::transport::Answer;
 
 /// How much is read from a file at once.
-const PIECE: usize = 256 << 10;
+const CHUNK_SIZE: usize = 256 << 10;
 
 /// How far a stream must get before its earlier troubles are forgotten.
-const PROGRESS: u64 = 1 << 20;
+const RETRY_RESET_BYTES: u64 = 1 << 20;
 
 /// Where content comes from.
 #[derive(Clone)]
@@ -64,14 +64,14 @@ impl BlobReader {
     /// The next piece. A connection that breaks off is opened again where it broke.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
-            match self.piece().await {
-                Ok(Some(piece)) => {
-                    self.offset += piece.len() as u64;
+            match self.chunk().await {
+                Ok(Some(chunk)) => {
+                    self.offset += chunk.len() as u64;
                     if self.offset > self.size {
                         let reason = format!("there is more of it than the {} bytes promised", self.size);
                         return Err(Error::Size { what: self.what(), reason });
                     }
-                    return Ok(Some(piece));
+                    return Ok(Some(chunk));
                 }
                 Ok(None) if self.offset == self.size => return Ok(None),
                 Ok(None) => self.recover(self.short()).await?,
@@ -92,7 +92,7 @@ impl BlobReader {
     async fn recover(&mut self, error: Error) -> Result<()> {
         self.stream = None;
         let Origin::Registry(client, _) = &self.origin else { return Err(error) };
-        if self.offset >= self.trouble + PROGRESS {
+        if self.offset >= self.trouble + RETRY_RESET_BYTES {
             self.tries = 0;
             self.trouble = self.offset;
         }
@@ -104,7 +104,7 @@ impl BlobReader {
         Ok(())
     }
 
-    async fn piece(&mut self) -> Result<Option<Bytes>> {
+    async fn chunk(&mut self) -> Result<Option<Bytes>> {
         if self.offset == self.size && self.stream.is_none() {
             return Ok(None);
         }
@@ -114,18 +114,18 @@ impl BlobReader {
         };
         match self.stream.insert(stream) {
             Stream::File(file) => {
-                let mut piece = BytesMut::with_capacity(PIECE);
-                match file.read_buf(&mut piece).await {
+                let mut chunk = BytesMut::with_capacity(CHUNK_SIZE);
+                match file.read_buf(&mut chunk).await {
                     Ok(0) => Ok(None),
-                    Ok(_) => Ok(Some(piece.freeze())),
+                    Ok(_) => Ok(Some(chunk.freeze())),
                     Err(source) => Err(Error::File { action: "read", path: self.what().into(), source }),
                 }
             }
             Stream::Answer { answer, skip } => loop {
-                let Some(mut piece) = answer.piece().await? else { return Ok(None) };
-                let passed = usize::try_from(*skip).unwrap_or(usize::MAX).min(piece.len());
+                let Some(mut chunk) = answer.chunk().await? else { return Ok(None) };
+                let passed = usize::try_from(*skip).unwrap_or(usize::MAX).min(chunk.len());
                 *skip -= passed as u64;
-                let rest = piece.split_off(passed);
+                let rest = chunk.split_off(passed);
                 if !rest.is_empty() {
                     return Ok(Some(rest));
                 }

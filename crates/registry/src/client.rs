@@ -15,19 +15,19 @@ use crate::auth::token::{self, Scope, Token};
 use crate::error::{Error, Result, is_transient};
 use crate::name::Repository;
 use crate::settings::{Login, Settings, is_loopback};
-use crate::transport::{Answer, Body, Transport, complaint, full, shown};
+use crate::transport::{Answer, Body, Transport, error_detail, full, shown};
 
 /// How many redirections are followed.
-const REDIRECTIONS: usize = 8;
+const MAX_REDIRECTS: usize = 8;
 
 /// The longest pause between two tries, whatever the registry asks for.
-const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
 /// The largest answer of a server for tokens.
 const TOKEN_LIMIT: usize = 1 << 20;
 
 /// Who we are, as a program.
-const AGENT: &str = concat!("pintle/", env!("CARGO_PKG_VERSION"));
+const PRODUCT: &str = concat!("pintle/", env!("CARGO_PKG_VERSION"));
 
 /// Speaks to any number of registries in the way that one set of settings says.
 pub struct Client {
@@ -73,7 +73,7 @@ impl Call {
         body: Body,
     ) -> Result<Request<Body>> {
         let mut builder = Request::builder().method(self.method.clone()).uri(uri.clone());
-        builder = builder.header(USER_AGENT, AGENT);
+        builder = builder.header(USER_AGENT, PRODUCT);
         for (name, value) in &self.headers {
             builder = builder.header(name, value);
         }
@@ -147,7 +147,7 @@ impl Client {
             .or_default()
             .clone();
         let base = cell.get_or_init(|| async {
-            let probe = Request::builder().uri(format!("{secure}/v2/")).header(USER_AGENT, AGENT);
+            let probe = Request::builder().uri(format!("{secure}/v2/")).header(USER_AGENT, PRODUCT);
             let Ok(probe) = probe.body(full(Bytes::new())) else { return secure.clone() };
             if self.transport.reaches_tls(probe).await { secure.clone() } else { format!("http://{host}") }
         });
@@ -170,7 +170,7 @@ impl Client {
                 Ok(answer) if is_denied(answer.status) => return Err(denied(call, answer).await),
                 Ok(answer) if !is_transient(answer.status) => return Ok(answer),
                 Ok(answer) if tries >= self.settings.retries => return Err(answer.error().await),
-                Ok(answer) => wanted_pause(&answer),
+                Ok(answer) => retry_after(&answer),
                 Err(error) if !error.is_transient() || tries >= self.settings.retries => return Err(error),
                 Err(_) => None,
             };
@@ -184,7 +184,7 @@ impl Client {
         let home = self.home(call.scope.repository().registry()).await?;
         let token = self.authorize(&call.scope).await?;
         let request = call.request(&call.uri, &home, token.as_ref(), body)?;
-        let answer = self.transport.send_patiently(request).await?;
+        let answer = self.transport.send_without_timeout(request).await?;
         if answer.status == StatusCode::UNAUTHORIZED {
             let url = shown(&call.uri);
             self.challenged(call, &home, answer, token).await?;
@@ -196,13 +196,13 @@ impl Client {
     /// Waits before trying again.
     pub(crate) async fn pause(&self, tries: u32, wanted: Option<Duration>) {
         let doubled = self.settings.pause.saturating_mul(1 << tries.min(10));
-        tokio::time::sleep(wanted.unwrap_or(doubled).min(LONGEST_PAUSE)).await;
+        tokio::time::sleep(wanted.unwrap_or(doubled).min(MAX_BACKOFF)).await;
     }
 
     /// One try, with redirections.
     async fn follow(&self, call: &Call, home: &Uri, token: Option<&HeaderValue>) -> Result<Answer> {
         let mut uri = call.uri.clone();
-        for _ in 0..REDIRECTIONS {
+        for _ in 0..MAX_REDIRECTS {
             let request = call.request(&uri, home, token, full(call.body.clone()))?;
             let answer = self.transport.send(request).await?;
             let follows = matches!(call.method, Method::GET | Method::HEAD);
@@ -211,7 +211,7 @@ impl Client {
             }
             uri = location(&answer, &uri)?;
         }
-        let reason = format!("it leads on and on, more than {REDIRECTIONS} times");
+        let reason = format!("it leads on and on, more than {MAX_REDIRECTS} times");
         Err(Error::Manifest { what: shown(&call.uri), reason })
     }
 
@@ -223,7 +223,7 @@ impl Client {
             tokens.entry((registry.clone(), scope.clone())).or_default().clone()
         };
         let mut slot = slot.lock().await;
-        if let Some(token) = slot.as_ref().filter(|token| token.is_good()) {
+        if let Some(token) = slot.as_ref().filter(|token| token.is_valid()) {
             return Ok(Some(token.header.clone()));
         }
         let challenge =
@@ -245,7 +245,7 @@ impl Client {
     ) -> Result<()> {
         // Strangers to whom the registry has sent us have no business with our login.
         let is_home = origin(&answer.uri) == origin(home);
-        let Some(challenge) = Challenge::of(&answer.headers).filter(|_| is_home) else {
+        let Some(challenge) = Challenge::from_headers(&answer.headers).filter(|_| is_home) else {
             return Err(denied(call, answer).await);
         };
         let registry = call.scope.repository().registry().to_owned();
@@ -271,7 +271,7 @@ impl Client {
             None => self.keychain.login(repository).await?,
         };
         let refused = |detail: &str| Error::Denied {
-            place: repository.to_string(),
+            repository: repository.to_string(),
             action: scope.action(),
             detail: detail.to_owned(),
         };
@@ -291,11 +291,17 @@ impl Client {
         if registry.scheme_str() == Some("https") && realm.scheme_str() != Some("https") {
             return Err(refused("the server for tokens does without TLS, so it gets no login"));
         }
-        self.buy(scope, &realm, service, login.as_ref()).await
+        self.request_token(scope, &realm, service, login.as_ref()).await
     }
 
     /// Asks a server for tokens.
-    async fn buy(&self, scope: &Scope, realm: &Uri, service: &str, login: Option<&Login>) -> Result<Token> {
+    async fn request_token(
+        &self,
+        scope: &Scope,
+        realm: &Uri,
+        service: &str,
+        login: Option<&Login>,
+    ) -> Result<Token> {
         let mut tries = 0;
         loop {
             let request = token_request(scope, realm, service, login)?;
@@ -310,7 +316,7 @@ impl Client {
                 }
                 Ok(answer) if !is_transient(answer.status) => return Err(denied_for(scope, answer).await),
                 Ok(answer) if tries >= self.settings.retries => return Err(answer.error().await),
-                Ok(answer) => wanted_pause(&answer),
+                Ok(answer) => retry_after(&answer),
                 Err(error) if tries >= self.settings.retries => return Err(error),
                 Err(_) => None,
             };
@@ -322,7 +328,7 @@ impl Client {
 
 fn token_request(scope: &Scope, realm: &Uri, service: &str, login: Option<&Login>) -> Result<Request<Body>> {
     let unusable = |error: http::Error| Error::Network { url: shown(realm), reason: error.to_string() };
-    let builder = Request::builder().header(USER_AGENT, AGENT);
+    let builder = Request::builder().header(USER_AGENT, PRODUCT);
     if let Some(Login::Identity(identity)) = login {
         let form = token::form(service, scope, identity);
         let builder = builder.method(Method::POST).uri(realm.clone());
@@ -348,13 +354,13 @@ async fn denied(call: &Call, answer: Answer) -> Error {
 
 async fn denied_for(scope: &Scope, answer: Answer) -> Error {
     let status = answer.status;
-    let detail = complaint(answer).await;
+    let detail = error_detail(answer).await;
     let detail = if detail.is_empty() { status.to_string() } else { detail };
-    Error::Denied { place: scope.repository().to_string(), action: scope.action(), detail }
+    Error::Denied { repository: scope.repository().to_string(), action: scope.action(), detail }
 }
 
 /// How long a registry wants to be left alone, if it says so in seconds.
-pub(crate) fn wanted_pause(answer: &Answer) -> Option<Duration> {
+pub(crate) fn retry_after(answer: &Answer) -> Option<Duration> {
     answer.header("retry-after")?.trim().parse().ok().map(Duration::from_secs)
 }
 

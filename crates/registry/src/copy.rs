@@ -1,16 +1,16 @@
 //! Copying images between registries and layout folders: plan first, then carry out.
 
-mod gather;
+mod endpoint;
+mod graph;
 mod ingest;
-mod place;
 mod plan;
 mod transfer;
 
-pub use place::Place;
-pub use plan::{Planned, Standing, plan};
-pub use transfer::carry_out;
+pub use endpoint::Endpoint;
+pub use plan::{DestinationStatus, Planned, plan};
+pub use transfer::execute;
 
-pub(crate) use gather::{SUFFIXES, known_digests};
+pub(crate) use graph::{SUFFIXES, known_digests};
 
 use crate::digest::Digest;
 use crate::error::Result;
@@ -20,9 +20,9 @@ use crate::manifest::Platform;
 #[derive(Clone, Debug)]
 pub struct Job {
     /// From where.
-    pub source: Place,
+    pub source: Endpoint,
     /// To where.
-    pub destination: Place,
+    pub destination: Endpoint,
 }
 
 /// How to copy.
@@ -54,18 +54,18 @@ pub struct Outcome {
     /// What was copied, or what was to be.
     pub digest: Digest,
     /// How it went.
-    pub result: Result<Tally>,
+    pub result: Result<CopyStats>,
 }
 
 /// How much was done, and how much needed not be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct CopyStats {
     /// Blobs that were sent or fetched.
     pub copied: usize,
     /// Blobs that the registry took over from another of its repositories.
     pub mounted: usize,
     /// Blobs that were there.
-    pub there: usize,
+    pub existing: usize,
     /// Bytes that were sent or fetched.
     pub bytes: u64,
     /// Manifests that were written.
@@ -74,11 +74,11 @@ pub struct Tally {
     pub artifacts: usize,
 }
 
-impl std::ops::AddAssign for Tally {
-    fn add_assign(&mut self, other: Tally) {
+impl std::ops::AddAssign for CopyStats {
+    fn add_assign(&mut self, other: CopyStats) {
         self.copied += other.copied;
         self.mounted += other.mounted;
-        self.there += other.there;
+        self.existing += other.existing;
         self.bytes += other.bytes;
         self.manifests += other.manifests;
         self.artifacts += other.artifacts;

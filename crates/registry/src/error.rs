@@ -74,10 +74,10 @@ pub enum Error {
         detail: String,
     },
     /// The registry does not let us in.
-    #[error("{place}: not allowed to {action}{}", note(detail))]
+    #[error("{repository}: not allowed to {action}{}", note(detail))]
     Denied {
         /// The repository, or the registry.
-        place: String,
+        repository: String,
         /// What was being tried.
         action: &'static str,
         /// What the registry said about it.

@@ -30,20 +30,21 @@ use crate::tls;
 use crate::transport::innermost;
 
 /// How many redirects are followed.
-const REDIRECTS: usize = 5;
+const MAX_REDIRECTS: usize = 5;
 
 /// Headers that belong to the connection, or decide whom a server takes the request to be for.
-const OURS: [&str; 6] = ["host", "content-length", "transfer-encoding", "connection", "upgrade", "te"];
+const CONNECTION_HEADERS: [&str; 6] =
+    ["host", "content-length", "transfer-encoding", "connection", "upgrade", "te"];
 
 /// Headers that are meant for one server and not for the one that it sends us to.
-const SECRET: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
+const CREDENTIAL_HEADERS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 
 /// Which addresses may be connected to.
 pub type Allowed = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
 
 /// What to send.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct HttpRequest {
     /// The method, in capital letters.
     pub method: String,
     /// The address, with the scheme `http` or `https`.
@@ -60,7 +61,7 @@ pub struct Sent {
 
 /// What came back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Received {
+pub struct HttpResponse {
     /// The status.
     pub status: u16,
     /// Headers, with names in lower case. Of those that are there several times, the last.
@@ -88,15 +89,19 @@ impl Fetcher {
     ///
     /// # Errors
     /// Why there is no answer, in words.
-    pub fn fetch(&self, request: &Sent) -> Result<Received, String> {
-        self.fetch_unless(request, &|| false)
+    pub fn fetch(&self, request: &HttpRequest) -> Result<HttpResponse, String> {
+        self.fetch_cancellable(request, &|| false)
     }
 
     /// As [`Fetcher::fetch`], but ends early when the user has had enough.
     ///
     /// # Errors
     /// As [`Fetcher::fetch`].
-    pub fn fetch_unless(&self, request: &Sent, cancelled: &dyn Fn() -> bool) -> Result<Received, String> {
+    pub fn fetch_cancellable(
+        &self,
+        request: &HttpRequest,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<HttpResponse, String> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -113,27 +118,27 @@ impl Fetcher {
         outcome.unwrap_or_else(|_| Err(format!("no answer within {:?}", request.timeout)))
     }
 
-    async fn exchange(&self, request: &Sent) -> Result<Received, String> {
+    async fn exchange(&self, request: &HttpRequest) -> Result<HttpResponse, String> {
         let client = self.client()?;
         let mut uri: Uri = request.url.parse().map_err(|error| format!("the address is wrong: {error}"))?;
         let mut headers = request.headers.clone();
-        for _ in 0..=REDIRECTS {
+        for _ in 0..=MAX_REDIRECTS {
             let response = self.send(&client, request, &uri, &headers).await?;
             let Some(next) = redirect(&request.method, &uri, response.status(), response.headers())? else {
                 return received(response, request.max_bytes).await;
             };
             if next.authority() != uri.authority() {
-                headers.retain(|name, _| !SECRET.contains(&name.as_str()));
+                headers.retain(|name, _| !CREDENTIAL_HEADERS.contains(&name.as_str()));
             }
             uri = next;
         }
-        Err(format!("more than {REDIRECTS} redirects"))
+        Err(format!("more than {MAX_REDIRECTS} redirects"))
     }
 
     async fn send(
         &self,
         client: &Sender,
-        request: &Sent,
+        request: &HttpRequest,
         uri: &Uri,
         headers: &BTreeMap<String, String>,
     ) -> Result<http::Response<Incoming>, String> {
@@ -141,7 +146,7 @@ impl Fetcher {
         let method = Method::from_bytes(request.method.as_bytes()).map_err(|error| error.to_string())?;
         let mut builder = http::Request::builder().method(method).uri(uri.clone());
         for (name, value) in headers {
-            if OURS.contains(&name.to_ascii_lowercase().as_str()) {
+            if CONNECTION_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
                 return Err(format!("the header `{name}` cannot be chosen"));
             }
             builder = builder.header(name, value);
@@ -180,11 +185,11 @@ impl Fetcher {
 }
 
 /// How often the user is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 async fn until(cancelled: &dyn Fn() -> bool) {
     while !cancelled() {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(CANCEL_POLL_INTERVAL).await;
     }
 }
 
@@ -226,7 +231,7 @@ fn redirect(
     }
 }
 
-async fn received(response: http::Response<Incoming>, most: usize) -> Result<Received, String> {
+async fn received(response: http::Response<Incoming>, most: usize) -> Result<HttpResponse, String> {
     let (head, mut incoming) = response.into_parts();
     let mut body = Vec::new();
     while let Some(frame) = incoming.frame().await {
@@ -240,7 +245,7 @@ async fn received(response: http::Response<Incoming>, most: usize) -> Result<Rec
     }
     let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let headers = head.headers.iter().map(|(name, value)| (name.as_str().to_owned(), text(value)));
-    Ok(Received { status: head.status.as_u16(), headers: headers.collect(), body })
+    Ok(HttpResponse { status: head.status.as_u16(), headers: headers.collect(), body })
 }
 
 /// Resolves names to addresses that are all allowed.
@@ -294,8 +299,8 @@ mod tests {
         format!("http://{address}")
     }
 
-    fn sent(url: &str) -> Sent {
-        Sent {
+    fn sent(url: &str) -> HttpRequest {
+        HttpRequest {
             method: "GET".into(),
             url: url.into(),
             headers: BTreeMap::from([("authorization".to_owned(), "secret".to_owned())]),
@@ -355,11 +360,15 @@ mod tests {
         assert_eq!(long, Err("the answer is longer than 100 bytes".to_owned()));
         let silent = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let url = format!("http://{}", silent.local_addr().expect("it has an address"));
-        let request = Sent { timeout: Duration::from_millis(200), ..sent(&url) };
+        let request = HttpRequest { timeout: Duration::from_millis(200), ..sent(&url) };
         assert_eq!(anyone().fetch(&request), Err("no answer within 200ms".to_owned()));
         let request = sent(&url);
-        assert_eq!(anyone().fetch_unless(&request, &|| true), Err("the operation was cancelled".to_owned()));
-        let request = Sent { headers: BTreeMap::from([("Host".to_owned(), "x".to_owned())]), ..sent(&url) };
+        assert_eq!(
+            anyone().fetch_cancellable(&request, &|| true),
+            Err("the operation was cancelled".to_owned())
+        );
+        let request =
+            HttpRequest { headers: BTreeMap::from([("Host".to_owned(), "x".to_owned())]), ..sent(&url) };
         assert_eq!(anyone().fetch(&request), Err("the header `Host` cannot be chosen".to_owned()));
     }
 }

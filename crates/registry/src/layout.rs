@@ -26,7 +26,7 @@ const CONTAINERD_NAME: &str = "io.containerd.image.name";
 const INDEX_LIMIT: u64 = 64 << 20;
 
 /// What is said of a pipe or a device in the place of a file: it need not have an end.
-const NOT_ORDINARY: &str = "it is no ordinary file";
+const NOT_REGULAR_FILE: &str = "it is no ordinary file";
 
 const MARK: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
 
@@ -60,7 +60,7 @@ impl Layout {
     /// When it is something else, or when someone else is writing it.
     pub fn create(root: &Path) -> Result<Layout> {
         let ingest = root.join("ingest");
-        refuse_strangers(root)?;
+        reject_foreign_folder(root)?;
         for folder in [root.join("blobs/sha256"), ingest.clone()] {
             fs::create_dir_all(&folder).map_err(Error::file("make", &folder))?;
         }
@@ -92,7 +92,7 @@ impl Layout {
     ///
     /// When it is something else.
     pub fn preview(root: &Path) -> Result<Layout> {
-        refuse_strangers(root)?;
+        reject_foreign_folder(root)?;
         let index = read_index(root)?.unwrap_or_else(empty);
         Ok(Layout { root: root.to_owned(), index: Mutex::new(index), _lock: None })
     }
@@ -159,7 +159,7 @@ impl Layout {
     }
 
     /// Gives content that is whole and checked its name.
-    pub(crate) fn settle(&self, digest: &Digest) -> Result<()> {
+    pub(crate) fn commit_blob(&self, digest: &Digest) -> Result<()> {
         let (from, to) = (self.ingest_path(digest), self.blob_path(digest));
         if let Some(folder) = to.parent() {
             fs::create_dir_all(folder).map_err(Error::file("make", folder))?;
@@ -173,7 +173,7 @@ impl Layout {
         let what = path.display().to_string();
         match fs::metadata(&path) {
             Ok(file) if !file.is_file() => {
-                return Err(Error::Size { what, reason: NOT_ORDINARY.to_owned() });
+                return Err(Error::Size { what, reason: NOT_REGULAR_FILE.to_owned() });
             }
             Ok(file) if file.len() > MANIFEST_LIMIT as u64 => {
                 let reason =
@@ -251,14 +251,14 @@ impl Layout {
     /// Writes a file whole or not at all.
     fn write(&self, path: &Path, content: &[u8]) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let draft = self.root.join("ingest").join(format!("{name}.new"));
-        let write = |draft: &Path| -> std::io::Result<()> {
-            let mut file = File::create(draft)?;
+        let builder = self.root.join("ingest").join(format!("{name}.new"));
+        let write = |builder: &Path| -> std::io::Result<()> {
+            let mut file = File::create(builder)?;
             file.write_all(content)?;
             file.sync_all()?;
-            fs::rename(draft, path)
+            fs::rename(builder, path)
         };
-        write(&draft).map_err(Error::file("write", path))
+        write(&builder).map_err(Error::file("write", path))
     }
 }
 
@@ -278,7 +278,7 @@ fn empty() -> Node {
 }
 
 /// Refuses a folder that holds something else.
-fn refuse_strangers(root: &Path) -> Result<()> {
+fn reject_foreign_folder(root: &Path) -> Result<()> {
     let entries = match fs::read_dir(root) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -304,7 +304,10 @@ fn read_index(root: &Path) -> Result<Option<Node>> {
     let path = root.join("index.json");
     match fs::metadata(&path) {
         Ok(file) if !file.is_file() => {
-            return Err(Error::Size { what: path.display().to_string(), reason: NOT_ORDINARY.to_owned() });
+            return Err(Error::Size {
+                what: path.display().to_string(),
+                reason: NOT_REGULAR_FILE.to_owned(),
+            });
         }
         Ok(file) if file.len() > INDEX_LIMIT => {
             let reason = format!("it is larger than {INDEX_LIMIT} bytes, which is the most that is taken");
@@ -322,7 +325,7 @@ fn read_index(root: &Path) -> Result<Option<Node>> {
         index.get("manifests").and_then(Node::as_list).ok_or_else(|| bad("it has no `manifests`".into()))?;
     match entries.iter().position(|entry| Descriptor::read(entry).is_none()) {
         None => Ok(Some(index)),
-        Some(place) => Err(bad(format!("entry {place} of `manifests` makes no sense"))),
+        Some(index) => Err(bad(format!("entry {index} of `manifests` makes no sense"))),
     }
 }
 

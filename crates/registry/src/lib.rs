@@ -7,24 +7,24 @@
 //! This room knows full names only and nothing of charts; it reads the files that [`Settings`] name and no environment,
 //! and never prints: what happens is told to a [`Progress`].
 //!
-//! Enter at [`Client`] and [`Layout`], then [`copy::plan`] and [`copy::carry_out`]:
+//! Enter at [`Client`] and [`Layout`], then [`copy::plan`] and [`copy::execute`]:
 //!
 //! ```no_run
 //! # async fn example() -> pintle_registry::Result<()> {
 //! use std::sync::Arc;
-//! use pintle_registry::copy::{Job, Options, Place, carry_out, plan};
+//! use pintle_registry::copy::{Job, Options, Endpoint, execute, plan};
 //! use pintle_registry::{Client, Layout, Settings, Silent};
 //!
 //! let client = Arc::new(Client::new(Settings::default())?);
 //! let layout = Arc::new(Layout::create("images".as_ref())?);
 //! let name = "docker.io/library/busybox:1.37";
 //! let job = Job {
-//!     source: Place::Registry { client, name: name.parse()? },
-//!     destination: Place::Layout { layout, name: name.to_owned() },
+//!     source: Endpoint::Registry { client, name: name.parse()? },
+//!     destination: Endpoint::Layout { layout, name: name.to_owned() },
 //! };
 //! let options = Options::default();
 //! let planned = plan(&[job], &options).await.into_iter().collect::<Result<_, _>>()?;
-//! for outcome in carry_out(planned, &options, Arc::new(Silent)).await {
+//! for outcome in execute(planned, &options, Arc::new(Silent)).await {
 //!     outcome.result?;
 //! }
 //! # Ok(())

@@ -232,7 +232,7 @@ impl Manifest {
     }
 
     /// The index with only some of its entries: other bytes, and therefore another digest.
-    pub(crate) fn narrowed(&self, keep: impl Fn(&Descriptor) -> bool) -> Result<Manifest> {
+    pub(crate) fn narrow_platforms(&self, keep: impl Fn(&Descriptor) -> bool) -> Result<Manifest> {
         let what = self.digest.to_string();
         let Parts::Index(entries) = &self.parts else { return Ok(self.clone()) };
         let kept: Vec<Node> =
@@ -296,7 +296,8 @@ mod tests {
         let whole = format!(r#"{{"annotations":{{"k":"<v>"}},"manifests":[{one},{two}],"schemaVersion":2}}"#);
         let linux: Platform = "linux/a".parse().unwrap();
         let index = read(&whole).unwrap();
-        let narrow = index.narrowed(|entry| entry.platform.as_ref().is_some_and(|p| linux.takes(p))).unwrap();
+        let narrow =
+            index.narrow_platforms(|entry| entry.platform.as_ref().is_some_and(|p| linux.takes(p))).unwrap();
         let expected = format!(r#"{{"annotations":{{"k":"<v>"}},"manifests":[{one}],"schemaVersion":2}}"#);
         assert_eq!(narrow.bytes, expected);
         assert_eq!(narrow.digest, Digest::of(expected.as_bytes()));

@@ -14,7 +14,7 @@ use crate::name::{ImageName, Repository};
 use crate::transport::Answer;
 
 /// How many pages of a list are read.
-const PAGES: usize = 64;
+const MAX_PAGES: usize = 64;
 
 /// What became of an attempt to take content over from another repository.
 pub(crate) enum Mounted {
@@ -151,7 +151,7 @@ impl Client {
     ) -> Result<Vec<Descriptor>> {
         let mut uri = self.address(repository, &format!("referrers/{digest}")).await?;
         let mut found = Vec::new();
-        for page in 0..PAGES {
+        for page in 0..MAX_PAGES {
             let call = Call::new(Method::GET, uri.clone(), Scope::Pull(repository.clone()));
             let answer = self.call(&call.header(ACCEPT, INDEX)).await?;
             let is_list = answer.header("content-type").is_some_and(|kind| kind.starts_with(INDEX));

@@ -26,7 +26,7 @@ pub struct Settings {
     /// How long to wait before trying again for the first time; it doubles after that.
     pub pause: Duration,
     /// How long nothing at all may happen on a connection.
-    pub patience: Duration,
+    pub idle_timeout: Duration,
 }
 
 impl Default for Settings {
@@ -41,7 +41,7 @@ impl Default for Settings {
             proxies: Proxies::default(),
             retries: 5,
             pause: Duration::from_millis(500),
-            patience: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(60),
         }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn config(settings: &Settings) -> Result<ClientConfig> {
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::Settings { what: "TLS".into(), reason: error.to_string() })?;
     let builder = if settings.insecure {
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone { provider }))
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAnyCertificate { provider }))
     } else {
         builder.with_root_certificates(roots(settings.authorities.as_deref())?)
     };
@@ -55,7 +55,7 @@ fn roots(file: Option<&Path>) -> Result<RootCertStore> {
 }
 
 /// Whether an error shows that the other side speaks TLS, since it is about what was said in it.
-pub(crate) fn is_spoken(error: &(dyn StdError + 'static)) -> bool {
+pub(crate) fn is_tls_error(error: &(dyn StdError + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(said) = error.downcast_ref::<rustls::Error>() {
@@ -73,11 +73,11 @@ pub(crate) fn is_spoken(error: &(dyn StdError + 'static)) -> bool {
 
 /// Takes any certificate, because the user said so.
 #[derive(Debug)]
-struct Anyone {
+struct AcceptAnyCertificate {
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Anyone {
+impl ServerCertVerifier for AcceptAnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,
@@ -123,10 +123,10 @@ mod tests {
     #[test]
     fn tls_is_told_from_what_is_none() {
         let held = |error: rustls::Error| io::Error::other(io::Error::other(error));
-        assert!(is_spoken(&held(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer))));
-        assert!(is_spoken(&rustls::Error::AlertReceived(AlertDescription::CertificateRequired)));
+        assert!(is_tls_error(&held(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer))));
+        assert!(is_tls_error(&rustls::Error::AlertReceived(AlertDescription::CertificateRequired)));
         // An answer in plain text is no message of TLS.
-        assert!(!is_spoken(&held(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType))));
-        assert!(!is_spoken(&io::Error::from(io::ErrorKind::ConnectionReset)));
+        assert!(!is_tls_error(&held(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType))));
+        assert!(!is_tls_error(&io::Error::from(io::ErrorKind::ConnectionReset)));
     }
 }

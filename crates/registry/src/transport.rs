@@ -37,15 +37,15 @@ pub(crate) fn full(content: Bytes) -> Body {
 }
 
 /// The most that is read of an answer that says no.
-const COMPLAINT: usize = 16 << 10;
+const ERROR_BODY_LIMIT: usize = 16 << 10;
 
 /// How long a connection may take to come about.
-const DIAL: Duration = Duration::from_secs(20);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Sends requests.
 pub(crate) struct Transport {
     client: Client<HttpsConnector<Dialer>, Body>,
-    patience: Duration,
+    idle_timeout: Duration,
     /// Whether servers that want to know who we are can be told.
     has_certificate: bool,
 }
@@ -55,7 +55,7 @@ impl Transport {
     pub(crate) fn new(settings: &Settings) -> Result<Transport> {
         let mut http = HttpConnector::new();
         http.enforce_http(false);
-        http.set_connect_timeout(Some(DIAL));
+        http.set_connect_timeout(Some(CONNECT_TIMEOUT));
         http.set_nodelay(true);
         http.set_keepalive(Some(Duration::from_secs(60)));
         let proxies = &settings.proxies;
@@ -75,37 +75,46 @@ impl Transport {
             .http1_max_buf_size(256 << 10)
             .build(connector);
         let has_certificate = settings.certificate.is_some();
-        Ok(Transport { client, patience: settings.patience, has_certificate })
+        Ok(Transport { client, idle_timeout: settings.idle_timeout, has_certificate })
     }
 
     /// How long nothing may happen.
-    pub(crate) fn patience(&self) -> Duration {
-        self.patience
+    pub(crate) fn idle_timeout(&self) -> Duration {
+        self.idle_timeout
     }
 
     /// Sends a request whose body is at hand.
     pub(crate) async fn send(&self, request: Request<Body>) -> Result<Answer> {
         let url = shown(request.uri());
-        match timeout(self.patience, self.send_patiently(request)).await {
+        match timeout(self.idle_timeout, self.send_without_timeout(request)).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(Error::Network { url, reason: format!("no answer within {:?}", self.patience) }),
+            Err(_) => {
+                Err(Error::Network { url, reason: format!("no answer within {:?}", self.idle_timeout) })
+            }
         }
     }
 
     /// Sends a request and waits for as long as it takes; the caller sees to it that it does not take forever.
-    pub(crate) async fn send_patiently(&self, request: Request<Body>) -> Result<Answer> {
+    pub(crate) async fn send_without_timeout(&self, request: Request<Body>) -> Result<Answer> {
         let method = request.method().clone();
         let uri = request.uri().clone();
         let response = self.client.request(request).await.map_err(|error| self.failure(&uri, &error))?;
         let (head, body) = response.into_parts();
-        Ok(Answer { method, uri, status: head.status, headers: head.headers, body, patience: self.patience })
+        Ok(Answer {
+            method,
+            uri,
+            status: head.status,
+            headers: head.headers,
+            body,
+            idle_timeout: self.idle_timeout,
+        })
     }
 
     /// Whether the other side of a request to `https` speaks TLS, whatever it thinks of us or we of it.
     pub(crate) async fn reaches_tls(&self, request: Request<Body>) -> bool {
-        match timeout(self.patience, self.client.request(request)).await {
+        match timeout(self.idle_timeout, self.client.request(request)).await {
             Ok(Ok(_)) => true,
-            Ok(Err(error)) => !error.is_connect() || tls::is_spoken(&error),
+            Ok(Err(error)) => !error.is_connect() || tls::is_tls_error(&error),
             Err(_) => false,
         }
     }
@@ -115,7 +124,7 @@ impl Transport {
         // With TLS 1.3 a server looks at our certificate while we already speak, and what it says about it
         // is lost when it hangs up on us first.
         let is_cut = uri.scheme() == Some(&http::uri::Scheme::HTTPS) && !error.is_connect();
-        if is_cut && !self.has_certificate && !tls::is_spoken(error) {
+        if is_cut && !self.has_certificate && !tls::is_tls_error(error) {
             reason.push_str(" (does the server want a certificate of its clients?)");
         }
         Error::Network { url: shown(uri), reason }
@@ -145,7 +154,7 @@ pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     body: Incoming,
-    patience: Duration,
+    idle_timeout: Duration,
 }
 
 impl Answer {
@@ -155,11 +164,11 @@ impl Answer {
     }
 
     /// The next piece of the body.
-    pub(crate) async fn piece(&mut self) -> Result<Option<Bytes>> {
+    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>> {
         let cut = |reason: String| Error::Network { url: shown(&self.uri), reason };
         loop {
-            let frame = timeout(self.patience, self.body.frame()).await;
-            let frame = frame.map_err(|_| cut(format!("nothing came for {:?}", self.patience)))?;
+            let frame = timeout(self.idle_timeout, self.body.frame()).await;
+            let frame = frame.map_err(|_| cut(format!("nothing came for {:?}", self.idle_timeout)))?;
             match frame {
                 None => return Ok(None),
                 Some(Err(error)) => {
@@ -176,12 +185,12 @@ impl Answer {
     /// The whole body, if it is not larger than `limit`.
     pub(crate) async fn content(mut self, limit: usize) -> Result<Bytes> {
         let mut whole = Vec::new();
-        while let Some(piece) = self.piece().await? {
-            if whole.len() + piece.len() > limit {
+        while let Some(chunk) = self.chunk().await? {
+            if whole.len() + chunk.len() > limit {
                 let reason = format!("it is larger than {limit} bytes, which is the most that is taken");
                 return Err(Error::Size { what: shown(&self.uri), reason });
             }
-            whole.extend_from_slice(&piece);
+            whole.extend_from_slice(&chunk);
         }
         Ok(whole.into())
     }
@@ -189,17 +198,17 @@ impl Answer {
     /// The error that an answer stands for.
     pub(crate) async fn error(self) -> Error {
         let (method, uri, status) = (self.method.clone(), self.uri.clone(), self.status);
-        let detail = complaint(self).await;
+        let detail = error_detail(self).await;
         Error::Status { method, url: shown(&uri), status, detail }
     }
 }
 
 /// What a registry says about an error, in one line.
-pub(crate) async fn complaint(mut answer: Answer) -> String {
+pub(crate) async fn error_detail(mut answer: Answer) -> String {
     let mut text = Vec::new();
-    while let Ok(Some(piece)) = answer.piece().await {
-        text.extend_from_slice(&piece);
-        if text.len() > COMPLAINT {
+    while let Ok(Some(chunk)) = answer.chunk().await {
+        text.extend_from_slice(&chunk);
+        if text.len() > ERROR_BODY_LIMIT {
             return String::new();
         }
     }

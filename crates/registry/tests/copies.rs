@@ -6,10 +6,13 @@ use crate::support;
 
 use std::sync::Arc;
 
-use pintle_registry::copy::{Job, Options, Place, Standing, carry_out, plan};
+use pintle_registry::copy::{DestinationStatus, Endpoint, Job, Options, execute, plan};
 use pintle_registry::{Client, Error, Login, Settings, Silent};
 use support::program::{Program, distribution, referrers};
-use support::{Made, Maker, client, copy, copy_with, create, hasty, local, noise, open, planned, remote};
+use support::{
+    LayoutBuilder, Made, client, copy, copy_with, create, fast_retry_settings, local, noise, open, planned,
+    remote,
+};
 use tempfile::TempDir;
 
 /// A folder with an image for two platforms, a signature of cosign's kind, and a bill of materials that refers to it.
@@ -25,7 +28,7 @@ const WEB: &str = "docker.io/team/web:1.2";
 
 fn set() -> Set {
     let folder = tempfile::tempdir().unwrap();
-    let mut maker = Maker::new(folder.path());
+    let mut maker = LayoutBuilder::new(folder.path());
     let amd = maker.image("amd64", &noise(200_000, 1));
     let arm = maker.image("arm64", &noise(300_000, 2));
     let index = maker.index(&[("amd64", &amd), ("arm64", &arm)]);
@@ -80,15 +83,15 @@ async fn what_is_there_is_not_copied_again() {
         let source = local(&open(set.folder.path()), WEB);
         copy(source.clone(), remote(&client, &name)).await.unwrap();
         let again = planned(source.clone(), remote(&client, &name), &Options::default()).await.unwrap();
-        assert_eq!(again.standing, Standing::There);
+        assert_eq!(again.status, DestinationStatus::UpToDate);
         assert_eq!(again.missing, 0);
         assert!(again.bytes > 500_000);
-        let tally = copy(source.clone(), remote(&client, &name)).await.unwrap().result.unwrap();
-        assert_eq!((tally.copied, tally.manifests, tally.bytes), (0, 0, 0));
+        let stats = copy(source.clone(), remote(&client, &name)).await.unwrap().result.unwrap();
+        assert_eq!((stats.copied, stats.manifests, stats.bytes), (0, 0, 0));
         // Another tag of the same image needs its name only.
-        let tally =
+        let stats =
             copy(source, remote(&client, &format!("{}/web:1", registry.host))).await.unwrap().result.unwrap();
-        assert_eq!((tally.copied, tally.there), (0, 4));
+        assert_eq!((stats.copied, stats.existing), (0, 4));
     }
 }
 
@@ -100,9 +103,9 @@ async fn content_is_taken_over_within_a_registry() {
     let first = format!("{}/one/web:1", registry.host);
     copy(local(&open(set.folder.path()), WEB), remote(&client, &first)).await.unwrap();
     let second = remote(&client, &format!("{}/two/web:1", registry.host));
-    let tally = copy(remote(&client, &first), second).await.unwrap().result.unwrap();
-    assert_eq!((tally.copied, tally.bytes), (0, 0));
-    assert!(tally.mounted >= 6, "{tally:?}");
+    let stats = copy(remote(&client, &first), second).await.unwrap().result.unwrap();
+    assert_eq!((stats.copied, stats.bytes), (0, 0));
+    assert!(stats.mounted >= 6, "{stats:?}");
     // Two repositories that are filled at once share what moves.
     let layout = open(set.folder.path());
     let jobs: Vec<Job> = ["three/web:1", "four/web:1"]
@@ -114,8 +117,8 @@ async fn content_is_taken_over_within_a_registry() {
         .collect();
     let options = Options::default();
     let plan = plan(&jobs, &options).await.into_iter().map(Result::unwrap).collect();
-    let outcomes = carry_out(plan, &options, Arc::new(Silent)).await;
-    let mut sum = pintle_registry::copy::Tally::default();
+    let outcomes = execute(plan, &options, Arc::new(Silent)).await;
+    let mut sum = pintle_registry::copy::CopyStats::default();
     for outcome in outcomes {
         sum += outcome.result.unwrap();
     }
@@ -128,7 +131,7 @@ async fn a_tag_that_stands_for_something_else_is_left_alone() {
     for registry in registries() {
         let client = client();
         let folder = tempfile::tempdir().unwrap();
-        let mut maker = Maker::new(folder.path());
+        let mut maker = LayoutBuilder::new(folder.path());
         let other = maker.image("amd64", b"other");
         maker.name("x/y:1", &other);
         let name = format!("{}/web:1.2", registry.host);
@@ -185,10 +188,10 @@ async fn passwords_open_registries() {
     let guard = format!("auth:\n  htpasswd: {{realm: test, path: {}}}\n", path.display());
     let Some(registry) = distribution(&guard) else { return };
     let name = format!("{}/web:1", registry.host);
-    let source: Place = local(&open(set.folder.path()), WEB);
+    let source: Endpoint = local(&open(set.folder.path()), WEB);
     let error = copy(source.clone(), remote(&client(), &name)).await.unwrap_err();
     assert!(matches!(error, Error::Denied { .. }), "{error}");
-    let login = |pair: &str| Settings { login: Login::pair(pair), ..hasty() };
+    let login = |pair: &str| Settings { login: Login::pair(pair), ..fast_retry_settings() };
     let wrong = Arc::new(Client::new(login("me:no")).unwrap());
     assert!(matches!(copy(source.clone(), remote(&wrong, &name)).await, Err(Error::Denied { .. })));
     let me = Arc::new(Client::new(login("me:pw")).unwrap());
@@ -196,10 +199,10 @@ async fn passwords_open_registries() {
 
     let file = folder.path().join("config.json");
     std::fs::write(&file, format!(r#"{{"auths":{{"{}":{{"auth":"bWU6cHc="}}}}}}"#, registry.host)).unwrap();
-    let by_file = Settings { login_files: vec![file], ..hasty() };
+    let by_file = Settings { login_files: vec![file], ..fast_retry_settings() };
     let by_file = Arc::new(Client::new(by_file).unwrap());
-    let tally = copy(source, remote(&by_file, &name)).await.unwrap().result.unwrap();
-    assert_eq!(tally.copied, 0);
+    let stats = copy(source, remote(&by_file, &name)).await.unwrap().result.unwrap();
+    assert_eq!(stats.copied, 0);
 }
 
 #[tokio::test]
@@ -213,7 +216,7 @@ async fn folders_are_filled_alike_whatever_the_number_of_jobs() {
         let into = create(folder.path());
         let plan =
             plan(&[Job { source: local(&layout, WEB), destination: local(&into, WEB) }], &options).await;
-        carry_out(plan.into_iter().map(Result::unwrap).collect(), &options, Arc::new(Silent)).await;
+        execute(plan.into_iter().map(Result::unwrap).collect(), &options, Arc::new(Silent)).await;
         contents.push(support::content(folder.path()));
     }
     assert_eq!(contents[0], contents[1]);

@@ -10,8 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use pintle_registry::{Client, Digest, Error, Login, Settings};
-use support::fake::{Asked, Fake, Fault, Reply, Twist};
-use support::{Maker, client, content, copy, create, hasty, local, noise, open, remote};
+use support::fake::{Behavior, Fake, Fault, RecordedRequest, Reply};
+use support::{
+    LayoutBuilder, client, content, copy, create, fast_retry_settings, local, noise, open, remote,
+};
 
 const NAME: &str = "team/web:1";
 
@@ -19,7 +21,7 @@ const NAME: &str = "team/web:1";
 async fn filled(fake: &Fake, size: usize) -> Digest {
     let folder = tempfile::tempdir().unwrap();
     let layer = noise(size, 7);
-    let mut maker = Maker::new(folder.path());
+    let mut maker = LayoutBuilder::new(folder.path());
     let image = maker.image("amd64", &layer);
     maker.name("x/y:1", &image);
     let server = Fake::honest();
@@ -40,29 +42,33 @@ async fn fetch(fake: &Fake, client: &Arc<Client>, folder: &Path) -> Result<(), E
 /// What a script sees the first `count` times; after that the registry is honest.
 fn first(
     count: usize,
-    matches: impl Fn(&Asked) -> bool + Send,
-    twist: fn() -> Twist,
-) -> impl FnMut(&Asked) -> Twist + Send {
+    matches: impl Fn(&RecordedRequest) -> bool + Send,
+    twist: fn() -> Behavior,
+) -> impl FnMut(&RecordedRequest) -> Behavior + Send {
     let seen = AtomicUsize::new(0);
     move |asked| {
-        if matches(asked) && seen.fetch_add(1, Ordering::Relaxed) < count { twist() } else { Twist::Honest }
+        if matches(asked) && seen.fetch_add(1, Ordering::Relaxed) < count {
+            twist()
+        } else {
+            Behavior::Honest
+        }
     }
 }
 
 /// Whether it is the layer that [`filled`] makes of that size.
-fn asks_for_layer(size: usize) -> impl Fn(&Asked) -> bool + Send {
+fn asks_for_layer(size: usize) -> impl Fn(&RecordedRequest) -> bool + Send {
     let digest = Digest::of(&noise(size, 7)).to_string();
     move |asked| asked.is("GET", &digest)
 }
 
-fn is_layer(asked: &Asked) -> bool {
+fn is_layer(asked: &RecordedRequest) -> bool {
     asked.is("GET", "/blobs/") && !asked.path.contains("/uploads/")
 }
 
 #[tokio::test]
 async fn a_download_that_breaks_off_goes_on_where_it_broke() {
     let fake = Fake::start(first(2, asks_for_layer(300_000), || {
-        Twist::Changed(|reply| {
+        Behavior::Changed(|reply| {
             let cut = reply.body.len() / 2;
             reply.fault(Fault::Cut(cut))
         })
@@ -72,18 +78,18 @@ async fn a_download_that_breaks_off_goes_on_where_it_broke() {
     fetch(&fake, &client(), folder.path()).await.unwrap();
     let kept = std::fs::read(folder.path().join("blobs/sha256").join(layer.hex())).unwrap();
     assert_eq!(Digest::of(&kept), layer);
-    let ranges: Vec<Asked> =
+    let ranges: Vec<RecordedRequest> =
         fake.asked().into_iter().filter(|asked| !asked.header("range").is_empty()).collect();
     assert_eq!(ranges.len(), 2, "{ranges:?}");
 }
 
 #[tokio::test]
 async fn what_an_earlier_copy_left_is_gone_on_with() {
-    let cut: fn() -> Twist = || Twist::Changed(|reply| reply.fault(Fault::Cut(100_000)));
+    let cut: fn() -> Behavior = || Behavior::Changed(|reply| reply.fault(Fault::Cut(100_000)));
     let fake = Fake::start(first(1, asks_for_layer(300_000), cut));
     let layer = filled(&fake, 300_000).await;
     let folder = tempfile::tempdir().unwrap();
-    let impatient = Arc::new(Client::new(Settings { retries: 0, ..hasty() }).unwrap());
+    let impatient = Arc::new(Client::new(Settings { retries: 0, ..fast_retry_settings() }).unwrap());
     let error = fetch(&fake, &impatient, folder.path()).await.unwrap_err();
     assert!(matches!(error, Error::Network { .. }), "{error}");
     assert!(open(folder.path()).names().is_empty());
@@ -118,11 +124,11 @@ async fn registries_that_know_no_ranges_are_read_from_the_start() {
     let (is_layer, calls) = (asks_for_layer(100_000), AtomicUsize::new(0));
     let fake = Fake::start(move |asked| match is_layer(asked) {
         true if calls.fetch_add(1, Ordering::Relaxed) == 0 => {
-            Twist::Changed(|reply| reply.fault(Fault::Cut(50_000)))
+            Behavior::Changed(|reply| reply.fault(Fault::Cut(50_000)))
         }
         // The whole again, although only the rest is asked for.
-        true => Twist::Instead(Reply::new(200).body(noise(100_000, 7))),
-        false => Twist::Honest,
+        true => Behavior::Instead(Reply::new(200).body(noise(100_000, 7))),
+        false => Behavior::Honest,
     });
     let layer = filled(&fake, 100_000).await;
     let folder = tempfile::tempdir().unwrap();
@@ -135,13 +141,13 @@ async fn registries_that_know_no_ranges_are_read_from_the_start() {
 #[tokio::test]
 async fn content_that_does_not_fit_its_digest_is_never_kept() {
     let fake = Fake::start(|asked| match is_layer(asked) {
-        true => Twist::Changed(|mut reply| {
+        true => Behavior::Changed(|mut reply| {
             if let Some(byte) = reply.body.last_mut() {
                 *byte ^= 1;
             }
             reply
         }),
-        false => Twist::Honest,
+        false => Behavior::Honest,
     });
     filled(&fake, 5000).await;
     let folder = tempfile::tempdir().unwrap();
@@ -162,11 +168,11 @@ async fn content_that_does_not_fit_its_digest_is_never_kept() {
 #[tokio::test]
 async fn manifests_that_do_not_fit_their_digest_are_refused() {
     let fake = Fake::start(|asked| match asked.is("GET", "/manifests/") {
-        true => Twist::Changed(|mut reply| {
+        true => Behavior::Changed(|mut reply| {
             reply.body.push(b' ');
             reply
         }),
-        false => Twist::Honest,
+        false => Behavior::Honest,
     });
     filled(&fake, 10).await;
     let folder = tempfile::tempdir().unwrap();
@@ -178,8 +184,8 @@ async fn manifests_that_do_not_fit_their_digest_are_refused() {
 async fn bodies_without_end_come_to_an_end() {
     for part in ["/blobs/", "/manifests/"] {
         let fake = Fake::start(move |asked| match asked.is("GET", part) {
-            true => Twist::Changed(|reply| reply.fault(Fault::Endless)),
-            false => Twist::Honest,
+            true => Behavior::Changed(|reply| reply.fault(Fault::Endless)),
+            false => Behavior::Honest,
         });
         filled(&fake, 10_000).await;
         let folder = tempfile::tempdir().unwrap();
@@ -191,8 +197,8 @@ async fn bodies_without_end_come_to_an_end() {
 #[tokio::test]
 async fn huge_manifests_are_refused() {
     let fake = Fake::start(|asked| match asked.is("GET", "/manifests/") {
-        true => Twist::Instead(Reply::new(200).body(vec![b' '; 5 << 20])),
-        false => Twist::Honest,
+        true => Behavior::Instead(Reply::new(200).body(vec![b' '; 5 << 20])),
+        false => Behavior::Honest,
     });
     let folder = tempfile::tempdir().unwrap();
     let error = fetch(&fake, &client(), folder.path()).await.unwrap_err().to_string();
@@ -201,7 +207,7 @@ async fn huge_manifests_are_refused() {
 
 #[tokio::test]
 async fn a_registry_that_is_busy_is_asked_again_when_it_wants() {
-    let busy: fn() -> Twist = || Twist::Instead(Reply::new(429).with("retry-after", "1"));
+    let busy: fn() -> Behavior = || Behavior::Instead(Reply::new(429).with("retry-after", "1"));
     let fake = Fake::start(first(1, |asked| asked.is("GET", "/manifests/"), busy));
     filled(&fake, 10).await;
     let folder = tempfile::tempdir().unwrap();
@@ -210,7 +216,7 @@ async fn a_registry_that_is_busy_is_asked_again_when_it_wants() {
     assert!(start.elapsed() >= Duration::from_secs(1), "{:?}", start.elapsed());
 
     let fake =
-        Fake::start(|_| Twist::Instead(Reply::new(503).body(r#"{"errors":[{"message":"tea time"}]}"#)));
+        Fake::start(|_| Behavior::Instead(Reply::new(503).body(r#"{"errors":[{"message":"tea time"}]}"#)));
     let folder = tempfile::tempdir().unwrap();
     let error = fetch(&fake, &client(), folder.path()).await.unwrap_err().to_string();
     assert!(error.ends_with("503 Service Unavailable: tea time"), "{error}");
@@ -219,9 +225,9 @@ async fn a_registry_that_is_busy_is_asked_again_when_it_wants() {
 
 #[tokio::test]
 async fn a_registry_that_says_nothing_is_given_up() {
-    let fake = Fake::start(|_| Twist::Instead(Reply::new(200).fault(Fault::Silence)));
+    let fake = Fake::start(|_| Behavior::Instead(Reply::new(200).fault(Fault::Silence)));
     let folder = tempfile::tempdir().unwrap();
-    let settings = Settings { patience: Duration::from_millis(200), retries: 1, ..hasty() };
+    let settings = Settings { idle_timeout: Duration::from_millis(200), retries: 1, ..fast_retry_settings() };
     let client = Arc::new(Client::new(settings).unwrap());
     // The registry never says anything, so that only patience ends this.
     let error = fetch(&fake, &client, folder.path()).await.unwrap_err();
@@ -237,14 +243,14 @@ fn guarded() -> Fake {
         if asked.path.starts_with("/token") {
             let known = asked.header("authorization") == "Basic bWU6cHc=";
             let reply = if known { Reply::new(200).body(r#"{"token":"T"}"#) } else { Reply::new(401) };
-            return Twist::Instead(reply);
+            return Behavior::Instead(reply);
         }
         if asked.header("authorization") == "Bearer T" {
-            return Twist::Honest;
+            return Behavior::Honest;
         }
         let realm =
             format!(r#"Bearer realm="http://{}/token",service="s",scope="a b""#, inner.lock().unwrap());
-        Twist::Instead(Reply::new(401).with("www-authenticate", realm))
+        Behavior::Instead(Reply::new(401).with("www-authenticate", realm))
     });
     *host.lock().unwrap() = fake.host.clone();
     fake
@@ -255,11 +261,11 @@ async fn tokens_are_bought_once_for_each_scope_with_one_scope_each() {
     let fake = guarded();
     filled(&fake, 100).await;
     let folder = tempfile::tempdir().unwrap();
-    let me = Settings { login: Login::pair("me:pw"), ..hasty() };
+    let me = Settings { login: Login::pair("me:pw"), ..fast_retry_settings() };
     let me = Arc::new(Client::new(me).unwrap());
     fetch(&fake, &me, folder.path()).await.unwrap();
     copy(local(&open(folder.path()), "a/b:1"), remote(&me, &fake.name("team/other:1"))).await.unwrap();
-    let tokens: Vec<Asked> =
+    let tokens: Vec<RecordedRequest> =
         fake.asked().into_iter().filter(|asked| asked.path.starts_with("/token")).collect();
     assert!(tokens.iter().all(|asked| asked.path.matches("scope=").count() == 1), "{tokens:?}");
     // Pulling web, pulling other, pushing other.
@@ -277,18 +283,19 @@ async fn whoever_we_are_sent_to_does_not_learn_who_we_are() {
     let elsewhere = strangers.host.clone();
     let fake = Fake::start(move |asked| {
         if asked.header("authorization").is_empty() {
-            return Twist::Instead(Reply::new(401).with("www-authenticate", "Basic realm=\"x\""));
+            return Behavior::Instead(Reply::new(401).with("www-authenticate", "Basic realm=\"x\""));
         }
         match is_layer(asked) {
-            true => {
-                Twist::Instead(Reply::new(307).with("location", format!("http://{elsewhere}{}", asked.path)))
-            }
-            false => Twist::Honest,
+            true => Behavior::Instead(
+                Reply::new(307).with("location", format!("http://{elsewhere}{}", asked.path)),
+            ),
+            false => Behavior::Honest,
         }
     });
     filled(&fake, 1000).await;
     let folder = tempfile::tempdir().unwrap();
-    let me = Arc::new(Client::new(Settings { login: Login::pair("me:pw"), ..hasty() }).unwrap());
+    let me =
+        Arc::new(Client::new(Settings { login: Login::pair("me:pw"), ..fast_retry_settings() }).unwrap());
     let before = strangers.asked().len();
     fetch(&fake, &me, folder.path()).await.unwrap();
     let asked = strangers.asked();
@@ -300,22 +307,23 @@ async fn whoever_we_are_sent_to_does_not_learn_who_we_are() {
 #[tokio::test]
 async fn a_stranger_that_receives_an_upload_does_not_learn_who_we_are() {
     let strangers = Fake::start(|asked| match asked.method.as_str() {
-        "PATCH" => Twist::Instead(Reply::new(401).with("www-authenticate", "Basic realm=\"give me\"")),
-        _ => Twist::Instead(Reply::new(404)),
+        "PATCH" => Behavior::Instead(Reply::new(401).with("www-authenticate", "Basic realm=\"give me\"")),
+        _ => Behavior::Instead(Reply::new(404)),
     });
     let elsewhere = strangers.host.clone();
     let fake = Fake::start(move |asked| {
         if asked.header("authorization").is_empty() {
-            return Twist::Instead(Reply::new(401).with("www-authenticate", "Basic realm=\"x\""));
+            return Behavior::Instead(Reply::new(401).with("www-authenticate", "Basic realm=\"x\""));
         }
         match asked.is("POST", "/uploads/") {
-            true => Twist::Instead(Reply::new(202).with("location", format!("http://{elsewhere}/upload"))),
-            false => Twist::Honest,
+            true => Behavior::Instead(Reply::new(202).with("location", format!("http://{elsewhere}/upload"))),
+            false => Behavior::Honest,
         }
     });
     let source = Fake::honest();
     filled(&source, 1000).await;
-    let me = Arc::new(Client::new(Settings { login: Login::pair("me:pw"), ..hasty() }).unwrap());
+    let me =
+        Arc::new(Client::new(Settings { login: Login::pair("me:pw"), ..fast_retry_settings() }).unwrap());
     let error = copy(remote(&client(), &source.name(NAME)), remote(&me, &fake.name(NAME))).await.unwrap_err();
     assert!(matches!(error, Error::Denied { .. }), "{error}");
     assert!(strangers.asked().iter().all(|asked| asked.header("authorization").is_empty()));
@@ -323,7 +331,7 @@ async fn a_stranger_that_receives_an_upload_does_not_learn_who_we_are() {
 
 #[tokio::test]
 async fn circles_are_left() {
-    let fake = Fake::start(|asked| Twist::Instead(Reply::new(302).with("location", asked.path.clone())));
+    let fake = Fake::start(|asked| Behavior::Instead(Reply::new(302).with("location", asked.path.clone())));
     let error = fetch(&fake, &client(), tempfile::tempdir().unwrap().path()).await.unwrap_err();
     assert!(error.to_string().contains("it leads on and on"), "{error}");
 }
@@ -332,14 +340,15 @@ async fn circles_are_left() {
 async fn an_upload_that_breaks_off_goes_on_where_it_broke() {
     let source = Fake::honest();
     let layer = filled(&source, 9 << 20).await;
-    let deaf: fn() -> Twist = || Twist::Deaf(5 << 20);
-    let big: fn(&Asked) -> bool = |asked| asked.method == "PATCH" && asked.header("content-length").len() > 6;
+    let deaf: fn() -> Behavior = || Behavior::StopReading(5 << 20);
+    let big: fn(&RecordedRequest) -> bool =
+        |asked| asked.method == "PATCH" && asked.header("content-length").len() > 6;
     let fake = Fake::start(first(1, big, deaf));
     copy(remote(&client(), &source.name(NAME)), remote(&client(), &fake.name(NAME))).await.unwrap();
     let resumed = format!("{}-{}", 5 << 20, (9 << 20) - 1);
     assert!(fake.asked().iter().any(|asked| asked.header("content-range") == resumed));
     // Content is read again only from the last mark on.
-    let ranges: Vec<Asked> =
+    let ranges: Vec<RecordedRequest> =
         source.asked().into_iter().filter(|asked| !asked.header("range").is_empty()).collect();
     assert_eq!(ranges.len(), 1);
     let from: u64 = ranges[0].header("range").trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap();
@@ -354,9 +363,9 @@ async fn an_upload_that_is_forgotten_begins_anew() {
     filled(&source, 1 << 20).await;
     let lost = AtomicUsize::new(0);
     let fake = Fake::start(move |asked| match asked.method.as_str() {
-        "PATCH" if lost.fetch_add(1, Ordering::Relaxed) < 2 => Twist::Instead(Reply::new(500)),
-        "GET" if asked.path.contains("/uploads/") => Twist::Instead(Reply::new(404)),
-        _ => Twist::Honest,
+        "PATCH" if lost.fetch_add(1, Ordering::Relaxed) < 2 => Behavior::Instead(Reply::new(500)),
+        "GET" if asked.path.contains("/uploads/") => Behavior::Instead(Reply::new(404)),
+        _ => Behavior::Honest,
     });
     copy(remote(&client(), &source.name(NAME)), remote(&client(), &fake.name(NAME))).await.unwrap();
     assert_eq!(fake.count("POST", "/uploads/"), 4);
@@ -364,8 +373,8 @@ async fn an_upload_that_is_forgotten_begins_anew() {
 
 #[tokio::test]
 async fn a_source_that_breaks_off_does_not_spoil_the_upload() {
-    let cut: fn() -> Twist = || {
-        Twist::Changed(|reply| {
+    let cut: fn() -> Behavior = || {
+        Behavior::Changed(|reply| {
             let cut = reply.body.len() / 3;
             reply.fault(Fault::Cut(cut))
         })
@@ -384,8 +393,8 @@ async fn a_registry_that_takes_nothing_is_given_up() {
     let source = Fake::honest();
     filled(&source, 1000).await;
     let fake = Fake::start(|asked| match asked.method.as_str() {
-        "PATCH" => Twist::Deaf(0),
-        _ => Twist::Honest,
+        "PATCH" => Behavior::StopReading(0),
+        _ => Behavior::Honest,
     });
     let error =
         copy(remote(&client(), &source.name(NAME)), remote(&client(), &fake.name(NAME))).await.unwrap_err();
@@ -396,8 +405,8 @@ async fn a_registry_that_takes_nothing_is_given_up() {
 #[tokio::test]
 async fn a_copy_that_is_stopped_leaves_a_folder_in_order() {
     let fake = Fake::start(|asked| match is_layer(asked) {
-        true => Twist::Changed(|reply| reply.fault(Fault::Silence)),
-        false => Twist::Honest,
+        true => Behavior::Changed(|reply| reply.fault(Fault::Silence)),
+        false => Behavior::Honest,
     });
     filled(&fake, 1000).await;
     let folder = tempfile::tempdir().unwrap();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pintle_lua::{Cancelled, Fetch, FetchRequest, FetchResponse, is_public};
-use pintle_registry::fetch::{Fetcher, NOT_PUBLIC, Sent};
+use pintle_registry::fetch::{Fetcher, HttpRequest, NOT_PUBLIC};
 
 /// Sends the HTTP requests of scripts, to public addresses only or also to private ones.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ impl Network {
 
 impl Fetch for Network {
     fn fetch(&self, request: &FetchRequest, cancelled: &Cancelled) -> Result<FetchResponse, String> {
-        let sent = Sent {
+        let sent = HttpRequest {
             method: request.method.clone(),
             url: request.url.clone(),
             headers: request.headers.clone(),
@@ -31,7 +31,7 @@ impl Fetch for Network {
             timeout: request.timeout,
             max_bytes: request.max_bytes,
         };
-        let received = self.0.fetch_unless(&sent, &**cancelled).map_err(|reason| {
+        let received = self.0.fetch_cancellable(&sent, &**cancelled).map_err(|reason| {
             // The library does not know the flags of the program, but the user who reads this message can set one.
             match reason.contains(NOT_PUBLIC) {
                 true => format!("{reason}; `--allow-private-network` lets scripts reach it"),

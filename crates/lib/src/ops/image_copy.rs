@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pintle_images::{Policy, Reference, Source};
-use pintle_registry::copy::{Job, Options, Place, Planned, plan};
+use pintle_registry::copy::{Endpoint, Job, Options, Planned, plan};
 use pintle_registry::{Client, ImageName, Layout, Repository};
 
 use crate::{Error, Result};
@@ -55,10 +55,10 @@ pub struct CopyPlan {
 struct FoundImage {
     reference: Reference,
     name: ImageName,
-    place: Place,
+    place: Endpoint,
 }
 
-/// Finds out what copying would do, by asking both sides. [`pintle_registry::copy::carry_out`] does it.
+/// Finds out what copying would do, by asking both sides. [`pintle_registry::copy::execute`] does it.
 ///
 /// # Errors
 /// When a name makes no sense, when two images would get one name, or when a folder cannot be used.
@@ -81,7 +81,7 @@ fn find(request: &CopyImagesRequest) -> Result<Vec<FoundImage>> {
     let mut found = BTreeMap::new();
     for text in &request.images {
         let (reference, name) = full_name(text)?;
-        let place = Place::Registry { client: request.source.clone(), name: name.clone() };
+        let place = Endpoint::Registry { client: request.source.clone(), name: name.clone() };
         found.insert(place.to_string(), FoundImage { reference, name, place });
     }
     for (folder, wanted) in &request.layouts {
@@ -92,7 +92,7 @@ fn find(request: &CopyImagesRequest) -> Result<Vec<FoundImage>> {
         };
         for text in names {
             let (reference, name) = full_name(&text)?;
-            let place = Place::Layout { layout: layout.clone(), name: text };
+            let place = Endpoint::Layout { layout: layout.clone(), name: text };
             found.insert(place.to_string(), FoundImage { reference, name, place });
         }
     }
@@ -185,10 +185,10 @@ impl<'r> Router<'r> {
         }
     }
 
-    fn destination(&self, image: &FoundImage) -> Result<Option<Place>> {
+    fn destination(&self, image: &FoundImage) -> Result<Option<Endpoint>> {
         let (name, client) = match self {
             Router::Layout(layout) => {
-                return Ok(Some(Place::Layout { layout: layout.clone(), name: image.name.to_string() }));
+                return Ok(Some(Endpoint::Layout { layout: layout.clone(), name: image.name.to_string() }));
             }
             Router::Name { name, target } => (name.clone(), target),
             Router::Policy { policy, target } => {
@@ -198,7 +198,7 @@ impl<'r> Router<'r> {
                 (ImageName::new(repository, tag, digest)?, target)
             }
         };
-        Ok(Some(Place::Registry { client: Arc::clone(client), name }))
+        Ok(Some(Endpoint::Registry { client: Arc::clone(client), name }))
     }
 }
 

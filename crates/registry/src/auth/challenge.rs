@@ -19,7 +19,7 @@ pub(crate) enum Challenge {
 
 impl Challenge {
     /// Reads the challenges of an answer and chooses one; tokens come first.
-    pub(crate) fn of(headers: &HeaderMap) -> Option<Challenge> {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Challenge> {
         let mut basic = None;
         for value in headers.get_all(WWW_AUTHENTICATE) {
             for (scheme, parameters) in read(value.to_str().unwrap_or_default()) {
@@ -101,7 +101,7 @@ mod tests {
         for line in lines {
             headers.append(WWW_AUTHENTICATE, line.parse().unwrap());
         }
-        Challenge::of(&headers)
+        Challenge::from_headers(&headers)
     }
 
     #[test]

@@ -21,7 +21,7 @@ const DOCKER: &str = "https://index.docker.io/v1/";
 const LIMIT: usize = 4 << 20;
 
 /// How long a program for credentials may take: it may have to ask the user.
-const HELPER: Duration = Duration::from_secs(60);
+const HELPER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Reads a file up to a little more than is taken.
 fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
@@ -161,9 +161,9 @@ async fn ask(helper: &str, server: &str) -> Result<Option<Login>> {
     if !helper.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)) {
         return Err(fail("this is no name of a program".into()));
     }
-    let outcome = tokio::time::timeout(HELPER, run(&program, server)).await;
+    let outcome = tokio::time::timeout(HELPER_TIMEOUT, run(&program, server)).await;
     let (success, output) = outcome
-        .map_err(|_| fail(format!("no answer within {HELPER:?}")))?
+        .map_err(|_| fail(format!("no answer within {HELPER_TIMEOUT:?}")))?
         .map_err(|error| fail(error.to_string()))?;
     let text = String::from_utf8_lossy(&output);
     if !success {

@@ -34,7 +34,7 @@ impl Scope {
     }
 
     /// The scopes, as servers for tokens spell them. One, except for mounting: some servers cannot handle two.
-    pub(crate) fn words(&self) -> Vec<String> {
+    pub(crate) fn scopes(&self) -> Vec<String> {
         let word =
             |repository: &Repository, actions: &str| format!("repository:{}:{actions}", repository.path());
         match self {
@@ -71,7 +71,7 @@ impl Token {
     }
 
     /// Whether it will still be good for a while.
-    pub(crate) fn is_good(&self) -> bool {
+    pub(crate) fn is_valid(&self) -> bool {
         self.until.is_none_or(|until| until > Instant::now() + Duration::from_secs(5))
     }
 
@@ -93,7 +93,7 @@ pub(crate) fn query(service: &str, scope: &Scope) -> String {
     if !service.is_empty() {
         query.push_str(&format!("service={}", encode(service)));
     }
-    for word in scope.words() {
+    for word in scope.scopes() {
         let sign = if query.is_empty() { "" } else { "&" };
         query.push_str(&format!("{sign}scope={}", encode(&word)));
     }
@@ -102,7 +102,7 @@ pub(crate) fn query(service: &str, scope: &Scope) -> String {
 
 /// The form by which an identity token is exchanged.
 pub(crate) fn form(service: &str, scope: &Scope, identity: &str) -> String {
-    let scope = scope.words().join(" ");
+    let scope = scope.scopes().join(" ");
     let (service, scope, identity) = (encode(service), encode(&scope), encode(identity));
     format!(
         "grant_type=refresh_token&client_id=pintle&service={service}&scope={scope}&refresh_token={identity}"
@@ -151,7 +151,7 @@ mod tests {
         for text in [r#"{"token":"x"}"#, r#"{"access_token":"x","expires_in":300}"#] {
             let token = Token::read(text.as_bytes()).unwrap();
             assert_eq!(token.header, "Bearer x");
-            assert!(token.is_good());
+            assert!(token.is_valid());
         }
         for text in ["", "{}", r#"{"token":""}"#, r#"{"token":"a\nb"}"#, "[]"] {
             assert!(Token::read(text.as_bytes()).is_none(), "{text}");

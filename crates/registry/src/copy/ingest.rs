@@ -9,10 +9,10 @@ use crate::blob::{BlobReader, Origin};
 use crate::digest::{Digest, Hasher};
 use crate::error::{Error, Result};
 use crate::layout::Layout;
-use crate::progress::Watch;
+use crate::progress::BlobProgress;
 
 /// How much of an earlier copy is read at once.
-const PIECE: usize = 256 << 10;
+const CHUNK_SIZE: usize = 256 << 10;
 
 /// Brings content into a folder, and says how many bytes had to be moved.
 pub(crate) async fn ingest(
@@ -20,16 +20,16 @@ pub(crate) async fn ingest(
     origin: &Origin,
     digest: &Digest,
     size: u64,
-    watch: &Watch,
+    progress: &BlobProgress,
 ) -> Result<u64> {
     let path = layout.ingest_path(digest);
-    let outcome = match fetch(&path, origin, digest, size, watch).await {
+    let outcome = match fetch(&path, origin, digest, size, progress).await {
         // What the earlier copy left may be at fault, so that a second try begins with nothing.
-        Err((Error::Mismatch { .. }, true)) => fetch(&path, origin, digest, size, watch).await,
+        Err((Error::Mismatch { .. }, true)) => fetch(&path, origin, digest, size, progress).await,
         outcome => outcome,
     };
     let moved = outcome.map_err(|(error, _)| error)?;
-    layout.settle(digest)?;
+    layout.commit_blob(digest)?;
     Ok(moved)
 }
 
@@ -39,18 +39,18 @@ async fn fetch(
     origin: &Origin,
     digest: &Digest,
     size: u64,
-    watch: &Watch,
+    progress: &BlobProgress,
 ) -> std::result::Result<u64, (Error, bool)> {
     let before = begin(path, digest, size).await.map_err(|error| (error, false))?;
     let (mut file, mut hasher, offset) = before;
     let resumed = offset > 0;
-    watch.at(offset);
+    progress.blob_resumed(offset);
     let mut reader = BlobReader::new(origin.clone(), digest.clone(), size, offset);
     let mut moved = 0;
     let failed = |error: Error| (error, resumed);
     loop {
-        let piece = match reader.next().await {
-            Ok(Some(piece)) => piece,
+        let chunk = match reader.next().await {
+            Ok(Some(chunk)) => chunk,
             Ok(None) => break,
             Err(error) => {
                 // What is here is what the next copy goes on with; if it cannot be kept, that begins earlier.
@@ -58,10 +58,10 @@ async fn fetch(
                 return Err(failed(error));
             }
         };
-        hasher.update(&piece);
-        file.write_all(&piece).await.map_err(|source| failed(unwritten(path, source)))?;
-        moved += piece.len() as u64;
-        watch.moved(piece.len() as u64);
+        hasher.update(&chunk);
+        file.write_all(&chunk).await.map_err(|source| failed(unwritten(path, source)))?;
+        moved += chunk.len() as u64;
+        progress.blob_progressed(chunk.len() as u64);
     }
     if let Err(mismatch) = hasher.check(digest, &reader.what()) {
         drop(file);
@@ -87,13 +87,13 @@ async fn begin(path: &Path, digest: &Digest, size: u64) -> Result<(File, Hasher,
     if file.metadata().await.map_err(write)?.len() > size {
         file.set_len(0).await.map_err(write)?;
     }
-    let mut piece = vec![0; PIECE];
+    let mut chunk = vec![0; CHUNK_SIZE];
     loop {
-        let count = file.read(&mut piece).await.map_err(write)?;
+        let count = file.read(&mut chunk).await.map_err(write)?;
         if count == 0 {
             break;
         }
-        hasher.update(&piece[..count]);
+        hasher.update(&chunk[..count]);
         offset += count as u64;
     }
     file.seek(SeekFrom::Start(offset)).await.map_err(write)?;

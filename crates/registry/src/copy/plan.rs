@@ -2,31 +2,31 @@
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use crate::copy::gather::{Artifact, Gathered, artifacts, choose, known_platforms};
-use crate::copy::place::Place;
+use crate::copy::endpoint::Endpoint;
+use crate::copy::graph::{Artifact, ImageGraph, artifacts, choose, known_platforms};
 use crate::copy::{Job, Options};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::manifest::{Manifest, Parts, Platform};
 
 /// How many images are looked at at once.
-const IMAGES: usize = 8;
+const CONCURRENT_IMAGES: usize = 8;
 
 /// How many questions are asked at once about the blobs of one image.
-const QUESTIONS: usize = 6;
+const CONCURRENT_REQUESTS: usize = 6;
 
 /// How the destination stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Standing {
+pub enum DestinationStatus {
     /// Its name stands for nothing yet.
     New,
     /// All is there.
-    There,
+    UpToDate,
     /// The image is there; something that belongs to it is not.
     Incomplete,
     /// Its name stands for something else, and may be moved.
-    Moves(Digest),
+    Replaces(Digest),
 }
 
 /// One image, ready to be copied.
@@ -41,7 +41,7 @@ pub struct Planned {
     /// The platforms of the image, if it says so itself.
     pub platforms: Vec<Platform>,
     /// How the destination stands.
-    pub standing: Standing,
+    pub status: DestinationStatus,
     /// All bytes of the image.
     pub bytes: u64,
     /// Those that the destination has not got.
@@ -50,13 +50,13 @@ pub struct Planned {
     pub artifacts: usize,
     /// What the user should know.
     pub warnings: Vec<String>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) writes: Vec<ManifestWrite>,
     pub(crate) blobs: Vec<Blob>,
 }
 
 /// A manifest to write.
 #[derive(Clone, Debug)]
-pub(crate) struct Step {
+pub(crate) struct ManifestWrite {
     pub(crate) manifest: Manifest,
     pub(crate) role: Role,
 }
@@ -77,12 +77,12 @@ pub(crate) enum Role {
 pub(crate) struct Blob {
     pub(crate) digest: Digest,
     pub(crate) size: u64,
-    pub(crate) there: bool,
+    pub(crate) exists: bool,
 }
 
 /// Finds out what copying would take. The answers are in the order of the jobs.
 pub async fn plan(jobs: &[Job], options: &Options) -> Vec<Result<Planned>> {
-    stream::iter(jobs.iter().map(|job| plan_one(job, options))).buffered(IMAGES).collect().await
+    stream::iter(jobs.iter().map(|job| plan_one(job, options))).buffered(CONCURRENT_IMAGES).collect().await
 }
 
 async fn plan_one(job: &Job, options: &Options) -> Result<Planned> {
@@ -90,12 +90,12 @@ async fn plan_one(job: &Job, options: &Options) -> Result<Planned> {
     let mut warnings = Vec::new();
     let whole = source.root().await?;
     let platforms = platforms_of(&whole);
-    let root = narrowed(source, whole, options, &mut warnings).await?;
-    let standing = destination.standing().await?;
-    if let Some(there) = standing.clone().filter(|there| *there != root.digest && !options.overwrite) {
+    let root = narrow_platforms(source, whole, options, &mut warnings).await?;
+    let status = destination.current_digest().await?;
+    if let Some(there) = status.clone().filter(|there| *there != root.digest && !options.overwrite) {
         return Err(Error::Conflict { name: destination.to_string(), there, wanted: root.digest });
     }
-    let mut image = Gathered::default();
+    let mut image = ImageGraph::default();
     image.add(source, root.clone(), 0).await?;
     if !image.foreign.is_empty() {
         let count = image.foreign.len();
@@ -103,30 +103,33 @@ async fn plan_one(job: &Job, options: &Options) -> Result<Planned> {
             .push(format!("{source}: {count} of its layers may not be passed on and stay where they are"));
     }
     let bytes = image.blobs.values().map(|blob| blob.size).sum();
-    let mut draft = Draft::default();
-    let artifacts =
-        if options.signatures { draft.add_artifacts(job, &image, options, &mut warnings).await? } else { 0 };
-    let is_there = standing.as_ref() == Some(&root.digest);
+    let mut builder = PlanBuilder::default();
+    let artifacts = if options.signatures {
+        builder.add_artifacts(job, &image, options, &mut warnings).await?
+    } else {
+        0
+    };
+    let is_there = status.as_ref() == Some(&root.digest);
     if !is_there {
-        draft.add_image(image);
+        builder.add_image(image);
     }
-    let blobs = draft.blobs(destination).await?;
+    let blobs = builder.blobs(destination).await?;
     Ok(Planned {
         job: job.clone(),
         digest: root.digest,
         media_type: root.media_type,
         platforms,
-        standing: match standing {
-            None => Standing::New,
-            Some(_) if is_there && draft.steps.is_empty() => Standing::There,
-            Some(_) if is_there => Standing::Incomplete,
-            Some(there) => Standing::Moves(there),
+        status: match status {
+            None => DestinationStatus::New,
+            Some(_) if is_there && builder.writes.is_empty() => DestinationStatus::UpToDate,
+            Some(_) if is_there => DestinationStatus::Incomplete,
+            Some(there) => DestinationStatus::Replaces(there),
         },
         bytes,
-        missing: blobs.iter().filter(|blob| !blob.there).map(|blob| blob.size).sum(),
+        missing: blobs.iter().filter(|blob| !blob.exists).map(|blob| blob.size).sum(),
         artifacts,
         warnings,
-        steps: draft.steps,
+        writes: builder.writes,
         blobs,
     })
 }
@@ -140,8 +143,8 @@ fn platforms_of(manifest: &Manifest) -> Vec<Platform> {
 }
 
 /// Leaves only the platforms that were asked for, unless the name fixes the digest of the whole.
-async fn narrowed(
-    source: &Place,
+async fn narrow_platforms(
+    source: &Endpoint,
     whole: Manifest,
     options: &Options,
     warnings: &mut Vec<String>,
@@ -164,17 +167,17 @@ async fn narrowed(
 
 /// A plan in the making.
 #[derive(Default)]
-struct Draft {
-    steps: Vec<Step>,
-    content: Gathered,
+struct PlanBuilder {
+    writes: Vec<ManifestWrite>,
+    content: ImageGraph,
 }
 
-impl Draft {
+impl PlanBuilder {
     /// Adds what belongs to an image, as far as the destination has not got it, and says how much belongs to it.
     async fn add_artifacts(
         &mut self,
         job: &Job,
-        image: &Gathered,
+        image: &ImageGraph,
         options: &Options,
         warnings: &mut Vec<String>,
     ) -> Result<usize> {
@@ -182,50 +185,51 @@ impl Draft {
         let found = artifacts(&job.source, &subjects).await?;
         let count = found.len();
         for Artifact { manifest, tag } in found {
-            if is_settled(&job.destination, &manifest, tag.as_deref(), options, warnings).await? {
+            if is_up_to_date(&job.destination, &manifest, tag.as_deref(), options, warnings).await? {
                 continue;
             }
-            let mut parts = Gathered::default();
+            let mut parts = ImageGraph::default();
             parts.add(&job.source, manifest, 0).await?;
             self.add(parts, Role::Artifact(tag));
         }
         Ok(count)
     }
 
-    fn add_image(&mut self, image: Gathered) {
+    fn add_image(&mut self, image: ImageGraph) {
         self.add(image, Role::Root);
     }
 
     /// Adds manifests, of which the last has a role of its own.
-    fn add(&mut self, parts: Gathered, role: Role) {
-        self.steps.extend(parts.manifests.into_iter().map(|manifest| Step { manifest, role: Role::Part }));
-        if let Some(last) = self.steps.last_mut() {
+    fn add(&mut self, parts: ImageGraph, role: Role) {
+        self.writes
+            .extend(parts.manifests.into_iter().map(|manifest| ManifestWrite { manifest, role: Role::Part }));
+        if let Some(last) = self.writes.last_mut() {
             last.role = role;
         }
         self.content.blobs.extend(parts.blobs);
     }
 
     /// The content, with whether the destination has got it.
-    async fn blobs(&self, destination: &Place) -> Result<Vec<Blob>> {
+    async fn blobs(&self, destination: &Endpoint) -> Result<Vec<Blob>> {
         let ask = |digest: Digest, size: u64| async move {
-            let there = destination.has_blob(&digest, size).await?;
-            Ok(Blob { digest, size, there })
+            let exists = destination.has_blob(&digest, size).await?;
+            Ok(Blob { digest, size, exists })
         };
         let questions = self.content.blobs.values().map(|blob| ask(blob.digest.clone(), blob.size));
-        stream::iter(questions).buffered(QUESTIONS).try_collect().await
+        stream::iter(questions).buffered(CONCURRENT_REQUESTS).try_collect().await
     }
 }
 
 /// Whether nothing is to be done about an artifact: it is there, or something else is that must stay.
-async fn is_settled(
-    destination: &Place,
+async fn is_up_to_date(
+    destination: &Endpoint,
     manifest: &Manifest,
     tag: Option<&str>,
     options: &Options,
     warnings: &mut Vec<String>,
 ) -> Result<bool> {
     let Some(tag) = tag else { return destination.has_manifest(manifest).await };
-    match destination.standing_tag(tag).await? {
+    match destination.tag_digest(tag).await? {
         None => Ok(false),
         Some(there) if there == manifest.digest => Ok(true),
         Some(_) if options.overwrite => Ok(false),

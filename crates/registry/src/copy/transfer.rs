@@ -7,19 +7,19 @@ use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 use tokio::sync::Semaphore;
 
 use crate::client::Client;
+use crate::copy::endpoint::Endpoint;
 use crate::copy::ingest::ingest;
-use crate::copy::place::Place;
-use crate::copy::plan::{Blob, Planned, Role, Step};
-use crate::copy::{Options, Outcome, Tally};
+use crate::copy::plan::{Blob, ManifestWrite, Planned, Role};
+use crate::copy::{CopyStats, Options, Outcome};
 use crate::digest::Digest;
 use crate::error::Result;
 use crate::name::{ImageName, Repository};
-use crate::progress::{Progress, Watch};
+use crate::progress::{BlobProgress, Progress};
 use crate::repository::Mounted;
 use crate::upload::Upload;
 
 /// How many images are under way at once; what really moves at once is bounded by the number of jobs.
-const IMAGES: usize = 8;
+const CONCURRENT_IMAGES: usize = 8;
 
 /// What all images of a copy share.
 struct Shared {
@@ -35,7 +35,7 @@ struct Shared {
 type Known = Arc<tokio::sync::Mutex<Vec<String>>>;
 
 /// Carries out a plan. Images that fail do not stop others. The outcomes are in the order of the plan.
-pub async fn carry_out(plan: Vec<Planned>, options: &Options, progress: Arc<dyn Progress>) -> Vec<Outcome> {
+pub async fn execute(plan: Vec<Planned>, options: &Options, progress: Arc<dyn Progress>) -> Vec<Outcome> {
     let shared = Shared {
         gate: Semaphore::new(options.jobs.max(1)),
         known: Mutex::default(),
@@ -51,52 +51,52 @@ pub async fn carry_out(plan: Vec<Planned>, options: &Options, progress: Arc<dyn 
             digest: planned.digest,
             result,
         };
-        shared.progress.image(&outcome);
+        shared.progress.image_finished(&outcome);
         outcome
     });
-    stream::iter(copies).buffered(IMAGES.max(options.jobs)).collect().await
+    stream::iter(copies).buffered(CONCURRENT_IMAGES.max(options.jobs)).collect().await
 }
 
-async fn copy(planned: &Planned, shared: &Shared) -> Result<Tally> {
+async fn copy(planned: &Planned, shared: &Shared) -> Result<CopyStats> {
     let moves = planned.blobs.iter().map(|blob| shared.deliver(planned, blob));
     let width = planned.blobs.len().max(1);
-    let mut tally: Tally = stream::iter(moves)
+    let mut stats: CopyStats = stream::iter(moves)
         .buffer_unordered(width)
-        .try_fold(Tally::default(), |mut sum, one| async move {
+        .try_fold(CopyStats::default(), |mut sum, one| async move {
             sum += one;
             Ok(sum)
         })
         .await?;
-    for step in &planned.steps {
+    for step in &planned.writes {
         shared.write(&planned.job.destination, step).await?;
-        tally.manifests += 1;
-        tally.artifacts += usize::from(matches!(step.role, Role::Artifact(_)));
+        stats.manifests += 1;
+        stats.artifacts += usize::from(matches!(step.role, Role::Artifact(_)));
     }
-    Ok(tally)
+    Ok(stats)
 }
 
 impl Shared {
     /// Sees to it that content is at the destination.
-    async fn deliver(&self, planned: &Planned, blob: &Blob) -> Result<Tally> {
+    async fn deliver(&self, planned: &Planned, blob: &Blob) -> Result<CopyStats> {
         let store = planned.job.destination.store();
         let known = {
             let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
             known.entry(blob.digest.clone()).or_default().clone()
         };
         let mut stores = known.lock().await;
-        if blob.there || stores.contains(&store) {
+        if blob.exists || stores.contains(&store) {
             stores.push(store);
-            return Ok(Tally { there: 1, ..Tally::default() });
+            return Ok(CopyStats { existing: 1, ..CopyStats::default() });
         }
         // The gate is open for as long as copying goes on.
         let _pass = self.gate.acquire().await;
-        let watch = Watch::new(self.progress.clone(), blob.digest.clone());
-        watch.begun(blob.size);
-        let outcome = self.transfer(planned, blob, &stores, &watch).await;
-        watch.ended();
-        let tally = outcome?;
+        let progress = BlobProgress::new(self.progress.clone(), blob.digest.clone());
+        progress.blob_started(blob.size);
+        let outcome = self.transfer(planned, blob, &stores, &progress).await;
+        progress.blob_finished();
+        let stats = outcome?;
         stores.push(store);
-        Ok(tally)
+        Ok(stats)
     }
 
     async fn transfer(
@@ -104,18 +104,18 @@ impl Shared {
         planned: &Planned,
         blob: &Blob,
         stores: &[String],
-        watch: &Watch,
-    ) -> Result<Tally> {
+        progress: &BlobProgress,
+    ) -> Result<CopyStats> {
         let origin = planned.job.source.origin();
         match &planned.job.destination {
-            Place::Layout { layout, .. } => {
-                let bytes = ingest(layout, &origin, &blob.digest, blob.size, watch).await?;
-                Ok(Tally { copied: 1, bytes, ..Tally::default() })
+            Endpoint::Layout { layout, .. } => {
+                let bytes = ingest(layout, &origin, &blob.digest, blob.size, progress).await?;
+                Ok(CopyStats { copied: 1, bytes, ..CopyStats::default() })
             }
-            Place::Registry { client, name } => {
+            Endpoint::Registry { client, name } => {
                 let from = mountable(&planned.job.source, &name.repository, stores);
                 let begun = match begin(client, &name.repository, from, &blob.digest).await? {
-                    Mounted::Done => return Ok(Tally { mounted: 1, ..Tally::default() }),
+                    Mounted::Done => return Ok(CopyStats { mounted: 1, ..CopyStats::default() }),
                     Mounted::Upload(begun) => begun,
                 };
                 let upload = Upload {
@@ -124,20 +124,20 @@ impl Shared {
                     origin,
                     digest: &blob.digest,
                     size: blob.size,
-                    watch: watch.clone(),
+                    progress: progress.clone(),
                 };
                 upload.run(begun).await?;
-                Ok(Tally { copied: 1, bytes: blob.size, ..Tally::default() })
+                Ok(CopyStats { copied: 1, bytes: blob.size, ..CopyStats::default() })
             }
         }
     }
 
     /// Writes a manifest, under the name that it is to have.
-    async fn write(&self, destination: &Place, step: &Step) -> Result<()> {
-        let Step { manifest, role } = step;
+    async fn write(&self, destination: &Endpoint, step: &ManifestWrite) -> Result<()> {
+        let ManifestWrite { manifest, role } = step;
         let digest = manifest.digest.to_string();
         match destination {
-            Place::Registry { client, name } => {
+            Endpoint::Registry { client, name } => {
                 let reference = match role {
                     Role::Root => name.tag(),
                     Role::Artifact(tag) => tag.as_deref(),
@@ -151,7 +151,7 @@ impl Shared {
                 }
                 Ok(())
             }
-            Place::Layout { layout, name } => {
+            Endpoint::Layout { layout, name } => {
                 layout.put_manifest(manifest)?;
                 let repository = name.parse::<ImageName>().ok().map(|name| name.repository);
                 let entry = match (role, repository) {
@@ -181,7 +181,7 @@ async fn begin(
 }
 
 /// A repository of the same registry that has the content: one that was filled before, or the source.
-fn mountable(source: &Place, to: &Repository, stores: &[String]) -> Option<Repository> {
+fn mountable(source: &Endpoint, to: &Repository, stores: &[String]) -> Option<Repository> {
     let beside = |store: &String| {
         let (registry, path) = store.split_once('/')?;
         Repository::new(registry, path).ok().filter(|found| found.registry() == to.registry())
@@ -190,8 +190,8 @@ fn mountable(source: &Place, to: &Repository, stores: &[String]) -> Option<Repos
         return Some(found);
     }
     match source {
-        Place::Registry { name, .. } => Some(name.repository.clone()),
-        Place::Layout { .. } => None,
+        Endpoint::Registry { name, .. } => Some(name.repository.clone()),
+        Endpoint::Layout { .. } => None,
     }
     .filter(|from| from.registry() == to.registry() && from != to)
 }

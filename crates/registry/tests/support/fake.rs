@@ -9,7 +9,7 @@ use pintle_registry::Digest;
 
 /// A request as it came.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RecordedRequest {
     pub(crate) method: String,
     /// Path and query.
     pub(crate) path: String,
@@ -17,7 +17,7 @@ pub(crate) struct Asked {
     pub(crate) body: Vec<u8>,
 }
 
-impl Asked {
+impl RecordedRequest {
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", String::as_str)
     }
@@ -70,7 +70,7 @@ impl Reply {
 }
 
 /// What a test may do to an answer.
-pub(crate) enum Twist {
+pub(crate) enum Behavior {
     /// What a registry does.
     Honest,
     /// This instead.
@@ -78,10 +78,10 @@ pub(crate) enum Twist {
     /// What a registry does, but changed on the way back.
     Changed(fn(Reply) -> Reply),
     /// Only so many bytes of the body are read, kept, and the connection is closed.
-    Deaf(usize),
+    StopReading(usize),
 }
 
-type Script = Box<dyn FnMut(&Asked) -> Twist + Send>;
+type Script = Box<dyn FnMut(&RecordedRequest) -> Behavior + Send>;
 
 #[derive(Default)]
 pub(crate) struct State {
@@ -93,16 +93,16 @@ pub(crate) struct State {
 
 pub(crate) struct Fake {
     pub(crate) host: String,
-    pub(crate) log: Arc<Mutex<Vec<Asked>>>,
+    pub(crate) log: Arc<Mutex<Vec<RecordedRequest>>>,
     pub(crate) state: Arc<Mutex<State>>,
 }
 
 impl Fake {
     pub(crate) fn honest() -> Fake {
-        Fake::start(|_| Twist::Honest)
+        Fake::start(|_| Behavior::Honest)
     }
 
-    pub(crate) fn start(script: impl FnMut(&Asked) -> Twist + Send + 'static) -> Fake {
+    pub(crate) fn start(script: impl FnMut(&RecordedRequest) -> Behavior + Send + 'static) -> Fake {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let log = Arc::new(Mutex::new(Vec::new()));
@@ -119,7 +119,7 @@ impl Fake {
         fake
     }
 
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<RecordedRequest> {
         self.log.lock().unwrap().clone()
     }
 
@@ -135,7 +135,7 @@ impl Fake {
 
 fn serve(
     stream: TcpStream,
-    log: &Mutex<Vec<Asked>>,
+    log: &Mutex<Vec<RecordedRequest>>,
     state: &Mutex<State>,
     script: &Mutex<Script>,
 ) -> std::io::Result<()> {
@@ -153,20 +153,20 @@ fn serve(
         headers.insert(name.trim().to_ascii_lowercase(), value.trim().to_owned());
     }
     let length = headers.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
-    let mut asked = Asked { method, path, headers, body: Vec::new() };
+    let mut asked = RecordedRequest { method, path, headers, body: Vec::new() };
     if asked.method.is_empty() || !asked.path.starts_with('/') {
         return Ok(());
     }
     let twist = script.lock().unwrap()(&asked);
     log.lock().unwrap().push(asked.clone());
-    let heard = if let Twist::Deaf(heard) = twist { heard.min(length) } else { length };
+    let heard = if let Behavior::StopReading(heard) = twist { heard.min(length) } else { length };
     asked.body = vec![0; heard];
     reader.read_exact(&mut asked.body)?;
     let reply = match twist {
-        Twist::Instead(reply) => reply,
-        Twist::Honest => answer(&mut state.lock().unwrap(), &asked),
-        Twist::Changed(change) => change(answer(&mut state.lock().unwrap(), &asked)),
-        Twist::Deaf(_) => {
+        Behavior::Instead(reply) => reply,
+        Behavior::Honest => answer(&mut state.lock().unwrap(), &asked),
+        Behavior::Changed(change) => change(answer(&mut state.lock().unwrap(), &asked)),
+        Behavior::StopReading(_) => {
             answer(&mut state.lock().unwrap(), &asked);
             return stream.shutdown(std::net::Shutdown::Both);
         }
@@ -174,7 +174,7 @@ fn serve(
     send(stream, &asked, &reply)
 }
 
-fn send(mut stream: TcpStream, asked: &Asked, reply: &Reply) -> std::io::Result<()> {
+fn send(mut stream: TcpStream, asked: &RecordedRequest, reply: &Reply) -> std::io::Result<()> {
     if reply.fault == Fault::Silence {
         // Until the client goes.
         let mut rest = [0; 64];
@@ -207,7 +207,7 @@ fn send(mut stream: TcpStream, asked: &Asked, reply: &Reply) -> std::io::Result<
 }
 
 /// What a registry answers.
-fn answer(state: &mut State, asked: &Asked) -> Reply {
+fn answer(state: &mut State, asked: &RecordedRequest) -> Reply {
     let (path, query) = asked.path.split_once('?').unwrap_or((&asked.path, ""));
     let Some(path) = path.strip_prefix("/v2/") else { return Reply::new(404) };
     if path.is_empty() {
@@ -226,7 +226,7 @@ fn answer(state: &mut State, asked: &Asked) -> Reply {
     Reply::new(404)
 }
 
-fn manifests(state: &mut State, asked: &Asked, repository: String, reference: &str) -> Reply {
+fn manifests(state: &mut State, asked: &RecordedRequest, repository: String, reference: &str) -> Reply {
     if asked.method == "PUT" {
         let kind = asked.header("content-type").to_owned();
         let digest = Digest::of(&asked.body).to_string();
@@ -244,7 +244,7 @@ fn manifests(state: &mut State, asked: &Asked, repository: String, reference: &s
     }
 }
 
-fn blobs(state: &mut State, asked: &Asked, repository: String, digest: &str) -> Reply {
+fn blobs(state: &mut State, asked: &RecordedRequest, repository: String, digest: &str) -> Reply {
     let Some(body) = state.blobs.get(&(repository, digest.to_owned())) else { return Reply::new(404) };
     let from = asked
         .header("range")
@@ -258,7 +258,7 @@ fn blobs(state: &mut State, asked: &Asked, repository: String, digest: &str) -> 
     }
 }
 
-fn uploads(state: &mut State, asked: &Asked, repository: String, id: &str, query: &str) -> Reply {
+fn uploads(state: &mut State, asked: &RecordedRequest, repository: String, id: &str, query: &str) -> Reply {
     let parameter = |name: &str| {
         let found = query.split('&').find_map(|pair| pair.strip_prefix(&format!("{name}=")));
         found.map(|value| value.replace("%3A", ":").replace("%2F", "/"))

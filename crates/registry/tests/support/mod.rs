@@ -10,33 +10,33 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pintle_registry::copy::{Job, Options, Outcome, Place, Planned, carry_out, plan};
+use pintle_registry::copy::{Endpoint, Job, Options, Outcome, Planned, execute, plan};
 use pintle_registry::{Client, Digest, Error, Layout, Settings, Silent};
 
 pub(crate) const OCI_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(crate) const OCI_INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// Settings that try again soon. Who says nothing is waited for longer than any machine takes.
-pub(crate) fn hasty() -> Settings {
+pub(crate) fn fast_retry_settings() -> Settings {
     Settings {
         retries: 3,
         pause: Duration::from_millis(5),
-        patience: Duration::from_secs(120),
+        idle_timeout: Duration::from_secs(120),
         plain_http: true,
         ..Settings::default()
     }
 }
 
 pub(crate) fn client() -> Arc<Client> {
-    Arc::new(Client::new(hasty()).unwrap())
+    Arc::new(Client::new(fast_retry_settings()).unwrap())
 }
 
-pub(crate) fn remote(client: &Arc<Client>, name: &str) -> Place {
-    Place::Registry { client: client.clone(), name: name.parse().unwrap() }
+pub(crate) fn remote(client: &Arc<Client>, name: &str) -> Endpoint {
+    Endpoint::Registry { client: client.clone(), name: name.parse().unwrap() }
 }
 
-pub(crate) fn local(layout: &Arc<Layout>, name: &str) -> Place {
-    Place::Layout { layout: layout.clone(), name: name.to_owned() }
+pub(crate) fn local(layout: &Arc<Layout>, name: &str) -> Endpoint {
+    Endpoint::Layout { layout: layout.clone(), name: name.to_owned() }
 }
 
 pub(crate) fn open(folder: &Path) -> Arc<Layout> {
@@ -47,18 +47,22 @@ pub(crate) fn create(folder: &Path) -> Arc<Layout> {
     Arc::new(Layout::create(folder).unwrap())
 }
 
-pub(crate) async fn planned(source: Place, destination: Place, options: &Options) -> Result<Planned, Error> {
+pub(crate) async fn planned(
+    source: Endpoint,
+    destination: Endpoint,
+    options: &Options,
+) -> Result<Planned, Error> {
     plan(&[Job { source, destination }], options).await.pop().unwrap()
 }
 
 /// Plans and carries out the copy of one image.
 pub(crate) async fn copy_with(
-    source: Place,
-    destination: Place,
+    source: Endpoint,
+    destination: Endpoint,
     options: &Options,
 ) -> Result<Outcome, Error> {
     let planned = planned(source, destination, options).await?;
-    let mut outcomes = carry_out(vec![planned], options, Arc::new(Silent)).await;
+    let mut outcomes = execute(vec![planned], options, Arc::new(Silent)).await;
     let outcome = outcomes.pop().unwrap();
     match outcome.result {
         Ok(_) => Ok(outcome),
@@ -66,7 +70,7 @@ pub(crate) async fn copy_with(
     }
 }
 
-pub(crate) async fn copy(source: Place, destination: Place) -> Result<Outcome, Error> {
+pub(crate) async fn copy(source: Endpoint, destination: Endpoint) -> Result<Outcome, Error> {
     copy_with(source, destination, &Options::default()).await
 }
 
@@ -85,7 +89,7 @@ pub(crate) fn noise(length: usize, seed: u64) -> Vec<u8> {
 }
 
 /// A layout folder made by hand.
-pub(crate) struct Maker<'m> {
+pub(crate) struct LayoutBuilder<'m> {
     folder: &'m Path,
     entries: Vec<String>,
 }
@@ -108,11 +112,11 @@ impl Made {
     }
 }
 
-impl<'m> Maker<'m> {
-    pub(crate) fn new(folder: &'m Path) -> Maker<'m> {
+impl<'m> LayoutBuilder<'m> {
+    pub(crate) fn new(folder: &'m Path) -> LayoutBuilder<'m> {
         fs::create_dir_all(folder.join("blobs/sha256")).unwrap();
         fs::write(folder.join("oci-layout"), r#"{"imageLayoutVersion":"1.0.0"}"#).unwrap();
-        Maker { folder, entries: Vec::new() }
+        LayoutBuilder { folder, entries: Vec::new() }
     }
 
     pub(crate) fn blob(&self, media_type: &str, bytes: &[u8]) -> Made {

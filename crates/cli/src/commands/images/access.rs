@@ -85,7 +85,7 @@ fn settings(invocation: &Invocation<'_>, side: Side) -> Result<Settings, Failure
         certificate,
         proxies: proxies(invocation.environment),
         retries: u32::try_from(flags.uint("retries")).unwrap_or(u32::MAX),
-        patience: flags.duration("patience").max(Duration::from_millis(1)),
+        idle_timeout: flags.duration("patience").max(Duration::from_millis(1)),
         ..Settings::default()
     })
 }

@@ -1,7 +1,7 @@
 //! What a copy would do and what it did, for people and for programs.
 
 use pintle::ops::CopyPlan;
-use pintle::registry::copy::{Outcome, Planned, Standing, Tally};
+use pintle::registry::copy::{CopyStats, DestinationStatus, Outcome, Planned};
 use pintle_tree::Node;
 
 use crate::bars::{is_still, size};
@@ -33,7 +33,7 @@ pub(super) fn print_plan(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Re
         rows.push(vec![
             planned.job.source.to_string(),
             planned.job.destination.to_string(),
-            state(&planned.standing).to_owned(),
+            state(&planned.status).to_owned(),
             planned.digest.short().to_owned(),
             size(planned.bytes),
             size(planned.missing),
@@ -46,25 +46,25 @@ pub(super) fn print_plan(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Re
     invocation.ui.print(&text)
 }
 
-fn state(standing: &Standing) -> &'static str {
+fn state(standing: &DestinationStatus) -> &'static str {
     match standing {
-        Standing::There => "there",
-        Standing::Incomplete => "signatures missing",
-        Standing::Moves(_) => "overwrites",
+        DestinationStatus::UpToDate => "there",
+        DestinationStatus::Incomplete => "signatures missing",
+        DestinationStatus::Replaces(_) => "overwrites",
         _ => "new",
     }
 }
 
 fn planned_record(planned: &Planned) -> Record {
     let platforms: Vec<Node> = planned.platforms.iter().map(|platform| platform.to_string().into()).collect();
-    let before = match &planned.standing {
-        Standing::Moves(digest) => Some(digest.to_string()),
+    let before = match &planned.status {
+        DestinationStatus::Replaces(digest) => Some(digest.to_string()),
         _ => None,
     };
     Record::default()
         .with("source", planned.job.source.to_string())
         .with("destination", planned.job.destination.to_string())
-        .with("state", state(&planned.standing))
+        .with("state", state(&planned.status))
         .with("digest", planned.digest.to_string())
         .with_some("before", before)
         .with("mediaType", planned.media_type.as_str())
@@ -77,7 +77,7 @@ fn planned_record(planned: &Planned) -> Record {
 /// Prints what was done.
 pub(super) fn print_outcomes(invocation: &mut Invocation<'_>, outcomes: &[Outcome]) -> Result<(), Failure> {
     let format = Format::of(&invocation.flags);
-    let mut sum = Tally::default();
+    let mut sum = CopyStats::default();
     let (mut copied, mut there, mut failed) = (0, 0, 0);
     for outcome in outcomes {
         match &outcome.result {
@@ -100,7 +100,7 @@ pub(super) fn print_outcomes(invocation: &mut Invocation<'_>, outcomes: &[Outcom
         return print_data(invocation.ui, format, &record);
     }
     let issue = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-    let Tally { copied: blobs, mounted, there: known, bytes, artifacts, .. } = sum;
+    let CopyStats { copied: blobs, mounted, existing: known, bytes, artifacts, .. } = sum;
     invocation.ui.print(&format!(
         "{copied} images copied, {there} were there{issue}\n\
          {blobs} blobs copied ({}), {mounted} mounted, {known} were there; {artifacts} signatures and the like\n",
@@ -121,11 +121,11 @@ fn outcome_record(outcome: &Outcome) -> Record {
     }
 }
 
-fn tally_record(record: Record, tally: &Tally) -> Record {
+fn tally_record(record: Record, tally: &CopyStats) -> Record {
     record
         .with("blobsCopied", number(tally.copied as u64))
         .with("blobsMounted", number(tally.mounted as u64))
-        .with("blobsThere", number(tally.there as u64))
+        .with("blobsThere", number(tally.existing as u64))
         .with("bytes", number(tally.bytes))
         .with("manifests", number(tally.manifests as u64))
         .with("signatures", number(tally.artifacts as u64))

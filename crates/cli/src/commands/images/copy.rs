@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pintle::images::{Strategy, Target};
 use pintle::ops::{CopyDestination, CopyImagesRequest, CopyPlan, ImageLock, plan_image_copy};
-use pintle::registry::copy::{Options, Outcome, carry_out};
+use pintle::registry::copy::{Options, Outcome, execute};
 
 use super::access::{self, ACCESS, SIDES, Side};
 use super::copied;
@@ -133,7 +133,7 @@ fn carry(
     let (progress, mut lines) = bars::progress(quiet, total);
     let ui = &mut *invocation.ui;
     access::run(async move {
-        let copying = carry_out(plan.planned, options, progress);
+        let copying = execute(plan.planned, options, progress);
         tokio::pin!(copying);
         loop {
             tokio::select! {

@@ -13,7 +13,7 @@ use crate::name::{ImageName, Repository};
 
 /// Where an image is or goes.
 #[derive(Clone)]
-pub enum Place {
+pub enum Endpoint {
     /// In a registry.
     Registry {
         /// Who speaks to it.
@@ -30,51 +30,51 @@ pub enum Place {
     },
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Registry { name, .. } => write!(f, "{name}"),
-            Place::Layout { layout, name } => write!(f, "oci:{}:{name}", layout.root().display()),
+            Endpoint::Registry { name, .. } => write!(f, "{name}"),
+            Endpoint::Layout { layout, name } => write!(f, "oci:{}:{name}", layout.root().display()),
         }
     }
 }
 
-impl fmt::Debug for Place {
+impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Place({self})")
     }
 }
 
-impl Place {
+impl Endpoint {
     /// The digest that its name fixes.
     pub(crate) fn pinned(&self) -> Option<Digest> {
         match self {
-            Place::Registry { name, .. } => name.digest().cloned(),
-            Place::Layout { name, .. } => name.split_once('@')?.1.parse().ok(),
+            Endpoint::Registry { name, .. } => name.digest().cloned(),
+            Endpoint::Layout { name, .. } => name.split_once('@')?.1.parse().ok(),
         }
     }
 
     /// Where content is read from.
     pub(crate) fn origin(&self) -> Origin {
         match self {
-            Place::Registry { client, name } => Origin::Registry(client.clone(), name.repository.clone()),
-            Place::Layout { layout, .. } => Origin::Layout(layout.clone()),
+            Endpoint::Registry { client, name } => Origin::Registry(client.clone(), name.repository.clone()),
+            Endpoint::Layout { layout, .. } => Origin::Layout(layout.clone()),
         }
     }
 
     /// The repository, if the name has one.
     pub(crate) fn repository(&self) -> Option<Repository> {
         match self {
-            Place::Registry { name, .. } => Some(name.repository.clone()),
-            Place::Layout { name, .. } => name.parse::<ImageName>().ok().map(|name| name.repository),
+            Endpoint::Registry { name, .. } => Some(name.repository.clone()),
+            Endpoint::Layout { name, .. } => name.parse::<ImageName>().ok().map(|name| name.repository),
         }
     }
 
     /// The manifest that the name stands for.
     pub(crate) async fn root(&self) -> Result<Manifest> {
         let found = match self {
-            Place::Registry { client, name } => client.manifest(name).await?,
-            Place::Layout { layout, name } => match layout.find(name) {
+            Endpoint::Registry { client, name } => client.manifest(name).await?,
+            Endpoint::Layout { layout, name } => match layout.find(name) {
                 Some(entry) => layout.manifest(&entry.digest, &entry.media_type)?,
                 None => None,
             },
@@ -85,8 +85,8 @@ impl Place {
     /// A manifest by its digest; `None` if it is not there.
     pub(crate) async fn manifest(&self, digest: &Digest, media_type: &str) -> Result<Option<Manifest>> {
         match self {
-            Place::Registry { client, name } => client.manifest(&name.repository.at(digest.clone())).await,
-            Place::Layout { layout, .. } => layout.manifest(digest, media_type),
+            Endpoint::Registry { client, name } => client.manifest(&name.repository.at(digest.clone())).await,
+            Endpoint::Layout { layout, .. } => layout.manifest(digest, media_type),
         }
     }
 
@@ -94,7 +94,7 @@ impl Place {
     pub(crate) async fn tagged(&self, tag: &str) -> Result<Option<Manifest>> {
         match (self, self.repository()) {
             (_, None) => Ok(None),
-            (Place::Registry { client, .. }, Some(repository)) => {
+            (Endpoint::Registry { client, .. }, Some(repository)) => {
                 // Asking for the digest costs nothing with registries that count what is pulled.
                 let name = repository.tagged(tag)?;
                 match client.manifest_digest(&name).await? {
@@ -102,7 +102,7 @@ impl Place {
                     None => Ok(None),
                 }
             }
-            (Place::Layout { layout, .. }, Some(repository)) => {
+            (Endpoint::Layout { layout, .. }, Some(repository)) => {
                 match layout.find(&format!("{repository}:{tag}")) {
                     Some(entry) => layout.manifest(&entry.digest, &entry.media_type),
                     None => Ok(None),
@@ -114,8 +114,8 @@ impl Place {
     /// What belongs to a manifest.
     pub(crate) async fn referrers(&self, digest: &Digest) -> Result<Vec<Descriptor>> {
         let layout = match self {
-            Place::Registry { client, name } => return client.referrers(&name.repository, digest).await,
-            Place::Layout { layout, .. } => layout,
+            Endpoint::Registry { client, name } => return client.referrers(&name.repository, digest).await,
+            Endpoint::Layout { layout, .. } => layout,
         };
         let mut found: Vec<Descriptor> = Vec::new();
         for entry in layout.entries() {
@@ -130,26 +130,26 @@ impl Place {
     }
 
     /// What the name stands for at the moment. If it has a tag, the tag counts.
-    pub(crate) async fn standing(&self) -> Result<Option<Digest>> {
+    pub(crate) async fn current_digest(&self) -> Result<Option<Digest>> {
         match self {
-            Place::Registry { client, name } => {
+            Endpoint::Registry { client, name } => {
                 let asked = match name.tag() {
                     Some(tag) => name.repository.tagged(tag)?,
                     None => name.clone(),
                 };
                 client.manifest_digest(&asked).await
             }
-            Place::Layout { layout, name } => Ok(layout.find(name).map(|entry| entry.digest)),
+            Endpoint::Layout { layout, name } => Ok(layout.find(name).map(|entry| entry.digest)),
         }
     }
 
     /// What a tag of the same repository stands for.
-    pub(crate) async fn standing_tag(&self, tag: &str) -> Result<Option<Digest>> {
+    pub(crate) async fn tag_digest(&self, tag: &str) -> Result<Option<Digest>> {
         match (self, self.repository()) {
-            (Place::Registry { client, .. }, Some(repository)) => {
+            (Endpoint::Registry { client, .. }, Some(repository)) => {
                 client.manifest_digest(&repository.tagged(tag)?).await
             }
-            (Place::Layout { layout, .. }, Some(repository)) => {
+            (Endpoint::Layout { layout, .. }, Some(repository)) => {
                 Ok(layout.find(&format!("{repository}:{tag}")).map(|entry| entry.digest))
             }
             _ => Ok(None),
@@ -159,11 +159,11 @@ impl Place {
     /// Whether a manifest is there.
     pub(crate) async fn has_manifest(&self, manifest: &Manifest) -> Result<bool> {
         match self {
-            Place::Registry { client, name } => {
+            Endpoint::Registry { client, name } => {
                 let found = client.manifest_digest(&name.repository.at(manifest.digest.clone())).await?;
                 Ok(found.is_some())
             }
-            Place::Layout { layout, .. } => {
+            Endpoint::Layout { layout, .. } => {
                 Ok(layout.has_blob(&manifest.digest, manifest.bytes.len() as u64))
             }
         }
@@ -172,16 +172,16 @@ impl Place {
     /// Whether content is there.
     pub(crate) async fn has_blob(&self, digest: &Digest, size: u64) -> Result<bool> {
         match self {
-            Place::Registry { client, name } => client.has_blob(&name.repository, digest).await,
-            Place::Layout { layout, .. } => Ok(layout.has_blob(digest, size)),
+            Endpoint::Registry { client, name } => client.has_blob(&name.repository, digest).await,
+            Endpoint::Layout { layout, .. } => Ok(layout.has_blob(digest, size)),
         }
     }
 
     /// Where content is kept: it is shared within a repository, and within a folder.
     pub(crate) fn store(&self) -> String {
         match self {
-            Place::Registry { name, .. } => name.repository.to_string(),
-            Place::Layout { layout, .. } => layout.root().display().to_string(),
+            Endpoint::Registry { name, .. } => name.repository.to_string(),
+            Endpoint::Layout { layout, .. } => layout.root().display().to_string(),
         }
     }
 }

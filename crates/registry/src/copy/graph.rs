@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
-use crate::copy::place::Place;
+use crate::copy::endpoint::Endpoint;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::manifest::{Descriptor, Manifest, Parts, Platform};
 
 /// How deep indexes may lie in each other.
-const DEPTH: usize = 4;
+const MAX_INDEX_DEPTH: usize = 4;
 
 /// How many manifests an image may have, signatures included.
-const MANIFESTS: usize = 2000;
+const MAX_MANIFESTS: usize = 2000;
 
 /// How many questions are asked at once about one image.
-const QUESTIONS: usize = 6;
+const CONCURRENT_REQUESTS: usize = 6;
 
 /// The suffixes of the tags under which cosign keeps what belongs to an image.
 pub(crate) const SUFFIXES: [&str; 3] = ["sig", "att", "sbom"];
@@ -32,7 +32,7 @@ pub(crate) struct Artifact {
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
+pub(crate) struct ImageGraph {
     /// Manifests, each after those that it names.
     pub(crate) manifests: Vec<Manifest>,
     seen: BTreeSet<Digest>,
@@ -42,23 +42,24 @@ pub(crate) struct Gathered {
     pub(crate) foreign: BTreeSet<Digest>,
 }
 
-impl Gathered {
+impl ImageGraph {
     /// Adds a manifest and all below it.
     pub(crate) fn add<'g>(
         &'g mut self,
-        place: &'g Place,
+        endpoint: &'g Endpoint,
         manifest: Manifest,
         depth: usize,
     ) -> BoxFuture<'g, Result<()>> {
         Box::pin(async move {
-            let bad = |reason: &str| Error::Manifest { what: place.to_string(), reason: reason.to_owned() };
+            let bad =
+                |reason: &str| Error::Manifest { what: endpoint.to_string(), reason: reason.to_owned() };
             if !self.seen.insert(manifest.digest.clone()) {
                 return Ok(());
             }
-            if depth > DEPTH {
+            if depth > MAX_INDEX_DEPTH {
                 return Err(bad("its indexes lie too deep in each other"));
             }
-            if self.seen.len() > MANIFESTS {
+            if self.seen.len() > MAX_MANIFESTS {
                 return Err(bad("it has too many manifests"));
             }
             match &manifest.parts {
@@ -68,11 +69,11 @@ impl Gathered {
                     }
                 }
                 Parts::Index(entries) => {
-                    if entries.len() > MANIFESTS {
+                    if entries.len() > MAX_MANIFESTS {
                         return Err(bad("it has too many manifests"));
                     }
-                    for child in self.children(place, entries).await? {
-                        self.add(place, child, depth + 1).await?;
+                    for child in self.children(endpoint, entries).await? {
+                        self.add(endpoint, child, depth + 1).await?;
                     }
                 }
             }
@@ -90,7 +91,7 @@ impl Gathered {
     }
 
     /// The manifests that an index names; other content that it names is noted.
-    async fn children(&mut self, place: &Place, entries: &[Descriptor]) -> Result<Vec<Manifest>> {
+    async fn children(&mut self, endpoint: &Endpoint, entries: &[Descriptor]) -> Result<Vec<Manifest>> {
         let mut wanted = Vec::new();
         for entry in entries {
             match &entry.media_type {
@@ -101,15 +102,15 @@ impl Gathered {
             }
         }
         let fetch = |entry: Descriptor| async move {
-            let found = place.manifest(&entry.digest, &entry.media_type).await?;
-            found.ok_or_else(|| Error::Missing { name: format!("{place} ({})", entry.digest) })
+            let found = endpoint.manifest(&entry.digest, &entry.media_type).await?;
+            found.ok_or_else(|| Error::Missing { name: format!("{endpoint} ({})", entry.digest) })
         };
-        stream::iter(wanted.into_iter().map(fetch)).buffered(QUESTIONS).try_collect().await
+        stream::iter(wanted.into_iter().map(fetch)).buffered(CONCURRENT_REQUESTS).try_collect().await
     }
 }
 
 /// Leaves only some platforms of an image.
-pub(crate) async fn choose(place: &Place, root: Manifest, platforms: &[Platform]) -> Result<Manifest> {
+pub(crate) async fn choose(endpoint: &Endpoint, root: Manifest, platforms: &[Platform]) -> Result<Manifest> {
     let Parts::Index(entries) = &root.parts else { return Ok(root) };
     if platforms.is_empty() {
         return Ok(root);
@@ -122,20 +123,20 @@ pub(crate) async fn choose(place: &Place, root: Manifest, platforms: &[Platform]
             let mut there: Vec<String> = known_platforms(entries).iter().map(ToString::to_string).collect();
             there.dedup();
             let reason = format!("it is not there for {platform}; it is for {}", there.join(", "));
-            return Err(Error::Manifest { what: place.to_string(), reason });
+            return Err(Error::Manifest { what: endpoint.to_string(), reason });
         }
     }
     let chosen: Vec<&Descriptor> = entries.iter().filter(|entry| wanted(entry)).collect();
     if let [only] = chosen[..] {
-        let found = place.manifest(&only.digest, &only.media_type).await?;
-        return found.ok_or_else(|| Error::Missing { name: format!("{place} ({})", only.digest) });
+        let found = endpoint.manifest(&only.digest, &only.media_type).await?;
+        return found.ok_or_else(|| Error::Missing { name: format!("{endpoint} ({})", only.digest) });
     }
     // Attestations of builders stand beside the images that they are about.
     let about = |entry: &Descriptor| {
         let subject = entry.annotation("vnd.docker.reference.digest");
         subject.is_some_and(|subject| chosen.iter().any(|image| image.digest.to_string() == subject))
     };
-    root.narrowed(|entry| wanted(entry) || about(entry))
+    root.narrow_platforms(|entry| wanted(entry) || about(entry))
 }
 
 /// The platforms that an index names, with their digests.
@@ -150,13 +151,13 @@ pub(crate) fn known_platforms(entries: &[Descriptor]) -> Vec<Platform> {
 }
 
 /// What belongs to `subjects`, and what belongs to that.
-pub(crate) async fn artifacts(place: &Place, subjects: &[Digest]) -> Result<Vec<Artifact>> {
+pub(crate) async fn artifacts(endpoint: &Endpoint, subjects: &[Digest]) -> Result<Vec<Artifact>> {
     let mut found: Vec<Artifact> = Vec::new();
     let mut open: Vec<Digest> = subjects.to_vec();
     let mut seen: BTreeSet<Digest> = open.iter().cloned().collect();
-    for _ in 0..DEPTH {
-        let answers = stream::iter(open.iter().map(|subject| artifacts_of(place, subject)));
-        let next: Vec<Artifact> = answers.buffered(QUESTIONS).try_concat().await?;
+    for _ in 0..MAX_INDEX_DEPTH {
+        let answers = stream::iter(open.iter().map(|subject| artifacts_of(endpoint, subject)));
+        let next: Vec<Artifact> = answers.buffered(CONCURRENT_REQUESTS).try_concat().await?;
         open = Vec::new();
         for artifact in next {
             if seen.insert(artifact.manifest.digest.clone()) {
@@ -164,9 +165,9 @@ pub(crate) async fn artifacts(place: &Place, subjects: &[Digest]) -> Result<Vec<
                 found.push(artifact);
             }
         }
-        if found.len() > MANIFESTS {
+        if found.len() > MAX_MANIFESTS {
             let reason = "it has too many signatures and the like".to_owned();
-            return Err(Error::Manifest { what: place.to_string(), reason });
+            return Err(Error::Manifest { what: endpoint.to_string(), reason });
         }
         if open.is_empty() {
             break;
@@ -175,17 +176,17 @@ pub(crate) async fn artifacts(place: &Place, subjects: &[Digest]) -> Result<Vec<
     Ok(found)
 }
 
-async fn artifacts_of(place: &Place, subject: &Digest) -> Result<Vec<Artifact>> {
+async fn artifacts_of(endpoint: &Endpoint, subject: &Digest) -> Result<Vec<Artifact>> {
     let mut found = Vec::new();
     for suffix in SUFFIXES {
         let tag = format!("{}.{suffix}", subject.tag());
-        if let Some(manifest) = place.tagged(&tag).await? {
+        if let Some(manifest) = endpoint.tagged(&tag).await? {
             found.push(Artifact { manifest, tag: Some(tag) });
         }
     }
-    for entry in place.referrers(subject).await? {
+    for entry in endpoint.referrers(subject).await? {
         // A list may name what is gone.
-        let Some(manifest) = place.manifest(&entry.digest, &entry.media_type).await? else { continue };
+        let Some(manifest) = endpoint.manifest(&entry.digest, &entry.media_type).await? else { continue };
         if manifest.subject.as_ref() == Some(subject) {
             found.push(Artifact { manifest, tag: None });
         }
