@@ -357,7 +357,7 @@ fn a_pipe_in_the_place_of_an_index_does_not_hang() {
     place.write("layout/oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#);
     let made = Command::new("mkfifo").arg(place.path().join("layout/index.json")).status();
     assert!(made.is_ok_and(|status| status.success()), "a pipe can be made");
-    refused(&place, &["images", "copy", "oci:layout", "oci:out"], "it is no ordinary file");
+    refused(&place, &["images", "copy", "oci:layout", "oci:out"], "it is not a regular file");
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn lists_and_locks_name_images() {
     let other = format!("sha256:{}", "0".repeat(64));
     place.write("Images.lock", &lock.replace(&digest, &other));
     let told = place.pintle("images copy --from-list Images.lock oci:three");
-    assert!(told.starts_with("exit 1\n") && told.contains("there is no such image"), "{told}");
+    assert!(told.starts_with("exit 1\n") && told.contains("no such image"), "{told}");
     assert!(told.contains("1 of 1 images cannot be copied, so none was"), "{told}");
 }
 
@@ -153,11 +153,11 @@ fn wrong_words_are_told() {
     for (line, code, told) in [
         ("images copy hub.corp", 2, "there are no images to copy"),
         ("images copy a:b:c oci:x", 4, "a:b:c"),
-        ("images copy oci:none oci:x", 2, "it is no OCI layout folder"),
+        ("images copy oci:none oci:x", 2, "it is not an OCI layout"),
         ("images copy oci:set oci:", 2, "oci: needs a folder"),
         ("images copy oci:set oci:.", 2, "it is not empty, and no OCI layout folder"),
-        ("images copy oci:set oci:x --platform linux", 2, "`linux` is no platform"),
-        ("images copy oci:set oci:x --platform linux/s390x", 1, "it is not there for linux/s390x"),
+        ("images copy oci:set oci:x --platform linux", 2, "`linux` is not a platform"),
+        ("images copy oci:set oci:x --platform linux/s390x", 1, "not available for linux/s390x"),
         ("images copy oci:set hub.corp --creds me", 2, "the credentials are not USER:PASSWORD"),
         ("images copy oci:set hub.corp --cert-file x", 2, "--cert-file and --key-file belong together"),
         ("images copy oci:set hub.corp --ca-file none.pem", 2, "cannot use none.pem"),

@@ -100,7 +100,7 @@ fn nothing_is_printed_when_it_fails() {
     let broken = format!("{}---\n# Source: x.yaml\nimage: [\n", template(&place));
     let output = filter(&place, &["images", "rewrite", "-t", "hub.corp", "-s", "docker.io"], &broken);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
-    assert!(text(&output.stderr).contains("(x.yaml) is no YAML"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("(x.yaml) is not valid YAML"), "{}", text(&output.stderr));
     let output = filter(&place, &["images", "rewrite"], "");
     assert_eq!(output.status.code(), Some(1));
     assert!(

@@ -133,7 +133,11 @@ fn ir_10_a_number_as_tag_is_told_and_strict_refuses_it() {
     let run = irr(&place, &format!("override web {TARGET}"));
     assert_eq!(run.code, 0);
     assert_eq!(run.out, "image:\n  repository: hub.corp:5000/dockerio/team/api\n");
-    assert!(run.err.contains("warning: image.repository: the tag 3 is no string; quote it"), "{}", run.err);
+    assert!(
+        run.err.contains("warning: image.repository: the tag 3 is not a string; quote it"),
+        "{}",
+        run.err
+    );
     let run = irr(&place, &format!("override web {TARGET} --strict"));
     assert_eq!((run.code, run.out.as_str()), (5, ""));
     assert!(run.err.contains("values path 'image.repository'"), "{}", run.err);
@@ -688,7 +692,7 @@ fn ir_44_ecr_gets_names_that_it_accepts() {
     // Elsewhere such a name is wrong, and does not keep the others from moving.
     let run = irr(&place, "override web -s docker.io -t hub.corp");
     assert_eq!((run.code, run.out.as_str()), (0, "more:\n  image: hub.corp/dockerio/team/my_api:V_1\n"));
-    assert!(run.err.contains("its path has capital letters"), "{}", run.err);
+    assert!(run.err.contains("its path has upper-case letters"), "{}", run.err);
     assert_eq!(irr(&place, "override web -s docker.io -t hub.corp --strict").code, 4);
 }
 

@@ -290,7 +290,7 @@ fn the_network_is_public_unless_the_user_says_otherwise() {
         }
     });
     let line = format!("template demo {} --yes --set from=http://{address}/", example("permissions"));
-    has(&place.pintle(&line), &["exit 1", "127.0.0.1, which is no address of the public network"]);
+    has(&place.pintle(&line), &["exit 1", "127.0.0.1, which is not a public address"]);
     has(&place.pintle(&line), &["`--allow-private-network` lets scripts reach it"]);
     has(&place.pintle(&format!("{line} --allow-private-network")), &["greeting: \"there\""]);
 }

@@ -45,7 +45,7 @@ pub enum Error {
         known: String,
     },
     /// The mapping file is invalid; holds every problem, not just the first.
-    #[error("{file} is no registry mapping file:\n{}", list(problems))]
+    #[error("{file} is not a valid registry mapping file:\n{}", list(problems))]
     Mapping {
         /// The file name.
         file: String,
@@ -78,7 +78,7 @@ pub enum Error {
     #[error(transparent)]
     Reference(#[from] ReferenceError),
     /// The relocated name would be rejected by registries.
-    #[error("'{image}' would become '{relocated}', which is no image reference: {problem}")]
+    #[error("'{image}' would become '{relocated}', which is not a valid image reference: {problem}")]
     InvalidDestination {
         /// The image.
         image: String,

@@ -285,7 +285,7 @@ mod tests {
     #[test]
     fn capital_letters_are_an_error_where_no_rule_makes_them_small() {
         let error = policy("hub.corp").relocated("docker.io/MyApp/Image:1").unwrap_err().to_string();
-        assert!(error.contains("its path has capital letters"), "{error}");
+        assert!(error.contains("its path has upper-case letters"), "{error}");
     }
 
     #[test]

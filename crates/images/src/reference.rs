@@ -31,19 +31,19 @@ pub enum ReferenceErrorKind {
     #[error("it is a URL; references have no scheme")]
     Url,
     /// The text contains whitespace.
-    #[error("it has blanks")]
+    #[error("it contains whitespace")]
     Blank,
     /// The part before the first slash is not a host.
-    #[error("its registry is no host name with an optional port")]
+    #[error("its registry is not a host with an optional port")]
     Registry,
     /// The port is not a number from 1 to 65535.
-    #[error("its port is no number from 1 to 65535")]
+    #[error("its port is not a number from 1 to 65535")]
     Port,
     /// The path has upper-case letters, which no registry accepts.
-    #[error("its path has capital letters")]
+    #[error("its path has upper-case letters")]
     UpperCase,
     /// A path component is invalid.
-    #[error("its path is not made of names of small letters, digits and single separators")]
+    #[error("its path components may have only lower-case letters, digits and single separators")]
     Path,
     /// The name is too long.
     #[error("its name is longer than 255 characters")]

@@ -45,7 +45,7 @@ impl Source {
         if !host.bytes().all(legal) {
             return Err(fail("contains illegal characters"));
         }
-        check_host(host).map_err(|kind| fail(&format!("is no registry: {kind}")))?;
+        check_host(host).map_err(|kind| fail(&format!("is not a registry: {kind}")))?;
         let host = normalize_host(host);
         Ok(if wildcard { Source { host: format!(".{host}"), wildcard } } else { Source { host, wildcard } })
     }
@@ -106,7 +106,7 @@ impl Target {
         if registry.is_empty() {
             return Err(fail("names no registry".to_owned()));
         }
-        check_host(registry).map_err(|kind| fail(format!("is no registry: {kind}")))?;
+        check_host(registry).map_err(|kind| fail(format!("is not a registry: {kind}")))?;
         let path = path.strip_suffix('/').unwrap_or(path);
         let names_image = || crate::Reference::parse(&format!("x.io/{path}/image"));
         if !path.is_empty() {

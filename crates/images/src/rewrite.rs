@@ -117,7 +117,7 @@ fn rewrite_error(document: &[u8], line: usize, error: &pintle_yaml::Error) -> Er
     let text = String::from_utf8_lossy(document);
     let source = text.lines().find_map(|line| line.strip_prefix("# Source: "));
     let source = source.map(|path| format!(" ({})", path.trim())).unwrap_or_default();
-    Error::Rewrite { line, problem: format!("the document{source} is no YAML: {error}") }
+    Error::Rewrite { line, problem: format!("the document{source} is not valid YAML: {error}") }
 }
 
 #[cfg(test)]
@@ -174,6 +174,6 @@ mod tests {
     #[test]
     fn what_is_no_yaml_is_named_by_its_line_and_source() {
         let error = rewrite(b"a: 1\n---\n# Source: c/x.yaml\nimage: [\n", &policy()).unwrap_err().to_string();
-        assert!(error.starts_with("line 3: the document (c/x.yaml) is no YAML: "), "{error}");
+        assert!(error.starts_with("line 3: the document (c/x.yaml) is not valid YAML: "), "{error}");
     }
 }

@@ -115,7 +115,7 @@ impl fmt::Display for Issue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Issue::Template => f.write_str("the value is a template"),
-            Issue::NumberAsTag(text) => write!(f, "the tag {text} is no string; quote it"),
+            Issue::NumberAsTag(text) => write!(f, "the tag {text} is not a string; quote it"),
             Issue::TagAndDigest => f.write_str("the string has both a tag and a digest"),
             Issue::NoTagKey => f.write_str("the map has a repository and no key for a tag"),
             Issue::InList => f.write_str("it is in a list, which can only be replaced as a whole"),

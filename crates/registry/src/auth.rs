@@ -1,4 +1,4 @@
-//! Who we are: logins from files and programs, challenges, tokens.
+//! Authentication: logins from files and credential helpers, challenges, tokens.
 
 pub(crate) mod challenge;
 pub(crate) mod keychain;

@@ -1,4 +1,4 @@
-//! Reading content, from wherever it is, and going on where it broke off.
+//! Reads blobs from a registry or a layout, resuming after connection failures.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use crate::layout::Layout;
 use crate::name::Repository;
 use crate::transport::Answer;
 
-/// How much is read from a file at once.
+/// The chunk size for reading files.
 const CHUNK_SIZE: usize = 256 << 10;
 
-/// How far a stream must get before its earlier troubles are forgotten.
+/// How many bytes a stream must deliver before its retry count is reset.
 const RETRY_RESET_BYTES: u64 = 1 << 20;
 
-/// Where content comes from.
+/// Where a blob is read from.
 #[derive(Clone)]
 pub(crate) enum Origin {
     Registry(Arc<Client>, Repository),
     Layout(Arc<Layout>),
 }
 
-/// A stream of content that knows how much is to come.
+/// A stream of a blob with a known total size.
 pub(crate) struct BlobReader {
     origin: Origin,
     digest: Digest,
@@ -34,26 +34,26 @@ pub(crate) struct BlobReader {
     offset: u64,
     stream: Option<Stream>,
     tries: u32,
-    /// Where the last trouble was.
+    /// The offset at the last failure.
     trouble: u64,
 }
 
 enum Stream {
     Answer {
         answer: Box<Answer>,
-        /// What comes before the place that we want, from registries that cannot begin there.
+        /// Bytes to discard, from registries that ignore `Range`.
         skip: u64,
     },
     File(File),
 }
 
 impl BlobReader {
-    /// A stream from `offset` on.
+    /// A stream that starts at `offset`.
     pub(crate) fn new(origin: Origin, digest: Digest, size: u64, offset: u64) -> BlobReader {
         BlobReader { origin, digest, size, offset, stream: None, tries: 0, trouble: offset }
     }
 
-    /// What it is, for errors.
+    /// A description for errors.
     pub(crate) fn what(&self) -> String {
         match &self.origin {
             Origin::Registry(_, repository) => repository.at(self.digest.clone()).to_string(),
@@ -61,7 +61,7 @@ impl BlobReader {
         }
     }
 
-    /// The next piece. A connection that breaks off is opened again where it broke.
+    /// Returns the next chunk. A connection that breaks is reopened at the current offset.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>> {
         loop {
             match self.chunk().await {
@@ -88,7 +88,7 @@ impl BlobReader {
         }
     }
 
-    /// Makes ready for another try, or gives up.
+    /// Prepares a retry, or returns the error if the retries are used up.
     async fn recover(&mut self, error: Error) -> Result<()> {
         self.stream = None;
         let Origin::Registry(client, _) = &self.origin else { return Err(error) };

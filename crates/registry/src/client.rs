@@ -1,4 +1,4 @@
-//! One request to a registry: address, login, redirections, and as many tries as it takes.
+//! Requests to a registry: URLs, authentication, redirects and retries.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,34 +17,34 @@ use crate::name::Repository;
 use crate::settings::{Login, Settings, is_loopback};
 use crate::transport::{Answer, Body, Transport, error_detail, full, shown};
 
-/// How many redirections are followed.
+/// The maximum number of redirects followed.
 const MAX_REDIRECTS: usize = 8;
 
-/// The longest pause between two tries, whatever the registry asks for.
+/// The longest wait between retries, whatever `Retry-After` says.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
-/// The largest answer of a server for tokens.
+/// The maximum size of a token response.
 const TOKEN_LIMIT: usize = 1 << 20;
 
-/// Who we are, as a program.
+/// The `User-Agent` header.
 const PRODUCT: &str = concat!("pintle/", env!("CARGO_PKG_VERSION"));
 
-/// Speaks to any number of registries in the way that one set of settings says.
+/// A client for any number of registries with one set of settings. Challenges and tokens are cached.
 pub struct Client {
     transport: Transport,
     settings: Settings,
     keychain: Keychain,
-    /// What each registry asked for when it said 401.
+    /// The challenge of each registry, from its last 401.
     challenges: Mutex<BTreeMap<String, Arc<(Challenge, Uri)>>>,
-    /// What opens it; the inner lock is held while a token is fetched.
+    /// Cached tokens. The inner lock is held while a token is fetched, so that concurrent requests fetch it once.
     tokens: Mutex<BTreeMap<(String, Scope), Slot>>,
-    /// With or without TLS.
+    /// Scheme and host of each registry: whether it speaks TLS is probed once.
     bases: Mutex<BTreeMap<String, Arc<OnceCell<String>>>>,
 }
 
 type Slot = Arc<tokio::sync::Mutex<Option<Token>>>;
 
-/// A request.
+/// A request to a registry.
 pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
@@ -59,12 +59,13 @@ impl Call {
     }
 
     pub(crate) fn header(mut self, name: HeaderName, value: &str) -> Call {
-        // What cannot be a header is left out; all callers give plain text.
+        // Invalid header values are dropped; all callers pass ASCII.
         self.headers.extend(HeaderValue::from_str(value).ok().map(|value| (name, value)));
         self
     }
 
-    /// The request. `home` is the registry itself: nobody else may see what opens it.
+    /// Builds the request. The token is sent only if `home`, the registry itself, is the target: a redirect target
+    /// must not see it.
     fn request(
         &self,
         uri: &Uri,
@@ -87,11 +88,11 @@ impl Call {
 }
 
 impl Client {
-    /// A client; reads the files that the settings name.
+    /// Creates a client and reads the files that the settings name.
     ///
     /// # Errors
     ///
-    /// When a file cannot be read or used.
+    /// When a file cannot be read or is invalid.
     pub fn new(settings: Settings) -> Result<Client> {
         Ok(Client {
             transport: Transport::new(&settings)?,
@@ -111,7 +112,7 @@ impl Client {
         &self.transport
     }
 
-    /// An address in a repository.
+    /// A URL in a repository.
     pub(crate) async fn address(&self, repository: &Repository, rest: &str) -> Result<Uri> {
         let base = self.base(repository.registry()).await;
         let text = format!("{base}/v2/{}/{rest}", repository.path());
@@ -119,7 +120,7 @@ impl Client {
             .map_err(|error: http::uri::InvalidUri| Error::Network { url: text, reason: error.to_string() })
     }
 
-    /// Scheme and host of a registry.
+    /// The scheme and host of a registry.
     async fn home(&self, registry: &str) -> Result<Uri> {
         let base = self.base(registry).await;
         base.parse()
@@ -138,7 +139,7 @@ impl Client {
         if !is_loopback(host) {
             return secure;
         }
-        // Registries on this machine may do without TLS; which of them do is found out once.
+        // Loopback registries often run without TLS, so they are probed; all others must speak TLS.
         let cell = self
             .bases
             .lock()
@@ -154,7 +155,7 @@ impl Client {
         base.await.clone()
     }
 
-    /// Sends a request until there is an answer that will not change by asking again.
+    /// Sends a request, retrying transient failures and answering a challenge.
     pub(crate) async fn call(&self, call: &Call) -> Result<Answer> {
         let home = self.home(call.scope.repository().registry()).await?;
         let mut tries = 0;
@@ -179,7 +180,7 @@ impl Client {
         }
     }
 
-    /// Sends a request whose body can be sent only once. A challenge is remembered for the next time.
+    /// Sends a request whose body can be sent only once. A challenge is recorded for the next attempt.
     pub(crate) async fn send_once(&self, call: &Call, body: Body) -> Result<Answer> {
         let home = self.home(call.scope.repository().registry()).await?;
         let token = self.authorize(&call.scope).await?;
@@ -193,13 +194,13 @@ impl Client {
         Ok(answer)
     }
 
-    /// Waits before trying again.
+    /// Waits before a retry: exponential backoff, or what the registry asks for.
     pub(crate) async fn pause(&self, tries: u32, wanted: Option<Duration>) {
         let doubled = self.settings.pause.saturating_mul(1 << tries.min(10));
         tokio::time::sleep(wanted.unwrap_or(doubled).min(MAX_BACKOFF)).await;
     }
 
-    /// One try, with redirections.
+    /// One attempt, following redirects.
     async fn follow(&self, call: &Call, home: &Uri, token: Option<&HeaderValue>) -> Result<Answer> {
         let mut uri = call.uri.clone();
         for _ in 0..MAX_REDIRECTS {
@@ -215,7 +216,7 @@ impl Client {
         Err(Error::Manifest { what: shown(&call.uri), reason })
     }
 
-    /// The header that opens a registry, fetched if it is known how.
+    /// The `Authorization` header for a scope, fetched if the challenge is known.
     async fn authorize(&self, scope: &Scope) -> Result<Option<HeaderValue>> {
         let registry = scope.repository().registry().to_owned();
         let slot = {
@@ -235,7 +236,7 @@ impl Client {
         Ok(Some(header))
     }
 
-    /// Remembers what a registry asks for, and forgets what it did not take.
+    /// Records a challenge and drops the token that was rejected.
     async fn challenged(
         &self,
         call: &Call,
@@ -243,7 +244,7 @@ impl Client {
         answer: Answer,
         used: Option<HeaderValue>,
     ) -> Result<()> {
-        // Strangers to whom the registry has sent us have no business with our login.
+        // A challenge from a redirect target is ignored: it must not learn the login.
         let is_home = origin(&answer.uri) == origin(home);
         let Some(challenge) = Challenge::from_headers(&answer.headers).filter(|_| is_home) else {
             return Err(denied(call, answer).await);
@@ -276,7 +277,8 @@ impl Client {
             detail: detail.to_owned(),
         };
         if let Some(Login::Bearer(token)) = &login {
-            return Token::bearer(token, None).ok_or_else(|| refused("the token of the file is no token"));
+            return Token::bearer(token, None)
+                .ok_or_else(|| refused("the token of the file is not a valid header value"));
         }
         let (realm, service) = match challenge {
             Challenge::Bearer { realm, service } => (realm, service),
@@ -294,7 +296,7 @@ impl Client {
         self.request_token(scope, &realm, service, login.as_ref()).await
     }
 
-    /// Asks a server for tokens.
+    /// Requests a token from a token server.
     async fn request_token(
         &self,
         scope: &Scope,
@@ -311,7 +313,7 @@ impl Client {
                     let text = answer.content(TOKEN_LIMIT).await?;
                     return Token::read(&text).ok_or_else(|| Error::Network {
                         url: shown(realm),
-                        reason: "there is no token in the answer".into(),
+                        reason: "the response contains no token".into(),
                     });
                 }
                 Ok(answer) if !is_transient(answer.status) => return Err(denied_for(scope, answer).await),
@@ -359,12 +361,12 @@ async fn denied_for(scope: &Scope, answer: Answer) -> Error {
     Error::Denied { repository: scope.repository().to_string(), action: scope.action(), detail }
 }
 
-/// How long a registry wants to be left alone, if it says so in seconds.
+/// The delay of a `Retry-After` header in seconds.
 pub(crate) fn retry_after(answer: &Answer) -> Option<Duration> {
     answer.header("retry-after")?.trim().parse().ok().map(Duration::from_secs)
 }
 
-/// Scheme, host and port.
+/// Scheme, host and port, which decide whether credentials may be sent.
 fn origin(uri: &Uri) -> (Option<&str>, Option<&str>, Option<u16>) {
     let port = uri.port_u16().or(match uri.scheme_str() {
         Some("http") => Some(80),
@@ -374,7 +376,7 @@ fn origin(uri: &Uri) -> (Option<&str>, Option<&str>, Option<u16>) {
     (uri.scheme_str(), uri.host(), port)
 }
 
-/// Where an answer leads.
+/// The absolute `Location` of a response.
 pub(crate) fn location(answer: &Answer, from: &Uri) -> Result<Uri> {
     let bad = |reason: &str| Error::Manifest { what: shown(from), reason: reason.to_owned() };
     let text = answer.header(LOCATION.as_str()).ok_or_else(|| bad("the answer leads nowhere"))?;

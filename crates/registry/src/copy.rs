@@ -1,4 +1,4 @@
-//! Copying images between registries and layout folders: plan first, then carry out.
+//! Copies images between registries and layout folders: plan first, then execute.
 
 mod endpoint;
 mod graph;
@@ -16,25 +16,25 @@ use crate::digest::Digest;
 use crate::error::Result;
 use crate::manifest::Platform;
 
-/// One image, from where to where.
+/// An image to copy.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// From where.
+    /// The source.
     pub source: Endpoint,
-    /// To where.
+    /// The destination.
     pub destination: Endpoint,
 }
 
-/// How to copy.
+/// Options for planning and copying.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How many blobs move at once.
+    /// The number of concurrent blob transfers.
     pub jobs: usize,
-    /// Only these platforms of images that have several; none for all.
+    /// Restricts multi-platform images to these platforms; empty for all.
     pub platforms: Vec<Platform>,
-    /// Whether signatures, attestations and the like go along.
+    /// Whether signatures, attestations and other referrers are copied too.
     pub signatures: bool,
-    /// Whether names at the destination may come to stand for something else.
+    /// Whether tags at the destination may be moved to another digest.
     pub overwrite: bool,
 }
 
@@ -44,33 +44,33 @@ impl Default for Options {
     }
 }
 
-/// What became of an image.
+/// The result of copying one image.
 #[derive(Debug)]
 pub struct Outcome {
-    /// From where.
+    /// The source, as shown to users.
     pub source: String,
-    /// To where.
+    /// The destination, as shown to users.
     pub destination: String,
-    /// What was copied, or what was to be.
+    /// The digest that was to be copied.
     pub digest: Digest,
-    /// How it went.
+    /// The statistics, or the error.
     pub result: Result<CopyStats>,
 }
 
-/// How much was done, and how much needed not be.
+/// What was transferred, and what was already there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyStats {
-    /// Blobs that were sent or fetched.
+    /// Blobs that were transferred.
     pub copied: usize,
-    /// Blobs that the registry took over from another of its repositories.
+    /// Blobs that the registry mounted from another of its repositories.
     pub mounted: usize,
-    /// Blobs that were there.
+    /// Blobs that already existed at the destination.
     pub existing: usize,
-    /// Bytes that were sent or fetched.
+    /// Bytes that were transferred.
     pub bytes: u64,
     /// Manifests that were written.
     pub manifests: usize,
-    /// Signatures and the like that went along.
+    /// Signatures and other referrers that were copied.
     pub artifacts: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Digests: what content is called by, and how it is checked while it passes.
+//! Content digests, and incremental verification of streams.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256, Sha512};
 
 use crate::error::{Error, Result};
 
-/// The algorithms that can be checked.
+/// The supported algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Algorithm {
     Sha256,
@@ -40,7 +40,7 @@ pub struct Digest {
 }
 
 impl Digest {
-    /// The digest of content that is at hand.
+    /// Hashes content with SHA-256.
     pub fn of(content: &[u8]) -> Digest {
         let mut hasher = Hasher(State::Sha256(Sha256::new()));
         hasher.update(content);
@@ -52,22 +52,22 @@ impl Digest {
         self.algorithm.name()
     }
 
-    /// The digits.
+    /// The hexadecimal digits.
     pub fn hex(&self) -> &str {
         &self.hex
     }
 
-    /// The beginning, for people.
+    /// The first digits, for display.
     pub fn short(&self) -> &str {
         &self.hex[..12]
     }
 
-    /// The tag below which others keep what belongs to this content, without suffix.
+    /// The digest in the form that cosign and the referrers tag schema use in tags: `sha256-…`.
     pub(crate) fn tag(&self) -> String {
         format!("{}-{}", self.algorithm(), self.hex)
     }
 
-    /// What checks content against this digest.
+    /// A hasher for this digest's algorithm.
     pub(crate) fn hasher(&self) -> Hasher {
         Hasher(match self.algorithm {
             Algorithm::Sha256 => State::Sha256(Sha256::new()),
@@ -75,7 +75,7 @@ impl Digest {
         })
     }
 
-    /// Checks content that is at hand.
+    /// Verifies content in memory.
     pub(crate) fn check(&self, content: &[u8], what: &str) -> Result<()> {
         let mut hasher = self.hasher();
         hasher.update(content);
@@ -104,7 +104,7 @@ impl fmt::Display for Digest {
     }
 }
 
-/// A digest in the making. Clones are cheap, so that one can go back to an earlier place of a stream.
+/// An incremental hasher. Clones are cheap, so that uploads can rewind to a checkpoint.
 #[derive(Clone)]
 pub(crate) struct Hasher(State);
 

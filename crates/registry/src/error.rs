@@ -1,4 +1,4 @@
-//! What can go wrong between us and a registry.
+//! Errors of registry operations.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,138 +8,138 @@ use http::StatusCode;
 
 use crate::digest::Digest;
 
-/// The outcome of what this room does.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A failure, with what was being done and to what.
+/// A failure, with the operation and its subject.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A name that is none.
-    #[error("`{text}` is no name of an image: {reason}")]
+    /// An invalid image name.
+    #[error("`{text}` is not a valid image name: {reason}")]
     Name {
-        /// What was given.
+        /// The given text.
         text: String,
-        /// What is wrong with it.
+        /// Why it is invalid.
         reason: &'static str,
     },
-    /// A digest that is none, or of an algorithm that cannot be checked.
-    #[error("`{text}` is no digest that can be checked")]
+    /// An invalid digest, or an unsupported algorithm.
+    #[error("`{text}` is not a supported digest")]
     Digest {
-        /// What was given.
+        /// The given text.
         text: String,
     },
-    /// A platform that is none.
-    #[error("`{text}` is no platform")]
+    /// An invalid platform.
+    #[error("`{text}` is not a platform")]
     Platform {
-        /// What was given.
+        /// The given text.
         text: String,
     },
-    /// Settings that cannot be used.
+    /// Unusable settings.
     #[error("cannot use {what}: {reason}")]
     Settings {
-        /// Which setting, and what is in it.
+        /// The setting or file.
         what: String,
-        /// What is wrong with it.
+        /// Why it cannot be used.
         reason: String,
     },
-    /// A file that could not be worked with.
+    /// A file operation failed.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was being done.
+        /// The operation, as a verb.
         action: &'static str,
-        /// To which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The I/O error.
         source: io::Error,
     },
-    /// No answer, or one that broke off.
+    /// No response, or an incomplete one.
     #[error("{url}: {reason}")]
     Network {
-        /// Who was spoken to; never with a query, which may carry secrets.
+        /// The URL, without its query, which may carry secrets.
         url: String,
         /// What happened.
         reason: String,
     },
-    /// An answer that says no.
+    /// An error response.
     #[error("{method} {url}: {status}{}", note(detail))]
     Status {
-        /// What was asked.
+        /// The request method.
         method: http::Method,
-        /// Who was asked; never with a query, which may carry secrets.
+        /// The URL, without its query, which may carry secrets.
         url: String,
-        /// The answer.
+        /// The status code.
         status: StatusCode,
-        /// What the registry said about it.
+        /// The registry's error message.
         detail: String,
     },
-    /// The registry does not let us in.
+    /// Authentication or authorisation failed.
     #[error("{repository}: not allowed to {action}{}", note(detail))]
     Denied {
         /// The repository, or the registry.
         repository: String,
-        /// What was being tried.
+        /// The attempted action.
         action: &'static str,
-        /// What the registry said about it.
+        /// The registry's error message.
         detail: String,
     },
-    /// There is nothing by that name.
-    #[error("{name}: there is no such image")]
+    /// The image does not exist.
+    #[error("{name}: no such image")]
     Missing {
-        /// The name.
+        /// Its name.
         name: String,
     },
-    /// Bytes that are not those that were promised.
+    /// Content does not match its digest.
     #[error("{what}: the content does not fit its digest: expected {expected}, found {found}")]
     Mismatch {
-        /// Where the bytes came from.
+        /// Where the content came from.
         what: String,
-        /// The digest that was promised.
+        /// The expected digest.
         expected: Digest,
-        /// The digest of what came.
+        /// The actual digest.
         found: Digest,
     },
-    /// More bytes, or fewer, than were promised or than can be taken.
+    /// Content has an unexpected or excessive size.
     #[error("{what}: {reason}")]
     Size {
-        /// Where the bytes came from.
+        /// Where the content came from.
         what: String,
-        /// What is wrong with their number.
+        /// What is wrong with the size.
         reason: String,
     },
-    /// A manifest that does not make sense.
+    /// An invalid manifest.
     #[error("{what}: {reason}")]
     Manifest {
-        /// Which one.
+        /// Which manifest.
         what: String,
-        /// What is wrong with it.
+        /// Why it is invalid.
         reason: String,
     },
-    /// A program for credentials that did not work.
+    /// A credential helper failed.
     #[error("{program}: {reason}")]
     Helper {
-        /// Its name.
+        /// The program.
         program: String,
-        /// What is wrong.
+        /// How it failed.
         reason: String,
     },
-    /// The destination has something else by that name.
-    #[error("{name} is {there} already, which is not {wanted}")]
+    /// The tag exists at the destination with another digest.
+    #[error("{name} already exists as {there}, not {wanted}")]
     Conflict {
         /// The name at the destination.
         name: String,
-        /// What it stands for.
+        /// The digest it resolves to.
         there: Digest,
-        /// What it was to stand for.
+        /// The digest to be copied.
         wanted: Digest,
     },
-    /// Someone else writes the same folder.
-    #[error("{} is being written by someone else", path.display())]
+    /// Another process holds the lock of the layout.
+    #[error("{} is being written by another process", path.display())]
     Busy {
-        /// The folder.
+        /// The layout folder.
         path: PathBuf,
     },
-    /// A failure that several images share.
+    /// A failure shared by several images, such as a blob they have in common.
     #[error("{0}")]
     Shared(Arc<Error>),
 }
@@ -149,7 +149,7 @@ fn note(detail: &str) -> String {
 }
 
 impl Error {
-    /// What may help.
+    /// Returns advice for the user, if there is any.
     pub fn hint(&self) -> Option<String> {
         match self {
             Error::Name { .. } => {
@@ -169,7 +169,7 @@ impl Error {
         }
     }
 
-    /// Whether trying again may help.
+    /// Whether a retry may succeed.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Error::Network { .. } => true,
@@ -184,7 +184,7 @@ impl Error {
     }
 }
 
-/// Whether a registry that answers so may answer otherwise later.
+/// Whether a status is worth a retry: timeouts, rate limits and server errors.
 pub(crate) fn is_transient(status: StatusCode) -> bool {
     matches!(status.as_u16(), 408 | 425 | 429 | 500 | 502 | 503 | 504)
 }

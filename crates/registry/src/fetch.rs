@@ -1,8 +1,8 @@
-//! Plain requests to addresses that others choose, such as the scripts of charts: only to addresses that are allowed,
-//! within a time and up to a size.
+//! Plain HTTP requests to URLs chosen by others, such as chart scripts: restricted to allowed addresses, with a
+//! timeout and a size limit.
 //!
-//! A name is resolved once, by the connection itself, and every address that it has must be allowed; so a name that
-//! leads elsewhere the next time it is asked for gains nothing. Redirects are followed by the same rule.
+//! A host name is resolved once, by the connection itself, and all of its addresses must be allowed, so DNS rebinding
+//! gains nothing. Redirects follow the same rule.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -29,48 +29,48 @@ use crate::settings::Settings;
 use crate::tls;
 use crate::transport::innermost;
 
-/// How many redirects are followed.
+/// The maximum number of redirects followed.
 const MAX_REDIRECTS: usize = 5;
 
-/// Headers that belong to the connection, or decide whom a server takes the request to be for.
+/// Headers that belong to the connection or affect routing; callers must not set them.
 const CONNECTION_HEADERS: [&str; 6] =
     ["host", "content-length", "transfer-encoding", "connection", "upgrade", "te"];
 
-/// Headers that are meant for one server and not for the one that it sends us to.
+/// Headers that are dropped on a redirect to another host.
 const CREDENTIAL_HEADERS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
 
-/// Which addresses may be connected to.
+/// Decides which addresses may be connected to.
 pub type Allowed = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
 
-/// What to send.
+/// A request.
 #[derive(Clone, Debug)]
 pub struct HttpRequest {
-    /// The method, in capital letters.
+    /// The method, in upper case.
     pub method: String,
-    /// The address, with the scheme `http` or `https`.
+    /// The URL, with scheme `http` or `https`.
     pub url: String,
     /// Headers.
     pub headers: BTreeMap<String, String>,
     /// The body.
     pub body: Vec<u8>,
-    /// How long the whole exchange may take, redirects included.
+    /// The timeout of the whole exchange, redirects included.
     pub timeout: Duration,
-    /// The longest answer that is read, in bytes.
+    /// The maximum response size in bytes.
     pub max_bytes: usize,
 }
 
-/// What came back.
+/// A response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HttpResponse {
-    /// The status.
+    /// The status code.
     pub status: u16,
-    /// Headers, with names in lower case. Of those that are there several times, the last.
+    /// Headers, with lower-case names. Of repeated headers, the last value.
     pub headers: BTreeMap<String, String>,
     /// The body.
     pub body: Vec<u8>,
 }
 
-/// Sends plain requests. No proxy is asked, because a proxy would choose the address.
+/// Sends plain requests. Proxies are not used, because a proxy would choose the address.
 #[derive(Clone)]
 pub struct Fetcher {
     allowed: Allowed,
@@ -80,23 +80,23 @@ pub struct Fetcher {
 type Sender = Client<HttpsConnector<HttpConnector<Resolver>>, Full<Bytes>>;
 
 impl Fetcher {
-    /// A fetcher that connects to these addresses only.
+    /// A fetcher that connects only to addresses accepted by `allowed`.
     pub fn new(allowed: Allowed) -> Fetcher {
         Fetcher { allowed, tls: Arc::default() }
     }
 
-    /// Sends a request and waits for the answer. Not for threads that run futures.
+    /// Sends a request and waits for the response. Blocks; must not be called on an async worker thread.
     ///
     /// # Errors
-    /// Why there is no answer, in words.
+    /// Returns the reason as text.
     pub fn fetch(&self, request: &HttpRequest) -> Result<HttpResponse, String> {
         self.fetch_cancellable(request, &|| false)
     }
 
-    /// As [`Fetcher::fetch`], but ends early when the user has had enough.
+    /// Like [`Fetcher::fetch`], but returns early once `cancelled` returns true.
     ///
     /// # Errors
-    /// As [`Fetcher::fetch`].
+    /// Like [`Fetcher::fetch`].
     pub fn fetch_cancellable(
         &self,
         request: &HttpRequest,
@@ -113,7 +113,7 @@ impl Fetcher {
                 () = until(cancelled) => Ok(Err("the operation was cancelled".to_owned())),
             }
         });
-        // Looking up a name cannot be stopped, and is not worth waiting for.
+        // A DNS lookup in progress cannot be cancelled, so do not wait for it.
         runtime.shutdown_background();
         outcome.unwrap_or_else(|_| Err(format!("no answer within {:?}", request.timeout)))
     }
@@ -159,7 +159,7 @@ impl Fetcher {
         client.request(built).await.map_err(|error| innermost(&error))
     }
 
-    /// Addresses that are written as numbers are not resolved, so that they are looked at here.
+    /// Literal addresses bypass the resolver, so they are checked here.
     fn check_literal(&self, uri: &Uri) -> Result<(), String> {
         let host = uri.host().unwrap_or_default();
         let Ok(address) = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() else {
@@ -184,7 +184,7 @@ impl Fetcher {
     }
 }
 
-/// How often the user is looked at.
+/// How often `cancelled` is polled.
 const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 async fn until(cancelled: &dyn Fn() -> bool) {
@@ -193,14 +193,14 @@ async fn until(cancelled: &dyn Fn() -> bool) {
     }
 }
 
-/// How the reason ends when an address is not of the public network.
-pub const NOT_PUBLIC: &str = "which is no address of the public network";
+/// How the reason ends if an address is not public; callers recognise the case by it.
+pub const NOT_PUBLIC: &str = "which is not a public address";
 
 fn refused(host: &str, address: IpAddr) -> String {
     format!("{host} is at {address}, {NOT_PUBLIC}")
 }
 
-/// Where an answer sends us, if it does. What changes something is not sent again.
+/// The target of a redirect, if any. Only safe methods are repeated after 307 and 308.
 fn redirect(
     method: &str,
     from: &Uri,
@@ -248,7 +248,7 @@ async fn received(response: http::Response<Incoming>, most: usize) -> Result<Htt
     Ok(HttpResponse { status: head.status.as_u16(), headers: headers.collect(), body })
 }
 
-/// Resolves names to addresses that are all allowed.
+/// A DNS resolver that fails unless all addresses are allowed.
 #[derive(Clone)]
 struct Resolver {
     allowed: Allowed,
@@ -283,7 +283,7 @@ mod tests {
     use std::io::{Read as _, Write as _};
     use std::net::TcpListener;
 
-    /// Answers one request after the other with these texts, and gives back the address.
+    /// Serves the given responses, one per connection. Returns the URL.
     fn server(answers: Vec<String>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("it has an address");
@@ -334,7 +334,7 @@ mod tests {
         let nobody = Fetcher::new(Arc::new(|_| false));
         for url in ["http://127.0.0.1:1/", "http://[::1]:1/", "http://localhost:1/", "http://127.1:1/"] {
             let reason = nobody.fetch(&sent(url)).expect_err(url);
-            assert!(reason.contains("no address of the public network"), "{url}: {reason}");
+            assert!(reason.contains("not a public address"), "{url}: {reason}");
         }
     }
 

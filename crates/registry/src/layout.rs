@@ -1,7 +1,7 @@
-//! OCI layout folders: images as files, for the way to where there is no network.
+//! OCI image layouts: images as files, for transfer to places without network access.
 //!
-//! A blob gets its name only when all of it is there and checked; until then it lies in `ingest/`, where the next copy
-//! goes on with it. `index.json` is exchanged as a whole. So whoever reads the folder at any time finds whole images.
+//! A blob gets its final name only when it is complete and verified; until then it is in `ingest/`, where the next
+//! copy resumes it. `index.json` is replaced atomically. So a reader sees only whole images at any time.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
@@ -16,48 +16,48 @@ use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::manifest::{Descriptor, INDEX, MANIFEST_LIMIT, Manifest};
 
-/// Where others look for the name of an image.
+/// The standard annotation for the name of an image.
 const NAME: &str = "org.opencontainers.image.ref.name";
 
-/// Where containerd looks for it.
+/// The annotation that containerd reads.
 const CONTAINERD_NAME: &str = "io.containerd.image.name";
 
-/// The largest `index.json` that is read.
+/// The maximum size of `index.json`.
 const INDEX_LIMIT: u64 = 64 << 20;
 
-/// What is said of a pipe or a device in the place of a file: it need not have an end.
-const NOT_REGULAR_FILE: &str = "it is no ordinary file";
+/// Pipes and devices are rejected, because reading them might never end.
+const NOT_REGULAR_FILE: &str = "it is not a regular file";
 
 const MARK: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
 
-/// A layout folder.
+/// An OCI layout folder.
 pub struct Layout {
     root: PathBuf,
     index: Mutex<Node>,
-    /// Held by whoever writes.
+    /// The exclusive lock of a writer.
     _lock: Option<File>,
 }
 
 impl Layout {
-    /// Opens a folder for reading.
+    /// Opens a layout for reading.
     ///
     /// # Errors
     ///
-    /// When it is no layout folder.
+    /// When it is not a layout.
     pub fn open(root: &Path) -> Result<Layout> {
         let index = read_index(root)?;
         let index = index.ok_or_else(|| Error::Settings {
             what: root.display().to_string(),
-            reason: "it is no OCI layout folder (there is no index.json)".into(),
+            reason: "it is not an OCI layout (no index.json)".into(),
         })?;
         Ok(Layout { root: root.to_owned(), index: Mutex::new(index), _lock: None })
     }
 
-    /// Opens a folder for writing, and makes it if it is not there.
+    /// Opens a layout for writing, creating it if needed.
     ///
     /// # Errors
     ///
-    /// When it is something else, or when someone else is writing it.
+    /// When the folder holds something else, or another process is writing it.
     pub fn create(root: &Path) -> Result<Layout> {
         let ingest = root.join("ingest");
         reject_foreign_folder(root)?;
@@ -86,11 +86,11 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Looks at a folder that would be written, and writes nothing. One that is not there is empty.
+    /// Opens a layout that may be written later, without writing anything. A missing folder is an empty layout.
     ///
     /// # Errors
     ///
-    /// When it is something else.
+    /// When the folder holds something else.
     pub fn preview(root: &Path) -> Result<Layout> {
         reject_foreign_folder(root)?;
         let index = read_index(root)?.unwrap_or_else(empty);
@@ -102,7 +102,7 @@ impl Layout {
         &self.root
     }
 
-    /// The names in the index, with what they stand for, in their order.
+    /// The names in the index with their descriptors, in index order.
     pub fn names(&self) -> Vec<(String, Descriptor)> {
         let entries = self.entries();
         let named = entries.into_iter().filter_map(|entry| {
@@ -112,7 +112,7 @@ impl Layout {
         named.collect()
     }
 
-    /// The names of images, without those of signatures and whatever else belongs to images.
+    /// The names of images, without signatures and other artifacts.
     ///
     /// # Errors
     ///
@@ -138,27 +138,27 @@ impl Layout {
         list.iter().filter_map(Descriptor::read).collect()
     }
 
-    /// The entry of a name.
+    /// The entry with a name.
     pub(crate) fn find(&self, name: &str) -> Option<Descriptor> {
         self.names().into_iter().find(|(known, _)| known == name).map(|(_, entry)| entry)
     }
 
-    /// Where the bytes of a digest are.
+    /// The path of a blob.
     pub(crate) fn blob_path(&self, digest: &Digest) -> PathBuf {
         self.root.join("blobs").join(digest.algorithm()).join(digest.hex())
     }
 
-    /// Where bytes are until all of them are there.
+    /// The path of a partial blob.
     pub(crate) fn ingest_path(&self, digest: &Digest) -> PathBuf {
         self.root.join("ingest").join(digest.tag())
     }
 
-    /// Whether content is there. It was checked before it got its name, so its size is all that is looked at.
+    /// Whether a blob exists. It was verified before it got its name, so only its size is checked.
     pub(crate) fn has_blob(&self, digest: &Digest, size: u64) -> bool {
         fs::metadata(self.blob_path(digest)).is_ok_and(|file| file.is_file() && file.len() == size)
     }
 
-    /// Gives content that is whole and checked its name.
+    /// Moves a complete and verified blob to its final name.
     pub(crate) fn commit_blob(&self, digest: &Digest) -> Result<()> {
         let (from, to) = (self.ingest_path(digest), self.blob_path(digest));
         if let Some(folder) = to.parent() {
@@ -167,7 +167,7 @@ impl Layout {
         fs::rename(&from, &to).map_err(Error::file("rename", &from))
     }
 
-    /// Reads a manifest; `None` if it is not there.
+    /// Reads a manifest; `None` if it does not exist.
     pub(crate) fn manifest(&self, digest: &Digest, media_type: &str) -> Result<Option<Manifest>> {
         let path = self.blob_path(digest);
         let what = path.display().to_string();
@@ -201,7 +201,7 @@ impl Layout {
         self.write(&path, &manifest.bytes)
     }
 
-    /// Enters a manifest into the index under a name, in place of what had the name before.
+    /// Adds a manifest to the index under a name, replacing a previous entry of that name.
     pub(crate) fn enter(&self, name: &str, descriptor: &Descriptor) -> Result<()> {
         let mut entry = descriptor.raw.clone();
         if let Some(map) = entry.as_map_mut() {
@@ -220,7 +220,7 @@ impl Layout {
         };
         let mut entries: Vec<Node> = before.iter().filter(|node| !same(node)).cloned().collect();
         entries.push(entry);
-        // Copies run side by side; the order of the index must not tell.
+        // Copies run concurrently, so the entries are sorted to make the index deterministic.
         entries.sort_by_cached_key(|node| {
             let text = |key: &str| {
                 node.get("annotations").and_then(|notes| notes.get(key)?.as_str()).map(str::to_owned)
@@ -248,7 +248,7 @@ impl Layout {
         self.write(&path, &text)
     }
 
-    /// Writes a file whole or not at all.
+    /// Writes a file atomically: temporary file, sync, rename.
     fn write(&self, path: &Path, content: &[u8]) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let builder = self.root.join("ingest").join(format!("{name}.new"));
@@ -262,7 +262,7 @@ impl Layout {
     }
 }
 
-/// Whether a name is one under which cosign keeps what belongs to an image.
+/// Whether a name is one of cosign's tags for signatures and the like.
 fn is_signature(name: &str) -> bool {
     let Some((_, tag)) = name.rsplit_once(':') else { return false };
     let Some((front, suffix)) = tag.rsplit_once('.') else { return false };
@@ -277,7 +277,7 @@ fn empty() -> Node {
     index.into()
 }
 
-/// Refuses a folder that holds something else.
+/// Rejects a folder that holds something else.
 fn reject_foreign_folder(root: &Path) -> Result<()> {
     let entries = match fs::read_dir(root) {
         Ok(entries) => entries,
@@ -290,7 +290,7 @@ fn reject_foreign_folder(root: &Path) -> Result<()> {
         if name == "oci-layout" || name == "index.json" {
             return Ok(());
         }
-        // A copy that was stopped before its first step leaves these.
+        // A copy that was interrupted early leaves only these folders.
         ours &= name == "blobs" || name == "ingest";
     }
     if ours {
@@ -320,12 +320,12 @@ fn read_index(root: &Path) -> Result<Option<Node>> {
     let text = fs::read(&path).map_err(Error::file("read", &path))?;
     let bad = |reason: String| Error::Manifest { what: path.display().to_string(), reason };
     let index =
-        pintle_tree::json::read_exact(&text).map_err(|error| bad(format!("it is no JSON: {error}")))?;
+        pintle_tree::json::read_exact(&text).map_err(|error| bad(format!("invalid JSON: {error}")))?;
     let entries =
         index.get("manifests").and_then(Node::as_list).ok_or_else(|| bad("it has no `manifests`".into()))?;
     match entries.iter().position(|entry| Descriptor::read(entry).is_none()) {
         None => Ok(Some(index)),
-        Some(index) => Err(bad(format!("entry {index} of `manifests` makes no sense"))),
+        Some(index) => Err(bad(format!("entry {index} of `manifests` is invalid"))),
     }
 }
 

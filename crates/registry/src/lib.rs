@@ -1,13 +1,12 @@
-//! Speaks to OCI registries, and reads and writes OCI layout folders.
+//! A client for OCI registries, and a reader and writer of OCI layout folders.
 //!
-//! Images are copied as they are: manifests are never written anew, so that digests, indexes of several platforms and
-//! signatures stay what they were. Content streams from one side to the other, is checked against its digest on the
-//! way, and goes on where it broke off.
+//! Images are copied as they are: manifests are never re-serialised, so digests, multi-platform indexes and
+//! signatures stay valid. Blobs are streamed, verified against their digest on the way, and resumed after failures.
 //!
-//! This room knows full names only and nothing of charts; it reads the files that [`Settings`] name and no environment,
-//! and never prints: what happens is told to a [`Progress`].
+//! This crate knows fully qualified names only and nothing of charts. It reads only the files named in [`Settings`],
+//! reads no environment, and never prints: progress goes to a [`Progress`].
 //!
-//! Enter at [`Client`] and [`Layout`], then [`copy::plan`] and [`copy::execute`]:
+//! Start with [`Client`] and [`Layout`], then [`copy::plan`] and [`copy::execute`]:
 //!
 //! ```no_run
 //! # async fn example() -> pintle_registry::Result<()> {

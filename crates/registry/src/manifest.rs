@@ -1,4 +1,4 @@
-//! Manifests: what an image is made of. Their bytes are never written anew, because their digest is their name.
+//! Manifests. Their bytes are never re-serialised, because their digest is their name.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,13 +9,13 @@ use pintle_tree::{Map, Node};
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 
-/// The largest manifest that is taken; registries need not take larger ones.
+/// The maximum size of a manifest; the OCI specification requires registries to accept up to 4 MiB.
 pub const MANIFEST_LIMIT: usize = 4 << 20;
 
-/// OCI's name for an index.
+/// The media type of an OCI index.
 pub(crate) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
-/// All media types of manifests that are understood.
+/// The `Accept` header: all supported manifest types.
 pub(crate) const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, \
     application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.oci.image.manifest.v1+json, \
     application/vnd.docker.distribution.manifest.v2+json, application/vnd.oci.artifact.manifest.v1+json";
@@ -32,7 +32,7 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// Reads the fields of a platform, or of an image's configuration, which has the same.
+    /// Parses the platform of a descriptor, or of an image configuration, which has the same fields.
     pub(crate) fn read(tree: &Node) -> Option<Platform> {
         let field = |key: &str| tree.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
         let platform =
@@ -40,7 +40,7 @@ impl Platform {
         Some(platform).filter(|platform| !platform.os.is_empty() && !platform.architecture.is_empty())
     }
 
-    /// Whether `other` is what was asked for: a platform without variant takes any.
+    /// Whether `other` satisfies this platform; without a variant, any variant does.
     pub(crate) fn takes(&self, other: &Platform) -> bool {
         let variant = |platform: &Platform| match (platform.architecture.as_str(), platform.variant.as_str())
         {
@@ -52,7 +52,7 @@ impl Platform {
             && (self.variant.is_empty() || variant(self) == variant(other))
     }
 
-    /// Whether it stands for something that is no image, such as an attestation.
+    /// Whether it is `unknown/unknown`, which BuildKit uses for attestations.
     pub(crate) fn is_unknown(&self) -> bool {
         self.os == "unknown"
     }
@@ -85,23 +85,23 @@ impl fmt::Display for Platform {
     }
 }
 
-/// What a manifest says about other content.
+/// A reference to content, as in OCI's descriptor.
 #[derive(Clone, Debug)]
 pub struct Descriptor {
-    /// What kind of content it is.
+    /// The media type.
     pub media_type: String,
-    /// What it is called by.
+    /// The digest.
     pub digest: Digest,
-    /// How many bytes it has.
+    /// The size in bytes.
     pub size: u64,
-    /// For which platform it is, if that is said.
+    /// The platform, if given.
     pub platform: Option<Platform>,
-    /// As it is written.
+    /// The descriptor as written, with fields that we do not know.
     pub(crate) raw: Node,
 }
 
 impl Descriptor {
-    /// Reads a descriptor.
+    /// Parses a descriptor.
     pub(crate) fn read(tree: &Node) -> Option<Descriptor> {
         let text = |key: &str| tree.get(key).and_then(Node::as_str);
         Some(Descriptor {
@@ -113,7 +113,7 @@ impl Descriptor {
         })
     }
 
-    /// A descriptor of content that is at hand.
+    /// A descriptor for content in memory.
     pub(crate) fn of(media_type: &str, digest: &Digest, size: u64) -> Descriptor {
         let mut raw = Map::new();
         raw.insert("mediaType".into(), media_type.into());
@@ -128,7 +128,7 @@ impl Descriptor {
         }
     }
 
-    /// Whether the content lies elsewhere and may not be passed on.
+    /// Whether the content is non-distributable (a foreign layer).
     pub(crate) fn is_foreign(&self) -> bool {
         self.media_type.contains("foreign") || self.media_type.contains("nondistributable")
     }
@@ -139,45 +139,46 @@ impl Descriptor {
     }
 }
 
-/// What a manifest is about.
+/// The content that a manifest refers to.
 #[derive(Clone, Debug)]
 pub(crate) enum Parts {
     /// Other manifests.
     Index(Vec<Descriptor>),
-    /// Content: the configuration, if there is one, and layers.
+    /// The configuration, if there is one, and the layers.
     Content { config: Option<Descriptor>, layers: Vec<Descriptor> },
 }
 
-/// A manifest with the bytes that give it its name.
+/// A manifest with its exact bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct Manifest {
     pub(crate) bytes: Bytes,
     pub(crate) media_type: String,
     pub(crate) digest: Digest,
     pub(crate) parts: Parts,
-    /// What the manifest belongs to, if it is a signature or the like.
+    /// The manifest that this one refers to, if it is a signature or another artifact.
     pub(crate) subject: Option<Digest>,
     tree: Node,
 }
 
 impl Manifest {
-    /// Reads a manifest. `announced` is what the sender said about its type; `what` is for errors.
+    /// Parses a manifest. `announced` is the `Content-Type` of the response; `what` is for errors.
     pub(crate) fn read(bytes: Bytes, digest: Digest, announced: &str, what: &str) -> Result<Manifest> {
         let bad = |reason: &str| Error::Manifest { what: what.to_owned(), reason: reason.to_owned() };
         let tree = pintle_tree::json::read_exact(&bytes)
-            .map_err(|error| bad(&format!("its manifest is no JSON: {error}")))?;
+            .map_err(|error| bad(&format!("its manifest is not valid JSON: {error}")))?;
         if tree.get("schemaVersion").and_then(number) != Some(2) {
-            return Err(bad("its manifest is of a kind that registries have given up (not schema 2)"));
+            return Err(bad("its manifest is of an unsupported kind (not schema 2)"));
         }
         let inner = tree.get("mediaType").and_then(Node::as_str).unwrap_or_default();
         let announced = announced.split(';').next().unwrap_or_default().trim();
         let descriptors = |key: &str| -> Result<Vec<Descriptor>> {
             let list = tree.get(key).and_then(Node::as_list).unwrap_or_default();
             let read = list.iter().map(Descriptor::read).collect::<Option<_>>();
-            read.ok_or_else(|| bad(&format!("`{key}` of its manifest has an entry that makes no sense")))
+            read.ok_or_else(|| bad(&format!("`{key}` of its manifest has an invalid entry")))
         };
         let has = |key: &str| tree.get(key).is_some_and(|node| !node.is_nil());
-        // One text that can be read in two ways is how others were cheated.
+        // A document that is both an index and an image could be interpreted differently by other tools
+        // (CVE-2021-41190), so it is rejected.
         if has("manifests") && (has("layers") || has("config")) {
             return Err(bad("its manifest is an index and an image at the same time"));
         }
@@ -188,9 +189,9 @@ impl Manifest {
             layers.extend(descriptors("blobs")?);
             let config = match tree.get("config").filter(|config| !config.is_nil()) {
                 None => None,
-                Some(config) => Some(
-                    Descriptor::read(config).ok_or_else(|| bad("`config` of its manifest makes no sense"))?,
-                ),
+                Some(config) => {
+                    Some(Descriptor::read(config).ok_or_else(|| bad("`config` of its manifest is invalid"))?)
+                }
             };
             Parts::Content { config, layers }
         } else if inner == INDEX || announced == INDEX {
@@ -214,7 +215,7 @@ impl Manifest {
         Descriptor::of(&self.media_type, &self.digest, self.bytes.len() as u64)
     }
 
-    /// The descriptor that goes into a list of what belongs to a subject.
+    /// The descriptor for a referrers list.
     pub(crate) fn referrer(&self) -> Node {
         let mut raw = match self.descriptor().raw {
             Node::Map(map) => map,
@@ -231,7 +232,7 @@ impl Manifest {
         raw.into()
     }
 
-    /// The index with only some of its entries: other bytes, and therefore another digest.
+    /// The index restricted to some entries. It gets new bytes and therefore a new digest.
     pub(crate) fn narrow_platforms(&self, keep: impl Fn(&Descriptor) -> bool) -> Result<Manifest> {
         let what = self.digest.to_string();
         let Parts::Index(entries) = &self.parts else { return Ok(self.clone()) };
@@ -248,7 +249,7 @@ impl Manifest {
     }
 }
 
-/// A whole number that is not negative.
+/// A non-negative integer.
 pub(crate) fn number(node: &Node) -> Option<u64> {
     match node {
         Node::Int(number) => u64::try_from(*number).ok(),

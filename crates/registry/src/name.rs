@@ -1,4 +1,4 @@
-//! Full names of repositories and images. Short names such as `nginx` are for others to complete.
+//! Fully qualified names of repositories and images. Expanding short names such as `nginx` is up to the caller.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,16 +14,16 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// A repository by registry (`host` or `host:port`) and path.
+    /// Creates a repository from a registry (`host` or `host:port`) and a path.
     ///
     /// # Errors
     ///
-    /// When one of both has characters that do not belong there.
+    /// When the registry or the path is invalid.
     pub fn new(registry: &str, path: &str) -> Result<Repository> {
         let bad = |reason| Error::Name { text: format!("{registry}/{path}"), reason };
         let host = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]_".contains(&byte);
         if registry.is_empty() || registry.len() > 255 || !registry.bytes().all(host) {
-            return Err(bad("the registry is no host with or without port"));
+            return Err(bad("the registry is not a host with an optional port"));
         }
         let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"._-".contains(&byte);
         let component = |part: &str| {
@@ -48,16 +48,16 @@ impl Repository {
         &self.path
     }
 
-    /// An image of the repository by its digest alone.
+    /// The image with this digest.
     pub fn at(&self, digest: Digest) -> ImageName {
         ImageName { repository: self.clone(), tag: None, digest: Some(digest) }
     }
 
-    /// An image of the repository by its tag alone.
+    /// The image with this tag.
     ///
     /// # Errors
     ///
-    /// When the tag is none.
+    /// When the tag is invalid.
     pub fn tagged(&self, tag: &str) -> Result<ImageName> {
         ImageName::new(self.clone(), Some(tag.to_owned()), None)
     }
@@ -69,21 +69,21 @@ impl fmt::Display for Repository {
     }
 }
 
-/// A full name of an image: a repository with a tag, a digest or both. If both, the digest counts.
+/// A fully qualified image name: a repository with a tag, a digest or both. If both, the digest decides.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ImageName {
-    /// Where it is.
+    /// The repository.
     pub repository: Repository,
     tag: Option<String>,
     digest: Option<Digest>,
 }
 
 impl ImageName {
-    /// A name from its parts.
+    /// Creates a name from its parts.
     ///
     /// # Errors
     ///
-    /// When the tag is none, or when there is neither tag nor digest.
+    /// When the tag is invalid, or there is neither tag nor digest.
     pub fn new(repository: Repository, tag: Option<String>, digest: Option<Digest>) -> Result<ImageName> {
         let name = ImageName { repository, tag, digest };
         let bad = |reason| Err(Error::Name { text: name.to_string(), reason });
@@ -105,7 +105,7 @@ impl ImageName {
         self.digest.as_ref()
     }
 
-    /// What to ask a registry for: the digest, or else the tag.
+    /// The reference part of a manifest URL: the digest, or else the tag.
     pub(crate) fn reference(&self) -> String {
         match (&self.digest, &self.tag) {
             (Some(digest), _) => digest.to_string(),

@@ -1,38 +1,38 @@
-//! What a copy tells while it goes on.
+//! Progress callbacks of a copy.
 
 use std::sync::Arc;
 
 use crate::digest::Digest;
 
-/// Receives what happens on the way. All methods may be called from several places at once.
+/// Receives progress. Methods may be called concurrently.
 pub trait Progress: Send + Sync {
-    /// A blob of `size` bytes begins to move.
+    /// The transfer of a blob of `size` bytes starts.
     fn blob_started(&self, digest: &Digest, size: u64) {
         let _ = (digest, size);
     }
 
-    /// The blob is at `offset`, because an earlier try got that far.
+    /// The transfer resumes at `offset`, where an earlier attempt ended.
     fn blob_resumed(&self, digest: &Digest, offset: u64) {
         let _ = (digest, offset);
     }
 
-    /// So many bytes more have moved.
+    /// Another `bytes` bytes were transferred.
     fn blob_progressed(&self, digest: &Digest, bytes: u64) {
         let _ = (digest, bytes);
     }
 
-    /// The blob is done with, well or not.
+    /// The transfer ended, successfully or not.
     fn blob_finished(&self, digest: &Digest) {
         let _ = digest;
     }
 
-    /// An image is done with.
+    /// An image is finished, successfully or not.
     fn image_finished(&self, outcome: &crate::copy::Outcome) {
         let _ = outcome;
     }
 }
 
-/// For those who do not want to know.
+/// Ignores all progress.
 #[derive(Debug)]
 pub struct Silent;
 

@@ -1,4 +1,4 @@
-//! What can be asked of a repository, one function for each question.
+//! The endpoints of the OCI distribution API, one function each.
 
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RANGE};
@@ -13,19 +13,19 @@ use crate::manifest::{self, Descriptor, INDEX, MANIFEST_LIMIT, Manifest};
 use crate::name::{ImageName, Repository};
 use crate::transport::Answer;
 
-/// How many pages of a list are read.
+/// The maximum number of pages of a referrers list.
 const MAX_PAGES: usize = 64;
 
-/// What became of an attempt to take content over from another repository.
+/// The result of a cross-repository mount.
 pub(crate) enum Mounted {
-    /// It is there.
+    /// The blob was mounted.
     Done,
-    /// It must be sent; this is where.
+    /// The blob must be uploaded to this URL.
     Upload(Uri),
 }
 
 impl Client {
-    /// Reads a manifest; `None` if there is none.
+    /// Fetches a manifest; `None` if it does not exist.
     pub(crate) async fn manifest(&self, name: &ImageName) -> Result<Option<Manifest>> {
         let uri = self.address(&name.repository, &format!("manifests/{}", name.reference())).await?;
         let call = Call::new(Method::GET, uri, Scope::Pull(name.repository.clone()));
@@ -50,7 +50,7 @@ impl Client {
         Manifest::read(bytes, digest, &media_type, &what).map(Some)
     }
 
-    /// The digest of a manifest; `None` if there is none.
+    /// The digest of a manifest; `None` if it does not exist.
     pub(crate) async fn manifest_digest(&self, name: &ImageName) -> Result<Option<Digest>> {
         let uri = self.address(&name.repository, &format!("manifests/{}", name.reference())).await?;
         let call = Call::new(Method::HEAD, uri, Scope::Pull(name.repository.clone()));
@@ -62,12 +62,12 @@ impl Client {
         }
         match answer.header("docker-content-digest").and_then(|text| text.parse().ok()) {
             Some(digest) => Ok(Some(digest)),
-            // Not all registries say it without being asked for the whole.
+            // Some registries send no `Docker-Content-Digest` in response to HEAD, so the manifest is fetched.
             None => Ok(self.manifest(name).await?.map(|manifest| manifest.digest)),
         }
     }
 
-    /// Writes a manifest, and says whether the registry itself keeps track of what it belongs to.
+    /// Writes a manifest. Returns whether the registry maintains referrers itself (`OCI-Subject`).
     pub(crate) async fn put_manifest(
         &self,
         repository: &Repository,
@@ -85,7 +85,7 @@ impl Client {
         Ok(answer.header("oci-subject").is_some())
     }
 
-    /// Whether content is there.
+    /// Whether a blob exists.
     pub(crate) async fn has_blob(&self, repository: &Repository, digest: &Digest) -> Result<bool> {
         let uri = self.address(repository, &format!("blobs/{digest}")).await?;
         let answer = self.call(&Call::new(Method::HEAD, uri, Scope::Pull(repository.clone()))).await?;
@@ -96,7 +96,7 @@ impl Client {
         }
     }
 
-    /// Begins to read content, from `offset` on if the registry can do that.
+    /// Opens a blob for reading, at `offset` if the registry supports `Range`.
     pub(crate) async fn open_blob(
         &self,
         repository: &Repository,
@@ -116,7 +116,7 @@ impl Client {
         }
     }
 
-    /// Begins to send content.
+    /// Starts an upload. Returns the upload URL.
     pub(crate) async fn begin_upload(&self, repository: &Repository) -> Result<Uri> {
         let uri = self.address(repository, "blobs/uploads/").await?;
         let answer =
@@ -127,7 +127,7 @@ impl Client {
         }
     }
 
-    /// Tries to take content over from another repository of the same registry.
+    /// Tries to mount a blob from another repository of the same registry.
     pub(crate) async fn mount(&self, to: &Repository, from: &Repository, digest: &Digest) -> Result<Mounted> {
         let rest =
             format!("blobs/uploads/?mount={}&from={}", encode(&digest.to_string()), encode(from.path()));
@@ -138,12 +138,12 @@ impl Client {
             Ok(answer) if answer.status == StatusCode::ACCEPTED => {
                 Ok(Mounted::Upload(location(&answer, &uri)?))
             }
-            // It is only a short cut: whoever does not know it, or does not allow it, gets the content itself.
+            // Mounting is an optimisation: if the registry refuses it or does not support it, the blob is uploaded.
             _ => Ok(Mounted::Upload(self.begin_upload(to).await?)),
         }
     }
 
-    /// What belongs to a manifest: signatures, attestations, bills of materials.
+    /// The referrers of a manifest: signatures, attestations, SBOMs.
     pub(crate) async fn referrers(
         &self,
         repository: &Repository,
@@ -171,7 +171,7 @@ impl Client {
         Ok(found)
     }
 
-    /// The same from registries that do not keep track themselves.
+    /// The fallback for registries without the referrers API: an index under the tag `sha256-…`.
     async fn referrers_by_tag(&self, repository: &Repository, digest: &Digest) -> Result<Vec<Descriptor>> {
         let Some(list) = self.manifest(&repository.tagged(&digest.tag())?).await? else {
             return Ok(Vec::new());
@@ -182,7 +182,7 @@ impl Client {
         }
     }
 
-    /// Adds to the list of what belongs to `subject`, for registries that do not keep track themselves.
+    /// Adds to the fallback referrers tag of `subject`.
     pub(crate) async fn add_referrer(
         &self,
         repository: &Repository,
@@ -200,7 +200,7 @@ impl Client {
     }
 }
 
-/// An index of our own making.
+/// Builds an index of referrers.
 fn manifest_list(entries: &[Descriptor]) -> Result<Manifest> {
     let mut tree = pintle_tree::Map::new();
     tree.insert("schemaVersion".into(), Node::Int(2));
@@ -218,13 +218,13 @@ fn manifest_list(entries: &[Descriptor]) -> Result<Manifest> {
     Manifest::read(bytes, digest, INDEX, "a list of signatures")
 }
 
-/// The address in `<address>; rel="next"`.
+/// The URL in `<url>; rel="next"`.
 fn next_page(link: &str) -> Option<&str> {
     let (address, rest) = link.trim().strip_prefix('<')?.split_once('>')?;
     rest.replace('"', "").contains("rel=next").then_some(address)
 }
 
-/// An address of the same registry; others are not followed.
+/// A URL of the same registry; others are not followed.
 fn joined(from: &Uri, next: &str) -> Option<Uri> {
     let path = match next.parse::<Uri>().ok()? {
         uri if uri.authority().is_none() || uri.authority() == from.authority() => {

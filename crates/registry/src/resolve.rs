@@ -1,4 +1,4 @@
-//! What a name stands for, asked from a registry.
+//! Resolves image names to digests.
 
 use crate::client::Client;
 use crate::copy::known_digests;
@@ -7,23 +7,23 @@ use crate::error::{Error, Result};
 use crate::manifest::{MANIFEST_LIMIT, Manifest, Parts, Platform};
 use crate::name::ImageName;
 
-/// What a name stands for.
+/// What an image name resolves to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
     /// The digest of the manifest.
     pub digest: Digest,
-    /// The kind of the manifest.
+    /// The media type of the manifest.
     pub media_type: String,
-    /// The digest for each platform, sorted.
+    /// The digest of each platform, sorted.
     pub platforms: Vec<(Platform, Digest)>,
 }
 
 impl Client {
-    /// Asks what a name stands for.
+    /// Resolves a name.
     ///
     /// # Errors
     ///
-    /// When there is no such image, or when the registry does not answer.
+    /// When the image does not exist, or the registry does not respond.
     pub async fn resolve(&self, name: &ImageName) -> Result<Resolved> {
         let manifest = self.manifest(name).await?;
         let manifest = manifest.ok_or_else(|| Error::Missing { name: name.to_string() })?;
@@ -35,7 +35,7 @@ impl Client {
         Ok(Resolved { digest: manifest.digest, media_type: manifest.media_type, platforms })
     }
 
-    /// The platform of an image that has one; it is in its configuration.
+    /// The platform of a single-platform image, from its configuration.
     async fn own_platform(
         &self,
         name: &ImageName,

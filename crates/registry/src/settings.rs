@@ -1,31 +1,31 @@
-//! How to speak to registries: whom to trust, who we are, how patient to be.
+//! Client settings: trust, credentials, proxies, retries and timeouts.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How one side of a copy is spoken to.
+/// Settings for one side of a copy.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who we are, whatever the files say.
+    /// The login to use, overriding the files.
     pub login: Option<Login>,
-    /// Files in Docker's format that may say who we are; the first that knows a registry counts.
+    /// Files in Docker's `config.json` format; the first one that lists a registry is used.
     pub login_files: Vec<PathBuf>,
-    /// Whether to speak without TLS.
+    /// Whether to use plain HTTP.
     pub plain_http: bool,
-    /// Whether to take any certificate.
+    /// Whether to skip certificate verification.
     pub insecure: bool,
-    /// Further authorities to trust.
+    /// A PEM file of additional certificate authorities.
     pub authorities: Option<PathBuf>,
-    /// A certificate of our own and its key.
+    /// The client certificate and its key, as PEM files.
     pub certificate: Option<(PathBuf, PathBuf)>,
-    /// Which proxies lead out.
+    /// The proxies.
     pub proxies: Proxies,
-    /// How often to try again.
+    /// The maximum number of retries.
     pub retries: u32,
-    /// How long to wait before trying again for the first time; it doubles after that.
+    /// The initial backoff; doubles with each retry.
     pub pause: Duration,
-    /// How long nothing at all may happen on a connection.
+    /// The idle timeout: how long a connection may go without any traffic.
     pub idle_timeout: Duration,
 }
 
@@ -46,18 +46,18 @@ impl Default for Settings {
     }
 }
 
-/// Proxies in the manner of `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.
+/// Proxies, with the semantics of `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.
 #[derive(Clone, Debug, Default)]
 pub struct Proxies {
-    /// For plain HTTP.
+    /// The proxy for plain HTTP.
     pub http: String,
-    /// For HTTPS.
+    /// The proxy for HTTPS.
     pub https: String,
-    /// Hosts that need none.
+    /// Hosts that bypass the proxies.
     pub none: String,
 }
 
-/// Who we are to a registry.
+/// Credentials for a registry.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Login {
     /// A user with a password.
@@ -67,14 +67,14 @@ pub enum Login {
         /// The password.
         password: String,
     },
-    /// A token that buys other tokens.
+    /// An identity token, exchanged for access tokens (OAuth2 refresh token).
     Identity(String),
-    /// A token that opens the registry itself.
+    /// A bearer token that is sent as is.
     Bearer(String),
 }
 
 impl Login {
-    /// Reads `user:password`.
+    /// Parses `user:password`.
     pub fn pair(text: &str) -> Option<Login> {
         let (user, password) = text.split_once(':')?;
         if user.is_empty() {
@@ -86,7 +86,7 @@ impl Login {
 
 impl fmt::Debug for Login {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Secrets stay out of whatever is printed.
+        // Secrets must not appear in debug output.
         let kind = match self {
             Login::Password { .. } => "Password",
             Login::Identity(_) => "Identity",
@@ -96,7 +96,7 @@ impl fmt::Debug for Login {
     }
 }
 
-/// Whether a host is this machine, by its name.
+/// Whether a registry is on this machine, by its host name.
 pub(crate) fn is_loopback(registry: &str) -> bool {
     let host = match registry.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !host.is_empty() => host,

@@ -1,4 +1,4 @@
-//! TLS to registries, with the system's authorities and whatever the user adds.
+//! TLS configuration: the system's certificate authorities, and those that the user adds.
 
 use std::error::Error as StdError;
 use std::io;
@@ -14,7 +14,7 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use crate::error::{Error, Result};
 use crate::settings::Settings;
 
-/// The configuration that the settings ask for.
+/// Builds the configuration from the settings.
 pub(crate) fn config(settings: &Settings) -> Result<ClientConfig> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
@@ -38,10 +38,10 @@ fn unusable(file: &Path, error: impl std::fmt::Display) -> Error {
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>> {
     let read = CertificateDer::pem_file_iter(file).map_err(|error| unusable(file, error))?;
     let read: Vec<_> = read.collect::<std::result::Result<_, _>>().map_err(|error| unusable(file, error))?;
-    if read.is_empty() { Err(unusable(file, "there is no certificate in it")) } else { Ok(read) }
+    if read.is_empty() { Err(unusable(file, "it contains no certificate")) } else { Ok(read) }
 }
 
-/// The authorities of the system, and those of a file.
+/// The system's root certificates, and those of a file.
 fn roots(file: Option<&Path>) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -54,7 +54,7 @@ fn roots(file: Option<&Path>) -> Result<RootCertStore> {
     Ok(roots)
 }
 
-/// Whether an error shows that the other side speaks TLS, since it is about what was said in it.
+/// Whether an error shows that the peer speaks TLS, because it occurred inside the protocol.
 pub(crate) fn is_tls_error(error: &(dyn StdError + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -62,7 +62,7 @@ pub(crate) fn is_tls_error(error: &(dyn StdError + 'static)) -> bool {
             use rustls::Error::{AlertReceived, InvalidCertificate, PeerIncompatible};
             return matches!(said, AlertReceived(_) | InvalidCertificate(_) | PeerIncompatible(_));
         }
-        // What an `io::Error` holds is not among its sources.
+        // `io::Error` does not report its inner error as source.
         next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             Some(held) => Some(held),
             None => error.source(),
@@ -71,7 +71,7 @@ pub(crate) fn is_tls_error(error: &(dyn StdError + 'static)) -> bool {
     false
 }
 
-/// Takes any certificate, because the user said so.
+/// Accepts any certificate (`--insecure`).
 #[derive(Debug)]
 struct AcceptAnyCertificate {
     provider: Arc<CryptoProvider>,
@@ -125,7 +125,7 @@ mod tests {
         let held = |error: rustls::Error| io::Error::other(io::Error::other(error));
         assert!(is_tls_error(&held(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer))));
         assert!(is_tls_error(&rustls::Error::AlertReceived(AlertDescription::CertificateRequired)));
-        // An answer in plain text is no message of TLS.
+        // A plain-text response fails as an invalid TLS message.
         assert!(!is_tls_error(&held(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType))));
         assert!(!is_tls_error(&io::Error::from(io::ErrorKind::ConnectionReset)));
     }

@@ -1,4 +1,4 @@
-//! Connections: dialling, proxies, TLS, one request and its answer, each within bounds.
+//! Connections: dialling, proxies, TLS, and single requests with their responses, each with limits.
 
 use std::error::Error as StdError;
 use std::future::Future;
@@ -25,33 +25,33 @@ use crate::error::{Error, Result};
 use crate::settings::Settings;
 use crate::tls;
 
-/// Any error, in the shape that the client below wants it.
+/// The error type that hyper expects.
 pub(crate) type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// What is sent: bytes at hand or a stream.
+/// A request body: bytes or a stream.
 pub(crate) type Body = UnsyncBoxBody<Bytes, BoxError>;
 
-/// A body of bytes at hand.
+/// A body of bytes in memory.
 pub(crate) fn full(content: Bytes) -> Body {
     Full::new(content).map_err(|never| match never {}).boxed_unsync()
 }
 
-/// The most that is read of an answer that says no.
+/// The maximum number of bytes read of an error response.
 const ERROR_BODY_LIMIT: usize = 16 << 10;
 
-/// How long a connection may take to come about.
+/// The connect timeout.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Sends requests.
+/// Sends single requests, without retries.
 pub(crate) struct Transport {
     client: Client<HttpsConnector<Dialer>, Body>,
     idle_timeout: Duration,
-    /// Whether servers that want to know who we are can be told.
+    /// Whether a client certificate is configured, for the error message.
     has_certificate: bool,
 }
 
 impl Transport {
-    /// A transport as the settings want it.
+    /// Creates a transport from the settings.
     pub(crate) fn new(settings: &Settings) -> Result<Transport> {
         let mut http = HttpConnector::new();
         http.enforce_http(false);
@@ -78,12 +78,12 @@ impl Transport {
         Ok(Transport { client, idle_timeout: settings.idle_timeout, has_certificate })
     }
 
-    /// How long nothing may happen.
+    /// The idle timeout.
     pub(crate) fn idle_timeout(&self) -> Duration {
         self.idle_timeout
     }
 
-    /// Sends a request whose body is at hand.
+    /// Sends a request with a body in memory.
     pub(crate) async fn send(&self, request: Request<Body>) -> Result<Answer> {
         let url = shown(request.uri());
         match timeout(self.idle_timeout, self.send_without_timeout(request)).await {
@@ -94,7 +94,7 @@ impl Transport {
         }
     }
 
-    /// Sends a request and waits for as long as it takes; the caller sees to it that it does not take forever.
+    /// Sends a request without a timeout; the caller must detect stalls.
     pub(crate) async fn send_without_timeout(&self, request: Request<Body>) -> Result<Answer> {
         let method = request.method().clone();
         let uri = request.uri().clone();
@@ -110,7 +110,7 @@ impl Transport {
         })
     }
 
-    /// Whether the other side of a request to `https` speaks TLS, whatever it thinks of us or we of it.
+    /// Whether the peer of an `https` request speaks TLS, even if the handshake fails.
     pub(crate) async fn reaches_tls(&self, request: Request<Body>) -> bool {
         match timeout(self.idle_timeout, self.client.request(request)).await {
             Ok(Ok(_)) => true,
@@ -121,8 +121,8 @@ impl Transport {
 
     fn failure(&self, uri: &Uri, error: &hyper_util::client::legacy::Error) -> Error {
         let mut reason = innermost(error);
-        // With TLS 1.3 a server looks at our certificate while we already speak, and what it says about it
-        // is lost when it hangs up on us first.
+        // With TLS 1.3 the server verifies the client certificate after our side has finished the handshake, and its
+        // alert is lost if it closes the connection first. So the hint is given for any cut connection.
         let is_cut = uri.scheme() == Some(&http::uri::Scheme::HTTPS) && !error.is_connect();
         if is_cut && !self.has_certificate && !tls::is_tls_error(error) {
             reason.push_str(" (does the server want a certificate of its clients?)");
@@ -131,13 +131,13 @@ impl Transport {
     }
 }
 
-/// An address as it may be shown: queries may carry signatures.
+/// A URL for display, without its query, which may carry signatures.
 pub(crate) fn shown(uri: &Uri) -> String {
     let text = uri.to_string();
     text.split_once('?').map_or(text.as_str(), |(front, _)| front).to_owned()
 }
 
-/// The text of the error that the others stand around.
+/// The message of the innermost source.
 pub(crate) fn innermost(error: &(dyn StdError + 'static)) -> String {
     let mut inner = error;
     while let Some(next) = inner.source() {
@@ -146,10 +146,10 @@ pub(crate) fn innermost(error: &(dyn StdError + 'static)) -> String {
     inner.to_string()
 }
 
-/// An answer, of which the body is still to come.
+/// A response whose body is still to be read.
 pub(crate) struct Answer {
     method: Method,
-    /// Where it came from, after redirections.
+    /// The final URL, after redirects.
     pub(crate) uri: Uri,
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
@@ -158,12 +158,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// A header, if it is there and readable.
+    /// A header, if present and valid text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The next piece of the body.
+    /// The next chunk of the body.
     pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>> {
         let cut = |reason: String| Error::Network { url: shown(&self.uri), reason };
         loop {
@@ -182,7 +182,7 @@ impl Answer {
         }
     }
 
-    /// The whole body, if it is not larger than `limit`.
+    /// Reads the whole body, up to `limit` bytes.
     pub(crate) async fn content(mut self, limit: usize) -> Result<Bytes> {
         let mut whole = Vec::new();
         while let Some(chunk) = self.chunk().await? {
@@ -195,7 +195,7 @@ impl Answer {
         Ok(whole.into())
     }
 
-    /// The error that an answer stands for.
+    /// Converts an error response into an error.
     pub(crate) async fn error(self) -> Error {
         let (method, uri, status) = (self.method.clone(), self.uri.clone(), self.status);
         let detail = error_detail(self).await;
@@ -203,7 +203,7 @@ impl Answer {
     }
 }
 
-/// What a registry says about an error, in one line.
+/// The registry's error message, on one line.
 pub(crate) async fn error_detail(mut answer: Answer) -> String {
     let mut text = Vec::new();
     while let Ok(Some(chunk)) = answer.chunk().await {
@@ -225,7 +225,7 @@ pub(crate) async fn error_detail(mut answer: Answer) -> String {
     said.join("; ").chars().filter(|c| !c.is_control()).take(500).collect()
 }
 
-/// Opens connections, through a proxy where there is one.
+/// Opens connections, through a proxy if one applies.
 #[derive(Clone)]
 struct Dialer {
     http: HttpConnector,

@@ -1,8 +1,8 @@
-//! Sending content to a registry as it comes in, and going on where it broke off on either side.
+//! Streams a blob to a registry, resuming after failures on either side.
 //!
-//! Nothing is kept in memory but the piece under way. To be able to go back, the state of the digest is kept every few
-//! mebibytes: whatever the registry has got, the source is read again from the last such location, and the digest goes on
-//! from there.
+//! Only the current chunk is held in memory. To be able to resume, the hasher is checkpointed every few mebibytes:
+//! whatever the registry has received, the source is read again from the last checkpoint before that, and hashing
+//! continues from there.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,13 +24,13 @@ use crate::name::Repository;
 use crate::progress::BlobProgress;
 use crate::transport::{Answer, Body, BoxError, shown};
 
-/// How often the state of the digest is kept.
+/// The distance between hasher checkpoints, in bytes.
 const CHECKPOINT_INTERVAL: u64 = 4 << 20;
 
-/// How often a stalled connection is looked for.
+/// How often a stalled connection is checked for.
 const STALL_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Content on its way from one location to a registry.
+/// An upload of one blob.
 pub(crate) struct Upload<'u> {
     pub(crate) client: &'u Arc<Client>,
     pub(crate) repository: &'u Repository,
@@ -40,20 +40,20 @@ pub(crate) struct Upload<'u> {
     pub(crate) progress: BlobProgress,
 }
 
-/// What has passed so far.
+/// The state shared by the request body and the retry loop.
 struct UploadState {
-    /// States of the digest, with how much had passed.
+    /// Hasher checkpoints by offset.
     checkpoints: Vec<(u64, Hasher)>,
     hasher: Hasher,
     offset: u64,
-    /// What went wrong on the reading side.
+    /// The error of the reading side.
     failure: Option<Error>,
-    /// When something last moved.
+    /// When data last moved, for stall detection.
     moved: Instant,
 }
 
 impl UploadState {
-    /// Goes back to the last mark before `offset`, and says where that is.
+    /// Drops checkpoints after `offset`. Returns the offset of the last one left.
     fn rewind(&mut self, offset: u64) -> u64 {
         self.checkpoints.retain(|(mark, _)| *mark <= offset);
         if let Some((mark, hasher)) = self.checkpoints.last() {
@@ -77,7 +77,7 @@ impl UploadState {
 type Shared = Arc<Mutex<UploadState>>;
 
 impl Upload<'_> {
-    /// Sends everything to where the registry wants it.
+    /// Uploads the blob to `location`.
     pub(crate) async fn run(self, location: Uri) -> Result<()> {
         let hasher = self.digest.hasher();
         let state: Shared = Arc::new(Mutex::new(UploadState {
@@ -100,7 +100,7 @@ impl Upload<'_> {
                     self.client.pause(tries, wait).await;
                     let before = sent;
                     (location, sent) = self.resume(&location).await?;
-                    // Whoever gets on may stumble again.
+                    // An attempt that made progress resets the retry count.
                     tries = if sent >= before + CHECKPOINT_INTERVAL { 1 } else { tries + 1 };
                 }
             }
@@ -108,7 +108,7 @@ impl Upload<'_> {
         self.finish(&state, location).await
     }
 
-    /// Sends what is left, in one request.
+    /// Sends the rest in one request.
     async fn pass(
         &self,
         state: &Shared,
@@ -127,7 +127,7 @@ impl Upload<'_> {
             error = self.stalled(state, location) => Err(error),
         };
         if let Some(failure) = state.lock().unwrap_or_else(PoisonError::into_inner).failure.take() {
-            // The reading side has tried again by itself, and given up.
+            // The reader has used up its own retries, so this is final.
             return Err((permanent(failure), None));
         }
         let answer = answer.map_err(|error| (error, None))?;
@@ -147,7 +147,7 @@ impl Upload<'_> {
         }
     }
 
-    /// The content from `sent` on, checked as it passes.
+    /// The blob from `sent` on, hashed as it is read.
     fn body(&self, state: &Shared, sent: u64) -> Body {
         let start = {
             let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -187,9 +187,9 @@ impl Upload<'_> {
         BodyExt::boxed_unsync(StreamBody::new(pieces))
     }
 
-    /// Ends when nothing has moved for too long.
+    /// Completes when nothing has moved for too long.
     async fn stalled(&self, state: &Shared, location: &Uri) -> Error {
-        // Reading may pause for its own reasons, so that writing is given twice the time.
+        // Reading may wait for its own retries, so writing gets twice the idle timeout.
         let idle_timeout = self.client.transport().idle_timeout() * 2;
         loop {
             tokio::time::sleep(STALL_CHECK_INTERVAL.min(idle_timeout)).await;
@@ -203,7 +203,7 @@ impl Upload<'_> {
         }
     }
 
-    /// Where to go on; registries may move it with every answer.
+    /// Where to continue; registries may change the URL with every response.
     fn next_location(&self, answer: &Answer, location: &Uri) -> Result<Uri> {
         if answer.header("location").is_some() {
             client::location(answer, location)
@@ -212,7 +212,7 @@ impl Upload<'_> {
         }
     }
 
-    /// Asks how much has arrived; begins anew if nobody knows.
+    /// Asks how much was received; starts a new upload if the registry has forgotten this one.
     async fn resume(&self, location: &Uri) -> Result<(Uri, u64)> {
         let call = Call::new(Method::GET, location.clone(), Scope::Push(self.repository.clone()));
         let answer = self.client.call(&call).await?;
@@ -225,13 +225,13 @@ impl Upload<'_> {
         Ok((self.client.begin_upload(self.repository).await?, 0))
     }
 
-    /// Names what was sent, if it is what was promised.
+    /// Verifies the digest and commits the upload.
     async fn finish(&self, state: &Shared, location: Uri) -> Result<()> {
         let hasher = state.lock().unwrap_or_else(PoisonError::into_inner).hasher.clone();
         let what = BlobReader::new(self.origin.clone(), self.digest.clone(), self.size, 0).what();
         let scope = Scope::Push(self.repository.clone());
         if let Err(mismatch) = hasher.check(self.digest, &what) {
-            // The registry would throw it away some day by itself.
+            // Best effort: registries expire abandoned uploads.
             let _ = self.client.call(&Call::new(Method::DELETE, location, scope)).await;
             return Err(mismatch);
         }
@@ -244,7 +244,7 @@ impl Upload<'_> {
         if answer.status.is_success() {
             return Ok(());
         }
-        // A try whose answer got lost may have done it.
+        // The response to an earlier attempt may have been lost after it took effect.
         if answer.status == StatusCode::NOT_FOUND
             && self.client.has_blob(self.repository, self.digest).await?
         {
@@ -254,17 +254,17 @@ impl Upload<'_> {
     }
 }
 
-/// How much of a piece that goes from `at` to `end` lies before `sent`.
+/// How much of a chunk from `at` to `end` lies before `sent`.
 fn clamp(sent: u64, at: u64, end: u64) -> usize {
     usize::try_from(sent.clamp(at, end) - at).unwrap_or(usize::MAX)
 }
 
-/// A failure that is not to be tried again.
+/// Makes an error permanent, so that it is not retried.
 fn permanent(error: Error) -> Error {
     if error.is_transient() { Error::Shared(Arc::new(error)) } else { error }
 }
 
-/// The `9` of `Range: 0-8`, and nothing for `0-0`, which registries also say when they have nothing.
+/// The `9` of `Range: 0-8`. `0-0` counts as nothing: registries send it when they have nothing.
 fn received_bytes(range: &str) -> Option<u64> {
     let (first, last) = range.trim().trim_start_matches("bytes=").split_once('-')?;
     match (first.trim().parse().ok()?, last.trim().parse::<u64>().ok()?) {

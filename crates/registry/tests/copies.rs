@@ -1,4 +1,4 @@
-//! Copies between real registries and folders: what arrives is what was there, byte for byte.
+//! Copies between real registries and layouts are byte-for-byte identical.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
@@ -15,7 +15,7 @@ use support::{
 };
 use tempfile::TempDir;
 
-/// A folder with an image for two platforms, a signature of cosign's kind, and a bill of materials that refers to it.
+/// A layout with a two-platform image, a cosign signature, and an SBOM that refers to it.
 struct Set {
     folder: TempDir,
     index: Made,
@@ -40,7 +40,7 @@ fn set() -> Set {
     Set { folder, index, arm, signature, bill }
 }
 
-/// Both registries, or none when they are not there.
+/// Both registries; empty if they are not installed.
 fn registries() -> Vec<Program> {
     [distribution(""), referrers()].into_iter().flatten().collect()
 }
@@ -88,7 +88,7 @@ async fn what_is_there_is_not_copied_again() {
         assert!(again.bytes > 500_000);
         let stats = copy(source.clone(), remote(&client, &name)).await.unwrap().result.unwrap();
         assert_eq!((stats.copied, stats.manifests, stats.bytes), (0, 0, 0));
-        // Another tag of the same image needs its name only.
+        // Another tag of the same image transfers nothing but its name.
         let stats =
             copy(source, remote(&client, &format!("{}/web:1", registry.host))).await.unwrap().result.unwrap();
         assert_eq!((stats.copied, stats.existing), (0, 4));
@@ -106,7 +106,7 @@ async fn content_is_taken_over_within_a_registry() {
     let stats = copy(remote(&client, &first), second).await.unwrap().result.unwrap();
     assert_eq!((stats.copied, stats.bytes), (0, 0));
     assert!(stats.mounted >= 6, "{stats:?}");
-    // Two repositories that are filled at once share what moves.
+    // Two repositories that are filled concurrently share their blobs.
     let layout = open(set.folder.path());
     let jobs: Vec<Job> = ["three/web:1", "four/web:1"]
         .iter()
@@ -161,11 +161,11 @@ async fn one_platform_is_an_image_and_two_are_an_index() {
         let none = Options { platforms: vec!["linux/s390x".parse().unwrap()], ..Options::default() };
         let error = copy_with(source, remote(&client, &name), &none).await.unwrap_err().to_string();
         assert!(
-            error.ends_with("it is not there for linux/s390x; it is for linux/amd64, linux/arm64"),
+            error.ends_with("not available for linux/s390x; available for linux/amd64, linux/arm64"),
             "{error}"
         );
 
-        // A digest that was asked for must stand.
+        // A pinned digest must be kept.
         let pinned = format!("{}/web@{}", registry.host, set.index.digest);
         copy(local(&open(set.folder.path()), WEB), remote(&client, &format!("{}/web:1", registry.host)))
             .await
@@ -225,7 +225,7 @@ async fn folders_are_filled_alike_whatever_the_number_of_jobs() {
     assert_eq!(contents[0].len(), 2 + set_size());
 }
 
-/// Manifests, configurations and layers of the set.
+/// The number of manifests, configurations and layers.
 fn set_size() -> usize {
     5 + 3 + 4
 }

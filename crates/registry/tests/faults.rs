@@ -1,4 +1,4 @@
-//! Registries that fail, lie, or send us elsewhere: nothing wrong is ever kept, and nothing goes on forever.
+//! Registries that fail, lie or redirect: corrupt content is never kept, and every operation terminates.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
@@ -17,7 +17,7 @@ use support::{
 
 const NAME: &str = "team/web:1";
 
-/// Fills a registry with one image of one layer, and says what the layer is.
+/// Fills a registry with an image of one layer. Returns the layer's digest.
 async fn filled(fake: &Fake, size: usize) -> Digest {
     let folder = tempfile::tempdir().unwrap();
     let layer = noise(size, 7);
@@ -33,13 +33,13 @@ async fn filled(fake: &Fake, size: usize) -> Digest {
     Digest::of(&layer)
 }
 
-/// Copies the image of a registry into a folder.
+/// Copies the image of a registry into a layout.
 async fn fetch(fake: &Fake, client: &Arc<Client>, folder: &Path) -> Result<(), Error> {
     let layout = create(folder);
     copy(remote(client, &fake.name(NAME)), local(&layout, "a/b:1")).await.map(|_| ())
 }
 
-/// What a script sees the first `count` times; after that the registry is honest.
+/// Applies a behaviour the first `count` times; after that the registry behaves correctly.
 fn first(
     count: usize,
     matches: impl Fn(&RecordedRequest) -> bool + Send,
@@ -55,7 +55,7 @@ fn first(
     }
 }
 
-/// Whether it is the layer that [`filled`] makes of that size.
+/// Whether a request asks for the layer that [`filled`] creates with that size.
 fn asks_for_layer(size: usize) -> impl Fn(&RecordedRequest) -> bool + Send {
     let digest = Digest::of(&noise(size, 7)).to_string();
     move |asked| asked.is("GET", &digest)
@@ -94,7 +94,7 @@ async fn what_an_earlier_copy_left_is_gone_on_with() {
     assert!(matches!(error, Error::Network { .. }), "{error}");
     assert!(open(folder.path()).names().is_empty());
     let partial = folder.path().join("ingest").join(format!("sha256-{}", layer.hex()));
-    // How much of what was sent gets here before the connection breaks is up to the system.
+    // How many of the sent bytes arrive before the connection breaks depends on the system.
     let left = std::fs::metadata(&partial).unwrap().len();
     assert!((1..=100_000).contains(&left), "{left}");
     fetch(&fake, &client(), folder.path()).await.unwrap();
@@ -126,7 +126,7 @@ async fn registries_that_know_no_ranges_are_read_from_the_start() {
         true if calls.fetch_add(1, Ordering::Relaxed) == 0 => {
             Behavior::Changed(|reply| reply.fault(Fault::Cut(50_000)))
         }
-        // The whole again, although only the rest is asked for.
+        // The whole blob, although a range was requested.
         true => Behavior::Instead(Reply::new(200).body(noise(100_000, 7))),
         false => Behavior::Honest,
     });
@@ -229,13 +229,13 @@ async fn a_registry_that_says_nothing_is_given_up() {
     let folder = tempfile::tempdir().unwrap();
     let settings = Settings { idle_timeout: Duration::from_millis(200), retries: 1, ..fast_retry_settings() };
     let client = Arc::new(Client::new(settings).unwrap());
-    // The registry never says anything, so that only patience ends this.
+    // Only the idle timeout ends this.
     let error = fetch(&fake, &client, folder.path()).await.unwrap_err();
     assert!(matches!(error, Error::Network { .. }), "{error}");
     assert!(error.to_string().contains("no answer within 200ms"), "{error}");
 }
 
-/// A registry that wants tokens from itself, for user `me` with password `pw`.
+/// A registry with its own token server, for user `me` with password `pw`.
 fn guarded() -> Fake {
     let host: Arc<Mutex<String>> = Arc::default();
     let inner = host.clone();
@@ -257,7 +257,7 @@ fn guarded() -> Fake {
 }
 
 #[tokio::test]
-async fn tokens_are_bought_once_for_each_scope_with_one_scope_each() {
+async fn tokens_are_requested_once_for_each_scope_with_one_scope_each() {
     let fake = guarded();
     filled(&fake, 100).await;
     let folder = tempfile::tempdir().unwrap();
@@ -277,7 +277,7 @@ async fn tokens_are_bought_once_for_each_scope_with_one_scope_each() {
 }
 
 #[tokio::test]
-async fn whoever_we_are_sent_to_does_not_learn_who_we_are() {
+async fn a_redirect_target_does_not_receive_credentials() {
     let strangers = Fake::honest();
     let layer = filled(&strangers, 1000).await;
     let elsewhere = strangers.host.clone();
@@ -305,7 +305,7 @@ async fn whoever_we_are_sent_to_does_not_learn_who_we_are() {
 }
 
 #[tokio::test]
-async fn a_stranger_that_receives_an_upload_does_not_learn_who_we_are() {
+async fn a_foreign_upload_target_does_not_receive_credentials() {
     let strangers = Fake::start(|asked| match asked.method.as_str() {
         "PATCH" => Behavior::Instead(Reply::new(401).with("www-authenticate", "Basic realm=\"give me\"")),
         _ => Behavior::Instead(Reply::new(404)),
@@ -330,7 +330,7 @@ async fn a_stranger_that_receives_an_upload_does_not_learn_who_we_are() {
 }
 
 #[tokio::test]
-async fn circles_are_left() {
+async fn redirect_loops_end_in_an_error() {
     let fake = Fake::start(|asked| Behavior::Instead(Reply::new(302).with("location", asked.path.clone())));
     let error = fetch(&fake, &client(), tempfile::tempdir().unwrap().path()).await.unwrap_err();
     assert!(error.to_string().contains("it leads on and on"), "{error}");
@@ -347,7 +347,7 @@ async fn an_upload_that_breaks_off_goes_on_where_it_broke() {
     copy(remote(&client(), &source.name(NAME)), remote(&client(), &fake.name(NAME))).await.unwrap();
     let resumed = format!("{}-{}", 5 << 20, (9 << 20) - 1);
     assert!(fake.asked().iter().any(|asked| asked.header("content-range") == resumed));
-    // Content is read again only from the last mark on.
+    // The source is re-read only from the last checkpoint.
     let ranges: Vec<RecordedRequest> =
         source.asked().into_iter().filter(|asked| !asked.header("range").is_empty()).collect();
     assert_eq!(ranges.len(), 1);
@@ -421,6 +421,6 @@ async fn a_copy_that_is_stopped_leaves_a_folder_in_order() {
         () = reaches_a_layer => {}
     }
     assert!(open(folder.path()).names().is_empty());
-    // Nobody holds it any more.
+    // The lock was released.
     create(folder.path());
 }

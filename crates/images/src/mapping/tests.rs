@@ -77,9 +77,9 @@ fn ir_24_each_problem_names_file_line_and_entry() {
 ";
     assert_eq!(
         problem(text),
-        "map.yaml is no registry mapping file:
+        "map.yaml is not a valid registry mapping file:
   line 4: registries.mappings[0].target: invalid target registry 'hub.corp': must contain a '/' and a path, as in hub.corp/mirror
-  line 6: registries.mappings[1].target: invalid target registry 'hub.corp:99999/x': is no registry: its port is no number from 1 to 65535
+  line 6: registries.mappings[1].target: invalid target registry 'hub.corp:99999/x': is not a registry: its port is not a number from 1 to 65535
   line 10: registries.mappings[3].source: duplicate source 'quay.io', which registries.mappings[2] has already
   line 11: registries.mappings[4].source: Invalid source registry 'plain': has neither a dot nor a port, so that no image names it
   line 13: registries.mappings[4].colour: unknown key; known are: source, target, enabled, description"

@@ -20,7 +20,7 @@ const STEPS: u64 = 10_000;
 fn read(call: &Call<'_>) -> Answer {
     let (path, shown) = existing(call)?;
     if !path.is_file() {
-        return call.say(format!("{shown} is no ordinary file"));
+        return call.say(format!("{shown} is not a regular file"));
     }
     let most = call.host.limits.text as u64;
     let mut bytes = Vec::new();
@@ -41,7 +41,7 @@ fn write(call: &Call<'_>) -> Answer {
     // Writing through a link would write somewhere else.
     let is_other = |found: fs::Metadata| !found.is_file();
     if fs::symlink_metadata(&path).is_ok_and(is_other) {
-        return call.say(format!("{shown} is no ordinary file"));
+        return call.say(format!("{shown} is not a regular file"));
     }
     if !call.host.meter.budget().take_disk(bytes.len() as u64) {
         let most = call.host.limits.all_disk;

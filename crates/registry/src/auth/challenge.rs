@@ -1,24 +1,24 @@
-//! What a registry asks for when it says 401.
+//! The `WWW-Authenticate` challenge of a 401 response.
 
 use http::HeaderMap;
 use http::header::WWW_AUTHENTICATE;
 
-/// What is asked for.
+/// The authentication scheme that a registry asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Challenge {
     /// User and password with every request.
     Basic,
-    /// A token from a server for tokens.
+    /// A token from a token server.
     Bearer {
-        /// The address of that server.
+        /// The URL of the token server.
         realm: String,
-        /// What the registry is called there.
+        /// The registry's name at the token server.
         service: String,
     },
 }
 
 impl Challenge {
-    /// Reads the challenges of an answer and chooses one; tokens come first.
+    /// Parses the challenges of a response and chooses one; tokens are preferred over passwords.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Challenge> {
         let mut basic = None;
         for value in headers.get_all(WWW_AUTHENTICATE) {

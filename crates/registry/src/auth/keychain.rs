@@ -1,4 +1,4 @@
-//! Logins from files in Docker's format, and from the programs that such files name.
+//! Logins from files in Docker's `config.json` format, and from the credential helpers that such files name.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -14,23 +14,23 @@ use crate::error::{Error, Result};
 use crate::name::Repository;
 use crate::settings::Login;
 
-/// What Docker files its own registry under.
+/// The key of Docker Hub in these files.
 const DOCKER: &str = "https://index.docker.io/v1/";
 
-/// The largest file or answer of a program that is read.
+/// The maximum size of a file or of a helper's output.
 const LIMIT: usize = 4 << 20;
 
-/// How long a program for credentials may take: it may have to ask the user.
+/// The timeout of a credential helper; generous, because it may have to prompt the user.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Reads a file up to a little more than is taken.
+/// Reads one byte more than the limit at most, so that the caller can tell that a file is too large.
 fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(LIMIT as u64 + 1).read_to_end(&mut text)?;
     Ok(text)
 }
 
-/// The files that may know a login.
+/// The parsed credential files, in order of precedence.
 #[derive(Debug, Default)]
 pub(crate) struct Keychain {
     files: Vec<(PathBuf, Node)>,
@@ -54,13 +54,13 @@ impl Keychain {
                 return Err(bad("it is too large for a file of logins".into()));
             }
             let tree =
-                pintle_tree::json::read(&text).map_err(|error| bad(format!("it is no JSON: {error}")))?;
+                pintle_tree::json::read(&text).map_err(|error| bad(format!("invalid JSON: {error}")))?;
             files.push((path.clone(), tree));
         }
         Ok(Keychain { files })
     }
 
-    /// The login for a repository, if any file has one.
+    /// The login for a repository, from the first file that has one.
     pub(crate) async fn login(&self, repository: &Repository) -> Result<Option<Login>> {
         for (path, file) in &self.files {
             if let Some(login) = login_of(path, file, repository).await? {
@@ -97,7 +97,7 @@ async fn login_of(path: &Path, file: &Node, repository: &Repository) -> Result<O
     Ok(None)
 }
 
-/// The keys under which a repository may be found, longest first: some tools write paths behind the host.
+/// The keys under which a repository may be listed, longest first: some tools append the path to the host.
 fn names(repository: &Repository) -> Vec<String> {
     let mut names = Vec::new();
     let mut name = format!("{}/{}", host(repository), repository.path());
@@ -116,7 +116,7 @@ fn host(repository: &Repository) -> &str {
     }
 }
 
-/// A key without scheme and without the versions that old tools put behind it.
+/// A key without its scheme and the `/v1/`, `/v2/` suffixes that old tools append.
 fn plain(key: &str) -> String {
     let key = key.trim_start_matches("https://").trim_start_matches("http://").trim_end_matches('/');
     let key = key.strip_suffix("/v1").or_else(|| key.strip_suffix("/v2")).unwrap_or(key);
@@ -126,12 +126,12 @@ fn plain(key: &str) -> String {
     }
 }
 
-/// What a program knows a registry by.
+/// The server name that credential helpers use for a registry.
 fn server(name: &str) -> &str {
     if name == "docker.io" { DOCKER } else { name }
 }
 
-/// A login that is written down.
+/// A login stored in the file itself.
 fn written(path: &Path, name: &str, entry: &Node) -> Result<Option<Login>> {
     let field = |key: &str| entry.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
     if let Some(token) = field("registrytoken") {
@@ -154,12 +154,12 @@ fn written(path: &Path, name: &str, entry: &Node) -> Result<Option<Login>> {
     }))
 }
 
-/// Asks a program for credentials, as Docker does.
+/// Runs a credential helper (`docker-credential-NAME get`), as Docker does.
 async fn ask(helper: &str, server: &str) -> Result<Option<Login>> {
     let program = format!("docker-credential-{helper}");
     let fail = |reason: String| Error::Helper { program: program.clone(), reason };
     if !helper.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)) {
-        return Err(fail("this is no name of a program".into()));
+        return Err(fail("this is not a program name".into()));
     }
     let outcome = tokio::time::timeout(HELPER_TIMEOUT, run(&program, server)).await;
     let (success, output) = outcome
@@ -167,13 +167,13 @@ async fn ask(helper: &str, server: &str) -> Result<Option<Login>> {
         .map_err(|error| fail(error.to_string()))?;
     let text = String::from_utf8_lossy(&output);
     if !success {
-        // The text by which the helpers of Docker say that they know nothing.
+        // Docker's helpers report a missing entry by this text and exit code 1.
         if text.contains("credentials not found") {
             return Ok(None);
         }
         return Err(fail(format!("it failed: {}", text.trim().chars().take(300).collect::<String>())));
     }
-    let tree = pintle_tree::json::read(&output).map_err(|_| fail("its answer is no JSON".into()))?;
+    let tree = pintle_tree::json::read(&output).map_err(|_| fail("its output is not JSON".into()))?;
     let field = |key: &str| tree.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
     match (field("Username").as_str(), field("Secret")) {
         (_, secret) if secret.is_empty() => Ok(None),
@@ -191,7 +191,7 @@ async fn run(program: &str, server: &str) -> std::io::Result<(bool, Vec<u8>)> {
         .kill_on_drop(true)
         .spawn()?;
     if let Some(mut input) = child.stdin.take() {
-        // A program that does not read may still answer.
+        // A helper that does not read its input may still answer.
         let _ = input.write_all(format!("{server}\n").as_bytes()).await;
     }
     let mut output = Vec::new();
@@ -245,7 +245,7 @@ mod tests {
         std::fs::write(&path, r#"{"credsStore":"../../bin/sh"}"#).unwrap();
         let keychain = Keychain::read(&[path]).unwrap();
         let error = keychain.login(&Repository::new("a.b", "c").unwrap()).await.unwrap_err();
-        assert!(error.to_string().ends_with("this is no name of a program"), "{error}");
+        assert!(error.to_string().ends_with("this is not a program name"), "{error}");
     }
 
     #[test]
@@ -254,6 +254,6 @@ mod tests {
         let path = folder.path().join("config.json");
         std::fs::write(&path, "{").unwrap();
         let error = Keychain::read(std::slice::from_ref(&path)).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("cannot use {}: it is no JSON", path.display())), "{error}");
+        assert!(error.starts_with(&format!("cannot use {}: invalid JSON", path.display())), "{error}");
     }
 }

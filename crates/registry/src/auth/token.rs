@@ -1,4 +1,4 @@
-//! Tokens: what to ask a server for tokens, and what it answers.
+//! Token requests and responses (Docker's token authentication specification).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,31 +9,31 @@ use tokio::time::{Duration, Instant};
 use crate::name::Repository;
 use crate::settings::Login;
 
-/// What we want to be allowed to do.
+/// The access that a request needs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Scope {
-    /// To read a repository.
+    /// Read a repository.
     Pull(Repository),
-    /// To read and write a repository.
+    /// Read and write a repository.
     Push(Repository),
-    /// To write the first, and to take content over from the second.
+    /// Write the first repository, and mount blobs from the second.
     Mount(Repository, Repository),
 }
 
 impl Scope {
-    /// The repository that is worked on.
+    /// The repository that the request is sent to.
     pub(crate) fn repository(&self) -> &Repository {
         match self {
             Scope::Pull(repository) | Scope::Push(repository) | Scope::Mount(repository, _) => repository,
         }
     }
 
-    /// What it is, for people.
+    /// The action as shown in errors.
     pub(crate) fn action(&self) -> &'static str {
         if matches!(self, Scope::Pull(_)) { "pull" } else { "push" }
     }
 
-    /// The scopes, as servers for tokens spell them. One, except for mounting: some servers cannot handle two.
+    /// The scopes in the spelling of token servers. One, except for mounting: some servers cannot handle two.
     pub(crate) fn scopes(&self) -> Vec<String> {
         let word =
             |repository: &Repository, actions: &str| format!("repository:{}:{actions}", repository.path());
@@ -45,7 +45,7 @@ impl Scope {
     }
 }
 
-/// What opens a registry, and until when.
+/// An `Authorization` header with its expiry.
 #[derive(Clone)]
 pub(crate) struct Token {
     pub(crate) header: HeaderValue,
@@ -53,13 +53,13 @@ pub(crate) struct Token {
 }
 
 impl Token {
-    /// User and password, which do not age.
+    /// Basic authentication, which does not expire.
     pub(crate) fn basic(user: &str, password: &str) -> Option<Token> {
         let pair = STANDARD.encode(format!("{user}:{password}"));
         Token::new(&format!("Basic {pair}"), None)
     }
 
-    /// A token for some time.
+    /// A bearer token that may expire.
     pub(crate) fn bearer(token: &str, until: Option<Instant>) -> Option<Token> {
         Token::new(&format!("Bearer {token}"), until)
     }
@@ -70,24 +70,24 @@ impl Token {
         Some(Token { header, until })
     }
 
-    /// Whether it will still be good for a while.
+    /// Whether it stays valid long enough for the next request.
     pub(crate) fn is_valid(&self) -> bool {
         self.until.is_none_or(|until| until > Instant::now() + Duration::from_secs(5))
     }
 
-    /// Reads the answer of a server for tokens.
+    /// Parses the response of a token server.
     pub(crate) fn read(answer: &[u8]) -> Option<Token> {
         let tree = pintle_tree::json::read(answer).ok()?;
         let field = |key: &str| tree.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
         let token = field("token").or_else(|| field("access_token"))?;
-        // Servers that do not say mean a minute.
+        // The specification's default if the server gives no lifetime.
         let seconds =
             tree.get("expires_in").and_then(crate::manifest::number).unwrap_or(60).clamp(10, 86_400);
         Token::bearer(token, Some(Instant::now() + Duration::from_secs(seconds)))
     }
 }
 
-/// The query of a request for a token.
+/// The query string of a token request.
 pub(crate) fn query(service: &str, scope: &Scope) -> String {
     let mut query = String::new();
     if !service.is_empty() {
@@ -100,7 +100,7 @@ pub(crate) fn query(service: &str, scope: &Scope) -> String {
     query
 }
 
-/// The form by which an identity token is exchanged.
+/// The form that exchanges an identity token (OAuth2 refresh token).
 pub(crate) fn form(service: &str, scope: &Scope, identity: &str) -> String {
     let scope = scope.scopes().join(" ");
     let (service, scope, identity) = (encode(service), encode(&scope), encode(identity));
@@ -109,7 +109,7 @@ pub(crate) fn form(service: &str, scope: &Scope, identity: &str) -> String {
     )
 }
 
-/// User and password of a login, if it has any.
+/// User and password of a login, if it has them.
 pub(crate) fn pair(login: &Login) -> Option<(&str, &str)> {
     match login {
         Login::Password { user, password } => Some((user, password)),
@@ -117,7 +117,7 @@ pub(crate) fn pair(login: &Login) -> Option<(&str, &str)> {
     }
 }
 
-/// Encodes text for a query.
+/// Percent-encodes text for a query.
 pub(crate) fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -1,4 +1,4 @@
-//! Where an image is or goes: in a registry or in a layout folder, with the same questions to both.
+//! The source or destination of a copy, with one interface for registries and layout folders.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use crate::layout::Layout;
 use crate::manifest::{Descriptor, Manifest};
 use crate::name::{ImageName, Repository};
 
-/// Where an image is or goes.
+/// The source or destination of a copy.
 #[derive(Clone)]
 pub enum Endpoint {
-    /// In a registry.
+    /// An image in a registry.
     Registry {
-        /// Who speaks to it.
+        /// The client to use.
         client: Arc<Client>,
-        /// Its name there.
+        /// The name of the image.
         name: ImageName,
     },
-    /// In a layout folder.
+    /// An image in a layout folder.
     Layout {
-        /// The folder.
+        /// The layout.
         layout: Arc<Layout>,
-        /// Its name there.
+        /// The name of the image in its index.
         name: String,
     },
 }
@@ -46,7 +46,7 @@ impl fmt::Debug for Endpoint {
 }
 
 impl Endpoint {
-    /// The digest that its name fixes.
+    /// The digest, if the name is pinned to one.
     pub(crate) fn pinned(&self) -> Option<Digest> {
         match self {
             Endpoint::Registry { name, .. } => name.digest().cloned(),
@@ -54,7 +54,7 @@ impl Endpoint {
         }
     }
 
-    /// Where content is read from.
+    /// Where blobs are read from.
     pub(crate) fn origin(&self) -> Origin {
         match self {
             Endpoint::Registry { client, name } => Origin::Registry(client.clone(), name.repository.clone()),
@@ -70,7 +70,7 @@ impl Endpoint {
         }
     }
 
-    /// The manifest that the name stands for.
+    /// The manifest that the name resolves to.
     pub(crate) async fn root(&self) -> Result<Manifest> {
         let found = match self {
             Endpoint::Registry { client, name } => client.manifest(name).await?,
@@ -82,7 +82,7 @@ impl Endpoint {
         found.ok_or_else(|| Error::Missing { name: self.to_string() })
     }
 
-    /// A manifest by its digest; `None` if it is not there.
+    /// A manifest by digest; `None` if it does not exist.
     pub(crate) async fn manifest(&self, digest: &Digest, media_type: &str) -> Result<Option<Manifest>> {
         match self {
             Endpoint::Registry { client, name } => client.manifest(&name.repository.at(digest.clone())).await,
@@ -90,12 +90,12 @@ impl Endpoint {
         }
     }
 
-    /// A manifest of the same repository by its tag; `None` if it is not there.
+    /// A manifest of the same repository by tag; `None` if it does not exist.
     pub(crate) async fn tagged(&self, tag: &str) -> Result<Option<Manifest>> {
         match (self, self.repository()) {
             (_, None) => Ok(None),
             (Endpoint::Registry { client, .. }, Some(repository)) => {
-                // Asking for the digest costs nothing with registries that count what is pulled.
+                // A HEAD request first: it does not count against pull rate limits, and most images have no such tag.
                 let name = repository.tagged(tag)?;
                 match client.manifest_digest(&name).await? {
                     Some(_) => client.manifest(&name).await,
@@ -111,7 +111,7 @@ impl Endpoint {
         }
     }
 
-    /// What belongs to a manifest.
+    /// The referrers of a manifest (signatures, attestations, SBOMs).
     pub(crate) async fn referrers(&self, digest: &Digest) -> Result<Vec<Descriptor>> {
         let layout = match self {
             Endpoint::Registry { client, name } => return client.referrers(&name.repository, digest).await,
@@ -129,7 +129,7 @@ impl Endpoint {
         Ok(found)
     }
 
-    /// What the name stands for at the moment. If it has a tag, the tag counts.
+    /// The digest that the name currently resolves to. If it has a tag, the tag decides.
     pub(crate) async fn current_digest(&self) -> Result<Option<Digest>> {
         match self {
             Endpoint::Registry { client, name } => {
@@ -143,7 +143,7 @@ impl Endpoint {
         }
     }
 
-    /// What a tag of the same repository stands for.
+    /// The digest that a tag of the same repository resolves to.
     pub(crate) async fn tag_digest(&self, tag: &str) -> Result<Option<Digest>> {
         match (self, self.repository()) {
             (Endpoint::Registry { client, .. }, Some(repository)) => {
@@ -156,7 +156,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether a manifest is there.
+    /// Whether a manifest exists.
     pub(crate) async fn has_manifest(&self, manifest: &Manifest) -> Result<bool> {
         match self {
             Endpoint::Registry { client, name } => {
@@ -169,7 +169,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether content is there.
+    /// Whether a blob exists.
     pub(crate) async fn has_blob(&self, digest: &Digest, size: u64) -> Result<bool> {
         match self {
             Endpoint::Registry { client, name } => client.has_blob(&name.repository, digest).await,
@@ -177,7 +177,7 @@ impl Endpoint {
         }
     }
 
-    /// Where content is kept: it is shared within a repository, and within a folder.
+    /// A key for where blobs are stored: they are shared within a repository, and within a layout.
     pub(crate) fn store(&self) -> String {
         match self {
             Endpoint::Registry { name, .. } => name.repository.to_string(),

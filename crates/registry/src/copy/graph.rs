@@ -1,4 +1,4 @@
-//! Everything that an image is made of, and everything that belongs to it.
+//! The manifests and blobs that an image consists of, and the artifacts that refer to it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,40 +10,40 @@ use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::manifest::{Descriptor, Manifest, Parts, Platform};
 
-/// How deep indexes may lie in each other.
+/// The maximum nesting of indexes; a bound against hostile registries.
 const MAX_INDEX_DEPTH: usize = 4;
 
-/// How many manifests an image may have, signatures included.
+/// The maximum number of manifests of an image, including artifacts.
 const MAX_MANIFESTS: usize = 2000;
 
-/// How many questions are asked at once about one image.
+/// Concurrent requests per image.
 const CONCURRENT_REQUESTS: usize = 6;
 
-/// The suffixes of the tags under which cosign keeps what belongs to an image.
+/// The tag suffixes that cosign uses for signatures, attestations and SBOMs.
 pub(crate) const SUFFIXES: [&str; 3] = ["sig", "att", "sbom"];
 
-/// A manifest that belongs to another one.
+/// A manifest that refers to another one.
 #[derive(Clone, Debug)]
 pub(crate) struct Artifact {
     pub(crate) manifest: Manifest,
-    /// The tag that it is found by, if it is found by a tag.
+    /// The tag it is found by; `None` if it was found through the referrers API.
     pub(crate) tag: Option<String>,
 }
 
-/// What was found.
+/// The manifests and blobs reachable from a root manifest.
 #[derive(Debug, Default)]
 pub(crate) struct ImageGraph {
-    /// Manifests, each after those that it names.
+    /// Manifests in post-order: children before the index that names them, which is the order registries require.
     pub(crate) manifests: Vec<Manifest>,
     seen: BTreeSet<Digest>,
-    /// Content, once each.
+    /// The blobs, without duplicates.
     pub(crate) blobs: BTreeMap<Digest, Descriptor>,
-    /// Content that may not be passed on.
+    /// Blobs that must not be redistributed (non-distributable layers).
     pub(crate) foreign: BTreeSet<Digest>,
 }
 
 impl ImageGraph {
-    /// Adds a manifest and all below it.
+    /// Adds a manifest and everything reachable from it.
     pub(crate) fn add<'g>(
         &'g mut self,
         endpoint: &'g Endpoint,
@@ -57,7 +57,7 @@ impl ImageGraph {
                 return Ok(());
             }
             if depth > MAX_INDEX_DEPTH {
-                return Err(bad("its indexes lie too deep in each other"));
+                return Err(bad("its indexes are nested too deeply"));
             }
             if self.seen.len() > MAX_MANIFESTS {
                 return Err(bad("it has too many manifests"));
@@ -90,7 +90,7 @@ impl ImageGraph {
         }
     }
 
-    /// The manifests that an index names; other content that it names is noted.
+    /// Fetches the manifests that an index names; other entries are recorded as blobs.
     async fn children(&mut self, endpoint: &Endpoint, entries: &[Descriptor]) -> Result<Vec<Manifest>> {
         let mut wanted = Vec::new();
         for entry in entries {
@@ -109,7 +109,7 @@ impl ImageGraph {
     }
 }
 
-/// Leaves only some platforms of an image.
+/// Restricts an image to some platforms.
 pub(crate) async fn choose(endpoint: &Endpoint, root: Manifest, platforms: &[Platform]) -> Result<Manifest> {
     let Parts::Index(entries) = &root.parts else { return Ok(root) };
     if platforms.is_empty() {
@@ -122,7 +122,7 @@ pub(crate) async fn choose(endpoint: &Endpoint, root: Manifest, platforms: &[Pla
         if !entries.iter().any(|entry| entry.platform.as_ref().is_some_and(|found| platform.takes(found))) {
             let mut there: Vec<String> = known_platforms(entries).iter().map(ToString::to_string).collect();
             there.dedup();
-            let reason = format!("it is not there for {platform}; it is for {}", there.join(", "));
+            let reason = format!("not available for {platform}; available for {}", there.join(", "));
             return Err(Error::Manifest { what: endpoint.to_string(), reason });
         }
     }
@@ -131,7 +131,7 @@ pub(crate) async fn choose(endpoint: &Endpoint, root: Manifest, platforms: &[Pla
         let found = endpoint.manifest(&only.digest, &only.media_type).await?;
         return found.ok_or_else(|| Error::Missing { name: format!("{endpoint} ({})", only.digest) });
     }
-    // Attestations of builders stand beside the images that they are about.
+    // BuildKit stores attestations in the index next to the image they describe; keep those of chosen images.
     let about = |entry: &Descriptor| {
         let subject = entry.annotation("vnd.docker.reference.digest");
         subject.is_some_and(|subject| chosen.iter().any(|image| image.digest.to_string() == subject))
@@ -139,18 +139,18 @@ pub(crate) async fn choose(endpoint: &Endpoint, root: Manifest, platforms: &[Pla
     root.narrow_platforms(|entry| wanted(entry) || about(entry))
 }
 
-/// The platforms that an index names, with their digests.
+/// The platforms of an index with their digests.
 pub(crate) fn known_digests(entries: &[Descriptor]) -> Vec<(Platform, Digest)> {
     let named = entries.iter().filter_map(|entry| Some((entry.platform.clone()?, entry.digest.clone())));
     named.filter(|(platform, _)| !platform.is_unknown()).collect()
 }
 
-/// The platforms that an index names.
+/// The platforms of an index.
 pub(crate) fn known_platforms(entries: &[Descriptor]) -> Vec<Platform> {
     known_digests(entries).into_iter().map(|(platform, _)| platform).collect()
 }
 
-/// What belongs to `subjects`, and what belongs to that.
+/// The artifacts that refer to `subjects`, transitively.
 pub(crate) async fn artifacts(endpoint: &Endpoint, subjects: &[Digest]) -> Result<Vec<Artifact>> {
     let mut found: Vec<Artifact> = Vec::new();
     let mut open: Vec<Digest> = subjects.to_vec();
@@ -166,7 +166,7 @@ pub(crate) async fn artifacts(endpoint: &Endpoint, subjects: &[Digest]) -> Resul
             }
         }
         if found.len() > MAX_MANIFESTS {
-            let reason = "it has too many signatures and the like".to_owned();
+            let reason = "it has too many signatures and other referrers".to_owned();
             return Err(Error::Manifest { what: endpoint.to_string(), reason });
         }
         if open.is_empty() {
@@ -185,7 +185,7 @@ async fn artifacts_of(endpoint: &Endpoint, subject: &Digest) -> Result<Vec<Artif
         }
     }
     for entry in endpoint.referrers(subject).await? {
-        // A list may name what is gone.
+        // The referrers list may be stale and name deleted manifests.
         let Some(manifest) = endpoint.manifest(&entry.digest, &entry.media_type).await? else { continue };
         if manifest.subject.as_ref() == Some(subject) {
             found.push(Artifact { manifest, tag: None });

@@ -1,4 +1,4 @@
-//! Writing content into a layout folder, going on with what an earlier copy left.
+//! Writes blobs into a layout folder, resuming partial files of an earlier copy.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 use crate::layout::Layout;
 use crate::progress::BlobProgress;
 
-/// How much of an earlier copy is read at once.
+/// The chunk size for hashing a partial file.
 const CHUNK_SIZE: usize = 256 << 10;
 
-/// Brings content into a folder, and says how many bytes had to be moved.
+/// Writes a blob into a layout. Returns the number of bytes transferred.
 pub(crate) async fn ingest(
     layout: &Layout,
     origin: &Origin,
@@ -24,7 +24,7 @@ pub(crate) async fn ingest(
 ) -> Result<u64> {
     let path = layout.ingest_path(digest);
     let outcome = match fetch(&path, origin, digest, size, progress).await {
-        // What the earlier copy left may be at fault, so that a second try begins with nothing.
+        // The partial file may be corrupt, so the second attempt starts from scratch.
         Err((Error::Mismatch { .. }, true)) => fetch(&path, origin, digest, size, progress).await,
         outcome => outcome,
     };
@@ -33,7 +33,7 @@ pub(crate) async fn ingest(
     Ok(moved)
 }
 
-/// Fetches what is missing of a file. Errors come with whether there was anything before.
+/// Fetches the missing rest of a file. Errors carry whether there was a partial file.
 async fn fetch(
     path: &Path,
     origin: &Origin,
@@ -53,7 +53,7 @@ async fn fetch(
             Ok(Some(chunk)) => chunk,
             Ok(None) => break,
             Err(error) => {
-                // What is here is what the next copy goes on with; if it cannot be kept, that begins earlier.
+                // Keep the partial file for the next copy; if syncing fails, that copy merely starts earlier.
                 let _ = file.flush().await;
                 return Err(failed(error));
             }
@@ -76,7 +76,7 @@ fn unwritten(path: &Path, source: std::io::Error) -> Error {
     Error::File { action: "write", path: path.to_owned(), source }
 }
 
-/// Opens the file, with the digest of what is in it.
+/// Opens the file and hashes its current content.
 async fn begin(path: &Path, digest: &Digest, size: u64) -> Result<(File, Hasher, u64)> {
     let write = |source| unwritten(path, source);
     let mut options = OpenOptions::new();

@@ -1,4 +1,4 @@
-//! What a copy would do, found out by asking both sides and changing nothing.
+//! Plans a copy by querying both sides, changing nothing.
 
 use futures::stream::{self, StreamExt as _, TryStreamExt as _};
 
@@ -9,46 +9,46 @@ use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::manifest::{Manifest, Parts, Platform};
 
-/// How many images are looked at at once.
+/// The number of images planned concurrently.
 const CONCURRENT_IMAGES: usize = 8;
 
-/// How many questions are asked at once about the blobs of one image.
+/// Concurrent requests about the blobs of one image.
 const CONCURRENT_REQUESTS: usize = 6;
 
-/// How the destination stands.
+/// The state of an image at its destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DestinationStatus {
-    /// Its name stands for nothing yet.
+    /// The name does not exist yet.
     New,
-    /// All is there.
+    /// Nothing is to be copied.
     UpToDate,
-    /// The image is there; something that belongs to it is not.
+    /// The image exists, but some of its artifacts are missing.
     Incomplete,
-    /// Its name stands for something else, and may be moved.
+    /// The name resolves to another digest, which will be replaced.
     Replaces(Digest),
 }
 
-/// One image, ready to be copied.
+/// A planned copy of one image.
 #[derive(Debug)]
 pub struct Planned {
-    /// From where to where.
+    /// Source and destination.
     pub job: Job,
-    /// What will stand at the destination.
+    /// The digest that the destination will have.
     pub digest: Digest,
-    /// What kind of manifest that is.
+    /// The media type of the root manifest.
     pub media_type: String,
-    /// The platforms of the image, if it says so itself.
+    /// The platforms of the image, if it is an index.
     pub platforms: Vec<Platform>,
-    /// How the destination stands.
+    /// The state of the destination.
     pub status: DestinationStatus,
-    /// All bytes of the image.
+    /// The total size of the image's blobs.
     pub bytes: u64,
-    /// Those that the destination has not got.
+    /// The bytes that the destination lacks.
     pub missing: u64,
-    /// How many signatures and the like go along.
+    /// The number of signatures and other referrers.
     pub artifacts: usize,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
     pub(crate) writes: Vec<ManifestWrite>,
     pub(crate) blobs: Vec<Blob>,
@@ -61,18 +61,18 @@ pub(crate) struct ManifestWrite {
     pub(crate) role: Role,
 }
 
-/// What a manifest is written for.
+/// Why a manifest is written, which decides its name at the destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// It is part of another one.
+    /// It is a child of an index and needs no name.
     Part,
-    /// It belongs to an image, and is found by this tag, or by its subject.
+    /// It refers to an image, and is found by this tag or by its subject.
     Artifact(Option<String>),
-    /// It is the image.
+    /// It is the image itself.
     Root,
 }
 
-/// Content to move.
+/// A blob of the image.
 #[derive(Clone, Debug)]
 pub(crate) struct Blob {
     pub(crate) digest: Digest,
@@ -80,7 +80,7 @@ pub(crate) struct Blob {
     pub(crate) exists: bool,
 }
 
-/// Finds out what copying would take. The answers are in the order of the jobs.
+/// Plans the copies. The results are in the order of the jobs.
 pub async fn plan(jobs: &[Job], options: &Options) -> Vec<Result<Planned>> {
     stream::iter(jobs.iter().map(|job| plan_one(job, options))).buffered(CONCURRENT_IMAGES).collect().await
 }
@@ -99,8 +99,7 @@ async fn plan_one(job: &Job, options: &Options) -> Result<Planned> {
     image.add(source, root.clone(), 0).await?;
     if !image.foreign.is_empty() {
         let count = image.foreign.len();
-        warnings
-            .push(format!("{source}: {count} of its layers may not be passed on and stay where they are"));
+        warnings.push(format!("{source}: {count} of its layers are not distributable and are not copied"));
     }
     let bytes = image.blobs.values().map(|blob| blob.size).sum();
     let mut builder = PlanBuilder::default();
@@ -134,7 +133,7 @@ async fn plan_one(job: &Job, options: &Options) -> Result<Planned> {
     })
 }
 
-/// The platforms that an image says it is for; only indexes say it without being read further.
+/// The platforms of an index; a single image would need its configuration to be fetched.
 fn platforms_of(manifest: &Manifest) -> Vec<Platform> {
     match &manifest.parts {
         Parts::Index(entries) => known_platforms(entries),
@@ -142,7 +141,7 @@ fn platforms_of(manifest: &Manifest) -> Vec<Platform> {
     }
 }
 
-/// Leaves only the platforms that were asked for, unless the name fixes the digest of the whole.
+/// Restricts an image to the requested platforms, unless its name pins the digest of the whole index.
 async fn narrow_platforms(
     source: &Endpoint,
     whole: Manifest,
@@ -165,7 +164,7 @@ async fn narrow_platforms(
     Ok(chosen)
 }
 
-/// A plan in the making.
+/// Collects what to write.
 #[derive(Default)]
 struct PlanBuilder {
     writes: Vec<ManifestWrite>,
@@ -173,7 +172,7 @@ struct PlanBuilder {
 }
 
 impl PlanBuilder {
-    /// Adds what belongs to an image, as far as the destination has not got it, and says how much belongs to it.
+    /// Adds the artifacts of an image that the destination lacks. Returns the number of all artifacts.
     async fn add_artifacts(
         &mut self,
         job: &Job,
@@ -199,7 +198,7 @@ impl PlanBuilder {
         self.add(image, Role::Root);
     }
 
-    /// Adds manifests, of which the last has a role of its own.
+    /// Adds manifests; the last one gets `role`.
     fn add(&mut self, parts: ImageGraph, role: Role) {
         self.writes
             .extend(parts.manifests.into_iter().map(|manifest| ManifestWrite { manifest, role: Role::Part }));
@@ -209,7 +208,7 @@ impl PlanBuilder {
         self.content.blobs.extend(parts.blobs);
     }
 
-    /// The content, with whether the destination has got it.
+    /// The blobs, with whether the destination has them.
     async fn blobs(&self, destination: &Endpoint) -> Result<Vec<Blob>> {
         let ask = |digest: Digest, size: u64| async move {
             let exists = destination.has_blob(&digest, size).await?;
@@ -220,7 +219,7 @@ impl PlanBuilder {
     }
 }
 
-/// Whether nothing is to be done about an artifact: it is there, or something else is that must stay.
+/// Whether an artifact needs no copy: it exists, or its tag is taken and must not be overwritten.
 async fn is_up_to_date(
     destination: &Endpoint,
     manifest: &Manifest,
@@ -234,8 +233,8 @@ async fn is_up_to_date(
         Some(there) if there == manifest.digest => Ok(true),
         Some(_) if options.overwrite => Ok(false),
         Some(there) => {
-            // Someone may have signed the image again over there.
-            warnings.push(format!("{destination}: {tag} is {there} already and stays so"));
+            // The image may have been signed again at the destination, so this is not an error.
+            warnings.push(format!("{destination}: {tag} already exists as {there} and is kept"));
             Ok(true)
         }
     }

@@ -1,4 +1,4 @@
-//! Carrying out what was planned: content first, then manifests, names last.
+//! Executes a plan: blobs first, then manifests, tags last, so that a tag never names an incomplete image.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,23 +18,24 @@ use crate::progress::{BlobProgress, Progress};
 use crate::repository::Mounted;
 use crate::upload::Upload;
 
-/// How many images are under way at once; what really moves at once is bounded by the number of jobs.
+/// The number of images in progress; actual transfers are limited by [`Options::jobs`].
 const CONCURRENT_IMAGES: usize = 8;
 
-/// What all images of a copy share.
+/// State shared by all images of a copy.
 struct Shared {
-    /// Lets only so many blobs move at once.
+    /// Limits concurrent blob transfers.
     gate: Semaphore,
-    /// Where each blob is by now; the inner lock is held while it moves.
+    /// The stores that already have each blob. The inner lock is held during the transfer, so that a blob shared by
+    /// several images is transferred once.
     known: Mutex<BTreeMap<Digest, Known>>,
-    /// Held while a list of signatures is read and written again.
+    /// Serialises the read-modify-write of fallback referrers tags.
     lists: tokio::sync::Mutex<()>,
     progress: Arc<dyn Progress>,
 }
 
 type Known = Arc<tokio::sync::Mutex<Vec<String>>>;
 
-/// Carries out a plan. Images that fail do not stop others. The outcomes are in the order of the plan.
+/// Executes a plan. A failed image does not stop the others. The outcomes are in the order of the plan.
 pub async fn execute(plan: Vec<Planned>, options: &Options, progress: Arc<dyn Progress>) -> Vec<Outcome> {
     let shared = Shared {
         gate: Semaphore::new(options.jobs.max(1)),
@@ -76,7 +77,7 @@ async fn copy(planned: &Planned, shared: &Shared) -> Result<CopyStats> {
 }
 
 impl Shared {
-    /// Sees to it that content is at the destination.
+    /// Ensures that a blob exists at the destination.
     async fn deliver(&self, planned: &Planned, blob: &Blob) -> Result<CopyStats> {
         let store = planned.job.destination.store();
         let known = {
@@ -88,7 +89,7 @@ impl Shared {
             stores.push(store);
             return Ok(CopyStats { existing: 1, ..CopyStats::default() });
         }
-        // The gate is open for as long as copying goes on.
+        // The semaphore is never closed while copies run, so acquiring cannot fail.
         let _pass = self.gate.acquire().await;
         let progress = BlobProgress::new(self.progress.clone(), blob.digest.clone());
         progress.blob_started(blob.size);
@@ -132,7 +133,7 @@ impl Shared {
         }
     }
 
-    /// Writes a manifest, under the name that it is to have.
+    /// Writes a manifest under the name for its role.
     async fn write(&self, destination: &Endpoint, step: &ManifestWrite) -> Result<()> {
         let ManifestWrite { manifest, role } = step;
         let digest = manifest.digest.to_string();
@@ -167,7 +168,7 @@ impl Shared {
     }
 }
 
-/// Begins to send content, or has it taken over.
+/// Starts an upload, or mounts the blob from another repository.
 async fn begin(
     client: &Client,
     to: &Repository,
@@ -180,7 +181,7 @@ async fn begin(
     }
 }
 
-/// A repository of the same registry that has the content: one that was filled before, or the source.
+/// A repository of the same registry that has the blob: one filled earlier in this copy, or the source.
 fn mountable(source: &Endpoint, to: &Repository, stores: &[String]) -> Option<Repository> {
     let beside = |store: &String| {
         let (registry, path) = store.split_once('/')?;

@@ -1,4 +1,4 @@
-//! A small registry in memory. It does what registries do, except where a test tells it to fail.
+//! A small in-memory registry with fault injection.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use pintle_registry::Digest;
 
-/// A request as it came.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub(crate) struct RecordedRequest {
     pub(crate) method: String,
@@ -27,7 +27,7 @@ impl RecordedRequest {
     }
 }
 
-/// What to answer.
+/// A response.
 #[derive(Clone, Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -36,15 +36,15 @@ pub(crate) struct Reply {
     pub(crate) fault: Fault,
 }
 
-/// How to go wrong on the way.
+/// A fault in sending a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,
-    /// The connection is closed after so many bytes of the body.
+    /// Closes the connection after so many bytes of the body.
     Cut(usize),
-    /// The body never ends.
+    /// Sends a body without end.
     Endless,
-    /// Nothing comes.
+    /// Sends nothing.
     Silence,
 }
 
@@ -69,15 +69,15 @@ impl Reply {
     }
 }
 
-/// What a test may do to an answer.
+/// How the registry responds to a request.
 pub(crate) enum Behavior {
-    /// What a registry does.
+    /// Correctly.
     Honest,
-    /// This instead.
+    /// With this response instead.
     Instead(Reply),
-    /// What a registry does, but changed on the way back.
+    /// With the correct response, modified.
     Changed(fn(Reply) -> Reply),
-    /// Only so many bytes of the body are read, kept, and the connection is closed.
+    /// Reads and keeps only so many bytes of the body, then closes the connection.
     StopReading(usize),
 }
 
@@ -112,7 +112,7 @@ impl Fake {
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (log, state, script) = (log.clone(), state.clone(), script.clone());
-                // A client that goes away is no concern of ours.
+                // A client that disconnects is expected.
                 std::thread::spawn(move || serve(stream, &log, &state, &script).unwrap_or_default());
             }
         });
@@ -123,7 +123,7 @@ impl Fake {
         self.log.lock().unwrap().clone()
     }
 
-    /// How often something was asked.
+    /// How often something was requested.
     pub(crate) fn count(&self, method: &str, part: &str) -> usize {
         self.asked().iter().filter(|asked| asked.is(method, part)).count()
     }
@@ -176,7 +176,7 @@ fn serve(
 
 fn send(mut stream: TcpStream, asked: &RecordedRequest, reply: &Reply) -> std::io::Result<()> {
     if reply.fault == Fault::Silence {
-        // Until the client goes.
+        // Wait until the client disconnects.
         let mut rest = [0; 64];
         while stream.read(&mut rest)? > 0 {}
         return Ok(());
@@ -206,7 +206,7 @@ fn send(mut stream: TcpStream, asked: &RecordedRequest, reply: &Reply) -> std::i
     }
 }
 
-/// What a registry answers.
+/// The correct response.
 fn answer(state: &mut State, asked: &RecordedRequest) -> Reply {
     let (path, query) = asked.path.split_once('?').unwrap_or((&asked.path, ""));
     let Some(path) = path.strip_prefix("/v2/") else { return Reply::new(404) };

@@ -1,4 +1,4 @@
-//! Images made by hand, and a small registry that fails on demand.
+//! Hand-made images, and registries for tests.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
@@ -16,7 +16,7 @@ use pintle_registry::{Client, Digest, Error, Layout, Settings, Silent};
 pub(crate) const OCI_MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 pub(crate) const OCI_INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
-/// Settings that try again soon. Who says nothing is waited for longer than any machine takes.
+/// Settings with short backoff. The idle timeout is far longer than any machine needs.
 pub(crate) fn fast_retry_settings() -> Settings {
     Settings {
         retries: 3,
@@ -55,7 +55,7 @@ pub(crate) async fn planned(
     plan(&[Job { source, destination }], options).await.pop().unwrap()
 }
 
-/// Plans and carries out the copy of one image.
+/// Plans and executes the copy of one image.
 pub(crate) async fn copy_with(
     source: Endpoint,
     destination: Endpoint,
@@ -74,7 +74,7 @@ pub(crate) async fn copy(source: Endpoint, destination: Endpoint) -> Result<Outc
     copy_with(source, destination, &Options::default()).await
 }
 
-/// Bytes that do not repeat.
+/// Incompressible, non-repeating bytes.
 pub(crate) fn noise(length: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut bytes = Vec::with_capacity(length + 8);
@@ -88,13 +88,13 @@ pub(crate) fn noise(length: usize, seed: u64) -> Vec<u8> {
     bytes
 }
 
-/// A layout folder made by hand.
+/// Builds a layout folder by hand.
 pub(crate) struct LayoutBuilder<'m> {
     folder: &'m Path,
     entries: Vec<String>,
 }
 
-/// What was made.
+/// A blob or manifest that was built.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
     pub(crate) digest: Digest,
@@ -125,7 +125,7 @@ impl<'m> LayoutBuilder<'m> {
         Made { digest, size: bytes.len(), media_type: media_type.to_owned(), bytes: bytes.to_vec() }
     }
 
-    /// An image of one layer. The blanks are there to be kept.
+    /// An image of one layer. The odd spacing shows whether manifests are kept byte for byte.
     pub(crate) fn image(&self, architecture: &str, layer: &[u8]) -> Made {
         self.manifest(architecture, layer, "")
     }
@@ -143,7 +143,7 @@ impl<'m> LayoutBuilder<'m> {
         self.blob(OCI_MANIFEST, text.as_bytes())
     }
 
-    /// What belongs to another manifest.
+    /// A manifest that refers to another one.
     pub(crate) fn referrer(&self, subject: &Made, kind: &str) -> Made {
         let more = format!(r#", "artifactType": "{kind}", "subject": {}"#, subject.descriptor(""));
         self.manifest("none", kind.as_bytes(), &more)
@@ -171,7 +171,7 @@ impl<'m> LayoutBuilder<'m> {
     }
 }
 
-/// The files below a folder that are there to stay, with their content.
+/// The committed files below a folder, with their content.
 pub(crate) fn content(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];

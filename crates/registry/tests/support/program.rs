@@ -1,4 +1,4 @@
-//! Real registries, started for a test on this machine only.
+//! Real registries, started for a test on the loopback interface.
 
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-/// A registry that is running.
+/// A running registry.
 pub(crate) struct Program {
     child: Child,
     pub(crate) host: String,
-    /// Where it keeps its content, as long as it runs.
+    /// Its storage, deleted on drop.
     pub(crate) folder: TempDir,
 }
 
@@ -22,7 +22,7 @@ impl Drop for Program {
     }
 }
 
-/// Where `cargo xtask registries` puts them, or where a variable says; `None` if it is not there.
+/// The binary installed by `cargo xtask registries`, or named by a variable; `None` if missing.
 fn path(variable: &str, name: &str) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os(variable) {
         return Some(path.into());
@@ -47,8 +47,8 @@ fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Starts a registry that is given its port. The port may be taken by somebody else in the meantime, and the registry
-/// ends then; it gets another one.
+/// Starts a registry on a free port. If another process takes the port in the meantime, the registry exits and is
+/// started on another one.
 fn start(folder: TempDir, command: impl Fn(&TempDir, u16) -> Command) -> Program {
     for _ in 0..20 {
         let port = free_port();
@@ -62,7 +62,7 @@ fn start(folder: TempDir, command: impl Fn(&TempDir, u16) -> Command) -> Program
     panic!("the registry ends at once");
 }
 
-/// Waits until a registry answers, or ends.
+/// Waits until a registry responds. Returns false if it exits.
 fn answers(child: &mut Child, port: u16) -> bool {
     let limit = Instant::now() + Duration::from_secs(180);
     loop {
@@ -78,7 +78,7 @@ fn answers(child: &mut Child, port: u16) -> bool {
     }
 }
 
-/// The registry of the Distribution project, with more settings in its YAML.
+/// The CNCF Distribution registry, with additional YAML settings.
 pub(crate) fn distribution(more: &str) -> Option<Program> {
     let program = path("PINTLE_DISTRIBUTION", "distribution-v3.1.2/registry")?;
     Some(start(tempfile::tempdir().unwrap(), |folder, port| {
@@ -95,7 +95,7 @@ pub(crate) fn distribution(more: &str) -> Option<Program> {
     }))
 }
 
-/// A registry that keeps track of what belongs to what.
+/// A registry that supports the referrers API.
 pub(crate) fn referrers() -> Option<Program> {
     let program = path("PINTLE_REFERRERS", "testbed/referrers/registry")?;
     Some(start(tempfile::tempdir().unwrap(), |folder, port| {

@@ -1,3 +1,3 @@
--- expect: is no ordinary file
+-- expect: is not a regular file
 -- granted: filesystem
 fs.read('.')

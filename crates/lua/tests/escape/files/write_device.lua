@@ -1,3 +1,3 @@
--- expect: is no ordinary file
+-- expect: is not a regular file
 -- granted: filesystem
 fs.write('link-to-device', 'x')
