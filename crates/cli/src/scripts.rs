@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle::events::{ChartPath, Event};
-use pintle::lua::{Asked, Level, Listener, Permissions, Services, System};
+use pintle::lua::{Level, Listener, PermissionRequests, Permissions, Services, System};
 use pintle::{Clock as _, Consent, ConsentRequest, Lifecycle, Network, Scripting};
 use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
@@ -137,12 +137,12 @@ impl Asking {
 }
 
 /// Who wants to do what, and whether that is all right.
-fn question(chart: &str, asked: &Asked, missing: &Permissions) -> String {
+fn question(chart: &str, asked: &PermissionRequests, missing: &Permissions) -> String {
     let mut text =
         format!("Chart {} is requesting the following additional permissions:\n", quote(chart.as_bytes()));
     for permission in missing.iter() {
         text.push_str(&format!("  - {permission}: {}", permission.description()));
-        let below = asked.below_the_top(permission);
+        let below = asked.subcharts_requesting(permission);
         if !below.is_empty() {
             text.push_str(&format!(
                 " ({})",
@@ -280,7 +280,7 @@ mod tests {
         let top = ChartPath::top("web");
         let charts =
             vec![(top.clone(), permissions("network")), (top.child("db"), permissions("network,io"))];
-        let text = question("web", &Asked { charts }, &permissions("network,io"));
+        let text = question("web", &PermissionRequests { charts }, &permissions("network,io"));
         assert_eq!(
             text,
             "Chart \"web\" is requesting the following additional permissions:\n\
@@ -301,7 +301,7 @@ mod tests {
             can_ask: false,
         };
         let ask = |asking: Asking, digest: &str, remember| {
-            let (asked, permissions) = (Asked::default(), permissions("network,os"));
+            let (asked, permissions) = (PermissionRequests::default(), permissions("network,os"));
             let request =
                 ConsentRequest { chart: "web", digest, asked: &asked, permissions: &permissions, remember };
             asking.ask(&request).expect("an answer").to_string()

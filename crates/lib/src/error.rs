@@ -156,7 +156,7 @@ pub enum Error {
         /// The topmost chart.
         chart: String,
         /// What it and the charts below it ask for.
-        asked: Box<pintle_lua::Asked>,
+        asked: Box<pintle_lua::PermissionRequests>,
         /// What it did not get.
         missing: pintle_lua::Permissions,
     },
@@ -525,9 +525,9 @@ impl From<pintle_lua::Error> for Error {
     }
 }
 
-/// Permissions that were missing_permissions, each with the charts below the topmost that ask for it.
-fn missing_permissions(asked: &pintle_lua::Asked, missing: &pintle_lua::Permissions) -> String {
-    let one = |permission: pintle_lua::Permission| match asked.below_the_top(permission).as_slice() {
+/// Permissions that were refused, each with the charts below the topmost that ask for it.
+fn missing_permissions(asked: &pintle_lua::PermissionRequests, missing: &pintle_lua::Permissions) -> String {
+    let one = |permission: pintle_lua::Permission| match asked.subcharts_requesting(permission).as_slice() {
         [] => permission.to_string(),
         charts => format!("{permission} ({})", charts.join(", ")),
     };

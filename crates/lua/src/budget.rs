@@ -59,13 +59,13 @@ impl Budget {
     }
 
     /// Gives back what a run used that came to nothing yet, because it is asked again.
-    pub(crate) fn give_back(&self, spent: Spent) {
+    pub(crate) fn refund(&self, spent: Spent) {
         self.steps.store(self.steps().saturating_add(spent.steps), Ordering::Relaxed);
         self.time.store(nanoseconds(self.time().saturating_add(spent.time)), Ordering::Relaxed);
     }
 
     /// Takes the disk that a file of so many bytes needs; whether there was enough.
-    pub(crate) fn take_disk(&self, bytes: u64) -> bool {
+    pub(crate) fn reserve_disk(&self, bytes: u64) -> bool {
         let needed = bytes.div_ceil(BLOCK).max(1).saturating_mul(BLOCK);
         let left = self.disk.load(Ordering::Relaxed).checked_sub(needed);
         left.is_some_and(|left| {
@@ -91,7 +91,7 @@ impl Budget {
     }
 
     /// Notes that a state holds so much more or less than it did.
-    pub(crate) fn hold(&self, before: usize, now: usize) {
+    pub(crate) fn update_memory(&self, before: usize, now: usize) {
         let others = self.memory.load(Ordering::Relaxed).saturating_sub(before);
         self.memory.store(others.saturating_add(now), Ordering::Relaxed);
     }
@@ -108,21 +108,21 @@ mod tests {
     #[test]
     fn what_one_state_holds_another_cannot() {
         let budget = Budget::new(&Limits { all_memory: 100, ..Limits::default() });
-        budget.hold(0, 60);
+        budget.update_memory(0, 60);
         assert_eq!((budget.memory_for(60), budget.memory_for(0)), (100, 40));
-        budget.hold(60, 10);
+        budget.update_memory(60, 10);
         assert_eq!(budget.memory_for(0), 90);
-        budget.hold(0, 1000);
+        budget.update_memory(0, 1000);
         assert_eq!(budget.memory_for(0), 0);
     }
 
     #[test]
     fn files_take_whole_blocks_until_none_is_left() {
         let budget = Budget::new(&Limits { all_disk: 3 * BLOCK, ..Limits::default() });
-        assert!(budget.take_disk(0));
-        assert!(!budget.take_disk(2 * BLOCK + 1));
-        assert!(budget.take_disk(BLOCK + 1));
-        assert!(!budget.take_disk(1));
+        assert!(budget.reserve_disk(0));
+        assert!(!budget.reserve_disk(2 * BLOCK + 1));
+        assert!(budget.reserve_disk(BLOCK + 1));
+        assert!(!budget.reserve_disk(1));
     }
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
         let spent = Spent { steps: 7, time: Duration::from_millis(900) };
         budget.spend(spent);
         assert_eq!((budget.steps(), budget.time()), (3, Duration::from_millis(100)));
-        budget.give_back(spent);
+        budget.refund(spent);
         budget.spend(Spent { steps: 11, time: Duration::from_secs(2) });
         assert_eq!((budget.steps(), budget.time()), (0, Duration::ZERO));
     }

@@ -10,33 +10,33 @@ use crate::host::Host;
 
 /// Why a function of the host gives no answer.
 #[derive(Debug)]
-pub(crate) enum Fault {
+pub(crate) enum CallError {
     /// What the script did wrong, or what went wrong outside. Scripts can catch it.
-    Said(String),
+    Message(String),
     /// What the engine says: a limit, or an error of the script's own.
-    Engine(mlua::Error),
+    Lua(mlua::Error),
 }
 
-impl From<mlua::Error> for Fault {
+impl From<mlua::Error> for CallError {
     fn from(error: mlua::Error) -> Self {
-        Fault::Engine(error)
+        CallError::Lua(error)
     }
 }
 
-impl From<String> for Fault {
+impl From<String> for CallError {
     fn from(text: String) -> Self {
-        Fault::Said(text)
+        CallError::Message(text)
     }
 }
 
-impl From<&str> for Fault {
+impl From<&str> for CallError {
     fn from(text: &str) -> Self {
-        Fault::Said(text.to_owned())
+        CallError::Message(text.to_owned())
     }
 }
 
 /// What a function of the host answers.
-pub(crate) type Answer = Result<Value, Fault>;
+pub(crate) type Answer = Result<Value, CallError>;
 
 /// The body of a function of the host.
 pub(crate) type Body = fn(&Call<'_>) -> Answer;
@@ -63,8 +63,8 @@ pub(crate) fn function(lua: &Lua, host: &Arc<Host>, name: String, body: Body) ->
 pub(crate) fn answer(lua: &Lua, answer: Answer) -> mlua::Result<(bool, Value)> {
     match answer {
         Ok(value) => Ok((true, value)),
-        Err(Fault::Said(text)) => Ok((false, Value::String(lua.create_string(text)?))),
-        Err(Fault::Engine(error)) => Err(error),
+        Err(CallError::Message(text)) => Ok((false, Value::String(lua.create_string(text)?))),
+        Err(CallError::Lua(error)) => Err(error),
     }
 }
 
@@ -75,8 +75,8 @@ impl Call<'_> {
     }
 
     /// An argument that must be a text, which may not be longer than the limit.
-    pub(crate) fn bytes(&self, index: usize) -> Result<Vec<u8>, Fault> {
-        let Value::String(text) = self.any(index) else { return Err(self.wrong(index, "a string")) };
+    pub(crate) fn bytes(&self, index: usize) -> Result<Vec<u8>, CallError> {
+        let Value::String(text) = self.any(index) else { return Err(self.type_error(index, "a string")) };
         let bytes = text.as_bytes();
         self.check_text(bytes.len())?;
         // Reading a text is work for whoever reads it.
@@ -85,57 +85,61 @@ impl Call<'_> {
     }
 
     /// An argument that is a text to be read into a tree, which takes many times the memory of the text.
-    pub(crate) fn document(&self, index: usize) -> Result<Vec<u8>, Fault> {
+    pub(crate) fn document(&self, index: usize) -> Result<Vec<u8>, CallError> {
         let most = self.host.limits.text / 4;
         match self.any(index) {
             Value::String(text) if text.as_bytes().len() > most => {
-                self.say(format!("the document has more than {most} bytes"))
+                self.fail(format!("the document has more than {most} bytes"))
             }
             _ => self.bytes(index),
         }
     }
 
     /// An argument that must be a text in UTF-8.
-    pub(crate) fn text(&self, index: usize) -> Result<String, Fault> {
-        String::from_utf8(self.bytes(index)?).map_err(|_| self.wrong(index, "a string in UTF-8"))
+    pub(crate) fn text(&self, index: usize) -> Result<String, CallError> {
+        String::from_utf8(self.bytes(index)?).map_err(|_| self.type_error(index, "a string in UTF-8"))
     }
 
     /// An argument that is a text in UTF-8, if it is there.
-    pub(crate) fn text_or_none(&self, index: usize) -> Result<Option<String>, Fault> {
+    pub(crate) fn text_or_none(&self, index: usize) -> Result<Option<String>, CallError> {
         if self.any(index).is_nil() { Ok(None) } else { self.text(index).map(Some) }
     }
 
     /// An argument that is a whole number, if it is there.
-    pub(crate) fn whole_or_none(&self, index: usize) -> Result<Option<i64>, Fault> {
+    pub(crate) fn whole_or_none(&self, index: usize) -> Result<Option<i64>, CallError> {
         match self.any(index) {
             Value::Nil => Ok(None),
             Value::Integer(number) => Ok(Some(*number)),
             Value::Number(number) if number.fract() == 0.0 && number.abs() <= bridge::MAX_EXACT => {
                 Ok(Some(*number as i64))
             }
-            _ => Err(self.wrong(index, "a whole number")),
+            _ => Err(self.type_error(index, "a whole number")),
         }
     }
 
     /// An argument that must be a function.
-    pub(crate) fn function(&self, index: usize) -> Result<Function, Fault> {
+    pub(crate) fn function(&self, index: usize) -> Result<Function, CallError> {
         match self.any(index) {
             Value::Function(function) => Ok(function.clone()),
-            _ => Err(self.wrong(index, "a function")),
+            _ => Err(self.type_error(index, "a function")),
         }
     }
 
     /// An argument as a tree.
-    pub(crate) fn node(&self, index: usize) -> Result<Node, Fault> {
-        bridge::node(self.host, self.any(index)).map_err(|fault| match fault {
-            Fault::Said(text) => Fault::Said(format!("{}: {text}", self.name)),
+    pub(crate) fn node(&self, index: usize) -> Result<Node, CallError> {
+        bridge::node(self.host, self.any(index)).map_err(|call_error| match call_error {
+            CallError::Message(text) => CallError::Message(format!("{}: {text}", self.name)),
             engine => engine,
         })
     }
 
     /// Refuses a tree whose text would be longer than the limit, where deep places are written with more around them:
     /// `around` tells how much, from the length of the path and the depth.
-    pub(crate) fn check_written(&self, tree: &Node, around: fn(usize, usize) -> usize) -> Result<(), Fault> {
+    pub(crate) fn check_written(
+        &self,
+        tree: &Node,
+        around: fn(usize, usize) -> usize,
+    ) -> Result<(), CallError> {
         let mut length = 0_usize;
         let mut todo = vec![(tree, 0_usize, 0_usize)];
         while let Some((node, path, depth)) = todo.pop() {
@@ -154,7 +158,7 @@ impl Call<'_> {
     }
 
     /// A text for the script, which may not be longer than the limit.
-    pub(crate) fn give_text(&self, bytes: impl AsRef<[u8]>) -> Answer {
+    pub(crate) fn return_text(&self, bytes: impl AsRef<[u8]>) -> Answer {
         self.check_text(bytes.as_ref().len())?;
         Ok(Value::String(self.lua.create_string(bytes)?))
     }
@@ -165,22 +169,22 @@ impl Call<'_> {
     }
 
     /// Counts work, in steps.
-    pub(crate) fn charge(&self, steps: u64) -> Result<(), Fault> {
+    pub(crate) fn charge(&self, steps: u64) -> Result<(), CallError> {
         Ok(self.host.meter.charge(self.lua, steps)?)
     }
 
     /// Something that the function says.
-    pub(crate) fn say<T>(&self, text: impl std::fmt::Display) -> Result<T, Fault> {
-        Err(Fault::Said(format!("{}: {text}", self.name)))
+    pub(crate) fn fail<T>(&self, text: impl std::fmt::Display) -> Result<T, CallError> {
+        Err(CallError::Message(format!("{}: {text}", self.name)))
     }
 
-    fn check_text(&self, length: usize) -> Result<(), Fault> {
+    fn check_text(&self, length: usize) -> Result<(), CallError> {
         let most = self.host.limits.text;
-        if length > most { self.say(format!("the text has more than {most} bytes")) } else { Ok(()) }
+        if length > most { self.fail(format!("the text has more than {most} bytes")) } else { Ok(()) }
     }
 
-    fn wrong(&self, index: usize, wanted: &str) -> Fault {
+    fn type_error(&self, index: usize, wanted: &str) -> CallError {
         let found = bridge::type_name(self.any(index));
-        Fault::Said(format!("{}: argument {} must be {wanted}, not {found}", self.name, index + 1))
+        CallError::Message(format!("{}: argument {} must be {wanted}, not {found}", self.name, index + 1))
     }
 }

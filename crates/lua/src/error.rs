@@ -99,19 +99,25 @@ const TRACE: &str = "\nstack traceback:\n";
 impl Failure {
     /// A failure without a place.
     pub(crate) fn new(message: impl AsRef<str>) -> Self {
-        Failure { file: None, line: None, message: shown(message.as_ref()), excerpt: None, trace: Vec::new() }
+        Failure {
+            file: None,
+            line: None,
+            message: sanitized(message.as_ref()),
+            excerpt: None,
+            trace: Vec::new(),
+        }
     }
 
     /// What an error of the engine means: the limit that was run into, or else what the script said.
-    pub(crate) fn of(error: &mlua::Error, meter: &Meter, sources: &Sources) -> Self {
-        let mut failure = match meter.tripped() {
-            Some(trip) => Failure::told(&trip.message, &trip.trace, sources),
-            None => Failure::of_error(error, sources),
+    pub(crate) fn from_run(error: &mlua::Error, meter: &Meter, sources: &Sources) -> Self {
+        let mut failure = match meter.exceeded() {
+            Some(trip) => Failure::from_message(&trip.message, &trip.trace, sources),
+            None => Failure::from_lua_error(error, sources),
         };
         if failure.message == MEMORY {
             let limits = meter.limits();
             failure.message = match meter.is_memory_shared() {
-                true => Failure::of_all_memory(limits).message,
+                true => Failure::shared_memory_exhausted(limits).message,
                 false => format!("{MEMORY} ({} MiB)", limits.memory >> 20),
             };
         }
@@ -119,15 +125,15 @@ impl Failure {
     }
 
     /// That all charts together leave no memory.
-    pub(crate) fn of_all_memory(limits: &Limits) -> Self {
+    pub(crate) fn shared_memory_exhausted(limits: &Limits) -> Self {
         Failure::new(format!("{ALL_MEMORY} ({} MiB)", limits.all_memory >> 20))
     }
 
     /// What an error of the engine says.
-    pub(crate) fn of_error(error: &mlua::Error, sources: &Sources) -> Self {
+    pub(crate) fn from_lua_error(error: &mlua::Error, sources: &Sources) -> Self {
         match error {
             mlua::Error::CallbackError { traceback, cause } => {
-                let mut failure = Failure::of_error(cause, sources);
+                let mut failure = Failure::from_lua_error(cause, sources);
                 if failure.trace.is_empty() {
                     failure.trace = calls(traceback, sources);
                     failure.locate(sources);
@@ -136,16 +142,16 @@ impl Failure {
             }
             mlua::Error::RuntimeError(text) => {
                 let (message, trace) = text.split_once(TRACE).unwrap_or((text, ""));
-                Failure::told(message, trace, sources)
+                Failure::from_message(message, trace, sources)
             }
-            mlua::Error::SyntaxError { message, .. } => Failure::told(message, "", sources),
+            mlua::Error::SyntaxError { message, .. } => Failure::from_message(message, "", sources),
             mlua::Error::MemoryError(_) => Failure::new(MEMORY),
             other => Failure::new(other.to_string()),
         }
     }
 
-    fn told(message: &str, trace: &str, sources: &Sources) -> Self {
-        let (file, line, message) = match split_place(message) {
+    fn from_message(message: &str, trace: &str, sources: &Sources) -> Self {
+        let (file, line, message) = match split_location(message) {
             Some((file, line, rest)) if sources.contains_key(file) => {
                 (Some(file.to_owned()), Some(line), rest)
             }
@@ -154,7 +160,7 @@ impl Failure {
         };
         let message = match message.trim_end() {
             "not enough memory" => MEMORY.to_owned(),
-            message => shown(message),
+            message => sanitized(message),
         };
         let mut failure = Failure { file, line, message, excerpt: None, trace: calls(trace, sources) };
         failure.locate(sources);
@@ -164,7 +170,7 @@ impl Failure {
     /// Finds the place, if only the calls tell it, and the lines around it.
     fn locate(&mut self, sources: &Sources) {
         if self.file.is_none()
-            && let Some((file, line)) = self.trace.iter().find_map(|call| place_in(call))
+            && let Some((file, line)) = self.trace.iter().find_map(|call| parse_location(call))
         {
             (self.file, self.line) = (Some(file.to_owned()), Some(line));
         }
@@ -175,14 +181,14 @@ impl Failure {
 }
 
 /// Splits `file:line: message`.
-fn split_place(text: &str) -> Option<(&str, usize, &str)> {
+fn split_location(text: &str) -> Option<(&str, usize, &str)> {
     let (file, rest) = text.split_once(':')?;
     let (line, message) = rest.split_once(':')?;
     Some((file, line.parse().ok()?, message.trim_start()))
 }
 
 /// The place at the beginning of a call in a trace, `file:line` or `file:line function name`.
-fn place_in(call: &str) -> Option<(&str, usize)> {
+fn parse_location(call: &str) -> Option<(&str, usize)> {
     let (file, rest) = call.split_once(':')?;
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     Some((file, rest[..digits].parse().ok()?))
@@ -190,7 +196,7 @@ fn place_in(call: &str) -> Option<(&str, usize)> {
 
 /// The calls of a trace that are in the charts' own files.
 fn calls(trace: &str, sources: &Sources) -> Vec<String> {
-    let own = |line: &&str| place_in(line).is_some_and(|(file, _)| sources.contains_key(file));
+    let own = |line: &&str| parse_location(line).is_some_and(|(file, _)| sources.contains_key(file));
     trace.lines().map(str::trim).filter(own).take(MAX_CALLS).map(str::to_owned).collect()
 }
 
@@ -201,7 +207,7 @@ const MAX_CALLS: usize = 40;
 const MAX_MESSAGE: usize = 8 << 10;
 
 /// What a script said, without what a terminal would take for a command, and not without end.
-pub(crate) fn shown(text: &str) -> String {
+pub(crate) fn sanitized(text: &str) -> String {
     let end =
         (0..=MAX_MESSAGE.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
     let plain = |c: char| if c.is_control() && c != '\t' && c != '\n' { '\u{fffd}' } else { c };
@@ -223,7 +229,7 @@ fn excerpt(source: &Str, line: usize) -> Option<String> {
     for (number, content) in text.lines().enumerate().map(|(index, content)| (index + 1, content)) {
         if (first..=line + 1).contains(&number) {
             let mark = if number == line { '>' } else { ' ' };
-            let content: String = shown(content).chars().take(MAX_LINE).collect();
+            let content: String = sanitized(content).chars().take(MAX_LINE).collect();
             out.push(format!("{mark} {number:>4} | {content}").trim_end().to_owned());
         }
     }
@@ -231,7 +237,7 @@ fn excerpt(source: &Str, line: usize) -> Option<String> {
 }
 
 /// The place in a chart's script from which the running function of the host was called.
-pub(crate) fn place_of_caller(lua: &Lua) -> Option<String> {
+pub(crate) fn caller_location(lua: &Lua) -> Option<String> {
     caller(lua).map(|(file, line)| format!("{file}:{line}"))
 }
 
@@ -264,7 +270,7 @@ mod tests {
     fn a_failure_shows_its_place_and_the_lines_around_it() {
         let text = "ext/lua/chart.lua:3: boom\nstack traceback:\n[C] in ?\next/lua/chart.lua:3 function f\npintle:9\n\
                     ext/lua/chart.lua:5";
-        let failure = Failure::of_error(&mlua::Error::RuntimeError(text.into()), &sources());
+        let failure = Failure::from_lua_error(&mlua::Error::RuntimeError(text.into()), &sources());
         assert_eq!(
             failure.to_string(),
             "ext/lua/chart.lua:3: boom\n     2 | two\n>    3 | three\n     4 | four"
@@ -275,21 +281,21 @@ mod tests {
     #[test]
     fn a_failure_inside_the_prelude_is_put_where_it_was_called() {
         let text = "pintle:40: wrong number of arguments\nstack traceback:\npintle:40\next/lua/chart.lua:2";
-        let failure = Failure::of_error(&mlua::Error::RuntimeError(text.into()), &sources());
+        let failure = Failure::from_lua_error(&mlua::Error::RuntimeError(text.into()), &sources());
         assert_eq!((failure.line, failure.message.as_str()), (Some(2), "wrong number of arguments"));
     }
 
     #[test]
     fn messages_are_cut_and_carry_no_commands_for_terminals() {
         let text = format!("\u{1b}[2J{}", "é".repeat(10_000));
-        let failure = Failure::of_error(&mlua::Error::RuntimeError(text), &sources());
+        let failure = Failure::from_lua_error(&mlua::Error::RuntimeError(text), &sources());
         assert!(failure.message.starts_with("\u{fffd}[2Jéé") && failure.message.ends_with("é …"));
         assert!(failure.message.len() < MAX_MESSAGE + 10);
     }
 
     #[test]
     fn a_message_with_colons_is_no_place() {
-        let failure = Failure::of_error(&mlua::Error::RuntimeError("a:1: b".into()), &sources());
+        let failure = Failure::from_lua_error(&mlua::Error::RuntimeError("a:1: b".into()), &sources());
         assert_eq!(failure.to_string(), "a:1: b");
     }
 }

@@ -10,7 +10,7 @@ use crate::budget::Budget;
 use crate::limits::{Limits, Meter};
 use crate::permission::Permissions;
 use crate::registration::Registrations;
-use crate::require::Shelf;
+use crate::require::ModuleResolver;
 use crate::services::Services;
 
 /// What the functions of one chart's state share.
@@ -22,7 +22,7 @@ pub(crate) struct Host {
     pub(crate) services: Services,
     /// What the chart asked for and was granted.
     pub(crate) granted: Permissions,
-    pub(crate) shelf: Shelf,
+    pub(crate) resolver: ModuleResolver,
     pub(crate) handles: OnceLock<Handles>,
     frame: Mutex<Frame>,
     registrations: Mutex<Registrations>,
@@ -59,7 +59,7 @@ impl Host {
         limits: Limits,
         services: Services,
         granted: Permissions,
-        shelf: Shelf,
+        resolver: ModuleResolver,
         budget: Arc<Budget>,
     ) -> Self {
         // No memory at all would mean no limit to the engine.
@@ -71,7 +71,7 @@ impl Host {
             meter,
             services,
             granted,
-            shelf,
+            resolver,
             handles: OnceLock::new(),
             frame: Mutex::default(),
             registrations: Mutex::default(),

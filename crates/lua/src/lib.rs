@@ -55,9 +55,9 @@ pub use check::{Finding, check};
 pub use digest::scripts_digest;
 pub use error::{Error, Failure, Result};
 pub use limits::{Cancelled, Limits};
-pub use permission::{Asked, Permission, Permissions, asked};
+pub use permission::{Permission, PermissionRequests, Permissions, requested_permissions};
 pub use scripts::Scripts;
-pub use services::{Discover, Fetch, FetchRequest, FetchResponse, Level, Listener, Services, System};
+pub use services::{ClusterReader, Fetch, FetchRequest, FetchResponse, Level, Listener, Services, System};
 
 /// The types of everything that scripts can use, for editors with luau-lsp.
 pub const TYPE_DEFINITIONS: &str = include_str!("../types/pintle.d.luau");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use mlua::Lua;
 
 use crate::budget::{Budget, Spent};
-use crate::error::place_of_caller;
+use crate::error::caller_location;
 
 /// What scripts may use up: those of one chart, and those of all charts that are loaded together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub(crate) struct Meter {
     held: AtomicUsize,
     /// How much memory may be used before garbage is collected.
     collect_above: AtomicUsize,
-    tripped: AtomicBool,
+    exceeded: AtomicBool,
     run: Mutex<Run>,
 }
 
@@ -82,30 +82,30 @@ pub(crate) struct Meter {
 struct Run {
     started: Option<Instant>,
     /// Time that passed while someone else was at work.
-    left_out: Duration,
+    excluded: Duration,
     /// The steps that it began with.
     steps: u64,
     /// The time that it began with.
     time: Duration,
-    trip: Option<Trip>,
+    limit: Option<ExceededLimit>,
 }
 
 impl Run {
     /// The time that it has taken so far.
-    fn taken(&self) -> Duration {
-        self.started.map_or(Duration::ZERO, |started| started.elapsed().saturating_sub(self.left_out))
+    fn elapsed(&self) -> Duration {
+        self.started.map_or(Duration::ZERO, |started| started.elapsed().saturating_sub(self.excluded))
     }
 }
 
 /// The limit that a run ran into, and where.
 #[derive(Clone, Debug)]
-pub(crate) struct Trip {
+pub(crate) struct ExceededLimit {
     pub(crate) message: String,
     pub(crate) trace: String,
 }
 
 /// Time is looked at once in so many steps: often enough for steps that are long, such as turning a long text around.
-const STEPS_PER_LOOK: u64 = 32;
+const STEPS_PER_CLOCK_CHECK: u64 = 32;
 
 impl Meter {
     pub(crate) fn new(limits: Limits, cancelled: Cancelled, budget: Arc<Budget>) -> Self {
@@ -117,7 +117,7 @@ impl Meter {
             memory: AtomicUsize::new(limits.memory),
             held: AtomicUsize::new(0),
             collect_above: AtomicUsize::new(limits.memory / 2),
-            tripped: AtomicBool::new(false),
+            exceeded: AtomicBool::new(false),
             run: Mutex::default(),
         }
     }
@@ -147,7 +147,7 @@ impl Meter {
         // No memory at all would mean no limit to the engine.
         let memory = self.limits.memory.min(self.budget.memory_for(self.held.load(Ordering::Relaxed))).max(1);
         self.left.store(steps, Ordering::Relaxed);
-        self.tripped.store(false, Ordering::Relaxed);
+        self.exceeded.store(false, Ordering::Relaxed);
         self.memory.store(memory, Ordering::Relaxed);
         self.collect_above.store(memory / 2, Ordering::Relaxed);
         *self.lock() = Run { started: Some(Instant::now()), steps, time, ..Run::default() };
@@ -159,23 +159,23 @@ impl Meter {
     pub(crate) fn stop(&self, lua: &Lua) -> Spent {
         let run = self.lock();
         let steps = run.steps.saturating_sub(self.left.load(Ordering::Relaxed));
-        let spent = Spent { steps, time: run.taken() };
+        let spent = Spent { steps, time: run.elapsed() };
         drop(run);
         self.budget.spend(spent);
-        self.note_memory(lua);
+        self.report_memory(lua);
         spent
     }
 
     /// Tells the others how much the state holds.
-    pub(crate) fn note_memory(&self, lua: &Lua) {
+    pub(crate) fn report_memory(&self, lua: &Lua) {
         let now = lua.used_memory();
-        self.budget.hold(self.held.swap(now, Ordering::Relaxed), now);
+        self.budget.update_memory(self.held.swap(now, Ordering::Relaxed), now);
     }
 
     /// Leaves out time that passed while someone else was at work.
-    pub(crate) fn leave_out(&self, time: Duration) {
+    pub(crate) fn exclude_time(&self, time: Duration) {
         let mut run = self.lock();
-        run.left_out = run.left_out.saturating_add(time);
+        run.excluded = run.excluded.saturating_add(time);
     }
 
     /// The steps that are left.
@@ -186,7 +186,7 @@ impl Meter {
     /// The time that is left.
     pub(crate) fn time_left(&self) -> Duration {
         let run = self.lock();
-        run.time.saturating_sub(run.taken())
+        run.time.saturating_sub(run.elapsed())
     }
 
     /// Whether the user has had enough.
@@ -214,7 +214,7 @@ impl Meter {
 
     /// Counts work that a module does, in steps.
     pub(crate) fn charge(&self, lua: &Lua, steps: u64) -> mlua::Result<()> {
-        if self.tripped.load(Ordering::Relaxed) {
+        if self.exceeded.load(Ordering::Relaxed) {
             return Err(self.error());
         }
         // A state belongs to one thread at a time, so nobody counts in between.
@@ -222,21 +222,21 @@ impl Meter {
         let left = before.saturating_sub(steps);
         self.left.store(left, Ordering::Relaxed);
         if steps > before {
-            return Err(self.trip(lua, self.too_many_steps()));
+            return Err(self.exceed(lua, self.too_many_steps()));
         }
-        if left / STEPS_PER_LOOK == before / STEPS_PER_LOOK {
+        if left / STEPS_PER_CLOCK_CHECK == before / STEPS_PER_CLOCK_CHECK {
             return Ok(());
         }
-        self.look(lua)
+        self.check_deadline(lua)
     }
 
     /// Looks at the clock, and at the user.
-    fn look(&self, lua: &Lua) -> mlua::Result<()> {
+    fn check_deadline(&self, lua: &Lua) -> mlua::Result<()> {
         if self.time_left().is_zero() {
-            return Err(self.trip(lua, self.too_long()));
+            return Err(self.exceed(lua, self.too_long()));
         }
         if self.is_cancelled() {
-            Err(self.trip(lua, "the operation was cancelled".to_owned()))
+            Err(self.exceed(lua, "the operation was cancelled".to_owned()))
         } else {
             Ok(())
         }
@@ -259,20 +259,20 @@ impl Meter {
     }
 
     /// The limit that the run has run into.
-    pub(crate) fn tripped(&self) -> Option<Trip> {
-        if self.tripped.load(Ordering::Relaxed) { self.lock().trip.clone() } else { None }
+    pub(crate) fn exceeded(&self) -> Option<ExceededLimit> {
+        if self.exceeded.load(Ordering::Relaxed) { self.lock().limit.clone() } else { None }
     }
 
-    fn trip(&self, lua: &Lua, reason: String) -> mlua::Error {
-        let place = place_of_caller(lua).map(|place| format!("{place}: ")).unwrap_or_default();
+    fn exceed(&self, lua: &Lua, reason: String) -> mlua::Error {
+        let place = caller_location(lua).map(|place| format!("{place}: ")).unwrap_or_default();
         let trace = lua.traceback(None, 0).map(|text| text.to_string_lossy()).unwrap_or_default();
-        self.lock().trip = Some(Trip { message: format!("{place}{reason}"), trace });
-        self.tripped.store(true, Ordering::Relaxed);
+        self.lock().limit = Some(ExceededLimit { message: format!("{place}{reason}"), trace });
+        self.exceeded.store(true, Ordering::Relaxed);
         self.error()
     }
 
     fn error(&self) -> mlua::Error {
-        let trip = self.lock().trip.clone();
+        let trip = self.lock().limit.clone();
         mlua::Error::RuntimeError(trip.map(|trip| trip.message).unwrap_or_default())
     }
 

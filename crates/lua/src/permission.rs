@@ -139,19 +139,19 @@ impl fmt::Display for Permissions {
 
 /// What the charts of a tree ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct PermissionRequests {
     /// Each chart that asks for something, topmost first.
     pub charts: Vec<(ChartPath, Permissions)>,
 }
 
-impl Asked {
+impl PermissionRequests {
     /// What is asked for in all.
     pub fn all(&self) -> Permissions {
         self.charts.iter().flat_map(|(_, permissions)| permissions.iter()).collect()
     }
 
     /// The charts below the topmost that ask for a permission, as texts show them.
-    pub fn below_the_top(&self, permission: Permission) -> Vec<String> {
+    pub fn subcharts_requesting(&self, permission: Permission) -> Vec<String> {
         let asks = |(path, permissions): &&(ChartPath, Permissions)| {
             permissions.contains(permission) && !path.below_top().is_empty()
         };
@@ -163,14 +163,14 @@ impl Asked {
 ///
 /// # Errors
 /// When an `ext/permissions.yaml` is not what it should be.
-pub fn asked(chart: &Chart) -> Result<Asked> {
-    let mut asked = Asked::default();
+pub fn requested_permissions(chart: &Chart) -> Result<PermissionRequests> {
+    let mut asked = PermissionRequests::default();
     add(chart, ChartPath::top(chart.name()), &require::chosen_libraries(chart), &mut asked)?;
     Ok(asked)
 }
 
-fn add(chart: &Chart, path: ChartPath, chosen: &[&Chart], asked: &mut Asked) -> Result<()> {
-    let permissions = of_chart(chart, &path)?;
+fn add(chart: &Chart, path: ChartPath, chosen: &[&Chart], asked: &mut PermissionRequests) -> Result<()> {
+    let permissions = requested_by(chart, &path)?;
     if !permissions.is_empty() {
         asked.charts.push((path.clone(), permissions));
     }
@@ -181,28 +181,28 @@ fn add(chart: &Chart, path: ChartPath, chosen: &[&Chart], asked: &mut Asked) -> 
 }
 
 /// What one chart asks for.
-pub(crate) fn of_chart(chart: &Chart, path: &ChartPath) -> Result<Permissions> {
-    let wrong = |reason: String| Error::Permissions { chart: path.clone(), reason };
+pub(crate) fn requested_by(chart: &Chart, path: &ChartPath) -> Result<Permissions> {
+    let invalid = |reason: String| Error::Permissions { chart: path.clone(), reason };
     let Some(file) = ext::permissions(chart) else { return Ok(Permissions::none()) };
-    let tree = pintle_yaml::read(&file.data).map_err(|error| wrong(error.to_string()))?;
+    let tree = pintle_yaml::read(&file.data).map_err(|error| invalid(error.to_string()))?;
     let names = match &tree {
         Node::Nil => return Ok(Permissions::none()),
         Node::Map(map) => {
             if let Some(key) = map.keys().find(|key| **key != "lua") {
-                return Err(wrong(format!("there is no key `{key}`; the only key is `lua`")));
+                return Err(invalid(format!("there is no key `{key}`; the only key is `lua`")));
             }
             map.get("lua").unwrap_or(&Node::Nil)
         }
-        _ => return Err(wrong("it must be a map with the key `lua`".to_owned())),
+        _ => return Err(invalid("it must be a map with the key `lua`".to_owned())),
     };
     let list = match names {
         Node::Nil => &[][..],
         Node::List(list) => list,
-        _ => return Err(wrong("`lua` must be a list of permissions".to_owned())),
+        _ => return Err(invalid("`lua` must be a list of permissions".to_owned())),
     };
     let read = |name: &Node| match name.as_str() {
-        Some(name) => name.parse().map_err(|error: Error| wrong(error.to_string())),
-        None => Err(wrong("`lua` must be a list of names".to_owned())),
+        Some(name) => name.parse().map_err(|error: Error| invalid(error.to_string())),
+        None => Err(invalid("`lua` must be a list of names".to_owned())),
     };
     list.iter().map(read).collect()
 }
@@ -223,8 +223,8 @@ mod tests {
     #[test]
     fn l_051_names_are_read_and_io_means_filesystem() {
         let chart = chart("web", "lua:\n- network\n- io\n");
-        assert_eq!(asked(&chart).expect("good").all().to_string(), "network,filesystem");
-        assert!(asked(&self::chart("web", "")).expect("empty").charts.is_empty());
+        assert_eq!(requested_permissions(&chart).expect("good").all().to_string(), "network,filesystem");
+        assert!(requested_permissions(&self::chart("web", "")).expect("empty").charts.is_empty());
     }
 
     #[test]
@@ -236,12 +236,12 @@ mod tests {
         child.libraries.push(library);
         parent.subcharts.push(child);
         assert_eq!(
-            asked(&parent).expect("good").all().to_string(),
+            requested_permissions(&parent).expect("good").all().to_string(),
             "network,os",
             "nobody asks for the library"
         );
         parent.metadata.libraries.push(Dependency { name: "lib".to_owned(), ..Dependency::default() });
-        let asked = asked(&parent).expect("good");
+        let asked = requested_permissions(&parent).expect("good");
         let told: Vec<String> =
             asked.charts.iter().map(|(path, permissions)| format!("{path}: {permissions}")).collect();
         assert_eq!(told, ["chart web: os", "chart web/db: network", "chart web/db/lib: filesystem"]);
@@ -258,7 +258,7 @@ mod tests {
             ("[network]", "it must be a map"),
             ("lua: [", "yaml"),
         ] {
-            let error = asked(&chart("web", text)).expect_err(text).to_string();
+            let error = requested_permissions(&chart("web", text)).expect_err(text).to_string();
             assert!(
                 error.starts_with("chart web: ext/permissions.yaml: ") && error.contains(part),
                 "{error}"

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use mlua::{Function, Lua, Table, Value};
 use pintle_events::{ChartPath, Event, Registration, TABLE};
 
-use crate::call::{self, Answer, Body, Call, Fault};
-use crate::error::place_of_caller;
+use crate::call::{self, Answer, Body, Call, CallError};
+use crate::error::caller_location;
 use crate::host::Host;
 
 /// What a script has registered, in order.
@@ -59,19 +59,19 @@ fn on(call: &Call<'_>) -> Answer {
         Value::Nil => Registration::MIDDLE,
         Value::Integer(weight) => *weight as f64,
         Value::Number(weight) => *weight,
-        _ => return call.say("the weight must be a number between 0 and 1"),
+        _ => return call.fail("the weight must be a number between 0 and 1"),
     };
     if !(0.0..=1.0).contains(&weight) {
-        return call.say(pintle_events::Error::Weight { event, weight });
+        return call.fail(pintle_events::Error::Weight { event, weight });
     }
     let function = match call.any(2) {
         Value::Function(function) => function.clone(),
         other => {
             let found = crate::bridge::type_name(other);
-            return call.say(format!("the handler must be a function, not {found}"));
+            return call.fail(format!("the handler must be a function, not {found}"));
         }
     };
-    let place = place_of_caller(call.lua).unwrap_or_else(|| pintle_chart::ext::MAIN.to_owned());
+    let place = caller_location(call.lua).unwrap_or_else(|| pintle_chart::ext::MAIN.to_owned());
     add(call, [Registered::Handler { event, weight, function, place }])
 }
 
@@ -79,13 +79,13 @@ fn on(call: &Call<'_>) -> Answer {
 fn subchart(call: &Call<'_>) -> Answer {
     let (parent, name) = (call.text(0)?, call.text(1)?);
     let path = if parent.is_empty() { name.clone() } else { format!("{parent}/{name}") };
-    let below = call.host.shelf.subcharts(&parent);
+    let below = call.host.resolver.subcharts(&parent);
     if below.contains(&name) {
-        return call.give_text(path);
+        return call.return_text(path);
     }
     let known =
         if below.is_empty() { "it has none".to_owned() } else { format!("they are {}", below.join(", ")) };
-    call.say(format!("there is no subchart `{name}`; {known}"))
+    call.fail(format!("there is no subchart `{name}`; {known}"))
 }
 
 /// Silences the handlers of a subchart for one event, or for all.
@@ -100,31 +100,31 @@ fn off(call: &Call<'_>) -> Answer {
 
 fn wrap(call: &Call<'_>) -> Answer {
     let (chart, event, function) = (chart(call)?, event(call, 1)?, call.function(2)?);
-    let place = place_of_caller(call.lua).unwrap_or_else(|| pintle_chart::ext::MAIN.to_owned());
+    let place = caller_location(call.lua).unwrap_or_else(|| pintle_chart::ext::MAIN.to_owned());
     add(call, [Registered::Wrap { chart, event, function, place }])
 }
 
-fn chart(call: &Call<'_>) -> Result<ChartPath, Fault> {
+fn chart(call: &Call<'_>) -> Result<ChartPath, CallError> {
     let path = call.text(0)?;
     Ok(path.split('/').fold(call.host.chart.clone(), |chart, name| chart.child(name)))
 }
 
-fn event(call: &Call<'_>, index: usize) -> Result<Event, Fault> {
+fn event(call: &Call<'_>, index: usize) -> Result<Event, CallError> {
     let name = call.text(index)?;
-    Event::for_handlers(&name).or_else(|error| call.say(error))
+    Event::for_handlers(&name).or_else(|error| call.fail(error))
 }
 
 fn add(call: &Call<'_>, entries: impl IntoIterator<Item = Registered>) -> Answer {
     let mut registrations = call.host.registrations();
     if registrations.closed {
-        return call.say("handlers can be registered only while the chart is loaded");
+        return call.fail("handlers can be registered only while the chart is loaded");
     }
-    if registrations.entries.len() >= MOST {
-        return call.say(format!("a chart can register at most {MOST} handlers"));
+    if registrations.entries.len() >= MAX_REGISTRATIONS {
+        return call.fail(format!("a chart can register at most {MAX_REGISTRATIONS} handlers"));
     }
     registrations.entries.extend(entries);
     Ok(Value::Nil)
 }
 
 /// How many handlers a chart can register.
-const MOST: usize = 10_000;
+const MAX_REGISTRATIONS: usize = 10_000;

@@ -7,7 +7,7 @@ use mlua::{Lua, MultiValue, Table, Value};
 use pintle_chart::{Chart, ext};
 use pintle_tree::Str;
 
-use crate::call::Fault;
+use crate::call::CallError;
 use crate::error::{Sources, caller};
 use crate::host::Host;
 use crate::sandbox;
@@ -17,7 +17,7 @@ pub(crate) const MAX_SCRIPT: usize = 1 << 20;
 
 /// The scripts that one chart can reach.
 #[derive(Clone, Default)]
-pub(crate) struct Shelf {
+pub(crate) struct ModuleResolver {
     /// The chart's own scripts, by the name that they are required by.
     own: BTreeMap<String, Script>,
     /// The scripts of library charts.
@@ -34,7 +34,7 @@ struct Script {
     text: Str,
 }
 
-impl Shelf {
+impl ModuleResolver {
     /// The scripts that a chart can reach: those of the libraries that serve the whole tree, then those of subcharts that
     /// are libraries, its own before those of charts above it; `above` is topmost first.
     pub(crate) fn new(chart: &Chart, above: &[&Chart], chosen: &[&Chart]) -> Self {
@@ -47,7 +47,7 @@ impl Shelf {
         }
         let mut subcharts = BTreeMap::new();
         add_subcharts(chart, String::new(), &mut subcharts);
-        Shelf { own: scripts(chart, ""), libraries, subcharts }
+        ModuleResolver { own: scripts(chart, ""), libraries, subcharts }
     }
 
     /// The script that is loaded by itself.
@@ -161,25 +161,25 @@ pub(crate) fn install(lua: &Lua, host: &Arc<Host>, table: &Table) -> mlua::Resul
         host.meter.charge(lua, 1)?;
         let (ok, values) = match locate(lua, &host, &name) {
             Ok(values) => (true, values),
-            Err(Fault::Said(text)) => (false, vec![Value::String(lua.create_string(text)?)]),
-            Err(Fault::Engine(error)) => return Err(error),
+            Err(CallError::Message(text)) => (false, vec![Value::String(lua.create_string(text)?)]),
+            Err(CallError::Lua(error)) => return Err(error),
         };
         Ok(MultiValue::from_iter(std::iter::once(Value::Boolean(ok)).chain(values)))
     })?;
     table.raw_set("locate", locate)
 }
 
-fn locate(lua: &Lua, host: &Host, name: &Value) -> Result<Vec<Value>, Fault> {
+fn locate(lua: &Lua, host: &Host, name: &Value) -> Result<Vec<Value>, CallError> {
     let Value::String(text) = name else {
         let found = crate::bridge::type_name(name);
-        return Err(Fault::Said(format!("require: argument 1 must be a string, not {found}")));
+        return Err(CallError::Message(format!("require: argument 1 must be a string, not {found}")));
     };
     let text = text.to_string_lossy();
     if sandbox::MODULES.contains(&text.as_str()) {
         return Ok(vec![lua.globals().get(text)?]);
     }
     let from = caller(lua).map(|(file, _)| file);
-    let script = host.shelf.find(&text, from.as_deref())?;
+    let script = host.resolver.find(&text, from.as_deref())?;
     let function = sandbox::compile(lua, &script.file, &script.text)?;
     Ok(vec![Value::String(lua.create_string(&script.file)?), Value::Function(function)])
 }

@@ -7,7 +7,7 @@ use mlua::{Function, LightUserData, Lua, LuaOptions, LuaString, Number, StdLib, 
 use pintle_tree::Str;
 
 use crate::bridge;
-use crate::call::{self, Fault};
+use crate::call::{self, CallError};
 use crate::error::PRELUDE;
 use crate::host::{Handles, Host};
 use crate::permission::Permission;
@@ -135,9 +135,9 @@ pub(crate) fn unmetered<T>(lua: &Lua, host: &Arc<Host>, work: impl FnOnce() -> T
 }
 
 /// Compiles a script.
-pub(crate) fn compile(lua: &Lua, file: &str, text: &Str) -> Result<Function, Fault> {
+pub(crate) fn compile(lua: &Lua, file: &str, text: &Str) -> Result<Function, CallError> {
     if text.len() > MAX_SCRIPT {
-        return Err(Fault::Said(format!("{file}: a script can have at most {MAX_SCRIPT} bytes")));
+        return Err(CallError::Message(format!("{file}: a script can have at most {MAX_SCRIPT} bytes")));
     }
     let chunk = lua.load(text.as_bytes()).set_name(format!("@{file}")).set_mode(ChunkMode::Text);
     Ok(chunk.set_compiler(compiler()).into_function()?)

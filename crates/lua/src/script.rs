@@ -8,17 +8,17 @@ use pintle_events::{Context, Event, HandlerError, Next};
 
 use crate::bridge;
 use crate::budget::Spent;
-use crate::call::{self, Fault};
-use crate::error::{Failure, Sources, shown};
+use crate::call::{self, CallError};
+use crate::error::{Failure, Sources, sanitized};
 use crate::host::Host;
 use crate::sandbox;
 use crate::services::Level;
 
 /// The stack that scripts may rely on: the engine's own recursion is bounded, and fits.
-const STACK: usize = 3 << 20;
+const STACK_SIZE: usize = 3 << 20;
 
 /// What a state holds before its script runs, roughly, in bytes.
-const BARE: usize = 1 << 20;
+const BASE_MEMORY: usize = 1 << 20;
 
 /// How often a wrapper can call what it stands around, if it does nothing else.
 const NEXT_CALLS: u64 = 100;
@@ -36,12 +36,12 @@ impl Script {
     /// # Errors
     /// What the script failed of.
     pub(crate) fn load(host: Host) -> Result<Self, Box<Failure>> {
-        let sources = host.shelf.sources();
-        if host.meter.budget().memory_for(0) < BARE {
-            return Err(Box::new(Failure::of_all_memory(&host.limits)));
+        let sources = host.resolver.sources();
+        if host.meter.budget().memory_for(0) < BASE_MEMORY {
+            return Err(Box::new(Failure::shared_memory_exhausted(&host.limits)));
         }
         let host = Arc::new(host);
-        let lua = sandbox::open(&host).map_err(|error| Failure::of_error(&error, &sources))?;
+        let lua = sandbox::open(&host).map_err(|error| Failure::from_lua_error(&error, &sources))?;
         let script = Script { lua, host, sources };
         script.run_main()?;
         script.host.registrations().closed = true;
@@ -49,12 +49,13 @@ impl Script {
     }
 
     fn run_main(&self) -> Result<(), Box<Failure>> {
-        let Some((file, text)) = self.host.shelf.main() else { return Ok(()) };
+        let Some((file, text)) = self.host.resolver.main() else { return Ok(()) };
         self.start().map_err(Box::new)?;
         let outcome = with_stack(|| {
-            let main = sandbox::compile(&self.lua, file, text).map_err(|fault| self.failure(fault))?;
+            let main =
+                sandbox::compile(&self.lua, file, text).map_err(|call_error| self.failure(call_error))?;
             let outcome = main.call::<MultiValue>(());
-            self.settle(outcome).map(|_| ())
+            self.check_limits(outcome).map(|_| ())
         });
         self.host.meter.stop(&self.lua);
         outcome.map_err(Box::new)
@@ -87,21 +88,21 @@ impl Script {
             }
             let reason = answer.next().as_ref().and_then(Value::as_string).map(|text| text.to_string_lossy());
             if reason != told {
-                self.tell_waiting(event, reason.as_deref());
+                self.log_waiting(event, reason.as_deref());
                 told.clone_from(&reason);
             }
             let paused = self.pause(before.saturating_add(started.elapsed()), reason.as_deref());
             // Waiting has a limit of its own, which all handlers share.
-            budget.give_back(spent);
+            budget.refund(spent);
             budget.wait((before + started.elapsed()).saturating_sub(budget.waited()));
             paused?;
         }
     }
 
     /// Passes on why a handler says that it is not time yet, so that whoever waits knows what for.
-    fn tell_waiting(&self, event: Option<Event>, reason: Option<&str>) {
+    fn log_waiting(&self, event: Option<Event>, reason: Option<&str>) {
         if let (Some(listener), Some(event), Some(reason)) = (&self.host.services.listener, event, reason) {
-            listener.log(&self.host.chart, Level::Info, &format!("`{event}` waits: {}", shown(reason)));
+            listener.log(&self.host.chart, Level::Info, &format!("`{event}` waits: {}", sanitized(reason)));
         }
     }
 
@@ -109,7 +110,7 @@ impl Script {
     fn pause(&self, waited: Duration, reason: Option<&str>) -> Result<(), HandlerError> {
         let limits = self.host.limits;
         if waited.saturating_add(limits.pause) > limits.wait {
-            let reason = reason.map(|reason| format!(": {}", shown(reason))).unwrap_or_default();
+            let reason = reason.map(|reason| format!(": {}", sanitized(reason))).unwrap_or_default();
             return Err(HandlerError::new(format!("not ready after {:?}{reason}", limits.wait)));
         }
         let paused = Instant::now();
@@ -137,11 +138,11 @@ impl Script {
         let outcome = self.run(context, place, |ctx| {
             self.lua.scope(|scope| {
                 let next = scope.create_function_mut(|lua, ()| {
-                    let answer = self.step_aside(place, |context| {
+                    let answer = self.lend_context(place, |context| {
                         next(context).map_err(|error| {
                             let text = error.to_string();
                             inner = Some(error);
-                            Fault::Said(text)
+                            CallError::Message(text)
                         })
                     });
                     call::answer(lua, answer.map(|()| Value::Nil))
@@ -158,19 +159,19 @@ impl Script {
 
     /// Gives the context away for a while: what was changed so far is taken, and afterwards everything is looked at
     /// anew.
-    fn step_aside(
+    fn lend_context(
         &self,
         place: &str,
-        work: impl FnOnce(&mut Context) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+        work: impl FnOnce(&mut Context) -> Result<(), CallError>,
+    ) -> Result<(), CallError> {
         self.return_changes(place)?;
         // Time that others take is not counted, so that calling them must be.
         self.host.meter.charge(&self.lua, self.host.limits.steps / NEXT_CALLS)?;
-        self.host.meter.note_memory(&self.lua);
+        self.host.meter.report_memory(&self.lua);
         let started = Instant::now();
         let mut context = self.end();
         let outcome = work(&mut context);
-        self.host.meter.leave_out(started.elapsed());
+        self.host.meter.exclude_time(started.elapsed());
         self.host.frame().begin(context);
         outcome
     }
@@ -185,13 +186,13 @@ impl Script {
         self.start()?;
         self.host.frame().begin(std::mem::take(context));
         let ctx = self.host.handles().context.clone();
-        let answer = with_stack(|| body(ctx)).map_err(Fault::Engine);
+        let answer = with_stack(|| body(ctx)).map_err(CallError::Lua);
         let answer = answer.and_then(|answer| self.return_changes(place).map(|()| answer));
         *context = self.end();
         let outcome = match answer {
-            Ok(answer) => self.settle(Ok(answer)),
-            Err(fault) => {
-                let failure = self.failure(fault);
+            Ok(answer) => self.check_limits(Ok(answer)),
+            Err(call_error) => {
+                let failure = self.failure(call_error);
                 // The state is full of what made it fail, and others may still want to be called.
                 let _ = self.lua.gc_collect();
                 Err(failure)
@@ -202,7 +203,7 @@ impl Script {
     }
 
     fn start(&self) -> Result<(), Failure> {
-        self.host.meter.start(&self.lua).map_err(|error| Failure::of_error(&error, &self.sources))
+        self.host.meter.start(&self.lua).map_err(|error| Failure::from_lua_error(&error, &self.sources))
     }
 
     /// Ends the handler's hold on the context: its tables stand for nothing any more.
@@ -215,7 +216,7 @@ impl Script {
         self.host.frame().end()
     }
 
-    fn return_changes(&self, place: &str) -> Result<(), Fault> {
+    fn return_changes(&self, place: &str) -> Result<(), CallError> {
         let listener = self.host.services.listener.as_ref().filter(|listener| listener.wants_changes());
         let changed = || self.host.handles().changed.call::<Vec<Table>>(());
         let changed = sandbox::unmetered(&self.lua, &self.host, changed)?;
@@ -228,20 +229,20 @@ impl Script {
     }
 
     /// A result counts only if no limit was run into, whatever the script did about it.
-    fn settle(&self, outcome: mlua::Result<MultiValue>) -> Result<MultiValue, Failure> {
-        match (outcome, self.host.meter.tripped()) {
+    fn check_limits(&self, outcome: mlua::Result<MultiValue>) -> Result<MultiValue, Failure> {
+        match (outcome, self.host.meter.exceeded()) {
             (Ok(answer), None) => Ok(answer),
-            (Ok(_), Some(_)) => Err(self.failure(Fault::Said(String::new()))),
-            (Err(error), _) => Err(self.failure(Fault::Engine(error))),
+            (Ok(_), Some(_)) => Err(self.failure(CallError::Message(String::new()))),
+            (Err(error), _) => Err(self.failure(CallError::Lua(error))),
         }
     }
 
-    fn failure(&self, fault: Fault) -> Failure {
-        match fault {
-            Fault::Engine(error) => Failure::of(&error, &self.host.meter, &self.sources),
-            Fault::Said(text) if self.host.meter.tripped().is_none() => Failure::new(text),
-            Fault::Said(text) => {
-                Failure::of(&mlua::Error::RuntimeError(text), &self.host.meter, &self.sources)
+    fn failure(&self, call_error: CallError) -> Failure {
+        match call_error {
+            CallError::Lua(error) => Failure::from_run(&error, &self.host.meter, &self.sources),
+            CallError::Message(text) if self.host.meter.exceeded().is_none() => Failure::new(text),
+            CallError::Message(text) => {
+                Failure::from_run(&mlua::Error::RuntimeError(text), &self.host.meter, &self.sources)
             }
         }
     }
@@ -249,5 +250,5 @@ impl Script {
 
 /// Runs a script with enough stack for it, whatever thread this is.
 fn with_stack<T>(work: impl FnOnce() -> T) -> T {
-    stacker::maybe_grow(STACK, 2 * STACK, work)
+    stacker::maybe_grow(STACK_SIZE, 2 * STACK_SIZE, work)
 }

@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::limits::Limits;
 use crate::permission::{self, Permissions};
 use crate::registration::Registered;
-use crate::require::{self, Shelf};
+use crate::require::{self, ModuleResolver};
 use crate::script::Script;
 use crate::services::Services;
 
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Scripts {
 }
 
 /// What all charts of a tree are loaded with.
-struct Loading<'a> {
+struct Loader<'a> {
     granted: &'a Permissions,
     limits: &'a Limits,
     services: &'a Services,
@@ -57,9 +57,9 @@ impl Scripts {
         }
         let chosen = require::chosen_libraries(chart);
         let budget = Arc::new(Budget::new(limits));
-        let mut loading = Loading { granted, limits, services, budget, chosen, scripts: Vec::new() };
-        loading.add(chart, &mut Vec::new(), ChartPath::top(chart.name()))?;
-        Ok(Scripts { scripts: loading.scripts })
+        let mut loader = Loader { granted, limits, services, budget, chosen, scripts: Vec::new() };
+        loader.add(chart, &mut Vec::new(), ChartPath::top(chart.name()))?;
+        Ok(Scripts { scripts: loader.scripts })
     }
 
     /// Whether no chart has scripts.
@@ -87,7 +87,7 @@ impl Scripts {
     }
 }
 
-impl<'a> Loading<'a> {
+impl<'a> Loader<'a> {
     /// Loads the charts below a chart, then the chart itself.
     fn add(&mut self, chart: &'a Chart, above: &mut Vec<&'a Chart>, path: ChartPath) -> Result<()> {
         above.push(chart);
@@ -101,14 +101,14 @@ impl<'a> Loading<'a> {
         if ext::main_script(chart).is_none() {
             return Ok(());
         }
-        let granted = permission::of_chart(chart, &path)?.and(self.granted);
-        let shelf = Shelf::new(chart, above, &self.chosen);
+        let granted = permission::requested_by(chart, &path)?.and(self.granted);
+        let resolver = ModuleResolver::new(chart, above, &self.chosen);
         let host = Host::new(
             path.clone(),
             *self.limits,
             self.services.clone(),
             granted,
-            shelf,
+            resolver,
             Arc::clone(&self.budget),
         );
         let script = Script::load(host).map_err(|source| Error::Load { chart: path, source })?;

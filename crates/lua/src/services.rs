@@ -82,7 +82,7 @@ pub trait Fetch: Send + Sync {
 }
 
 /// Looks into the cluster for scripts. Nothing can be changed through it.
-pub trait Discover: Send + Sync {
+pub trait ClusterReader: Send + Sync {
     /// Whether the cluster knows a kind.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ pub struct Services {
     /// Who hears what scripts say.
     pub listener: Option<Arc<dyn Listener>>,
     /// The cluster.
-    pub cluster: Option<Arc<dyn Discover>>,
+    pub cluster: Option<Arc<dyn ClusterReader>>,
     /// The network, for charts with the permission `network`.
     pub network: Option<Arc<dyn Fetch>>,
     /// The folder that charts with the permission `filesystem` may read and write.

@@ -19,12 +19,12 @@ pub(crate) fn install(lua: &Lua, host: &Arc<Host>, table: &Table) -> mlua::Resul
     let shared = Arc::clone(host);
     let find =
         lua.create_function(move |lua, (text, wanted, from): (LuaString, LuaString, Option<f64>)| {
-            pay(lua, &shared, &text)?;
+            charge(lua, &shared, &text)?;
             Ok(find(&text.as_bytes(), &wanted.as_bytes(), from))
         })?;
     let shared = Arc::clone(host);
     let split = lua.create_function(move |lua, (text, separator): (LuaString, LuaString)| {
-        pay(lua, &shared, &text)?;
+        charge(lua, &shared, &text)?;
         split(lua, &text.as_bytes(), &separator.as_bytes())
     })?;
     let is_plain = lua.create_function(|_, pattern: LuaString| {
@@ -35,7 +35,7 @@ pub(crate) fn install(lua: &Lua, host: &Arc<Host>, table: &Table) -> mlua::Resul
     table.raw_set("is_plain", is_plain)
 }
 
-fn pay(lua: &Lua, host: &Host, text: &LuaString) -> mlua::Result<()> {
+fn charge(lua: &Lua, host: &Host, text: &LuaString) -> mlua::Result<()> {
     host.meter.charge(lua, text.as_bytes().len() as u64 / BYTES_PER_STEP)
 }
 

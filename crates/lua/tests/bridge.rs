@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{context, objects_after, refusal, said, scripted, stage, tree, values_after, yaml};
+use common::{context, objects_after, refusal, said, scripted, test_env, tree, values_after, yaml};
 use pintle_events::{Context, Event};
 use pintle_tree::Node;
 
@@ -27,9 +27,9 @@ fn l_040_facts_are_fields_and_calls_and_refuse_changes() {
             print((select(2, pcall(body))))
         end
     end)";
-    let mut stage = stage(&scripted("web", script));
-    stage.emit(Event::PreRender, &mut context("a: 1", &[]));
-    let text = stage.ear.text().replace("web: Info: ", "");
+    let mut test_env = test_env(&scripted("web", script));
+    test_env.emit(Event::PreRender, &mut context("a: 1", &[]));
+    let text = test_env.ear.text().replace("web: Info: ", "");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "web\tweb\ttwo\tone");
     assert_eq!(lines[1], "prod\t7\t7\ttrue\tfalse");
@@ -67,10 +67,10 @@ fn each_event_opens_only_its_parts() {
             end)",
             entry.name
         );
-        let mut stage = stage(&scripted("web", &script));
+        let mut test_env = test_env(&scripted("web", &script));
         // Where a part may change, what was put there is refused later, because it is no file.
-        let _ = stage.emitter.emit(entry.event, &mut context("a: 1", &["{apiVersion: v1, kind: Pod}"]));
-        for line in stage.ear.text().lines() {
+        let _ = test_env.emitter.emit(entry.event, &mut context("a: 1", &["{apiVersion: v1, kind: Pod}"]));
+        for line in test_env.ear.text().lines() {
             let words: Vec<&str> = line.trim_start_matches("web: Info: ").split('\t').collect();
             let may = entry.may_change.iter().any(|part| part.as_str() == words[0]);
             assert_eq!(
@@ -80,7 +80,7 @@ fn each_event_opens_only_its_parts() {
                 entry.name
             );
         }
-        assert_eq!(stage.ear.text().lines().count(), 5, "{}", entry.name);
+        assert_eq!(test_env.ear.text().lines().count(), 5, "{}", entry.name);
     }
 }
 
@@ -117,9 +117,9 @@ fn what_is_not_changed_comes_back_to_the_last_digit() {
     ctx.values.copy = ctx.values.deep
     ctx.values.moved = ctx.values.most";
     let script = format!("events.on('pre-render', function(ctx)\n{body}\nend)");
-    let mut stage = stage(&scripted("web", &script));
+    let mut test_env = test_env(&scripted("web", &script));
     let mut context = Context::default().with_values(before.clone());
-    stage.emit(Event::PreRender, &mut context);
+    test_env.emit(Event::PreRender, &mut context);
     let mut expected = before.clone();
     expected.insert("copy".into(), before.get("deep").cloned().expect("it is there"));
     expected.insert("moved".into(), Node::Int(i64::MAX));
@@ -165,12 +165,12 @@ fn read_only_trees_are_looked_at_in_every_way() {
         ctx.objects[1].data = v.m
         ctx.objects[1].list = copy
     end)";
-    let mut stage = stage(&scripted("web", script));
+    let mut test_env = test_env(&scripted("web", script));
     let mut context =
         context("m: {x: 1}\nl: [5, 6]", &["{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}"]);
-    stage.emit(Event::PostRender, &mut context);
+    test_env.emit(Event::PostRender, &mut context);
     assert_eq!(
-        stage.ear.text().replace("web: Info: ", ""),
+        test_env.ear.text().replace("web: Info: ", ""),
         "x\t1\n1\t5\n2\t6\n2\t5,6\t5\t6\n{\"l\":[5,6],\"m\":{\"x\":1}}\ttrue\n\
          ext/lua/chart.lua:7: `values.m.x` is read-only in `post-render`\n\
          `values.l` is read-only in `post-render`\n`values.l` is read-only in `post-render`\n\
@@ -222,9 +222,9 @@ fn objects_that_are_none_are_refused() {
         ("ctx.objects[2] = array()", "objects[2]: an object must be a map, not a table"),
     ] {
         let script = format!("events.on('post-render', function(ctx) {body} end)");
-        let mut stage = stage(&scripted("web", &script));
-        let told = stage.refused(Event::PostRender, &mut context("a: 1", &[SERVICE]));
-        assert!(told.contains(part), "{body}: {told}");
+        let mut test_env = test_env(&scripted("web", &script));
+        let error_chain = test_env.refused(Event::PostRender, &mut context("a: 1", &[SERVICE]));
+        assert!(error_chain.contains(part), "{body}: {error_chain}");
     }
 }
 
@@ -236,10 +236,10 @@ fn l_010_templates_and_files_are_lists_that_can_be_emptied_and_added_to() {
         ctx.files[1].data = 'bye'
         table.insert(ctx.files, {name = 'more/x.txt', data = '1'})
     end)";
-    let mut stage = stage(&scripted("web", script));
+    let mut test_env = test_env(&scripted("web", script));
     let mut context = context("a: 1", &[]);
-    stage.emit(Event::PreRender, &mut context);
-    assert_eq!(stage.ear.text(), "web: Info: 1\ttemplates/a.yaml\ta: {{ .Values.a }}\t0");
+    test_env.emit(Event::PreRender, &mut context);
+    assert_eq!(test_env.ear.text(), "web: Info: 1\ttemplates/a.yaml\ta: {{ .Values.a }}\t0");
     let web = context.all_charts().iter().find(|part| part.facts.name == "web").expect("it is there");
     assert!(web.templates.is_empty());
     let files: Vec<(&str, String)> =
@@ -257,8 +257,8 @@ fn files_that_are_none_are_refused() {
         ("ctx.files[2] = 'x'", "files[2] must be a table"),
         ("ctx.templates = {x = 1}", "templates must be a list"),
     ] {
-        let told = refusal(body);
-        assert!(told.contains(part), "{body}: {told}");
+        let error_chain = refusal(body);
+        assert!(error_chain.contains(part), "{body}: {error_chain}");
     }
 }
 
@@ -267,9 +267,9 @@ fn l_010_dependencies_change_before_they_are_built() {
     let script = "events.on('pre-dependency-build', function(ctx)
         table.insert(ctx.dependencies, {name = 'db', version = '1', repository = 'file://db'})
     end)";
-    let mut stage = stage(&scripted("web", script));
+    let mut test_env = test_env(&scripted("web", script));
     let mut context = context("a: 1", &[]);
-    stage.emit(Event::PreDependencyBuild, &mut context);
+    test_env.emit(Event::PreDependencyBuild, &mut context);
     let web = context.all_charts().iter().find(|part| part.facts.name == "web").expect("it is there");
     assert_eq!(web.dependencies[0].repository, "file://db");
 }
@@ -279,10 +279,10 @@ fn events_without_a_chart_have_none() {
     let script = "events.on('pre-delete', function(ctx)
         print(ctx.chart == nil, ctx.release.name, ctx.templates == nil, ctx.event)
     end)";
-    let mut stage = stage(&scripted("web", script));
+    let mut test_env = test_env(&scripted("web", script));
     let release = pintle_events::ReleaseInfo { name: "r".into(), ..Default::default() };
-    stage.emit(Event::PreDelete, &mut Context::default().with_release(release));
-    assert_eq!(stage.ear.text(), "web: Info: true\tr\ttrue\tpre-delete");
+    test_env.emit(Event::PreDelete, &mut Context::default().with_release(release));
+    assert_eq!(test_env.ear.text(), "web: Info: true\tr\ttrue\tpre-delete");
 }
 
 #[test]
@@ -301,8 +301,8 @@ fn what_cannot_be_kept_is_refused_with_its_path() {
         ("ctx.values.m.m = ctx.values", "values.m.m: the table contains itself"),
         ("ctx.values = {1, 2}", "values: it must be a map, not a list"),
     ] {
-        let told = refusal(body);
-        assert!(told.contains(part), "{body}: {told}");
+        let error_chain = refusal(body);
+        assert!(error_chain.contains(part), "{body}: {error_chain}");
     }
 }
 
@@ -319,9 +319,9 @@ fn a_part_of_the_context_is_gone_when_its_handler_has_returned() {
             } do print((select(2, pcall(use)))) end
             print(context.values.a)
         end)";
-    let mut stage = stage(&scripted("web", script));
-    stage.emit(Event::PreRender, &mut context("a: 1\nm: {x: 1}", &[]));
-    let text = stage.ear.text();
+    let mut test_env = test_env(&scripted("web", script));
+    test_env.emit(Event::PreRender, &mut context("a: 1\nm: {x: 1}", &[]));
+    let text = test_env.ear.text();
     assert_eq!(text.matches("this part of the context is gone").count(), 8, "{text}");
     assert!(text.ends_with("web: Info: 1"), "the context itself is that of the running handler: {text}");
 }
@@ -329,9 +329,9 @@ fn a_part_of_the_context_is_gone_when_its_handler_has_returned() {
 #[test]
 fn changes_of_a_handler_that_fails_are_not_taken() {
     let script = "events.on('pre-render', function(ctx) ctx.values.a = 2 error('no') end)";
-    let mut stage = stage(&scripted("web", script));
+    let mut test_env = test_env(&scripted("web", script));
     let mut context = context("a: 1", &[]);
-    stage.refused(Event::PreRender, &mut context);
+    test_env.refused(Event::PreRender, &mut context);
     assert_eq!(yaml(context.all_values()), "a: 1\n");
 }
 
@@ -342,12 +342,12 @@ fn a_listener_is_told_what_changed() {
     end)
     events.on('post-render', function(ctx) ctx.objects[1].metadata.name = 'y' end)
     events.on('post-render', function(ctx) return ctx.objects[1].kind end)";
-    let mut stage = stage(&scripted("web", script));
+    let mut test_env = test_env(&scripted("web", script));
     let mut context = context("image: {tag: v1, old: 1}", &[SERVICE]);
-    stage.emit(Event::PreRender, &mut context);
-    stage.emit(Event::PostRender, &mut context);
+    test_env.emit(Event::PreRender, &mut context);
+    test_env.emit(Event::PostRender, &mut context);
     assert_eq!(
-        *stage.ear.changes.lock().expect("nobody panics while holding it"),
+        *test_env.ear.changes.lock().expect("nobody panics while holding it"),
         [
             "web pre-render ext/lua/chart.lua:1 values.image.tag values.image.old values[\"a.b\"] values.new",
             "web post-render ext/lua/chart.lua:4 objects[1].metadata.name",
@@ -360,9 +360,9 @@ fn a_subchart_s_handler_sees_its_own_scope() {
     let script = "events.on('pre-render', function(ctx) ctx.values.size = 2 print(ctx.chart.name) end)";
     let mut parent = scripted("web", "");
     parent.subcharts.push(scripted("db", script));
-    let mut stage = stage(&parent);
+    let mut test_env = test_env(&parent);
     let mut context = context("db: {size: 1}", &[]);
-    stage.emit(Event::PreRender, &mut context);
+    test_env.emit(Event::PreRender, &mut context);
     assert_eq!(yaml(context.all_values()), "db:\n  size: 2\n");
-    assert_eq!(stage.ear.text(), "web/db: Info: db");
+    assert_eq!(test_env.ear.text(), "web/db: Info: db");
 }

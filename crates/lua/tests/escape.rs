@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use common::{chart, context, give_library, library, limits, services, told};
+use common::{chart, context, error_chain, give_library, library, limits, services};
 use pintle_chart::Chart;
 use pintle_events::{Emitter, Event};
 use pintle_lua::{Limits, Permissions, Scripts, System};
@@ -133,11 +133,11 @@ fn attempt(path: &Path, ground: &Ground) -> Result<(), String> {
         let mut emitter = Emitter::new();
         Scripts::load(&case.chart, &case.granted, &limits, &services)
             .and_then(|scripts| scripts.register(&mut emitter))
-            .map_err(|error| told(&error))?;
+            .map_err(|error| error_chain(&error))?;
         let Some(event) = case.at else { return Ok(()) };
         let objects = ["{apiVersion: v1, kind: Pod, metadata: {name: p}}"];
         let mut context = context("a: 1\nm: {x: 1}\nl: [1, 2]\ndb: {}", &objects);
-        emitter.emit(event, &mut context).map_err(|error| told(&error))
+        emitter.emit(event, &mut context).map_err(|error| error_chain(&error))
     })();
     let took = started.elapsed().unwrap_or_default();
     let Err(error) = outcome else { return Err("it ended without an error".to_owned()) };

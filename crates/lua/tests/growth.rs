@@ -3,7 +3,7 @@
 //! `cargo xtask native-functions` runs the same with larger arguments and writes the table in
 //! docs/contributing/native-functions.md.
 
-use crate::common::{chart, services, told, try_stage};
+use crate::common::{chart, error_chain, services, try_test_env};
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use pintle_lua::{Limits, Permissions, Scripts};
 const VARIABLE: &str = "PINTLE_NATIVE_LUA";
 
 /// Says how large arguments may be, in bytes, where not all sizes are wanted.
-const MOST: &str = "PINTLE_NATIVE_MOST";
+const MAX_REGISTRATIONS: &str = "PINTLE_NATIVE_MOST";
 
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/contributing/native-functions.md");
 
@@ -150,7 +150,7 @@ fn run(call: &str, size: usize, limits: &Limits) -> (Duration, bool) {
         let chart = chart("web", &[("ext/lua/chart.lua", &text)]);
         let started = processor_time();
         let outcome = Scripts::load(&chart, &Permissions::none(), limits, &services(&Arc::default()));
-        (processor_time().saturating_sub(started), outcome.err().map(|error| told(&error)))
+        (processor_time().saturating_sub(started), outcome.err().map(|error| error_chain(&error)))
     };
     let (before, failed) = timed("");
     if failed.is_some() {
@@ -208,10 +208,11 @@ fn every_native_function_is_measured_and_in_the_table() {
         end
     end";
     let script = script.replace("_G[library]", "getmetatable('') and _G[library]");
-    let stage = try_stage(&chart("web", &[("ext/lua/chart.lua", &script)]), &Permissions::none(), |_| ())
-        .unwrap_or_else(|error| panic!("{}", told(&error)));
+    let test_env =
+        try_test_env(&chart("web", &[("ext/lua/chart.lua", &script)]), &Permissions::none(), |_| ())
+            .unwrap_or_else(|error| panic!("{}", error_chain(&error)));
     let table = std::fs::read_to_string(DOCUMENT).expect("the table is there");
-    let said = stage.ear.text();
+    let said = test_env.ear.text();
     let names: Vec<&str> = said.lines().filter_map(|line| line.rsplit(' ').next()).collect();
     assert!(names.len() > 60, "{names:?}");
     for name in names.iter().filter(|name| !is_constant(name)) {
@@ -226,7 +227,8 @@ fn row(name: &str, calls: &[&str]) -> String {
     let mut out = String::new();
     for call in calls {
         let mut times = Vec::new();
-        let most = std::env::var(MOST).ok().and_then(|most| most.parse().ok()).unwrap_or(usize::MAX);
+        let most =
+            std::env::var(MAX_REGISTRATIONS).ok().and_then(|most| most.parse().ok()).unwrap_or(usize::MAX);
         for size in [10_000, 100_000, 1_000_000, 10_000_000].into_iter().filter(|size| *size <= most) {
             let (time, refused) = run(call, size, &limits);
             times.push(if refused {

@@ -2,7 +2,7 @@
 
 use crate::common;
 
-use common::{scripted, stage, yaml};
+use common::{scripted, test_env, yaml};
 use pintle_events::{Context, Event};
 use pintle_tree::{Map, Node, Str};
 
@@ -41,25 +41,25 @@ impl Chance {
     }
 
     /// The path of some map or list: steps that scripts write, and steps for the model.
-    fn path(&mut self, tree: &Node) -> (String, Vec<Step>) {
+    fn path(&mut self, tree: &Node) -> (String, Vec<Nesting>) {
         let (mut text, mut steps, mut node) = ("ctx.values".to_owned(), Vec::new(), tree);
         while self.below(4) != 0 {
-            let children: Vec<(Step, &Node)> = match node {
-                Node::Map(map) => map.iter().map(|(key, node)| (Step::Key(key.clone()), node)).collect(),
+            let children: Vec<(Nesting, &Node)> = match node {
+                Node::Map(map) => map.iter().map(|(key, node)| (Nesting::Key(key.clone()), node)).collect(),
                 Node::List(list) => {
-                    list.iter().enumerate().map(|(at, node)| (Step::Index(at), node)).collect()
+                    list.iter().enumerate().map(|(at, node)| (Nesting::Index(at), node)).collect()
                 }
                 _ => Vec::new(),
             };
-            let deeper: Vec<&(Step, &Node)> =
+            let deeper: Vec<&(Nesting, &Node)> =
                 children.iter().filter(|(_, node)| matches!(node, Node::Map(_) | Node::List(_))).collect();
             if deeper.is_empty() {
                 break;
             }
             let (step, below) = deeper[self.below(deeper.len())];
             match step {
-                Step::Key(key) => text.push_str(&format!("[{:?}]", key.to_str_lossy())),
-                Step::Index(index) => text.push_str(&format!("[{}]", index + 1)),
+                Nesting::Key(key) => text.push_str(&format!("[{:?}]", key.to_str_lossy())),
+                Nesting::Index(index) => text.push_str(&format!("[{}]", index + 1)),
             }
             steps.push(step.clone());
             node = below;
@@ -69,15 +69,15 @@ impl Chance {
 }
 
 #[derive(Clone)]
-enum Step {
+enum Nesting {
     Key(Str),
     Index(usize),
 }
 
-fn at<'a>(tree: &'a mut Node, steps: &[Step]) -> &'a mut Node {
+fn at<'a>(tree: &'a mut Node, steps: &[Nesting]) -> &'a mut Node {
     steps.iter().fold(tree, |node, step| match (node, step) {
-        (Node::Map(map), Step::Key(key)) => map.get_mut(key).expect("the path is there"),
-        (Node::List(list), Step::Index(index)) => &mut list[*index],
+        (Node::Map(map), Nesting::Key(key)) => map.get_mut(key).expect("the path is there"),
+        (Node::List(list), Nesting::Index(index)) => &mut list[*index],
         _ => panic!("the path does not fit"),
     })
 }
@@ -159,7 +159,7 @@ fn random_changes_come_back_as_they_were_made() {
         let body = lines.join("\n    ");
         let script = format!("{COPY}events.on('pre-render', function(ctx)\n    {body}\nend)");
         let mut context = Context::default().with_values(values.clone());
-        stage(&scripted("web", &script)).emit(Event::PreRender, &mut context);
+        test_env(&scripted("web", &script)).emit(Event::PreRender, &mut context);
         let before = yaml(&values);
         let Node::Map(expected) = expected else { panic!("values stay a map") };
         assert_eq!(context.all_values(), &expected, "seed {seed}:\n{script}\nbefore:\n{before}");

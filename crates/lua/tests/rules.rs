@@ -7,36 +7,37 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{
-    Stage, chart, context, give_library, library, refusal, said, scripted, stage, told, try_stage, yaml,
+    TestEnv, chart, context, error_chain, give_library, library, refusal, said, scripted, test_env,
+    try_test_env, yaml,
 };
 use pintle_chart::Chart;
 use pintle_events::{ChartPath, Context, Emitter, Event, Registration};
 use pintle_lua::{
-    Cancelled, Discover, Fetch, FetchRequest, FetchResponse, Limits, Permissions, Scripts, Services, System,
-    asked,
+    Cancelled, ClusterReader, Fetch, FetchRequest, FetchResponse, Limits, Permissions, Scripts, Services,
+    System, requested_permissions,
 };
 use pintle_tree::Node;
 
 fn refused_to_load(chart: &Chart) -> String {
-    match try_stage(chart, &Permissions::none(), |_| ()) {
+    match try_test_env(chart, &Permissions::none(), |_| ()) {
         Ok(_) => panic!("it must not load"),
-        Err(error) => told(&error),
+        Err(error) => error_chain(&error),
     }
 }
 
-fn order(stage: &mut Stage, event: Event) -> String {
-    stage.emit(event, &mut context("a: 1", &[]));
-    let text = stage.ear.text();
+fn order(test_env: &mut TestEnv, event: Event) -> String {
+    test_env.emit(event, &mut context("a: 1", &[]));
+    let text = test_env.ear.text();
     text.lines().map(|line| line.split(": ").last().unwrap_or_default()).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
 fn l_003_core_events_refuse_handlers() {
     for event in ["render", "install", "upgrade", "delete", "list", "read-chart", "write-chart", "validate"] {
-        let told = refused_to_load(&scripted("web", &format!("events.on('{event}', print)")));
+        let error_chain = refused_to_load(&scripted("web", &format!("events.on('{event}', print)")));
         let expected =
             format!("ext/lua/chart.lua:1: events.on: `{event}` is a core event and takes no handlers");
-        assert!(told.contains(&expected), "{told}");
+        assert!(error_chain.contains(&expected), "{error_chain}");
     }
 }
 
@@ -44,17 +45,17 @@ fn l_003_core_events_refuse_handlers() {
 fn l_004_every_optional_event_is_scriptable() {
     for entry in pintle_events::TABLE.iter().filter(|entry| !entry.core) {
         let script = format!("events.on('{}', function(ctx) print(ctx.event) end)", entry.name);
-        let mut stage = stage(&scripted("web", &script));
-        stage.emit(entry.event, &mut context("a: 1", &[]));
-        assert_eq!(stage.ear.text(), format!("web: Info: {}", entry.name));
+        let mut test_env = test_env(&scripted("web", &script));
+        test_env.emit(entry.event, &mut context("a: 1", &[]));
+        assert_eq!(test_env.ear.text(), format!("web: Info: {}", entry.name));
     }
 }
 
 #[test]
 fn unknown_events_are_answered_with_the_known_ones() {
-    let told = refused_to_load(&scripted("web", "local x\nevents.on('boom', print)"));
+    let error_chain = refused_to_load(&scripted("web", "local x\nevents.on('boom', print)"));
     assert!(
-        told.contains(
+        error_chain.contains(
             "ext/lua/chart.lua:2: events.on: there is no event `boom`; the events are chart-loaded, "
         )
     );
@@ -67,9 +68,9 @@ fn l_007_another_template_engine_is_possible() {
             table.insert(ctx.objects, {apiVersion = 'v1', kind = 'ConfigMap', metadata = {name = ctx.release.name},
                 data = {a = tostring(ctx.values.a)}})
         end)";
-    let mut stage = stage(&scripted("web", script));
+    let mut test_env = test_env(&scripted("web", script));
     let mut context = context("a: 1", &[]);
-    stage.emit(Event::PreRender, &mut context);
+    test_env.emit(Event::PreRender, &mut context);
     assert!(
         context
             .all_charts()
@@ -79,7 +80,7 @@ fn l_007_another_template_engine_is_possible() {
             .templates
             .is_empty()
     );
-    stage.emit(Event::PostRender, &mut context);
+    test_env.emit(Event::PostRender, &mut context);
     let objects = context.take_objects();
     assert_eq!(
         yaml(objects[0].object.body()),
@@ -99,7 +100,7 @@ fn l_012_a_parent_silences_a_subchart_s_handlers_of_one_event_or_all() {
         let mut chart = scripted("web", parent);
         chart.subcharts.push(scripted("db", child));
         for (event, expected) in [(Event::PreRender, expected.0), (Event::PostRender, expected.1)] {
-            assert_eq!(order(&mut stage(&chart), event), expected, "{parent}");
+            assert_eq!(order(&mut test_env(&chart), event), expected, "{parent}");
         }
     }
 }
@@ -117,10 +118,10 @@ fn l_012_a_parent_acts_before_and_after_a_subchart_s_handler() {
         "events.on('pre-render', function(ctx) print('child ' .. ctx.values.size) ctx.values.size = 10 end)";
     let mut chart = scripted("web", parent);
     chart.subcharts.push(scripted("db", child));
-    let mut stage = stage(&chart);
+    let mut test_env = test_env(&chart);
     let mut context = context("db: {size: 1}", &[]);
-    stage.emit(Event::PreRender, &mut context);
-    assert_eq!(stage.ear.text(), "web: Info: before db\nweb/db: Info: child 5\nweb: Info: after 10");
+    test_env.emit(Event::PreRender, &mut context);
+    assert_eq!(test_env.ear.text(), "web: Info: before db\nweb/db: Info: child 5\nweb: Info: after 10");
     assert_eq!(yaml(context.all_values()), "db:\n  size: 11\n");
 }
 
@@ -134,21 +135,21 @@ fn l_012_wrappers_nest_answer_for_errors_and_reach_charts_below_charts() {
     let mut db = scripted("db", "events.on('pre-render', function() error('broken') end)");
     db.subcharts.push(scripted("log", "events.on('pre-render', function() error('from log') end)"));
     chart.subcharts.push(db);
-    let mut stage = stage(&chart);
-    let told = stage.refused(Event::PreRender, &mut context("db: {}", &[]));
+    let mut test_env = test_env(&chart);
+    let error_chain = test_env.refused(Event::PreRender, &mut context("db: {}", &[]));
     assert!(
-        told.contains(
+        error_chain.contains(
             "handler of chart web/db/log at ext/lua/chart.lua:1 failed\next/lua/chart.lua:1: from log"
         ),
-        "{told}"
+        "{error_chain}"
     );
     let mut chart = scripted("web", parent);
     let mut db = scripted("db", "events.on('pre-render', function() error('broken') end)");
     db.subcharts.push(scripted("log", ""));
     chart.subcharts.push(db);
-    let mut stage = self::stage(&chart);
-    stage.emit(Event::PreRender, &mut context("db: {}", &[]));
-    let text = stage.ear.text();
+    let mut test_env = self::test_env(&chart);
+    test_env.emit(Event::PreRender, &mut context("db: {}", &[]));
+    let text = test_env.ear.text();
     assert!(text.starts_with("web: Info: outer\nweb: Info: inner\n") && text.contains("broken"), "{text}");
 }
 
@@ -157,17 +158,17 @@ fn l_020_weights_are_between_0_and_1_and_0_goes_first() {
     let script = "events.on('ready', 1, function() print('last') end)
         events.on('ready', function() print('middle') end)
         events.on('ready', 0, function() print('first') end)";
-    assert_eq!(order(&mut stage(&scripted("web", script)), Event::Ready), "first middle last");
+    assert_eq!(order(&mut test_env(&scripted("web", script)), Event::Ready), "first middle last");
     for weight in ["-0.1", "1.1", "0/0", "math.huge"] {
-        let told = refused_to_load(&scripted("web", &format!("events.on('ready', {weight}, print)")));
-        assert!(told.contains("of a handler for `ready` is not between 0 and 1"), "{told}");
+        let error_chain = refused_to_load(&scripted("web", &format!("events.on('ready', {weight}, print)")));
+        assert!(error_chain.contains("of a handler for `ready` is not between 0 and 1"), "{error_chain}");
     }
 }
 
 #[test]
 fn l_021_equal_weights_run_in_the_order_of_registration() {
     let script = "for i = 1, 5 do events.on('ready', 0.3, function() print(i) end) end";
-    assert_eq!(order(&mut stage(&scripted("web", script)), Event::Ready), "1 2 3 4 5");
+    assert_eq!(order(&mut test_env(&scripted("web", script)), Event::Ready), "1 2 3 4 5");
 }
 
 #[test]
@@ -184,7 +185,7 @@ fn l_023_handlers_run_children_first_and_the_topmost_last() {
     db.subcharts.push(scripted("log", &say("log")));
     web.subcharts.push(db);
     web.subcharts.push(scripted("cache", &say("cache")));
-    assert_eq!(order(&mut stage(&web), Event::PreInstall), "cache log db web");
+    assert_eq!(order(&mut test_env(&web), Event::PreInstall), "cache log db web");
 }
 
 #[test]
@@ -195,10 +196,11 @@ fn l_024_the_first_error_stops_the_event() {
             deeper()
         end)
         events.on('pre-install', 0.3, function() print('three') end)";
-    let mut stage = stage(&scripted("web", script));
-    let error = stage.emitter.emit(Event::PreInstall, &mut context("a: 1", &[])).expect_err("it must fail");
+    let mut test_env = test_env(&scripted("web", script));
+    let error =
+        test_env.emitter.emit(Event::PreInstall, &mut context("a: 1", &[])).expect_err("it must fail");
     assert_eq!(
-        told(&error),
+        error_chain(&error),
         "the `pre-install` handler of chart web at ext/lua/chart.lua:2 failed\n\
          ext/lua/chart.lua:3: no more\n\
          \x20    2 |         events.on('pre-install', 0.2, function(ctx)\n\
@@ -211,22 +213,24 @@ fn l_024_the_first_error_stops_the_event() {
         trace,
         "ext/lua/chart.lua:3: in function 'deeper'\next/lua/chart.lua:4: in function <ext/lua/chart.lua:2>"
     );
-    assert_eq!(stage.ear.text(), "web: Info: one");
+    assert_eq!(test_env.ear.text(), "web: Info: one");
 }
 
 #[test]
 fn rust_handlers_and_scripts_share_one_emitter() {
-    let mut stage =
-        stage(&scripted("web", "events.on('pre-render', function(ctx) ctx.values.a = ctx.values.a * 2 end)"));
+    let mut test_env = test_env(&scripted(
+        "web",
+        "events.on('pre-render', function(ctx) ctx.values.a = ctx.values.a * 2 end)",
+    ));
     let registration =
         Registration { event: "pre-render", weight: 0.1, chart: ChartPath::program(), place: "here".into() };
     let handler = |context: &mut Context| {
         context.values_mut()?.insert("a".into(), 21.into());
         Ok(())
     };
-    stage.emitter.on(registration, Box::new(handler)).expect("a good registration");
+    test_env.emitter.on(registration, Box::new(handler)).expect("a good registration");
     let mut context = context("a: 1", &[]);
-    stage.emit(Event::PreRender, &mut context);
+    test_env.emit(Event::PreRender, &mut context);
     assert_eq!(yaml(context.all_values()), "a: 42\n");
 }
 
@@ -243,8 +247,8 @@ fn l_030_and_l_031_only_chart_lua_is_loaded_by_itself() {
         ("ext/chart.lua", "error('a decoy is loaded')"),
         ("chart.lua", "error('a decoy is loaded')"),
     ];
-    let stage = stage(&chart("web", &files));
-    assert_eq!(stage.ear.text(), "web: Info: a is loaded\nweb: Info: a\tab\ttrue");
+    let test_env = test_env(&chart("web", &files));
+    assert_eq!(test_env.ear.text(), "web: Info: a is loaded\nweb: Info: a\tab\ttrue");
 }
 
 #[test]
@@ -261,7 +265,7 @@ fn modules_are_globals_and_can_be_required() {
 fn l_034_each_chart_has_an_environment_of_its_own() {
     let mut web = scripted("web", "print(shared, type(string.rep))");
     web.subcharts.push(scripted("db", "shared = 1 print(shared)"));
-    assert_eq!(stage(&web).ear.text(), "web/db: Info: 1\nweb: Info: nil\tfunction");
+    assert_eq!(test_env(&web).ear.text(), "web/db: Info: 1\nweb: Info: nil\tfunction");
 }
 
 #[test]
@@ -280,10 +284,10 @@ fn l_035_library_charts_are_loaded_as_others_and_their_modules_can_be_required()
     db.subcharts.push(chart("plain", &[("ext/lua/x.lua", "return 1")]));
     give_library(&mut web, library("common", &files));
     web.subcharts.push(db);
-    let mut stage = stage(&web);
-    assert_eq!(stage.ear.text(), "web/db: Info: app-db\nweb: Info: app-x");
-    stage.emit(Event::Ready, &mut context("a: 1", &[]));
-    assert!(stage.ear.text().ends_with("web/common: Info: library"));
+    let mut test_env = test_env(&web);
+    assert_eq!(test_env.ear.text(), "web/db: Info: app-db\nweb: Info: app-x");
+    test_env.emit(Event::Ready, &mut context("a: 1", &[]));
+    assert!(test_env.ear.text().ends_with("web/common: Info: library"));
     // A chart that is no library keeps its modules to itself.
     let mut other = scripted("web", "require('plain/x')");
     other.subcharts.push(chart("plain", &[("ext/lua/x.lua", "return 1")]));
@@ -304,7 +308,7 @@ fn l_061_scripts_too_come_from_the_version_of_a_library_that_suits_all() {
     web.libraries.push(common("3.0.0"));
     give_library(&mut web, common("2.0.0"));
     web.metadata.libraries[0].version = "<3".to_owned();
-    assert_eq!(stage(&web).ear.text(), "web/common: Info: common 2.0.0\nweb: Info: common 2.0.0");
+    assert_eq!(test_env(&web).ear.text(), "web/common: Info: common 2.0.0\nweb: Info: common 2.0.0");
     web.metadata.libraries.clear();
     assert!(refused_to_load(&web).contains("there is no such module in library charts; there are: none"));
 }
@@ -313,9 +317,9 @@ fn l_061_scripts_too_come_from_the_version_of_a_library_that_suits_all() {
 fn a_failing_module_of_a_library_is_shown_with_its_own_lines() {
     let mut web = scripted("web", "require('common/bad')");
     give_library(&mut web, library("common", &[("ext/lua/bad.lua", "local x = nil\nprint(x.y)")]));
-    let told = refused_to_load(&web);
-    assert!(told.contains("common/ext/lua/bad.lua:2: attempt to index nil with 'y'"), "{told}");
-    assert!(told.contains(">    2 | print(x.y)"), "{told}");
+    let error_chain = refused_to_load(&web);
+    assert!(error_chain.contains("common/ext/lua/bad.lua:2: attempt to index nil with 'y'"), "{error_chain}");
+    assert!(error_chain.contains(">    2 | print(x.y)"), "{error_chain}");
 }
 
 #[test]
@@ -359,15 +363,15 @@ fn modules_say_what_is_wrong_where_they_were_called() {
         ("json.encode({a = {print}})", "json.encode: the value.a[1]: a function cannot be kept"),
         ("local ok, why = pcall(json.decode, '{') error('caught ' .. type(why))", "caught string"),
     ] {
-        let told = refusal(body);
-        assert!(told.contains(part), "{body}: {told}");
+        let error_chain = refusal(body);
+        assert!(error_chain.contains(part), "{body}: {error_chain}");
     }
 }
 
 /// A cluster with one storage class.
 struct OneClass;
 
-impl Discover for OneClass {
+impl ClusterReader for OneClass {
     fn has_kind(&self, api_version: &str, kind: &str) -> Result<bool, String> {
         Ok((api_version, kind) == ("storage.k8s.io/v1", "StorageClass"))
     }
@@ -393,12 +397,15 @@ fn l_042_scripts_look_into_the_cluster() {
         print(kubernetes.storage_classes()[1].metadata.name, kubernetes.get('v1', 'Pod', 'there').kind, kubernetes.get('v1', 'Pod', 'no'))
         print((select(2, pcall(kubernetes.get, 'v1', 'Pod', 'broken', 'ns'))))";
     let with = |services: &mut pintle_lua::Services| services.cluster = Some(Arc::new(OneClass));
-    let stage = try_stage(&scripted("web", script), &Permissions::none(), with).expect("it loads");
+    let test_env = try_test_env(&scripted("web", script), &Permissions::none(), with).expect("it loads");
     assert_eq!(
-        stage.ear.text().replace("web: Info: ", ""),
+        test_env.ear.text().replace("web: Info: ", ""),
         "true\ttrue\tfalse\nfast\tPod\tnil\nkubernetes.get: cannot read Pod ns/broken"
     );
-    assert_eq!(self::stage(&scripted("web", "print(kubernetes.connected())")).ear.text(), "web: Info: false");
+    assert_eq!(
+        self::test_env(&scripted("web", "print(kubernetes.connected())")).ear.text(),
+        "web: Info: false"
+    );
 }
 
 /// A network of one page, and a system of one variable.
@@ -450,10 +457,10 @@ fn l_050_and_l_051_libraries_are_there_when_asked_for_and_granted() {
         services.system = Some(outside.clone());
         services.folder = Some(folder.path().to_owned());
     };
-    let stage = try_stage(&outside_chart(), &Permissions::all(), with);
-    let stage = stage.unwrap_or_else(|error| panic!("{}", told(&error)));
+    let test_env = try_test_env(&outside_chart(), &Permissions::all(), with);
+    let test_env = test_env.unwrap_or_else(|error| panic!("{}", error_chain(&error)));
     assert_eq!(
-        stage.ear.text().replace("web: Info: ", ""),
+        test_env.ear.text().replace("web: Info: ", ""),
         "true\ttrue\ttrue\n200\thello\ttext/plain\n200\nhttp.get: https://example.com/secret: the address 10.0.0.1 is private\n\
          /home/me\tnil\t1700000000\ntext\ttrue\tfalse\tout.txt"
     );
@@ -465,24 +472,24 @@ fn l_050_and_l_051_libraries_are_there_when_asked_for_and_granted() {
 
 #[test]
 fn l_051_libraries_that_are_not_granted_or_not_asked_for_say_so() {
-    let Err(error) = try_stage(&outside_chart(), &Permissions::none(), |_| ()) else {
+    let Err(error) = try_test_env(&outside_chart(), &Permissions::none(), |_| ()) else {
         panic!("it must fail")
     };
-    assert!(told(&error).contains(
+    assert!(error_chain(&error).contains(
         "ext/lua/chart.lua:2: `http` needs the permission `network`: the chart must list it in ext/permissions.yaml, and the \
          user must grant it, for example with --accept-perms network"
     ));
-    let Err(error) = try_stage(&scripted("web", OUTSIDE), &Permissions::all(), |_| ()) else {
+    let Err(error) = try_test_env(&scripted("web", OUTSIDE), &Permissions::all(), |_| ()) else {
         panic!("it must fail")
     };
-    assert!(told(&error).contains("`http` needs the permission `network`"));
+    assert!(error_chain(&error).contains("`http` needs the permission `network`"));
 }
 
 #[test]
 fn l_054_a_silenced_subchart_s_request_still_counts() {
     let mut web = scripted("web", "events.subchart('db'):off()");
     web.subcharts.push(chart("db", &[("ext/lua/chart.lua", ""), ("ext/permissions.yaml", "lua: [os]")]));
-    assert_eq!(asked(&web).expect("good").all().to_string(), "os");
+    assert_eq!(requested_permissions(&web).expect("good").all().to_string(), "os");
 }
 
 #[test]
@@ -490,18 +497,19 @@ fn wait_and_ready_are_asked_until_they_say_yes() {
     let script = "local turns = 0
         events.on('wait', function(ctx) turns += 1 return turns >= 3, 'not yet' end)
         events.on('ready', function(ctx) print(turns) end)";
-    let mut stage = stage(&scripted("web", script));
+    let mut test_env = test_env(&scripted("web", script));
     let mut context = context("a: 1", &[]);
-    stage.emit(Event::Wait, &mut context);
-    stage.emit(Event::Ready, &mut context);
+    test_env.emit(Event::Wait, &mut context);
+    test_env.emit(Event::Ready, &mut context);
     // The reason is passed on while it is waited, once as long as it is the same.
-    assert_eq!(stage.ear.text(), "web: Info: `wait` waits: not yet\nweb: Info: 3");
+    assert_eq!(test_env.ear.text(), "web: Info: `wait` waits: not yet\nweb: Info: 3");
     let script = "events.on('wait', function(ctx) return false, 'the database is loading' end)";
     let short = Limits { wait: Duration::from_millis(300), ..common::limits() };
-    let told = common::limited_stage(&scripted("web", script), &short).refused(Event::Wait, &mut context);
-    assert!(told.ends_with("not ready after 300ms: the database is loading"), "{told}");
+    let error_chain =
+        common::limited_stage(&scripted("web", script), &short).refused(Event::Wait, &mut context);
+    assert!(error_chain.ends_with("not ready after 300ms: the database is loading"), "{error_chain}");
     // Elsewhere an answer means nothing.
-    let mut other = self::stage(&scripted("web", "events.on('pre-install', function() return false end)"));
+    let mut other = self::test_env(&scripted("web", "events.on('pre-install', function() return false end)"));
     other.emit(Event::PreInstall, &mut context);
 }
 
@@ -513,14 +521,16 @@ fn cancelling_stops_a_script_and_a_wait() {
         let with = |services: &mut pintle_lua::Services| {
             services.cancelled = Arc::new(move || asked.load(Ordering::Relaxed));
         };
-        let mut stage = try_stage(&scripted("web", script), &Permissions::none(), with).expect("it loads");
+        let mut test_env =
+            try_test_env(&scripted("web", script), &Permissions::none(), with).expect("it loads");
         stop.store(true, Ordering::Relaxed);
-        stage.refused(event, &mut context("a: 1", &[]))
+        test_env.refused(event, &mut context("a: 1", &[]))
     };
-    let told = cancelled("events.on('pre-render', function() while true do end end)", Event::PreRender);
-    assert!(told.contains("ext/lua/chart.lua:1: the operation was cancelled"), "{told}");
-    let told = cancelled("events.on('wait', function() return false end)", Event::Wait);
-    assert!(told.contains("the operation was cancelled"), "{told}");
+    let error_chain =
+        cancelled("events.on('pre-render', function() while true do end end)", Event::PreRender);
+    assert!(error_chain.contains("ext/lua/chart.lua:1: the operation was cancelled"), "{error_chain}");
+    let error_chain = cancelled("events.on('wait', function() return false end)", Event::Wait);
+    assert!(error_chain.contains("the operation was cancelled"), "{error_chain}");
 }
 
 /// A chart with so many subcharts, all with the same script.
@@ -543,8 +553,10 @@ fn all_charts_together_have_limits_too() {
         let loaded = Scripts::load(chart, &Permissions::none(), &limits, &Services::default())
             .and_then(|scripts| scripts.register(&mut emitter));
         match loaded {
-            Err(error) => told(&error),
-            Ok(()) => told(&emitter.emit(Event::PreRender, &mut context("a: 1", &[])).expect_err("too much")),
+            Err(error) => error_chain(&error),
+            Ok(()) => {
+                error_chain(&emitter.emit(Event::PreRender, &mut context("a: 1", &[])).expect_err("too much"))
+            }
         }
     };
     // Each of them is far below its own limits.
@@ -586,7 +598,7 @@ fn wrappers_around_wrappers_cannot_multiply_what_handlers_may_use() {
         .and_then(|scripts| scripts.register(&mut emitter))
         .expect("they load");
     let error = emitter.emit(Event::PreRender, &mut context("a: 1", &[])).expect_err("too much");
-    assert!(told(&error).contains("together took more than 5000000 steps"), "{}", told(&error));
+    assert!(error_chain(&error).contains("together took more than 5000000 steps"), "{}", error_chain(&error));
 }
 
 #[test]
@@ -597,12 +609,12 @@ fn handlers_wait_together_no_longer_than_they_may() {
     let never = format!("events.on('ready', function() {asked}; return false, 'never' end)");
     web.subcharts.push(scripted("never", &never));
     let limits = Limits { wait: Duration::from_millis(400), ..common::limits() };
-    let mut stage = common::limited_stage(&web, &limits);
-    let told = stage.refused(Event::Ready, &mut context("a: 1", &[]));
-    assert!(told.contains("not ready after 400ms"), "{told}");
+    let mut test_env = common::limited_stage(&web, &limits);
+    let error_chain = test_env.refused(Event::Ready, &mut context("a: 1", &[]));
+    assert!(error_chain.contains("not ready after 400ms"), "{error_chain}");
     // Between two questions there are at least 20 ms. The last one alone would be asked twenty times; six and the last
     // are asked no more often together, but for the first question to each.
-    let heard = stage.ear.text();
+    let heard = test_env.ear.text();
     let questions = heard.lines().filter(|line| line.ends_with("asked")).count();
     assert!(questions <= 20 + 7, "{questions} questions");
 }
@@ -620,11 +632,11 @@ fn a_chart_without_scripts_makes_no_state() {
 fn states_stay_usable_after_a_handler_ran_into_a_limit() {
     let script = "events.on('pre-render', function() local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end end)
         events.on('post-render', function(ctx) print(ctx.event, #json.encode({('x'):rep(1000000)})) end)";
-    let mut stage = stage(&scripted("web", script));
-    let told = stage.refused(Event::PreRender, &mut context("a: 1", &[]));
-    assert!(told.contains("more memory than it may"), "{told}");
-    stage.emit(Event::PostRender, &mut context("a: 1", &[]));
-    assert_eq!(stage.ear.text(), "web: Info: post-render\t1000004");
+    let mut test_env = test_env(&scripted("web", script));
+    let error_chain = test_env.refused(Event::PreRender, &mut context("a: 1", &[]));
+    assert!(error_chain.contains("more memory than it may"), "{error_chain}");
+    test_env.emit(Event::PostRender, &mut context("a: 1", &[]));
+    assert_eq!(test_env.ear.text(), "web: Info: post-render\t1000004");
 }
 
 #[test]
@@ -707,15 +719,15 @@ fn the_table_of_rules_names_tests_that_exist() {
 
 #[test]
 fn an_error_that_is_a_table_shows_what_is_in_it_and_can_still_be_caught() {
-    let told = |script: &str| {
+    let error_chain = |script: &str| {
         let script = format!("events.on('ready', function() {script} end)");
-        stage(&scripted("web", &script)).refused(Event::Ready, &mut context("a: 1", &[]))
+        test_env(&scripted("web", &script)).refused(Event::Ready, &mut context("a: 1", &[]))
     };
-    let shown = told("error({code = 1, 'first', why = {text = 'no'}})");
+    let shown = error_chain("error({code = 1, 'first', why = {text = 'no'}})");
     assert!(shown.contains("{\"first\", code = 1, why = {text = \"no\"}}"), "{shown}");
     assert!(shown.contains("ext/lua/chart.lua:1"), "{shown}");
-    let caught = told("local ok, e = pcall(error, {code = 1}) error('code ' .. e.code)");
+    let caught = error_chain("local ok, e = pcall(error, {code = 1}) error('code ' .. e.code)");
     assert!(caught.contains("ext/lua/chart.lua:1: code 1"), "{caught}");
-    assert!(told("error('plain', 0)").contains("plain"));
-    assert!(told("local t = {} t.t = t error(t)").contains("{t = {t = {t = {…}}}}"));
+    assert!(error_chain("error('plain', 0)").contains("plain"));
+    assert!(error_chain("local t = {} t.t = t error(t)").contains("{t = {t = {t = {…}}}}"));
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 use pintle_chart::{Chart, ext};
 use pintle_cluster::Cluster;
 use pintle_events::Event;
-use pintle_lua::{Asked, Discover, Limits, Listener, Permission, Permissions, Scripts, Services};
+use pintle_lua::{
+    ClusterReader, Limits, Listener, Permission, PermissionRequests, Permissions, Scripts, Services,
+};
 use pintle_release::ReleaseVersion;
 use pintle_tree::{Map, Node};
 use tokio::runtime::Handle;
@@ -63,7 +65,7 @@ pub struct ConsentRequest<'a> {
     /// The digest of the scripts that are about to run.
     pub digest: &'a str,
     /// Which chart of the tree requests which permission.
-    pub asked: &'a Asked,
+    pub asked: &'a PermissionRequests,
     /// All requested permissions.
     pub permissions: &'a Permissions,
     /// Whether the answer is for a release, whose later operations run the same scripts.
@@ -198,7 +200,7 @@ impl Lifecycle {
 /// Asks for the permissions of a chart. Grants are all or nothing: scripts that get fewer permissions than they
 /// declare would fail halfway.
 fn resolve_permissions(chart: &Chart, remember: bool, consent: &dyn Consent) -> Result<Permissions> {
-    let asked = pintle_lua::asked(chart)?;
+    let asked = pintle_lua::requested_permissions(chart)?;
     let permissions = asked.all();
     if permissions.is_empty() {
         return Ok(permissions);
@@ -314,7 +316,7 @@ impl LiveCluster {
     }
 }
 
-impl Discover for LiveCluster {
+impl ClusterReader for LiveCluster {
     fn has_kind(&self, api_version: &str, kind: &str) -> std::result::Result<bool, String> {
         match self.wait(self.cluster.resource(api_version, kind))? {
             Ok(_) => Ok(true),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use pintle_chart::Chart;
 use pintle_events::{ChartContext, Context, Event, ReadinessInfo, SourceFile};
-use pintle_lua::{Asked, Finding};
+use pintle_lua::{Finding, PermissionRequests};
 use pintle_objects::Object;
 use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{Map, Node};
@@ -20,8 +20,8 @@ use crate::{Lifecycle, Reporter, Result, input};
 ///
 /// # Errors
 /// When the chart cannot be read, or an `ext/permissions.yaml` is not what it should be.
-pub fn permissions(chart: &Path, reporter: &mut dyn Reporter) -> Result<Asked> {
-    Ok(pintle_lua::asked(&locate::load(chart, reporter)?)?)
+pub fn permissions(chart: &Path, reporter: &mut dyn Reporter) -> Result<PermissionRequests> {
+    Ok(pintle_lua::requested_permissions(&locate::load(chart, reporter)?)?)
 }
 
 /// Looks at the scripts of a chart without running them.

@@ -4,9 +4,9 @@ use mlua::{MetaMethod, UserData, UserDataMethods};
 
 /// A whole number beyond 2⁵³. Scripts can compare, print and pass it on; to calculate with it they must say `:number()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Exact(pub(crate) i64);
+pub(crate) struct ExactInteger(pub(crate) i64);
 
-impl UserData for Exact {
+impl UserData for ExactInteger {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_method("number", |_, this, ()| Ok(this.0 as f64));
         methods.add_meta_method(MetaMethod::ToString, |_, this, ()| Ok(this.0.to_string()));
@@ -21,7 +21,8 @@ struct Pair(Option<i64>);
 
 impl mlua::FromLua for Pair {
     fn from_lua(value: mlua::Value, _: &mlua::Lua) -> mlua::Result<Self> {
-        let exact = value.as_userdata().and_then(|data| data.borrow::<Exact>().ok().map(|exact| exact.0));
+        let exact =
+            value.as_userdata().and_then(|data| data.borrow::<ExactInteger>().ok().map(|exact| exact.0));
         Ok(Pair(exact))
     }
 }

@@ -4,20 +4,20 @@ use mlua::{IntoLua, Lua, Table, Value};
 use pintle_tree::{Node, Str};
 
 use super::MAX_EXACT;
-use super::exact::Exact;
-use super::frame::{Book, Entry, Frame, Item, Place, Root, View, push_key};
-use super::take::type_name;
-use crate::call::{Answer, Fault};
+use super::exact::ExactInteger;
+use super::frame::{Entry, Frame, Item, Position, Root, TableRegistry, View, push_key};
+use super::from_lua::type_name;
+use crate::call::{Answer, CallError};
 use crate::host::{Handles, Host};
 
 /// So many entries are little.
-const LITTLE: usize = 8;
+const PREALLOCATE_LIMIT: usize = 8;
 
 /// A field of the context, for `ctx.key`.
 pub(crate) fn part(lua: &Lua, host: &Host, key: &Value) -> Answer {
     let mut frame = host.frame();
     let Some(context) = frame.context() else {
-        return Err(Fault::Said("there is no context: no handler is running".to_owned()));
+        return Err(CallError::Message("there is no context: no handler is running".to_owned()));
     };
     let name = key.as_string().map(|name| name.to_string_lossy()).unwrap_or_default();
     if name == "event" {
@@ -25,13 +25,13 @@ pub(crate) fn part(lua: &Lua, host: &Host, key: &Value) -> Answer {
         return Ok(Value::String(lua.create_string(event)?));
     }
     let Some(root) = Root::ALL.into_iter().find(|root| root.as_str() == name) else {
-        return Err(Fault::Said(unknown(key, &name)));
+        return Err(CallError::Message(unknown(key, &name)));
     };
     if !frame.build(root) {
         return Ok(Value::Nil);
     }
     let read_only = frame.is_read_only(root);
-    let table = stand_in(lua, host.handles(), &mut frame.book, Place::Root(root), read_only, None)?;
+    let table = placeholder(lua, host.handles(), &mut frame.registry, Position::Root(root), read_only, None)?;
     host.handles().roots.raw_set(root.as_str(), &table)?;
     Ok(Value::Table(table))
 }
@@ -42,7 +42,7 @@ fn unknown(key: &Value, name: &str) -> String {
     format!("the context has no field {shown}; its fields are event, {}", names.join(", "))
 }
 
-/// Puts a table in the place of a field of the context, for `ctx.key = value`. Says why not.
+/// Puts a table in the position of a field of the context, for `ctx.key = value`. Says why not.
 pub(crate) fn assign(host: &Host, key: &Value, value: &Value) -> Result<Option<String>, mlua::Error> {
     let frame = host.frame();
     let name = key.as_string().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -67,8 +67,8 @@ pub(crate) fn assign(host: &Host, key: &Value, value: &Value) -> Result<Option<S
 pub(crate) fn refusal(host: &Host, table: &Table, key: &Value) -> String {
     let frame = host.frame();
     let Some(id) = frame.id(table) else { return "the table is read-only".to_owned() };
-    let place = frame.entry(id).place;
-    let mut path = frame.path(place);
+    let position = frame.entry(id).position;
+    let mut path = frame.path(position);
     match key {
         Value::Nil => {}
         Value::String(key) => push_key(&mut path, &key.to_string_lossy()),
@@ -76,7 +76,7 @@ pub(crate) fn refusal(host: &Host, table: &Table, key: &Value) -> String {
         Value::Number(index) => path.push_str(&format!("[{index}]")),
         other => path.push_str(&format!("[{}]", type_name(other))),
     }
-    refused(&frame, frame.root_of(place), &path)
+    refused(&frame, frame.root_of(position), &path)
 }
 
 fn refused(frame: &Frame, root: Root, path: &str) -> String {
@@ -91,12 +91,12 @@ pub(crate) fn fill(lua: &Lua, host: &Host, table: &Table) -> mlua::Result<()> {
     let handles = host.handles();
     let mut frame = host.frame();
     let Some(id) = frame.id(table) else { return Ok(()) };
-    let Entry { place, read_only, .. } = frame.entry(id);
-    let Frame { source, book } = &mut *frame;
-    let view = source.item(book, place).and_then(Item::view);
+    let Entry { position, read_only, .. } = frame.entry(id);
+    let Frame { source, registry } = &mut *frame;
+    let view = source.item(registry, position).and_then(Item::view);
     host.meter.charge(lua, view.map_or(0, View::len) as u64)?;
     // One level is at most as large as what is there already.
-    let room = Room::new(lua, host.meter.memory())?;
+    let room = UnlimitedMemory::new(lua, host.meter.memory())?;
     let content = match view {
         Some(View::Map(map)) if read_only => lua.create_table_with_capacity(0, map.len())?,
         Some(view) if read_only => lua.create_table_with_capacity(view.len(), 0)?,
@@ -105,7 +105,7 @@ pub(crate) fn fill(lua: &Lua, host: &Host, table: &Table) -> mlua::Result<()> {
     if !read_only {
         table.set_metatable(None)?;
     }
-    let mut filling = Filling { lua, handles, book, id, read_only, content: &content };
+    let mut filling = Filling { lua, handles, registry, id, read_only, content: &content };
     match view {
         Some(View::Map(map)) => {
             for (index, (key, node)) in map.iter().enumerate() {
@@ -124,12 +124,12 @@ pub(crate) fn fill(lua: &Lua, host: &Host, table: &Table) -> mlua::Result<()> {
         }
         None => {}
     }
-    book.set_filled(id);
+    registry.set_filled(id);
     handles.pending.raw_set(table, false)?;
     if read_only {
         content.set_readonly(true);
         handles.shadow.raw_set(table, &content)?;
-        book.add_content(&content, id);
+        registry.add_content(&content, id);
     }
     room.check()
 }
@@ -138,7 +138,7 @@ pub(crate) fn fill(lua: &Lua, host: &Host, table: &Table) -> mlua::Result<()> {
 struct Filling<'a> {
     lua: &'a Lua,
     handles: &'a Handles,
-    book: &'a mut Book,
+    registry: &'a mut TableRegistry,
     id: u32,
     read_only: bool,
     content: &'a Table,
@@ -156,8 +156,10 @@ impl Filling<'_> {
                 key.set(self.lua, self.content, scalar(self.lua, node)?)
             }
             _ => {
-                let place = Place::Child { parent: self.id, index: u32::try_from(index).unwrap_or(u32::MAX) };
-                let table = stand_in(self.lua, self.handles, self.book, place, self.read_only, node)?;
+                let position =
+                    Position::Child { parent: self.id, index: u32::try_from(index).unwrap_or(u32::MAX) };
+                let table =
+                    placeholder(self.lua, self.handles, self.registry, position, self.read_only, node)?;
                 key.set(self.lua, self.content, table)
             }
         }
@@ -184,15 +186,15 @@ impl Key<'_> {
 
 /// Lifts the memory limit while the host makes something whose size it knows: without one the engine need not guard each
 /// of its steps, which takes most of the time. The limit holds again afterwards.
-pub(super) struct Room<'a> {
+pub(super) struct UnlimitedMemory<'a> {
     lua: &'a Lua,
     limit: usize,
 }
 
-impl<'a> Room<'a> {
+impl<'a> UnlimitedMemory<'a> {
     pub(super) fn new(lua: &'a Lua, limit: usize) -> mlua::Result<Self> {
         lua.set_memory_limit(0)?;
-        Ok(Room { lua, limit })
+        Ok(UnlimitedMemory { lua, limit })
     }
 
     /// Whether the limit would have held.
@@ -209,7 +211,7 @@ impl<'a> Room<'a> {
     }
 }
 
-impl Drop for Room<'_> {
+impl Drop for UnlimitedMemory<'_> {
     fn drop(&mut self) {
         // States that were made by us have limits.
         let _ = self.lua.set_memory_limit(self.limit);
@@ -222,33 +224,33 @@ pub(super) fn scalar(lua: &Lua, node: &Node) -> mlua::Result<Option<Value>> {
         Node::Nil => Value::NULL,
         Node::Bool(value) => Value::Boolean(*value),
         Node::Int(value) if (*value as f64).abs() < MAX_EXACT => Value::Number(*value as f64),
-        Node::Int(value) => Value::UserData(lua.create_userdata(Exact(*value))?),
+        Node::Int(value) => Value::UserData(lua.create_userdata(ExactInteger(*value))?),
         Node::Float(value) => Value::Number(*value),
         Node::Str(text) => Value::String(lua.create_string(text)?),
         Node::List(_) | Node::Map(_) => return Ok(None),
     }))
 }
 
-/// A table that stands for a place and will be filled when it is looked at. It is made large enough for what is there
+/// A table that stands for a position and will be filled when it is looked at. It is made large enough for what is there
 /// if that is little: tables that grow entry by entry are slow, and large ones that nobody looks at are a waste.
-fn stand_in(
+fn placeholder(
     lua: &Lua,
     handles: &Handles,
-    book: &mut Book,
-    place: Place,
+    registry: &mut TableRegistry,
+    position: Position,
     read_only: bool,
     node: Option<&Node>,
 ) -> mlua::Result<Table> {
     let table = match node {
-        Some(Node::Map(map)) if !read_only && map.len() <= LITTLE => {
+        Some(Node::Map(map)) if !read_only && map.len() <= PREALLOCATE_LIMIT => {
             lua.create_table_with_capacity(0, map.len())?
         }
-        Some(Node::List(list)) if !read_only && list.len() <= LITTLE => {
+        Some(Node::List(list)) if !read_only && list.len() <= PREALLOCATE_LIMIT => {
             lua.create_table_with_capacity(list.len(), 0)?
         }
         _ => lua.create_table()?,
     };
-    let id = book.add(&table, place, read_only);
+    let id = registry.add(&table, position, read_only);
     handles.pending.raw_set(&table, id)?;
     table.set_metatable(Some(if read_only { handles.read_only.clone() } else { handles.lazy.clone() }))?;
     table.set_readonly(read_only);

@@ -65,7 +65,7 @@ impl Root {
 
 /// Where something stands: a field of the context, or an entry of what a table stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     Root(Root),
     Child { parent: u32, index: u32 },
 }
@@ -73,7 +73,7 @@ pub(super) enum Place {
 /// A table that stands for a part of the context.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
-    pub(super) place: Place,
+    pub(super) position: Position,
     pub(super) read_only: bool,
     pub(super) filled: bool,
 }
@@ -146,7 +146,7 @@ impl<'a> Item<'a> {
 #[derive(Default)]
 pub(crate) struct Frame {
     pub(super) source: Source,
-    pub(super) book: Book,
+    pub(super) registry: TableRegistry,
 }
 
 /// What handlers are told.
@@ -159,21 +159,21 @@ pub(super) struct Source {
 
 /// Which table stands for which part.
 #[derive(Default)]
-pub(super) struct Book {
+pub(super) struct TableRegistry {
     entries: Vec<Entry>,
     /// The tables that stand for something, by address. The state keeps them alive as long as the frame lasts.
     tables: HashMap<usize, u32, BuildHasherDefault<AddressHasher>>,
 }
 
 /// Which tables are not what they were filled with, and where they are.
-pub(super) struct Touched {
+pub(super) struct DirtyTables {
     /// Of each number, whether the entries of its table have changed.
     changed: Vec<bool>,
     /// The places, in order, at which a table has another in it that has changed, or that has such a one in it.
     inside: HashMap<u32, Vec<u32>>,
 }
 
-impl Touched {
+impl DirtyTables {
     /// Whether a table has changed, or anything in it.
     pub(super) fn contains(&self, id: u32) -> bool {
         self.changed[id as usize] || self.inside.contains_key(&id)
@@ -207,11 +207,11 @@ impl Hasher for AddressHasher {
 
 static NOTHING: Map<Node> = Map::new();
 
-impl Book {
+impl TableRegistry {
     /// Notes that a table stands for something, and gives its number.
-    pub(super) fn add(&mut self, table: &Table, place: Place, read_only: bool) -> u32 {
+    pub(super) fn add(&mut self, table: &Table, position: Position, read_only: bool) -> u32 {
         let id = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
-        self.entries.push(Entry { place, read_only, filled: false });
+        self.entries.push(Entry { position, read_only, filled: false });
         self.tables.insert(table.to_pointer() as usize, id);
         id
     }
@@ -229,15 +229,15 @@ impl Book {
         self.entries[id as usize]
     }
 
-    /// The way to a place: its field, then indices, the last first.
-    fn way(&self, mut place: Place) -> (Root, Vec<u32>) {
+    /// The way to a position: its field, then indices, the last first.
+    fn path_to(&self, mut position: Position) -> (Root, Vec<u32>) {
         let mut indices = Vec::new();
         loop {
-            match place {
-                Place::Root(root) => return (root, indices),
-                Place::Child { parent, index } => {
+            match position {
+                Position::Root(root) => return (root, indices),
+                Position::Child { parent, index } => {
                     indices.push(index);
-                    place = self.entry(parent).place;
+                    position = self.entry(parent).position;
                 }
             }
         }
@@ -245,9 +245,9 @@ impl Book {
 }
 
 impl Source {
-    /// What stands at a place.
-    pub(super) fn item(&self, book: &Book, place: Place) -> Option<Item<'_>> {
-        let (root, indices) = book.way(place);
+    /// What stands at a position.
+    pub(super) fn item(&self, registry: &TableRegistry, position: Position) -> Option<Item<'_>> {
+        let (root, indices) = registry.path_to(position);
         let start = Item::Root(self.root(root)?);
         indices.iter().rev().try_fold(start, |item, index| item.view()?.item(*index as usize))
     }
@@ -312,43 +312,43 @@ impl Frame {
     }
 
     pub(super) fn id(&self, table: &Table) -> Option<u32> {
-        self.book.tables.get(&(table.to_pointer() as usize)).copied()
+        self.registry.tables.get(&(table.to_pointer() as usize)).copied()
     }
 
     pub(super) fn entry(&self, id: u32) -> Entry {
-        self.book.entry(id)
+        self.registry.entry(id)
     }
 
     /// Finds out what these tables, whose entries have changed, are in.
-    pub(super) fn touched(&self, tables: &[Table]) -> Touched {
-        let count = self.book.entries.len();
-        let mut touched = Touched { changed: vec![false; count], inside: HashMap::new() };
+    pub(super) fn dirty(&self, tables: &[Table]) -> DirtyTables {
+        let count = self.registry.entries.len();
+        let mut dirty = DirtyTables { changed: vec![false; count], inside: HashMap::new() };
         let mut is_noted = vec![false; count];
         for mut id in tables.iter().filter_map(|table| self.id(table)) {
-            touched.changed[id as usize] = true;
+            dirty.changed[id as usize] = true;
             while !std::mem::replace(&mut is_noted[id as usize], true) {
-                let Place::Child { parent, index } = self.entry(id).place else { break };
-                touched.inside.entry(parent).or_default().push(index);
+                let Position::Child { parent, index } = self.entry(id).position else { break };
+                dirty.inside.entry(parent).or_default().push(index);
                 id = parent;
             }
         }
-        touched.inside.values_mut().for_each(|places| places.sort_unstable());
-        touched
+        dirty.inside.values_mut().for_each(|places| places.sort_unstable());
+        dirty
     }
 
-    /// What stands at a place.
-    pub(super) fn item(&self, place: Place) -> Option<Item<'_>> {
-        self.source.item(&self.book, place)
+    /// What stands at a position.
+    pub(super) fn item(&self, position: Position) -> Option<Item<'_>> {
+        self.source.item(&self.registry, position)
     }
 
     /// What a table stands for.
     pub(super) fn view(&self, id: u32) -> Option<View<'_>> {
-        self.item(self.entry(id).place)?.view()
+        self.item(self.entry(id).position)?.view()
     }
 
-    /// The path of a place, as scripts would write it.
-    pub(super) fn path(&self, place: Place) -> String {
-        let (root, indices) = self.book.way(place);
+    /// The path of a position, as scripts would write it.
+    pub(super) fn path(&self, position: Position) -> String {
+        let (root, indices) = self.registry.path_to(position);
         let mut path = root.as_str().to_owned();
         let mut item = self.source.root(root).map(Item::Root);
         for index in indices.iter().rev() {
@@ -365,9 +365,9 @@ impl Frame {
         path
     }
 
-    /// The field that a place belongs to.
-    pub(super) fn root_of(&self, place: Place) -> Root {
-        self.book.way(place).0
+    /// The field that a position belongs to.
+    pub(super) fn root_of(&self, position: Position) -> Root {
+        self.registry.path_to(position).0
     }
 }
 

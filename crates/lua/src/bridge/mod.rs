@@ -4,17 +4,17 @@
 mod exact;
 mod fill;
 mod frame;
-mod give;
+mod from_lua;
 mod parts;
 mod return_changes;
-mod take;
+mod to_lua;
 mod tree;
 
 pub(crate) use fill::{assign, fill, part, refusal};
 pub(crate) use frame::{Frame, Root};
-pub(crate) use give::give;
+pub(crate) use from_lua::{node, type_name};
 pub(crate) use return_changes::return_changes;
-pub(crate) use take::{node, type_name};
+pub(crate) use to_lua::give;
 
 /// The largest whole number up to which Lua's numbers have no gaps, 2⁵³.
 pub(crate) const MAX_EXACT: f64 = 9_007_199_254_740_992.0;

@@ -5,11 +5,11 @@ use pintle_events::RenderedObject;
 use pintle_objects::Object;
 use pintle_tree::{Map, Node};
 
-use super::frame::{Frame, Place, Root};
+use super::frame::{Frame, Position, Root};
+use super::from_lua::{TableReader, type_name};
 use super::parts;
-use super::take::{Taker, type_name};
 use super::tree::{Change, apply_to_map};
-use crate::call::Fault;
+use crate::call::CallError;
 use crate::host::Host;
 
 /// What has become of a field of the context.
@@ -20,10 +20,10 @@ enum FieldChange {
 
 /// An object of the list that a handler leaves.
 enum Slot {
-    /// One that it was given, by its place.
-    Given(usize, Change),
+    /// One that it was given, by its position.
+    Existing(usize, Change),
     /// One that it has made.
-    Made(Map<Node>),
+    New(Map<Node>),
 }
 
 /// Takes what a handler has changed into its context, and gives the paths of it if they are wanted. Of the tables that
@@ -35,7 +35,7 @@ pub(crate) fn return_changes(
     host: &Host,
     changed: &[Table],
     wants_paths: bool,
-) -> Result<Vec<String>, Fault> {
+) -> Result<Vec<String>, CallError> {
     let mut frame = host.frame();
     let changes = changes(&frame, host, changed)?;
     let mut paths = Vec::new();
@@ -52,20 +52,20 @@ pub(crate) fn return_changes(
 }
 
 /// All changes, found before the first is made: tables may stand for parts of other fields.
-fn changes(frame: &Frame, host: &Host, changed: &[Table]) -> Result<Vec<FieldChange>, Fault> {
-    let mut taker = Taker::new(frame, host, String::new()).only_around(changed);
+fn changes(frame: &Frame, host: &Host, changed: &[Table]) -> Result<Vec<FieldChange>, CallError> {
+    let mut reader = TableReader::new(frame, host, String::new()).only_around(changed);
     let mut changes = Vec::new();
     for root in Root::ALL {
         if frame.context().is_none() || frame.is_read_only(root) {
             continue;
         }
         let Value::Table(table) = host.handles().roots.raw_get(root.as_str())? else { continue };
-        taker.start_at(root.as_str().to_owned());
+        reader.start_at(root.as_str().to_owned());
         let change = match root {
-            Root::Objects => objects(frame, &mut taker, &table)?.map(FieldChange::Objects),
+            Root::Objects => objects(frame, &mut reader, &table)?.map(FieldChange::Objects),
             _ => {
-                let change = taker.take(&Value::Table(table), Some(Place::Root(root)))?;
-                (!change.is_same()).then_some(FieldChange::Tree(root, change))
+                let change = reader.read(&Value::Table(table), Some(Position::Root(root)))?;
+                (!change.is_unchanged()).then_some(FieldChange::Tree(root, change))
             }
         };
         changes.extend(change);
@@ -74,45 +74,48 @@ fn changes(frame: &Frame, host: &Host, changed: &[Table]) -> Result<Vec<FieldCha
 }
 
 /// What has become of the objects; none if they are as they were.
-fn objects(frame: &Frame, taker: &mut Taker<'_>, table: &Table) -> Result<Option<Vec<Slot>>, Fault> {
+fn objects(
+    frame: &Frame,
+    reader: &mut TableReader<'_>,
+    table: &Table,
+) -> Result<Option<Vec<Slot>>, CallError> {
     let id = frame.id(table);
     if let Some(id) = id {
         let entry = frame.entry(id);
-        if entry.place == Place::Root(Root::Objects) && !entry.filled {
+        if entry.position == Position::Root(Root::Objects) && !entry.filled {
             return Ok(None);
         }
     }
-    let Some(items) = taker.items(table)? else { return taker.refuse("it must be a list") };
+    let Some(items) = reader.items(table)? else { return reader.refuse("it must be a list") };
     let mut slots = Vec::with_capacity(items.len());
     for (index, item) in items.iter().enumerate() {
-        taker.start_at(format!("objects[{}]", index + 1));
-        slots.push(slot(frame, taker, item)?);
+        reader.start_at(format!("objects[{}]", index + 1));
+        slots.push(slot(frame, reader, item)?);
     }
     let before = frame.context().map_or(0, |context| context.objects().len());
-    let as_given =
-        |(index, slot): (usize, &Slot)| matches!(slot, Slot::Given(place, Change::Same) if *place == index);
+    let as_given = |(index, slot): (usize, &Slot)| matches!(slot, Slot::Existing(position, Change::Unchanged) if *position == index);
     let same = slots.len() == before && slots.iter().enumerate().all(as_given);
     Ok((!same).then_some(slots))
 }
 
-fn slot(frame: &Frame, taker: &mut Taker<'_>, item: &Value) -> Result<Slot, Fault> {
+fn slot(frame: &Frame, reader: &mut TableReader<'_>, item: &Value) -> Result<Slot, CallError> {
     if let Value::Table(table) = item
-        && let Some(place) = frame.id(table).map(|id| frame.entry(id).place)
-        && let Place::Child { parent, index } = place
-        && frame.entry(parent).place == Place::Root(Root::Objects)
+        && let Some(position) = frame.id(table).map(|id| frame.entry(id).position)
+        && let Position::Child { parent, index } = position
+        && frame.entry(parent).position == Position::Root(Root::Objects)
     {
-        let change = taker.take(item, Some(place))?;
+        let change = reader.read(item, Some(position))?;
         return Ok(match change {
-            Change::New(Node::Map(map)) => Slot::Made(map),
+            Change::New(Node::Map(map)) => Slot::New(map),
             Change::New(other) => {
-                return taker.refuse(format!("an object must be a map, not {}", other.json_type()));
+                return reader.refuse(format!("an object must be a map, not {}", other.json_type()));
             }
-            change => Slot::Given(index as usize, change),
+            change => Slot::Existing(index as usize, change),
         });
     }
-    match taker.take(item, None)? {
-        Change::New(Node::Map(map)) => Ok(Slot::Made(map)),
-        _ => taker.refuse(format!("an object must be a map, not {}", type_name(item))),
+    match reader.read(item, None)? {
+        Change::New(Node::Map(map)) => Ok(Slot::New(map)),
+        _ => reader.refuse(format!("an object must be a map, not {}", type_name(item))),
     }
 }
 
@@ -123,8 +126,8 @@ fn add_paths(change: &FieldChange, paths: &mut Vec<String>) {
             for (index, slot) in slots.iter().enumerate() {
                 let path = format!("objects[{}]", index + 1);
                 match slot {
-                    Slot::Given(_, change) => change.add_paths(&path, paths),
-                    Slot::Made(_) => paths.push(path),
+                    Slot::Existing(_, change) => change.add_paths(&path, paths),
+                    Slot::New(_) => paths.push(path),
                 }
             }
             if slots.is_empty() {
@@ -134,7 +137,7 @@ fn add_paths(change: &FieldChange, paths: &mut Vec<String>) {
     }
 }
 
-fn apply(frame: &mut Frame, root: Root, change: Change) -> Result<(), Fault> {
+fn apply(frame: &mut Frame, root: Root, change: Change) -> Result<(), CallError> {
     if root == Root::Values {
         return apply_values(frame, change);
     }
@@ -155,35 +158,38 @@ fn apply(frame: &mut Frame, root: Root, change: Change) -> Result<(), Fault> {
     Ok(())
 }
 
-fn apply_values(frame: &mut Frame, change: Change) -> Result<(), Fault> {
+fn apply_values(frame: &mut Frame, change: Change) -> Result<(), CallError> {
     let Some(context) = frame.context_mut() else { return Ok(()) };
     let values = context.values_mut().map_err(|refused| refused.to_string())?;
     match change {
         Change::Map { set, removed } => apply_to_map(values, set, removed),
         Change::New(Node::Map(map)) => *values = map,
-        Change::New(_) | Change::List(_) => return Err(Fault::from("values: it must be a map, not a list")),
-        Change::Same => {}
+        Change::New(_) | Change::List(_) => {
+            return Err(CallError::from("values: it must be a map, not a list"));
+        }
+        Change::Unchanged => {}
     }
     Ok(())
 }
 
-fn apply_objects(frame: &mut Frame, slots: Vec<Slot>) -> Result<(), Fault> {
+fn apply_objects(frame: &mut Frame, slots: Vec<Slot>) -> Result<(), CallError> {
     let Some(context) = frame.context_mut() else { return Ok(()) };
     let objects = context.objects_mut().map_err(|refused| refused.to_string())?;
     let mut given: Vec<Option<RenderedObject>> = std::mem::take(objects).into_iter().map(Some).collect();
     // An object that is in the list twice is copied, but for the last time.
     let mut uses = vec![0_usize; given.len()];
     for slot in &slots {
-        if let Slot::Given(place, _) = slot {
-            uses[*place] += 1;
+        if let Slot::Existing(position, _) = slot {
+            uses[*position] += 1;
         }
     }
     for (index, slot) in slots.into_iter().enumerate() {
         let rendered = match slot {
-            Slot::Made(map) => RenderedObject { template: None, object: Object::new(map) },
-            Slot::Given(place, change) => {
-                uses[place] -= 1;
-                let taken = if uses[place] == 0 { given[place].take() } else { given[place].clone() };
+            Slot::New(map) => RenderedObject { template: None, object: Object::new(map) },
+            Slot::Existing(position, change) => {
+                uses[position] -= 1;
+                let taken =
+                    if uses[position] == 0 { given[position].take() } else { given[position].clone() };
                 let Some(mut rendered) = taken else { continue };
                 if let Change::Map { set, removed } = change {
                     apply_to_map(rendered.object.body_mut(), set, removed);
@@ -201,10 +207,10 @@ fn apply_objects(frame: &mut Frame, slots: Vec<Slot>) -> Result<(), Fault> {
 }
 
 /// What every object must say about itself.
-fn check(object: &Object, index: usize) -> Result<(), Fault> {
+fn check(object: &Object, index: usize) -> Result<(), CallError> {
     let has = |path: &[&str]| object.at(path).and_then(Node::as_str).is_some_and(|text| !text.is_empty());
     let missing = |field: &str| {
-        Err(Fault::Said(format!("objects[{}]: an object must have the text `{field}`", index + 1)))
+        Err(CallError::Message(format!("objects[{}]: an object must have the text `{field}`", index + 1)))
     };
     for field in ["apiVersion", "kind"] {
         if !has(&[field]) {

@@ -8,7 +8,7 @@ use super::frame::push_key;
 #[derive(Debug)]
 pub(super) enum Change {
     /// It is as it was.
-    Same,
+    Unchanged,
     /// Something else stands there.
     New(Node),
     /// It is the same map with other entries.
@@ -18,14 +18,14 @@ pub(super) enum Change {
 }
 
 impl Change {
-    pub(super) fn is_same(&self) -> bool {
-        matches!(self, Change::Same)
+    pub(super) fn is_unchanged(&self) -> bool {
+        matches!(self, Change::Unchanged)
     }
 
     /// Makes the change.
     pub(super) fn apply(self, node: &mut Node) {
         match self {
-            Change::Same => {}
+            Change::Unchanged => {}
             Change::New(new) => *node = new,
             Change::Map { set, removed } => {
                 if let Node::Map(map) = node {
@@ -43,7 +43,7 @@ impl Change {
     /// The paths of what changed.
     pub(super) fn add_paths(&self, path: &str, paths: &mut Vec<String>) {
         match self {
-            Change::Same => {}
+            Change::Unchanged => {}
             Change::New(_) => paths.push(path.to_owned()),
             Change::Map { set, removed } => {
                 let below = |key: &Str| {

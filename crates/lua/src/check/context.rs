@@ -16,7 +16,7 @@ const CHANGING: [&str; 5] = ["insert", "remove", "sort", "clear", "freeze"];
 pub(super) fn check(tokens: &[Token], note: &mut dyn FnMut(usize, String)) {
     for start in 0..tokens.len() {
         if let Some((event, handler)) = handler(&tokens[start..])
-            && let Some(body) = Body::of(event, handler)
+            && let Some(body) = Body::parse(event, handler)
         {
             body.check(note);
         }
@@ -56,7 +56,7 @@ struct Body<'t> {
 }
 
 impl<'t> Body<'t> {
-    fn of(event: Event, function: &'t [Token]) -> Option<Body<'t>> {
+    fn parse(event: Event, function: &'t [Token]) -> Option<Body<'t>> {
         let end = closing(function)?;
         let [_, open, name, ..] = function else { return None };
         if !open.is("(") || name.kind != TokenKind::Name {
@@ -75,7 +75,7 @@ impl<'t> Body<'t> {
             if !token.is(self.name) || is_field {
                 continue;
             }
-            let Some(path) = Path::of(&self.tokens[index + 1..]) else { continue };
+            let Some(path) = Path::parse(&self.tokens[index + 1..]) else { continue };
             if let Some(problem) = self.problem(&path, &self.tokens[..index]) {
                 note(token.line, problem);
             }
@@ -130,7 +130,7 @@ struct Path<'t> {
 }
 
 impl<'t> Path<'t> {
-    fn of(tokens: &'t [Token]) -> Option<Path<'t>> {
+    fn parse(tokens: &'t [Token]) -> Option<Path<'t>> {
         let (mut fields, mut plain, mut at) = (Vec::new(), true, 0);
         loop {
             match tokens.get(at..)? {

@@ -10,9 +10,9 @@ use pintle_chart::{Chart, ext};
 use pintle_events::{ChartPath, Event};
 use pintle_tree::Str;
 
-use crate::error::{Result, shown};
+use crate::error::{Result, sanitized};
 use crate::permission::{self, Permission, Permissions};
-use crate::require::{MAX_SCRIPT, Shelf, chosen_libraries};
+use crate::require::{MAX_SCRIPT, ModuleResolver, chosen_libraries};
 use crate::sandbox;
 use lex::{Token, TokenKind};
 
@@ -62,11 +62,11 @@ impl<'c> Tree<'c> {
         folder: &str,
         findings: &mut Vec<Finding>,
     ) -> Result<()> {
-        let asked = permission::of_chart(chart, &path)?;
-        let shelf = Shelf::new(chart, &self.above, &self.chosen);
+        let asked = permission::requested_by(chart, &path)?;
+        let resolver = ModuleResolver::new(chart, &self.above, &self.chosen);
         for (_, file) in ext::scripts(chart) {
             let shown = format!("{folder}{}", file.name);
-            let script = Script { file: &file.name, shown: &shown, asked: &asked, shelf: &shelf };
+            let script = Script { file: &file.name, shown: &shown, asked: &asked, resolver: &resolver };
             script.check(&file.data.text(), findings);
         }
         self.above.push(chart);
@@ -87,13 +87,13 @@ struct Script<'a> {
     /// The file below the topmost chart.
     shown: &'a str,
     asked: &'a Permissions,
-    shelf: &'a Shelf,
+    resolver: &'a ModuleResolver,
 }
 
 impl Script<'_> {
     fn check(&self, text: &Str, findings: &mut Vec<Finding>) {
         let mut note = |line: usize, message: String| {
-            findings.push(Finding { file: self.shown.to_owned(), line, message: shown(&message) });
+            findings.push(Finding { file: self.shown.to_owned(), line, message: sanitized(&message) });
         };
         if text.len() > MAX_SCRIPT {
             return note(1, format!("a script can have at most {MAX_SCRIPT} bytes"));
@@ -115,7 +115,7 @@ impl Script<'_> {
                 note(line, error.to_string());
             }
             if let Some((name, line)) = called(rest, &["events", ".", "subchart"])
-                && !self.shelf.subcharts("").iter().any(|known| known == name)
+                && !self.resolver.subcharts("").iter().any(|known| known == name)
             {
                 note(line, format!("there is no subchart `{name}`"));
             }
@@ -126,7 +126,7 @@ impl Script<'_> {
             }
             if let Some((name, line)) = called(rest, &["require"])
                 && !sandbox::MODULES.contains(&name)
-                && let Err(reason) = self.shelf.check(name, self.file)
+                && let Err(reason) = self.resolver.check(name, self.file)
             {
                 note(line, reason);
             }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use super::lex::{Token, TokenKind};
-use super::span::{Arguments, Shape, arguments};
+use super::span::{Arguments, ValueKind, arguments};
 
 /// What a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parameter {
     /// The shape that it must have; none if anything will do.
-    shape: Option<Shape>,
+    shape: Option<ValueKind>,
     optional: bool,
 }
 
@@ -65,7 +65,7 @@ fn problem(
 ) -> Option<String> {
     // `events.on` takes a weight in the middle, or not.
     if name == "events.on" && shapes.len() == 2 && !open {
-        shapes.insert(1, Shape::Number);
+        shapes.insert(1, ValueKind::Number);
     }
     let least = parameters.iter().filter(|parameter| !parameter.optional).count();
     let (count, most) = (shapes.len(), parameters.len());
@@ -79,10 +79,10 @@ fn problem(
     Some(format!("argument {} of `{name}` must be {wanted}, not {}", wrong + 1, shapes[wrong].as_str()))
 }
 
-fn fits(shape: Shape, parameter: Parameter) -> bool {
+fn fits(shape: ValueKind, parameter: Parameter) -> bool {
     match (shape, parameter.shape) {
-        (Shape::Unknown, _) | (_, None) => true,
-        (Shape::Nil, _) => parameter.optional,
+        (ValueKind::Unknown, _) | (_, None) => true,
+        (ValueKind::Nil, _) => parameter.optional,
         (shape, Some(wanted)) => shape == wanted,
     }
 }
@@ -93,7 +93,7 @@ fn modules() -> &'static Modules {
         let mut modules = read(crate::TYPE_DEFINITIONS);
         let texts = |shape| Parameter { shape: Some(shape), optional: false };
         // It has two forms, of which this is the longer one.
-        let on = vec![texts(Shape::Text), texts(Shape::Number), texts(Shape::Function)];
+        let on = vec![texts(ValueKind::Text), texts(ValueKind::Number), texts(ValueKind::Function)];
         modules.entry("events".to_owned()).or_default().insert("on".to_owned(), on);
         modules
     })
@@ -141,12 +141,12 @@ fn parameter(text: &str) -> Option<Parameter> {
     let (_, kind) = text.trim().split_once(": ")?;
     let optional = kind.ends_with('?');
     let shape = match kind.trim_end_matches('?') {
-        "string" | "Event" => Some(Shape::Text),
-        "number" => Some(Shape::Number),
-        "boolean" => Some(Shape::Boolean),
-        "Handler" | "Wrapper" => Some(Shape::Function),
-        "Request" => Some(Shape::Table),
-        kind if kind.starts_with('{') => Some(Shape::Table),
+        "string" | "Event" => Some(ValueKind::Text),
+        "number" => Some(ValueKind::Number),
+        "boolean" => Some(ValueKind::Boolean),
+        "Handler" | "Wrapper" => Some(ValueKind::Function),
+        "Request" => Some(ValueKind::Table),
+        kind if kind.starts_with('{') => Some(ValueKind::Table),
         _ => None,
     };
     Some(Parameter { shape, optional })

@@ -3,7 +3,7 @@
 use super::lex::{Token, TokenKind};
 
 /// What a word does to what is open.
-enum Step {
+enum Nesting {
     /// Something begins that this word ends.
     Begins(&'static str),
     /// This ends.
@@ -16,9 +16,9 @@ pub(super) fn closing(tokens: &[Token]) -> Option<usize> {
     let mut open: Vec<&str> = Vec::new();
     for index in 0..tokens.len() {
         match step(tokens, index)? {
-            Step::Begins(end) => open.push(end),
-            Step::Ends(end) => (open.pop() == Some(end)).then_some(())?,
-            Step::Nothing => {}
+            Nesting::Begins(end) => open.push(end),
+            Nesting::Ends(end) => (open.pop() == Some(end)).then_some(())?,
+            Nesting::Nothing => {}
         }
         if open.is_empty() {
             return Some(index);
@@ -27,19 +27,19 @@ pub(super) fn closing(tokens: &[Token]) -> Option<usize> {
     None
 }
 
-fn step(tokens: &[Token], index: usize) -> Option<Step> {
+fn step(tokens: &[Token], index: usize) -> Option<Nesting> {
     let token = &tokens[index];
     Some(match (token.kind, token.text.as_str()) {
-        (TokenKind::Name, "if") if is_expression(tokens, index)? => Step::Nothing,
-        (TokenKind::Name, "function" | "do" | "repeat" | "if") => Step::Begins("end"),
-        (TokenKind::Name, "end" | "until") => Step::Ends("end"),
-        (TokenKind::Sign, "(") => Step::Begins(")"),
-        (TokenKind::Sign, "{") => Step::Begins("}"),
-        (TokenKind::Sign, "[") => Step::Begins("]"),
-        (TokenKind::Sign, ")") => Step::Ends(")"),
-        (TokenKind::Sign, "}") => Step::Ends("}"),
-        (TokenKind::Sign, "]") => Step::Ends("]"),
-        _ => Step::Nothing,
+        (TokenKind::Name, "if") if is_expression(tokens, index)? => Nesting::Nothing,
+        (TokenKind::Name, "function" | "do" | "repeat" | "if") => Nesting::Begins("end"),
+        (TokenKind::Name, "end" | "until") => Nesting::Ends("end"),
+        (TokenKind::Sign, "(") => Nesting::Begins(")"),
+        (TokenKind::Sign, "{") => Nesting::Begins("}"),
+        (TokenKind::Sign, "[") => Nesting::Begins("]"),
+        (TokenKind::Sign, ")") => Nesting::Ends(")"),
+        (TokenKind::Sign, "}") => Nesting::Ends("}"),
+        (TokenKind::Sign, "]") => Nesting::Ends("]"),
+        _ => Nesting::Nothing,
     })
 }
 
@@ -56,7 +56,7 @@ fn is_expression(tokens: &[Token], index: usize) -> Option<bool> {
 
 /// What a value is, as far as it can be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum ValueKind {
     Text,
     Number,
     Boolean,
@@ -67,33 +67,33 @@ pub(super) enum Shape {
     Unknown,
 }
 
-impl Shape {
+impl ValueKind {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Shape::Text => "a string",
-            Shape::Number => "a number",
-            Shape::Boolean => "a boolean",
-            Shape::Nil => "nil",
-            Shape::Table => "a table",
-            Shape::Function => "a function",
-            Shape::Unknown => "something",
+            ValueKind::Text => "a string",
+            ValueKind::Number => "a number",
+            ValueKind::Boolean => "a boolean",
+            ValueKind::Nil => "nil",
+            ValueKind::Table => "a table",
+            ValueKind::Function => "a function",
+            ValueKind::Unknown => "something",
         }
     }
 
-    fn of(tokens: &[Token]) -> Shape {
+    fn from_tokens(tokens: &[Token]) -> ValueKind {
         let whole = |tokens: &[Token]| closing(tokens) == Some(tokens.len() - 1);
         match tokens {
             [one] => match one.kind {
-                TokenKind::Text | TokenKind::Interpolated => Shape::Text,
-                TokenKind::Number => Shape::Number,
-                TokenKind::Name if one.is("true") || one.is("false") => Shape::Boolean,
-                TokenKind::Name if one.is("nil") => Shape::Nil,
-                _ => Shape::Unknown,
+                TokenKind::Text | TokenKind::Interpolated => ValueKind::Text,
+                TokenKind::Number => ValueKind::Number,
+                TokenKind::Name if one.is("true") || one.is("false") => ValueKind::Boolean,
+                TokenKind::Name if one.is("nil") => ValueKind::Nil,
+                _ => ValueKind::Unknown,
             },
-            [sign, number] if sign.is("-") && number.kind == TokenKind::Number => Shape::Number,
-            [first, ..] if first.is("{") && whole(tokens) => Shape::Table,
-            [first, ..] if first.is("function") && whole(tokens) => Shape::Function,
-            _ => Shape::Unknown,
+            [sign, number] if sign.is("-") && number.kind == TokenKind::Number => ValueKind::Number,
+            [first, ..] if first.is("{") && whole(tokens) => ValueKind::Table,
+            [first, ..] if first.is("function") && whole(tokens) => ValueKind::Function,
+            _ => ValueKind::Unknown,
         }
     }
 }
@@ -101,7 +101,7 @@ impl Shape {
 /// The arguments of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Arguments {
-    pub(super) shapes: Vec<Shape>,
+    pub(super) shapes: Vec<ValueKind>,
     /// Whether the last one may be any number of values: a call, or `...`.
     pub(super) open: bool,
 }
@@ -110,10 +110,10 @@ pub(super) struct Arguments {
 pub(super) fn arguments(tokens: &[Token]) -> Option<Arguments> {
     let first = tokens.first()?;
     if matches!(first.kind, TokenKind::Text | TokenKind::Interpolated) {
-        return Some(Arguments { shapes: vec![Shape::Text], open: false });
+        return Some(Arguments { shapes: vec![ValueKind::Text], open: false });
     }
     if first.is("{") {
-        return Some(Arguments { shapes: vec![Shape::Table], open: false });
+        return Some(Arguments { shapes: vec![ValueKind::Table], open: false });
     }
     if !first.is("(") {
         return None;
@@ -125,13 +125,13 @@ pub(super) fn arguments(tokens: &[Token]) -> Option<Arguments> {
     while !rest.is_empty() {
         let end = argument_end(rest)?;
         let (argument, after) = rest.split_at(end);
-        shapes.push(Shape::of(argument));
+        shapes.push(ValueKind::from_tokens(argument));
         open = argument.last().is_some_and(|last| {
             last.is(")")
                 || last.is(".")
                 || matches!(last.kind, TokenKind::Text | TokenKind::Interpolated)
                 || last.is("}")
-        }) && Shape::of(argument) == Shape::Unknown;
+        }) && ValueKind::from_tokens(argument) == ValueKind::Unknown;
         rest = after.get(1..).unwrap_or_default();
     }
     Some(Arguments { shapes, open })
@@ -164,21 +164,21 @@ mod tests {
     fn arguments_are_told_apart_and_by_their_shape() {
         let found = of("('a', -1, {1, 2}, function(x) if x then return 1, 2 end end, nil, f(1, 2), `x{y}`)");
         let shapes = [
-            Shape::Text,
-            Shape::Number,
-            Shape::Table,
-            Shape::Function,
-            Shape::Nil,
-            Shape::Unknown,
-            Shape::Text,
+            ValueKind::Text,
+            ValueKind::Number,
+            ValueKind::Table,
+            ValueKind::Function,
+            ValueKind::Nil,
+            ValueKind::Unknown,
+            ValueKind::Text,
         ];
         assert_eq!(found, Some(Arguments { shapes: shapes.to_vec(), open: false }));
         assert_eq!(of("()"), Some(Arguments { shapes: Vec::new(), open: false }));
         for text in ["(f())", "(...)", "(a.b 'x')", "(g{})"] {
-            assert_eq!(of(text), Some(Arguments { shapes: vec![Shape::Unknown], open: true }), "{text}");
+            assert_eq!(of(text), Some(Arguments { shapes: vec![ValueKind::Unknown], open: true }), "{text}");
         }
         assert_eq!(of("(if a then 1 else 2, 3)").map(|found| found.shapes.len()), Some(2));
-        assert_eq!(of("'x'").map(|found| found.shapes), Some(vec![Shape::Text]));
+        assert_eq!(of("'x'").map(|found| found.shapes), Some(vec![ValueKind::Text]));
     }
 
     #[test]

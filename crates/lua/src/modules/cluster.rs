@@ -3,8 +3,8 @@
 use mlua::Value;
 use pintle_tree::Node;
 
-use crate::call::{Answer, Body, Call, Fault};
-use crate::services::Discover;
+use crate::call::{Answer, Body, Call, CallError};
+use crate::services::ClusterReader;
 
 /// The functions of `kubernetes`.
 pub(super) const FUNCTIONS: &[(&str, Body)] =
@@ -21,7 +21,7 @@ fn connected(call: &Call<'_>) -> Answer {
 /// Whether the cluster knows a kind.
 fn has(call: &Call<'_>) -> Answer {
     let (api_version, kind) = (call.text(0)?, call.text(1)?);
-    let found = cluster(call)?.has_kind(&api_version, &kind).or_else(|reason| call.say(reason))?;
+    let found = cluster(call)?.has_kind(&api_version, &kind).or_else(|reason| call.fail(reason))?;
     Ok(Value::Boolean(found))
 }
 
@@ -30,7 +30,7 @@ fn get(call: &Call<'_>) -> Answer {
     let (api_version, kind, name) = (call.text(0)?, call.text(1)?, call.text(2)?);
     let namespace = call.text_or_none(3)?.unwrap_or_default();
     let found = cluster(call)?.read(&api_version, &kind, &namespace, &name);
-    match found.or_else(|reason| call.say(reason))? {
+    match found.or_else(|reason| call.fail(reason))? {
         Some(object) => call.give(&object),
         None => Ok(Value::Nil),
     }
@@ -38,14 +38,14 @@ fn get(call: &Call<'_>) -> Answer {
 
 /// The storage classes.
 fn storage_classes(call: &Call<'_>) -> Answer {
-    let classes = cluster(call)?.storage_classes().or_else(|reason| call.say(reason))?;
+    let classes = cluster(call)?.storage_classes().or_else(|reason| call.fail(reason))?;
     call.give(&Node::List(classes))
 }
 
-fn cluster<'a>(call: &'a Call<'_>) -> Result<&'a dyn Discover, Fault> {
+fn cluster<'a>(call: &'a Call<'_>) -> Result<&'a dyn ClusterReader, CallError> {
     call.charge(STEPS)?;
     match &call.host.services.cluster {
         Some(cluster) => Ok(cluster.as_ref()),
-        None => call.say("there is no cluster here; ask kubernetes.connected() first"),
+        None => call.fail("there is no cluster here; ask kubernetes.connected() first"),
     }
 }

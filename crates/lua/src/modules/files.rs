@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use mlua::Value;
 use pintle_tree::Node;
 
-use crate::call::{Answer, Body, Call, Fault};
+use crate::call::{Answer, Body, Call, CallError};
 
 /// The functions of `fs`.
 pub(super) const FUNCTIONS: &[(&str, Body)] =
@@ -20,35 +20,36 @@ const STEPS: u64 = 10_000;
 fn read(call: &Call<'_>) -> Answer {
     let (path, shown) = existing(call)?;
     if !path.is_file() {
-        return call.say(format!("{shown} is not a regular file"));
+        return call.fail(format!("{shown} is not a regular file"));
     }
     let most = call.host.limits.text as u64;
     let mut bytes = Vec::new();
-    let file = fs::File::open(&path).or_else(|error| call.say(format!("{shown}: {error}")))?;
-    file.take(most + 1).read_to_end(&mut bytes).or_else(|error| call.say(format!("{shown}: {error}")))?;
+    let file = fs::File::open(&path).or_else(|error| call.fail(format!("{shown}: {error}")))?;
+    file.take(most + 1).read_to_end(&mut bytes).or_else(|error| call.fail(format!("{shown}: {error}")))?;
     call.charge(bytes.len() as u64 / 64)?;
-    call.give_text(bytes)
+    call.return_text(bytes)
 }
 
 /// Writes a file whose folder is there.
 fn write(call: &Call<'_>) -> Answer {
     let bytes = call.bytes(1)?;
     let (root, relative, shown) = inside(call)?;
-    let Some(name) = relative.file_name() else { return call.say(format!("{shown} is no file")) };
+    let Some(name) = relative.file_name() else { return call.fail(format!("{shown} is no file")) };
     let folder = relative.parent().unwrap_or(Path::new(""));
     let folder = resolve(call, &root, folder, &shown)?;
     let path = folder.join(name);
     // Writing through a link would write somewhere else.
     let is_other = |found: fs::Metadata| !found.is_file();
     if fs::symlink_metadata(&path).is_ok_and(is_other) {
-        return call.say(format!("{shown} is not a regular file"));
+        return call.fail(format!("{shown} is not a regular file"));
     }
-    if !call.host.meter.budget().take_disk(bytes.len() as u64) {
+    if !call.host.meter.budget().reserve_disk(bytes.len() as u64) {
         let most = call.host.limits.all_disk;
-        return call.say(format!("the scripts of all charts together wrote more than {most} bytes to files"));
+        return call
+            .fail(format!("the scripts of all charts together wrote more than {most} bytes to files"));
     }
     call.charge(bytes.len() as u64 / 16)?;
-    fs::write(&path, bytes).or_else(|error| call.say(format!("{shown}: {error}")))?;
+    fs::write(&path, bytes).or_else(|error| call.fail(format!("{shown}: {error}")))?;
     Ok(Value::Nil)
 }
 
@@ -63,10 +64,10 @@ fn exists(call: &Call<'_>) -> Answer {
 /// The names in a folder that are not hidden, sorted.
 fn list(call: &Call<'_>) -> Answer {
     let (path, shown) = existing(call)?;
-    let entries = fs::read_dir(&path).or_else(|error| call.say(format!("{shown}: {error}")))?;
+    let entries = fs::read_dir(&path).or_else(|error| call.fail(format!("{shown}: {error}")))?;
     let mut names = Vec::new();
     for entry in entries {
-        let entry = entry.or_else(|error| call.say(format!("{shown}: {error}")))?;
+        let entry = entry.or_else(|error| call.fail(format!("{shown}: {error}")))?;
         call.charge(100)?;
         if !is_hidden(&entry.file_name()) {
             names.push(entry.file_name().to_string_lossy().into_owned());
@@ -77,17 +78,18 @@ fn list(call: &Call<'_>) -> Answer {
 }
 
 /// A path that is there, with links followed, and the path as the script gave it.
-fn existing(call: &Call<'_>) -> Result<(PathBuf, String), Fault> {
+fn existing(call: &Call<'_>) -> Result<(PathBuf, String), CallError> {
     let (root, relative, shown) = inside(call)?;
     resolve(call, &root, &relative, &shown).map(|path| (path, shown))
 }
 
 /// The folder with links followed, the path below it, and the path as the script gave it.
-fn inside(call: &Call<'_>) -> Result<(PathBuf, PathBuf, String), Fault> {
+fn inside(call: &Call<'_>) -> Result<(PathBuf, PathBuf, String), CallError> {
     call.charge(STEPS)?;
     let shown = call.text(0)?;
-    let Some(folder) = &call.host.services.folder else { return call.say("files cannot be used here") };
-    let root = folder.canonicalize().or_else(|error| call.say(format!("the folder for scripts: {error}")))?;
+    let Some(folder) = &call.host.services.folder else { return call.fail("files cannot be used here") };
+    let root =
+        folder.canonicalize().or_else(|error| call.fail(format!("the folder for scripts: {error}")))?;
     let mut relative = PathBuf::new();
     for component in Path::new(&shown).components() {
         match component {
@@ -96,21 +98,21 @@ fn inside(call: &Call<'_>) -> Result<(PathBuf, PathBuf, String), Fault> {
             Component::CurDir => {}
             _ => {
                 return call
-                    .say(format!("{shown:?} leads out of the folder; paths are relative, without `..`"));
+                    .fail(format!("{shown:?} leads out of the folder; paths are relative, without `..`"));
             }
         }
     }
     if shown.contains('\0') {
-        return call.say(format!("{shown:?} is no path"));
+        return call.fail(format!("{shown:?} is no path"));
     }
     Ok((root, relative, shown))
 }
 
 /// Follows links, and refuses what they lead to outside of the folder, or to hidden files in it.
-fn resolve(call: &Call<'_>, root: &Path, relative: &Path, shown: &str) -> Result<PathBuf, Fault> {
-    let path = root.join(relative).canonicalize().or_else(|error| call.say(format!("{shown}: {error}")))?;
+fn resolve(call: &Call<'_>, root: &Path, relative: &Path, shown: &str) -> Result<PathBuf, CallError> {
+    let path = root.join(relative).canonicalize().or_else(|error| call.fail(format!("{shown}: {error}")))?;
     match path.strip_prefix(root) {
-        Err(_) => call.say(format!("{shown:?} leads out of the folder")),
+        Err(_) => call.fail(format!("{shown:?} leads out of the folder")),
         Ok(below) if below.components().any(|part| is_hidden(part.as_os_str())) => hidden(call, shown),
         Ok(_) => Ok(path),
     }
@@ -121,6 +123,6 @@ fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
-fn hidden<T>(call: &Call<'_>, shown: &str) -> Result<T, Fault> {
-    call.say(format!("{shown:?} is hidden, and hidden files are not for scripts"))
+fn hidden<T>(call: &Call<'_>, shown: &str) -> Result<T, CallError> {
+    call.fail(format!("{shown:?} is hidden, and hidden files are not for scripts"))
 }

@@ -15,17 +15,17 @@ pub(super) const HASH: &[(&str, Body)] =
     &[("sha1", digest::<Sha1>), ("sha256", digest::<Sha256>), ("sha512", digest::<Sha512>)];
 
 fn encode(call: &Call<'_>) -> Answer {
-    call.give_text(STANDARD.encode(call.bytes(0)?))
+    call.return_text(STANDARD.encode(call.bytes(0)?))
 }
 
 fn decode(call: &Call<'_>) -> Answer {
     let text = call.bytes(0)?;
-    let bytes = STANDARD.decode(text).or_else(|error| call.say(error))?;
-    call.give_text(bytes)
+    let bytes = STANDARD.decode(text).or_else(|error| call.fail(error))?;
+    call.return_text(bytes)
 }
 
 fn digest<D: Digest>(call: &Call<'_>) -> Answer {
     let digest = D::digest(call.bytes(0)?);
     let text: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    call.give_text(text)
+    call.return_text(text)
 }

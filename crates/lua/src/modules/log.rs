@@ -3,7 +3,7 @@
 use mlua::Value;
 
 use crate::call::{Answer, Body, Call};
-use crate::error::shown;
+use crate::error::sanitized;
 use crate::services::Level;
 
 /// The functions of `log`.
@@ -28,12 +28,12 @@ fn log(call: &Call<'_>, level: Level) -> Answer {
         other => other.to_string()?,
     };
     if text.len() > MAX_LINE {
-        return call.say(format!("a line can have at most {MAX_LINE} bytes"));
+        return call.fail(format!("a line can have at most {MAX_LINE} bytes"));
     }
     // A line costs whoever shows it, and a script must not fill a disk.
     call.charge(1_000 + text.len() as u64)?;
     if let Some(listener) = &call.host.services.listener {
-        listener.log(&call.host.chart, level, &shown(&text));
+        listener.log(&call.host.chart, level, &sanitized(&text));
     }
     Ok(Value::Nil)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pintle_tree::{Map, Node};
 
-use crate::call::{Answer, Body, Call, Fault};
+use crate::call::{Answer, Body, Call, CallError};
 use crate::services::FetchRequest;
 
 /// The functions of `http`.
@@ -36,28 +36,28 @@ fn request(call: &Call<'_>) -> Answer {
     send(call, &options(call, 0)?)
 }
 
-fn options(call: &Call<'_>, index: usize) -> Result<Map<Node>, Fault> {
+fn options(call: &Call<'_>, index: usize) -> Result<Map<Node>, CallError> {
     if call.any(index).is_nil() {
         return Ok(Map::new());
     }
     match call.node(index)? {
         Node::Map(map) => Ok(map),
-        _ => call.say("the options must be a map"),
+        _ => call.fail("the options must be a map"),
     }
 }
 
 fn send(call: &Call<'_>, options: &Map<Node>) -> Answer {
     let request = read(call, options)?;
     let Some(network) = &call.host.services.network else {
-        return call.say("the network cannot be used here");
+        return call.fail("the network cannot be used here");
     };
     call.charge(STEPS)?;
     let answer = network.fetch(&request, &call.host.services.cancelled);
     // Time may be over by now, and the user may have had enough.
     call.charge(LOOK)?;
-    let response = answer.or_else(|reason| call.say(format!("{}: {reason}", shown(&request.url))))?;
+    let response = answer.or_else(|reason| call.fail(format!("{}: {reason}", redacted(&request.url))))?;
     if response.body.len() > request.max_bytes {
-        return call.say(format!("{}: the answer is too long", shown(&request.url)));
+        return call.fail(format!("{}: the answer is too long", redacted(&request.url)));
     }
     let headers = response.headers.iter().map(|(key, value)| (key.into(), Node::from(value.as_str())));
     let answer = [
@@ -68,28 +68,30 @@ fn send(call: &Call<'_>, options: &Map<Node>) -> Answer {
     call.give(&Node::Map(answer.into_iter().map(|(key, node)| (key.into(), node)).collect::<Map<Node>>()))
 }
 
-fn read(call: &Call<'_>, options: &Map<Node>) -> Result<FetchRequest, Fault> {
+fn read(call: &Call<'_>, options: &Map<Node>) -> Result<FetchRequest, CallError> {
     let text = |key: &str| match options.get(key) {
         None => Ok(None),
         Some(node) => match node.as_str() {
             Some(text) => Ok(Some(text.to_owned())),
-            None => call.say(format!("`{key}` must be a string")),
+            None => call.fail(format!("`{key}` must be a string")),
         },
     };
     for key in options.keys() {
         if !["url", "method", "headers", "body", "timeout"].iter().any(|known| *key == *known) {
             return call
-                .say(format!("there is no option `{key}`; they are url, method, headers, body, timeout"));
+                .fail(format!("there is no option `{key}`; they are url, method, headers, body, timeout"));
         }
     }
     let url = match text("url")? {
         Some(url) if is_address(&url) => url,
-        Some(url) => return call.say(format!("{:?} is no address with http:// or https://", shown(&url))),
-        None => return call.say("`url` is missing"),
+        Some(url) => {
+            return call.fail(format!("{:?} is no address with http:// or https://", redacted(&url)));
+        }
+        None => return call.fail("`url` is missing"),
     };
     let method = text("method")?.unwrap_or_else(|| "GET".to_owned()).to_ascii_uppercase();
     if !METHODS.contains(&method.as_str()) {
-        return call.say(format!("there is no method {method:?}; they are {}", METHODS.join(", ")));
+        return call.fail(format!("there is no method {method:?}; they are {}", METHODS.join(", ")));
     }
     Ok(FetchRequest {
         method,
@@ -101,11 +103,11 @@ fn read(call: &Call<'_>, options: &Map<Node>) -> Result<FetchRequest, Fault> {
     })
 }
 
-fn headers(call: &Call<'_>, options: &Map<Node>) -> Result<BTreeMap<String, String>, Fault> {
+fn headers(call: &Call<'_>, options: &Map<Node>) -> Result<BTreeMap<String, String>, CallError> {
     let entries = match options.get("headers") {
         None => return Ok(BTreeMap::new()),
         Some(Node::Map(map)) => map,
-        Some(_) => return call.say("`headers` must be a map"),
+        Some(_) => return call.fail("`headers` must be a map"),
     };
     let good = |text: &str| !text.bytes().any(|byte| byte.is_ascii_control());
     let mut headers = BTreeMap::new();
@@ -114,23 +116,23 @@ fn headers(call: &Call<'_>, options: &Map<Node>) -> Result<BTreeMap<String, Stri
             (Some(key), Some(value)) if good(key) && good(value) => {
                 headers.insert(key.to_ascii_lowercase(), value.to_owned());
             }
-            _ => return call.say(format!("the header `{key}` must be a string without control characters")),
+            _ => return call.fail(format!("the header `{key}` must be a string without control characters")),
         }
     }
     Ok(headers)
 }
 
-fn timeout(call: &Call<'_>, options: &Map<Node>) -> Result<Duration, Fault> {
+fn timeout(call: &Call<'_>, options: &Map<Node>) -> Result<Duration, CallError> {
     let seconds = match options.get("timeout") {
         None => return Ok(TIMEOUT),
         Some(Node::Int(seconds)) => *seconds as f64,
         Some(Node::Float(seconds)) => *seconds,
-        Some(_) => return call.say("`timeout` must be a number of seconds"),
+        Some(_) => return call.fail("`timeout` must be a number of seconds"),
     };
     if seconds > 0.0 && seconds <= MAX_TIMEOUT.as_secs_f64() {
         return Ok(Duration::from_secs_f64(seconds));
     }
-    call.say(format!("`timeout` must be more than 0 and at most {} seconds", MAX_TIMEOUT.as_secs()))
+    call.fail(format!("`timeout` must be more than 0 and at most {} seconds", MAX_TIMEOUT.as_secs()))
 }
 
 fn is_address(url: &str) -> bool {
@@ -140,7 +142,7 @@ fn is_address(url: &str) -> bool {
 }
 
 /// An address without what may be secret in it: users, passwords and queries.
-fn shown(url: &str) -> String {
+fn redacted(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     match (url.split_once("://"), url.rfind('@')) {
         (Some((scheme, _)), Some(at)) => format!("{scheme}://{}", &url[at + 1..]),
@@ -154,7 +156,7 @@ mod tests {
 
     #[test]
     fn addresses_are_told_without_secrets() {
-        assert_eq!(shown("https://me:pass@host/a?token=1#x"), "https://host/a");
+        assert_eq!(redacted("https://me:pass@host/a?token=1#x"), "https://host/a");
         assert!(is_address("http://host") && !is_address("file:///etc/passwd") && !is_address("http://"));
         assert!(!is_address("http://host/a\r\nHost: other"));
     }

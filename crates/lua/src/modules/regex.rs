@@ -4,7 +4,7 @@ use mlua::Value;
 use pintle_regex::{Error, Regex, quote_meta};
 use pintle_tree::{Node, Str};
 
-use crate::call::{Answer, Body, Call, Fault};
+use crate::call::{Answer, Body, Call, CallError};
 
 /// The functions of `regex`.
 pub(super) const FUNCTIONS: &[(&str, Body)] = &[
@@ -28,7 +28,7 @@ fn is_match(call: &Call<'_>) -> Answer {
 fn find(call: &Call<'_>) -> Answer {
     let (regex, text) = once(call)?;
     match regex.find(&text) {
-        Some(range) => call.give_text(&text[range]),
+        Some(range) => call.return_text(&text[range]),
         None => Ok(Value::Nil),
     }
 }
@@ -55,7 +55,7 @@ fn replace(call: &Call<'_>) -> Answer {
     let (regex, text) = repeatedly(call)?;
     let replacement = call.bytes(2)?;
     call.charge((text.len() as u64).saturating_mul(replacement.len() as u64) / 64)?;
-    call.give_text(regex.replace_all(&text, &replacement))
+    call.return_text(regex.replace_all(&text, &replacement))
 }
 
 fn split(call: &Call<'_>) -> Answer {
@@ -66,22 +66,22 @@ fn split(call: &Call<'_>) -> Answer {
 }
 
 fn quote(call: &Call<'_>) -> Answer {
-    call.give_text(quote_meta(&call.bytes(0)?))
+    call.return_text(quote_meta(&call.bytes(0)?))
 }
 
 /// The pattern and the text, paid for one search.
-fn once(call: &Call<'_>) -> Result<(Regex, Vec<u8>), Fault> {
+fn once(call: &Call<'_>) -> Result<(Regex, Vec<u8>), CallError> {
     let (pattern, text) = (call.bytes(0)?, call.bytes(1)?);
     call.charge(COMPILE_STEPS + pattern.len() as u64 * 16)?;
     let regex = Regex::compile(&pattern);
     call.charge(regex.as_ref().map_or_else(Error::compile_cost, Regex::compile_cost))?;
-    let regex = regex.or_else(|error| call.say(error))?;
+    let regex = regex.or_else(|error| call.fail(error))?;
     call.charge(regex.cost(text.len() as u64))?;
     Ok((regex, text))
 }
 
 /// The pattern and the text, paid for looking for all matches.
-fn repeatedly(call: &Call<'_>) -> Result<(Regex, Vec<u8>), Fault> {
+fn repeatedly(call: &Call<'_>) -> Result<(Regex, Vec<u8>), CallError> {
     let (regex, text) = once(call)?;
     // What is beyond all the steps there are need not be known.
     let enough = call.host.meter.steps_left().saturating_mul(2) / regex.cost(2).max(1) + 4;
@@ -90,13 +90,13 @@ fn repeatedly(call: &Call<'_>) -> Result<(Regex, Vec<u8>), Fault> {
 }
 
 /// The number of matches that are wanted: all, if it is not said, but never many more than a script may have.
-fn limit(call: &Call<'_>, index: usize) -> Result<isize, Fault> {
+fn limit(call: &Call<'_>, index: usize) -> Result<isize, CallError> {
     let most = isize::try_from(call.host.limits.nodes).unwrap_or(isize::MAX).saturating_add(1);
     let wanted = call.whole_or_none(index)?.and_then(|limit| isize::try_from(limit).ok());
     Ok(wanted.filter(|limit| *limit >= 0).map_or(most, |limit| limit.min(most)))
 }
 
-fn check_count(call: &Call<'_>, count: usize) -> Result<(), Fault> {
+fn check_count(call: &Call<'_>, count: usize) -> Result<(), CallError> {
     let most = call.host.limits.nodes;
-    if count > most { call.say(format!("there are more than {most} matches")) } else { Ok(()) }
+    if count > most { call.fail(format!("there are more than {most} matches")) } else { Ok(()) }
 }

@@ -6,7 +6,7 @@ use mlua::Value;
 use pintle_semver::{Constraint, Version};
 use pintle_tree::{Map, Node};
 
-use crate::call::{Answer, Body, Call, Fault};
+use crate::call::{Answer, Body, Call, CallError};
 
 /// The functions of `semver`.
 pub(super) const FUNCTIONS: &[(&str, Body)] =
@@ -41,13 +41,13 @@ fn satisfies(call: &Call<'_>) -> Answer {
     let version = version(call, 0)?;
     let range = call.text(1)?;
     if range.len() > MAX_RANGE {
-        return call.say(format!("a range can have at most {MAX_RANGE} bytes"));
+        return call.fail(format!("a range can have at most {MAX_RANGE} bytes"));
     }
-    let range = Constraint::parse(&range).or_else(|error| call.say(error))?;
+    let range = Constraint::parse(&range).or_else(|error| call.fail(error))?;
     Ok(Value::Boolean(range.check(&version)))
 }
 
-fn version(call: &Call<'_>, index: usize) -> Result<Version, Fault> {
+fn version(call: &Call<'_>, index: usize) -> Result<Version, CallError> {
     let text = call.text(index)?;
-    Version::parse(&text).or_else(|error| call.say(format!("{text:?}: {error}")))
+    Version::parse(&text).or_else(|error| call.fail(format!("{text:?}: {error}")))
 }

@@ -2,7 +2,7 @@
 
 use mlua::Value;
 
-use crate::call::{Answer, Body, Call, Fault};
+use crate::call::{Answer, Body, Call, CallError};
 use crate::services::System;
 
 /// What a call costs in steps.
@@ -38,13 +38,13 @@ fn getenv(call: &Call<'_>) -> Answer {
     let name = call.text(0)?;
     call.charge(STEPS)?;
     if may_hold_a_secret(&name) {
-        return call.say(format!(
+        return call.fail(format!(
             "{name:?} is not for scripts, because by its name it may hold a secret or lead to one; give what the chart \
              needs as a value, for example with --set"
         ));
     }
     match system(call)?.variable(&name) {
-        Some(value) => call.give_text(value),
+        Some(value) => call.return_text(value),
         None => Ok(Value::Nil),
     }
 }
@@ -64,10 +64,10 @@ fn may_hold_a_secret(name: &str) -> bool {
     (begins || contains || is_address) && !matches!(name.as_str(), "PWD" | "OLDPWD")
 }
 
-fn system<'a>(call: &'a Call<'_>) -> Result<&'a dyn System, Fault> {
+fn system<'a>(call: &'a Call<'_>) -> Result<&'a dyn System, CallError> {
     match &call.host.services.system {
         Some(system) => Ok(system.as_ref()),
-        None => call.say("the system cannot be asked here"),
+        None => call.fail("the system cannot be asked here"),
     }
 }
 

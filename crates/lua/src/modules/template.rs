@@ -33,9 +33,9 @@ fn render(call: &Call<'_>) -> Answer {
     let text = exec.evaluate_string(NAME, &source, &data);
     // What came to nothing was work all the same.
     call.charge(limits.steps - exec.fuel().steps_left().min(limits.steps))?;
-    let text = text.or_else(|error| call.say(error))?;
+    let text = text.or_else(|error| call.fail(error))?;
     let text = text.to_str_lossy().replace("<no value>", "");
-    call.give_text(text)
+    call.return_text(text)
 }
 
 fn functions() -> Arc<Functions> {

@@ -15,13 +15,13 @@ pub(super) const JSON: &[(&str, Body)] =
 fn encode_yaml(call: &Call<'_>) -> Answer {
     let node = call.node(0)?;
     call.check_written(&node, |_, depth| depth * 2)?;
-    let text = pintle_yaml::write(&node).or_else(|error| call.say(error))?;
-    call.give_text(text)
+    let text = pintle_yaml::write(&node).or_else(|error| call.fail(error))?;
+    call.return_text(text)
 }
 
 fn decode_yaml(call: &Call<'_>) -> Answer {
     let text = call.document(0)?;
-    let node = pintle_yaml::read_exact(&text).or_else(|error| call.say(error))?;
+    let node = pintle_yaml::read_exact(&text).or_else(|error| call.fail(error))?;
     call.give(&node)
 }
 
@@ -29,7 +29,7 @@ fn decode_documents(call: &Call<'_>) -> Answer {
     let text = call.document(0)?;
     let mut documents = Vec::new();
     for document in pintle_objects::split(&text) {
-        match pintle_yaml::read_exact(document).or_else(|error| call.say(error))? {
+        match pintle_yaml::read_exact(document).or_else(|error| call.fail(error))? {
             Node::Nil => {}
             node => documents.push(node),
         }
@@ -39,19 +39,19 @@ fn decode_documents(call: &Call<'_>) -> Answer {
 
 fn encode_json(call: &Call<'_>) -> Answer {
     let node = call.node(0)?;
-    let text = json::write_raw(&node).or_else(|error| call.say(error))?;
-    call.give_text(text)
+    let text = json::write_raw(&node).or_else(|error| call.fail(error))?;
+    call.return_text(text)
 }
 
 fn pretty_json(call: &Call<'_>) -> Answer {
     let node = call.node(0)?;
     call.check_written(&node, |_, depth| depth * 2)?;
-    let text = json::write_pretty(&node).or_else(|error| call.say(error))?;
-    call.give_text(text)
+    let text = json::write_pretty(&node).or_else(|error| call.fail(error))?;
+    call.return_text(text)
 }
 
 fn decode_json(call: &Call<'_>) -> Answer {
     let text = call.document(0)?;
-    let node = json::read_exact(&text).or_else(|error| call.say(error))?;
+    let node = json::read_exact(&text).or_else(|error| call.fail(error))?;
     call.give(&node)
 }

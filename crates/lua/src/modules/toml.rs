@@ -3,7 +3,7 @@
 use pintle_gotmpl::{Args, Body as FunctionBody, CallResult, Fuel, Limits, Value, encode_check};
 use pintle_tree::{Node, Str, json};
 
-use crate::call::{Answer, Body, Call, Fault};
+use crate::call::{Answer, Body, Call, CallError};
 
 /// The functions of `toml`.
 pub(super) const FUNCTIONS: &[(&str, Body)] = &[("encode", encode), ("decode", decode)];
@@ -11,12 +11,12 @@ pub(super) const FUNCTIONS: &[(&str, Body)] = &[("encode", encode), ("decode", d
 fn encode(call: &Call<'_>) -> Answer {
     let node = call.node(0)?;
     if node.as_map().is_none() {
-        return call.say("a document must be a map");
+        return call.fail("a document must be a map");
     }
     call.check_written(&node, |path, _| path)?;
     match template_function(call, "mustToToml", &Value::from_node(&node))? {
-        Value::Str(text) => call.give_text(text),
-        _ => call.say("the document cannot be written"),
+        Value::Str(text) => call.return_text(text),
+        _ => call.fail("the document cannot be written"),
     }
 }
 
@@ -28,19 +28,19 @@ fn decode(call: &Call<'_>) -> Answer {
     probed.extend(call.document(0)?);
     let probed = Str::from(probed);
     let Some(mut map) = tree(call, &template_function(call, "fromToml", &Value::Str(probed))?)? else {
-        return call.say("the document cannot be read");
+        return call.fail("the document cannot be read");
     };
     if map.as_map_mut().and_then(|map| map.remove(PROBE)).is_none() {
         let reason = map.get("Error").and_then(Node::as_str).unwrap_or("the document cannot be read");
-        return call.say(reason);
+        return call.fail(reason);
     }
     call.give(&map)
 }
 
 /// Calls a function of the template library.
-fn template_function(call: &Call<'_>, name: &str, argument: &Value) -> Result<Value, Fault> {
+fn template_function(call: &Call<'_>, name: &str, argument: &Value) -> Result<Value, CallError> {
     let Some(function) = pintle_sprig::functions().into_iter().find(|function| function.name == name) else {
-        return call.say(format!("there is no function {name}"));
+        return call.fail(format!("there is no function {name}"));
     };
     let arguments = [argument.clone()];
     let result: CallResult = match function.body {
@@ -54,16 +54,16 @@ fn template_function(call: &Call<'_>, name: &str, argument: &Value) -> Result<Va
             call.charge(steps - fuel.steps_left() + u64::from(fuel.is_exhausted()))?;
             result
         }
-        FunctionBody::Host(_) => return call.say(format!("{name} needs a render")),
+        FunctionBody::Host(_) => return call.fail(format!("{name} needs a render")),
     };
-    result.or_else(|error| call.say(error.text()))
+    result.or_else(|error| call.fail(error.text()))
 }
 
 /// A value of templates as a tree, if it is one.
-fn tree(call: &Call<'_>, value: &Value) -> Result<Option<Node>, Fault> {
+fn tree(call: &Call<'_>, value: &Value) -> Result<Option<Node>, CallError> {
     if encode_check(value).is_err() {
         return Ok(None);
     }
-    let text = json::write_raw(value).or_else(|error| call.say(error))?;
-    Ok(Some(json::read_exact(&text).or_else(|error| call.say(error))?))
+    let text = json::write_raw(value).or_else(|error| call.fail(error))?;
+    Ok(Some(json::read_exact(&text).or_else(|error| call.fail(error))?))
 }

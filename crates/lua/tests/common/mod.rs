@@ -43,18 +43,18 @@ pub(crate) fn give_library(chart: &mut Chart, library: Chart) {
 
 /// Remembers what scripts say and change.
 #[derive(Default)]
-pub(crate) struct Ear {
+pub(crate) struct RecordingListener {
     pub(crate) lines: Mutex<Vec<String>>,
     pub(crate) changes: Mutex<Vec<String>>,
 }
 
-impl Ear {
+impl RecordingListener {
     pub(crate) fn text(&self) -> String {
         self.lines.lock().expect("nobody panics while holding it").join("\n")
     }
 }
 
-impl Listener for Ear {
+impl Listener for RecordingListener {
     fn log(&self, chart: &ChartPath, level: Level, text: &str) {
         self.lines
             .lock()
@@ -76,13 +76,13 @@ impl Listener for Ear {
 }
 
 /// Everything that a run needs.
-pub(crate) struct Stage {
+pub(crate) struct TestEnv {
     pub(crate) emitter: Emitter,
-    pub(crate) ear: Arc<Ear>,
+    pub(crate) ear: Arc<RecordingListener>,
 }
 
 /// Services with an ear.
-pub(crate) fn services(ear: &Arc<Ear>) -> Services {
+pub(crate) fn services(ear: &Arc<RecordingListener>) -> Services {
     let listener: Arc<dyn Listener> = ear.clone();
     Services { listener: Some(listener), ..Services::default() }
 }
@@ -102,36 +102,37 @@ pub(crate) fn limits() -> Limits {
 }
 
 /// Loads the scripts of a chart.
-pub(crate) fn stage(chart: &Chart) -> Stage {
-    try_stage(chart, &Permissions::none(), |_| ()).unwrap_or_else(|error| panic!("{}", told(&error)))
+pub(crate) fn test_env(chart: &Chart) -> TestEnv {
+    try_test_env(chart, &Permissions::none(), |_| ())
+        .unwrap_or_else(|error| panic!("{}", error_chain(&error)))
 }
 
 /// Loads the scripts of a chart, or says why not.
-pub(crate) fn try_stage(
+pub(crate) fn try_test_env(
     chart: &Chart,
     granted: &Permissions,
     with: impl FnOnce(&mut Services),
-) -> Result<Stage, pintle_lua::Error> {
-    let ear = Arc::new(Ear::default());
+) -> Result<TestEnv, pintle_lua::Error> {
+    let ear = Arc::new(RecordingListener::default());
     let mut services = services(&ear);
     with(&mut services);
     let mut emitter = Emitter::new();
     Scripts::load(chart, granted, &limits(), &services)?.register(&mut emitter)?;
-    Ok(Stage { emitter, ear })
+    Ok(TestEnv { emitter, ear })
 }
 
 /// Loads the scripts of a chart with limits of its own.
-pub(crate) fn limited_stage(chart: &Chart, limits: &Limits) -> Stage {
-    let ear = Arc::new(Ear::default());
+pub(crate) fn limited_stage(chart: &Chart, limits: &Limits) -> TestEnv {
+    let ear = Arc::new(RecordingListener::default());
     let mut emitter = Emitter::new();
     Scripts::load(chart, &Permissions::none(), limits, &services(&ear))
         .and_then(|scripts| scripts.register(&mut emitter))
-        .unwrap_or_else(|error| panic!("{}", told(&error)));
-    Stage { emitter, ear }
+        .unwrap_or_else(|error| panic!("{}", error_chain(&error)));
+    TestEnv { emitter, ear }
 }
 
 /// An error with its causes.
-pub(crate) fn told(error: &dyn std::error::Error) -> String {
+pub(crate) fn error_chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {
@@ -195,35 +196,35 @@ pub(crate) fn context(values: &str, objects: &[&str]) -> Context {
         .with_objects(objects.collect())
 }
 
-impl Stage {
+impl TestEnv {
     /// Emits an event, and panics with what went wrong.
     pub(crate) fn emit(&mut self, event: Event, context: &mut Context) {
         if let Err(error) = self.emitter.emit(event, context) {
-            panic!("{}", told(&error));
+            panic!("{}", error_chain(&error));
         }
     }
 
     /// Emits an event that must fail, and gives what went wrong.
     pub(crate) fn refused(&mut self, event: Event, context: &mut Context) -> String {
-        told(&self.emitter.emit(event, context).expect_err("the handler must fail"))
+        error_chain(&self.emitter.emit(event, context).expect_err("the handler must fail"))
     }
 }
 
 /// Runs the body of a handler of `pre-render` with values, and gives the values that it left.
 pub(crate) fn values_after(values: &str, body: &str) -> String {
     let script = format!("events.on('pre-render', function(ctx)\n{body}\nend)");
-    let mut stage = stage(&scripted("web", &script));
+    let mut test_env = test_env(&scripted("web", &script));
     let mut context = context(values, &[]);
-    stage.emit(Event::PreRender, &mut context);
+    test_env.emit(Event::PreRender, &mut context);
     yaml(context.all_values())
 }
 
 /// The same for the objects of `post-render`, as one text.
 pub(crate) fn objects_after(objects: &[&str], body: &str) -> String {
     let script = format!("events.on('post-render', function(ctx)\n{body}\nend)");
-    let mut stage = stage(&scripted("web", &script));
+    let mut test_env = test_env(&scripted("web", &script));
     let mut context = context("a: 1", objects);
-    stage.emit(Event::PostRender, &mut context);
+    test_env.emit(Event::PostRender, &mut context);
     let texts: Vec<String> = context
         .take_objects()
         .into_iter()
@@ -235,16 +236,17 @@ pub(crate) fn objects_after(objects: &[&str], body: &str) -> String {
 /// Runs the body of a handler of `pre-render` that must fail, and gives what went wrong.
 pub(crate) fn refusal(body: &str) -> String {
     let script = format!("events.on('pre-render', function(ctx)\n{body}\nend)");
-    let mut stage = stage(&scripted("web", &script));
-    stage.refused(Event::PreRender, &mut context("a: 1\nm: {x: 1}\nl: [1, 2]", &[]))
+    let mut test_env = test_env(&scripted("web", &script));
+    test_env.refused(Event::PreRender, &mut context("a: 1\nm: {x: 1}\nl: [1, 2]", &[]))
 }
 
 /// What the body of a handler of `pre-render` says with `print`.
 pub(crate) fn said(body: &str) -> String {
     let script = format!("events.on('pre-render', function(ctx)\n{body}\nend)");
-    let mut stage = stage(&scripted("web", &script));
-    stage.emit(Event::PreRender, &mut context("a: 1\nm: {x: 1, z: 2}\nl: [1, 2]\nnothing: null\ne: []", &[]));
-    let lines = stage.ear.lines.lock().expect("nobody panics while holding it");
+    let mut test_env = test_env(&scripted("web", &script));
+    test_env
+        .emit(Event::PreRender, &mut context("a: 1\nm: {x: 1, z: 2}\nl: [1, 2]\nnothing: null\ne: []", &[]));
+    let lines = test_env.ear.lines.lock().expect("nobody panics while holding it");
     let plain = lines.iter().map(|line| line.trim_start_matches("web: Info: ").to_owned());
     plain.collect::<Vec<_>>().join("\n")
 }

@@ -3,26 +3,26 @@
 use mlua::{Lua, Table, Value};
 use pintle_tree::{Node, with_stack};
 
-use super::fill::{Key, Room, scalar};
+use super::fill::{Key, UnlimitedMemory, scalar};
 use crate::call::Answer;
 use crate::host::Host;
 
 /// A tree as tables of the script's own.
 pub(crate) fn give(lua: &Lua, host: &Host, node: &Node) -> Answer {
-    let room = Room::new(lua, host.meter.memory())?;
-    let giving = Giving { lua, host, room };
+    let room = UnlimitedMemory::new(lua, host.meter.memory())?;
+    let giving = LuaBuilder { lua, host, room };
     let value = giving.value(node)?;
     giving.room.check()?;
     Ok(value)
 }
 
-struct Giving<'a> {
+struct LuaBuilder<'a> {
     lua: &'a Lua,
     host: &'a Host,
-    room: Room<'a>,
+    room: UnlimitedMemory<'a>,
 }
 
-impl Giving<'_> {
+impl LuaBuilder<'_> {
     fn value(&self, node: &Node) -> mlua::Result<Value> {
         match node {
             Node::List(list) => with_stack(|| self.list(list)).map(Value::Table),

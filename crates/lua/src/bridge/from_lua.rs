@@ -6,10 +6,10 @@ use mlua::{Table, Value};
 use pintle_tree::{Map, Node, Str};
 
 use super::MAX_EXACT;
-use super::exact::Exact;
-use super::frame::{Frame, Item, Place, Touched, View, push_key};
+use super::exact::ExactInteger;
+use super::frame::{DirtyTables, Frame, Item, Position, View, push_key};
 use super::tree::Change;
-use crate::call::Fault;
+use crate::call::CallError;
 use crate::host::Host;
 use crate::limits::Limits;
 
@@ -17,10 +17,10 @@ use crate::limits::Limits;
 const MAX_DEPTH: usize = 250;
 
 /// A value of a script as a tree.
-pub(crate) fn node(host: &Host, value: &Value) -> Result<Node, Fault> {
+pub(crate) fn node(host: &Host, value: &Value) -> Result<Node, CallError> {
     let frame = host.frame();
-    let mut taker = Taker::new(&frame, host, "the value".to_owned());
-    match taker.take(value, None)? {
+    let mut reader = TableReader::new(&frame, host, "the value".to_owned());
+    match reader.read(value, None)? {
         Change::New(node) => Ok(node),
         _ => Ok(Node::Nil),
     }
@@ -46,7 +46,7 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
 }
 
 /// Walks what a script has made.
-pub(super) struct Taker<'a> {
+pub(super) struct TableReader<'a> {
     frame: &'a Frame,
     limits: Limits,
     list: Table,
@@ -54,7 +54,7 @@ pub(super) struct Taker<'a> {
     bytes: usize,
     path: Path,
     /// Which tables that stand for something were changed, or have one in them that was; none when it is not known.
-    touched: Option<Rc<Touched>>,
+    dirty: Option<Rc<DirtyTables>>,
     /// The tables that are being walked, to find those that contain themselves.
     open: Vec<usize>,
 }
@@ -92,16 +92,25 @@ enum Entries {
     Empty,
 }
 
-impl<'a> Taker<'a> {
+impl<'a> TableReader<'a> {
     pub(super) fn new(frame: &'a Frame, host: &Host, start: String) -> Self {
         let path = Path { start, steps: Vec::new() };
         let list = host.handles().list.clone();
-        Taker { frame, limits: host.limits, list, nodes: 0, bytes: 0, path, touched: None, open: Vec::new() }
+        TableReader {
+            frame,
+            limits: host.limits,
+            list,
+            nodes: 0,
+            bytes: 0,
+            path,
+            dirty: None,
+            open: Vec::new(),
+        }
     }
 
     /// Takes all tables that stand for something to be as they were, but for these and those around them.
     pub(super) fn only_around(mut self, changed: &[Table]) -> Self {
-        self.touched = Some(Rc::new(self.frame.touched(changed)));
+        self.dirty = Some(Rc::new(self.frame.dirty(changed)));
         self
     }
 
@@ -110,20 +119,20 @@ impl<'a> Taker<'a> {
         self.path = Path { start, steps: Vec::new() };
     }
 
-    /// What has become of what stood at a place, or the whole of a value that stands nowhere yet.
-    pub(super) fn take(&mut self, value: &Value, place: Option<Place>) -> Result<Change, Fault> {
+    /// What has become of what stood at a position, or the whole of a value that stands nowhere yet.
+    pub(super) fn read(&mut self, value: &Value, position: Option<Position>) -> Result<Change, CallError> {
         if let Value::Table(table) = value {
-            return self.nested(table, |taker| taker.table(table, place));
+            return self.nested(table, |reader| reader.table(table, position));
         }
         let node = self.scalar(value)?;
-        match place.and_then(|place| self.frame.item(place)) {
-            Some(Item::Node(before)) if is_same_scalar(before, &node) => Ok(Change::Same),
+        match position.and_then(|position| self.frame.item(position)) {
+            Some(Item::Node(before)) if is_same_scalar(before, &node) => Ok(Change::Unchanged),
             _ => Ok(Change::New(node)),
         }
     }
 
     /// Counts what comes back.
-    fn spend(&mut self, nodes: usize, bytes: usize) -> Result<(), Fault> {
+    fn spend(&mut self, nodes: usize, bytes: usize) -> Result<(), CallError> {
         self.nodes += nodes;
         self.bytes += bytes;
         if self.nodes > self.limits.nodes {
@@ -138,8 +147,8 @@ impl<'a> Taker<'a> {
     fn nested<T>(
         &mut self,
         table: &Table,
-        walk: impl FnOnce(&mut Self) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+        walk: impl FnOnce(&mut Self) -> Result<T, CallError>,
+    ) -> Result<T, CallError> {
         let address = table.to_pointer() as usize;
         if self.open.contains(&address) {
             return self.refuse("the table contains itself");
@@ -153,7 +162,7 @@ impl<'a> Taker<'a> {
         outcome
     }
 
-    fn scalar(&mut self, value: &Value) -> Result<Node, Fault> {
+    fn scalar(&mut self, value: &Value) -> Result<Node, CallError> {
         match value {
             Value::Boolean(value) => Ok(Node::Bool(*value)),
             Value::LightUserData(_) => Ok(Node::Nil),
@@ -164,7 +173,7 @@ impl<'a> Taker<'a> {
                 self.spend(0, bytes.len())?;
                 Ok(Node::Str(Str::new(&*bytes)))
             }
-            Value::UserData(data) => match data.borrow::<Exact>() {
+            Value::UserData(data) => match data.borrow::<ExactInteger>() {
                 Ok(exact) => Ok(Node::Int(exact.0)),
                 Err(_) => self.refuse("a userdata cannot be kept"),
             },
@@ -173,7 +182,7 @@ impl<'a> Taker<'a> {
         }
     }
 
-    fn number(&self, number: f64) -> Result<Node, Fault> {
+    fn number(&self, number: f64) -> Result<Node, CallError> {
         if !number.is_finite() {
             return self.refuse("a number that is infinite or undefined cannot be kept");
         }
@@ -183,38 +192,38 @@ impl<'a> Taker<'a> {
         }
     }
 
-    fn table(&mut self, table: &Table, place: Option<Place>) -> Result<Change, Fault> {
+    fn table(&mut self, table: &Table, position: Option<Position>) -> Result<Change, CallError> {
         let Some(id) = self.frame.id(table) else { return self.fresh(table).map(Change::New) };
         let entry = self.frame.entry(id);
-        let in_place = place == Some(entry.place);
-        let is_touched = self.touched.as_ref().is_none_or(|touched| touched.contains(id));
+        let in_place = position == Some(entry.position);
+        let is_touched = self.dirty.as_ref().is_none_or(|dirty| dirty.contains(id));
         let change = match entry.filled && !entry.read_only && is_touched {
             true => self.known(table, id)?,
-            false => Change::Same,
+            false => Change::Unchanged,
         };
         if in_place {
             return Ok(change);
         }
         // It has been moved, so what it was comes along.
-        let mut node = self.frame.item(entry.place).map(Item::to_node).unwrap_or_default();
+        let mut node = self.frame.item(entry.position).map(Item::to_node).unwrap_or_default();
         self.spend_tree(&node)?;
         change.apply(&mut node);
         Ok(Change::New(node))
     }
 
     /// A table that stands for something and was looked at.
-    fn known(&mut self, table: &Table, id: u32) -> Result<Change, Fault> {
+    fn known(&mut self, table: &Table, id: u32) -> Result<Change, CallError> {
         let view = self.frame.view(id);
-        let touched = self.touched.clone();
-        match (view, touched.as_ref().and_then(|touched| touched.only_inside(id))) {
+        let dirty = self.dirty.clone();
+        match (view, dirty.as_ref().and_then(|dirty| dirty.only_inside(id))) {
             (Some(View::Map(map)), Some(places)) => return self.inside_map(table, id, map, places),
             (Some(View::List(list)), Some(places)) => return self.inside_list(table, id, list.len(), places),
             _ => {}
         }
         match (view, self.entries(table)?) {
             (Some(View::Map(map)), Entries::Map(entries)) => self.known_map(id, map, entries),
-            (Some(View::Map(map)), Entries::Empty) if map.is_empty() => Ok(Change::Same),
-            (Some(View::List([])), Entries::Empty) => Ok(Change::Same),
+            (Some(View::Map(map)), Entries::Empty) if map.is_empty() => Ok(Change::Unchanged),
+            (Some(View::List([])), Entries::Empty) => Ok(Change::Unchanged),
             (Some(View::List(list)), Entries::List(items)) => self.known_list(id, list, items),
             // An empty table is still of the kind that it was.
             (Some(View::List(_) | View::Objects(_)), Entries::Empty) => {
@@ -231,7 +240,7 @@ impl<'a> Taker<'a> {
         id: u32,
         map: &Map<Node>,
         places: &[u32],
-    ) -> Result<Change, Fault> {
+    ) -> Result<Change, CallError> {
         let mut set = Vec::with_capacity(places.len());
         for &index in places {
             let (key, _) = &map.entries()[index as usize];
@@ -239,13 +248,13 @@ impl<'a> Taker<'a> {
                 Some(key) => table.raw_get(key)?,
                 None => table.raw_get(mlua::BString::from(key.as_bytes()))?,
             };
-            let place = Place::Child { parent: id, index };
-            let change = self.below(Key::Text(key.clone()), &value, Some(place))?;
-            if !change.is_same() {
+            let position = Position::Child { parent: id, index };
+            let change = self.below(Key::Text(key.clone()), &value, Some(position))?;
+            if !change.is_unchanged() {
                 set.push((key.clone(), change));
             }
         }
-        Ok(if set.is_empty() { Change::Same } else { Change::Map { set, removed: Vec::new() } })
+        Ok(if set.is_empty() { Change::Unchanged } else { Change::Map { set, removed: Vec::new() } })
     }
 
     /// The same of a list.
@@ -255,15 +264,15 @@ impl<'a> Taker<'a> {
         id: u32,
         length: usize,
         places: &[u32],
-    ) -> Result<Change, Fault> {
-        let mut changes: Vec<Change> = (0..length).map(|_| Change::Same).collect();
+    ) -> Result<Change, CallError> {
+        let mut changes: Vec<Change> = (0..length).map(|_| Change::Unchanged).collect();
         for &index in places {
             let number = index as usize + 1;
             let value: Value = table.raw_get(number)?;
-            let place = Place::Child { parent: id, index };
-            changes[index as usize] = self.below(Key::Index(number), &value, Some(place))?;
+            let position = Position::Child { parent: id, index };
+            changes[index as usize] = self.below(Key::Index(number), &value, Some(position))?;
         }
-        Ok(if changes.iter().all(Change::is_same) { Change::Same } else { Change::List(changes) })
+        Ok(if changes.iter().all(Change::is_unchanged) { Change::Unchanged } else { Change::List(changes) })
     }
 
     fn known_map(
@@ -271,39 +280,39 @@ impl<'a> Taker<'a> {
         id: u32,
         before: &Map<Node>,
         entries: Vec<(Str, Value)>,
-    ) -> Result<Change, Fault> {
+    ) -> Result<Change, CallError> {
         let mut set = Vec::new();
         let mut seen = vec![false; before.len()];
         for (key, value) in entries {
             let found = before.entries().binary_search_by(|(known, _)| known.as_bytes().cmp(key.as_bytes()));
-            let place = found.ok().map(|index| {
+            let position = found.ok().map(|index| {
                 seen[index] = true;
-                Place::Child { parent: id, index: u32::try_from(index).unwrap_or(u32::MAX) }
+                Position::Child { parent: id, index: u32::try_from(index).unwrap_or(u32::MAX) }
             });
-            let change = self.below(Key::Text(key.clone()), &value, place)?;
-            if !change.is_same() {
+            let change = self.below(Key::Text(key.clone()), &value, position)?;
+            if !change.is_unchanged() {
                 set.push((key, change));
             }
         }
         let left = before.keys().zip(&seen).filter(|(_, seen)| !**seen);
         let removed: Vec<Str> = left.map(|(key, _)| key.clone()).collect();
         match set.is_empty() && removed.is_empty() {
-            true => Ok(Change::Same),
+            true => Ok(Change::Unchanged),
             false => Ok(Change::Map { set, removed }),
         }
     }
 
-    fn known_list(&mut self, id: u32, before: &[Node], items: Vec<Value>) -> Result<Change, Fault> {
+    fn known_list(&mut self, id: u32, before: &[Node], items: Vec<Value>) -> Result<Change, CallError> {
         let length = items.len();
         let mut changes = Vec::with_capacity(length);
         for (index, item) in items.iter().enumerate() {
-            let place = Place::Child { parent: id, index: u32::try_from(index).unwrap_or(u32::MAX) };
-            let place = (index < before.len()).then_some(place);
-            changes.push(self.below(Key::Index(index + 1), item, place)?);
+            let position = Position::Child { parent: id, index: u32::try_from(index).unwrap_or(u32::MAX) };
+            let position = (index < before.len()).then_some(position);
+            changes.push(self.below(Key::Index(index + 1), item, position)?);
         }
         if length == before.len() {
-            let same = changes.iter().all(Change::is_same);
-            return Ok(if same { Change::Same } else { Change::List(changes) });
+            let same = changes.iter().all(Change::is_unchanged);
+            return Ok(if same { Change::Unchanged } else { Change::List(changes) });
         }
         let items = changes.into_iter().enumerate().map(|(index, change)| {
             let mut node = before.get(index).cloned().unwrap_or_default();
@@ -314,12 +323,12 @@ impl<'a> Taker<'a> {
     }
 
     /// A table that the script has made.
-    fn fresh(&mut self, table: &Table) -> Result<Node, Fault> {
+    fn fresh(&mut self, table: &Table) -> Result<Node, CallError> {
         let entries = self.entries(table)?;
         self.tree(table, entries)
     }
 
-    fn tree(&mut self, table: &Table, entries: Entries) -> Result<Node, Fault> {
+    fn tree(&mut self, table: &Table, entries: Entries) -> Result<Node, CallError> {
         match entries {
             Entries::Empty if self.is_list(table) => Ok(Node::List(Vec::new())),
             Entries::Empty => Ok(Node::empty_map()),
@@ -341,16 +350,16 @@ impl<'a> Taker<'a> {
         }
     }
 
-    fn whole(&mut self, key: Key, value: &Value) -> Result<Node, Fault> {
+    fn whole(&mut self, key: Key, value: &Value) -> Result<Node, CallError> {
         match self.below(key, value, None)? {
             Change::New(node) => Ok(node),
             _ => Ok(Node::Nil),
         }
     }
 
-    fn below(&mut self, key: Key, value: &Value, place: Option<Place>) -> Result<Change, Fault> {
+    fn below(&mut self, key: Key, value: &Value, position: Option<Position>) -> Result<Change, CallError> {
         self.path.steps.push(key);
-        let change = self.take(value, place);
+        let change = self.read(value, position);
         if change.is_ok() {
             self.path.steps.pop();
         }
@@ -362,7 +371,7 @@ impl<'a> Taker<'a> {
     }
 
     /// The entries of a table. A table with the keys 1 to n is a list, one with texts as keys is a map.
-    pub(super) fn items(&mut self, table: &Table) -> Result<Option<Vec<Value>>, Fault> {
+    pub(super) fn items(&mut self, table: &Table) -> Result<Option<Vec<Value>>, CallError> {
         match self.entries(table)? {
             Entries::List(items) => Ok(Some(items)),
             Entries::Empty => Ok(Some(Vec::new())),
@@ -370,7 +379,7 @@ impl<'a> Taker<'a> {
         }
     }
 
-    fn entries(&mut self, table: &Table) -> Result<Entries, Fault> {
+    fn entries(&mut self, table: &Table) -> Result<Entries, CallError> {
         let mut texts: Vec<(Str, Value)> = Vec::new();
         let mut items: Vec<(usize, Value)> = Vec::new();
         let mut odd: Option<String> = None;
@@ -409,11 +418,11 @@ impl<'a> Taker<'a> {
         }
     }
 
-    fn sequence(&self, mut items: Vec<(usize, Value)>) -> Result<Entries, Fault> {
+    fn sequence(&self, mut items: Vec<(usize, Value)>) -> Result<Entries, CallError> {
         items.sort_by_key(|(index, _)| *index);
-        match items.iter().enumerate().find(|(place, (index, _))| place + 1 != *index) {
-            Some((place, _)) => {
-                let missing = place + 1;
+        match items.iter().enumerate().find(|(position, (index, _))| position + 1 != *index) {
+            Some((position, _)) => {
+                let missing = position + 1;
                 self.refuse(format!("the list has nothing at {missing}; a map needs texts as keys"))
             }
             None => Ok(Entries::List(items.into_iter().map(|(_, value)| value).collect())),
@@ -421,7 +430,7 @@ impl<'a> Taker<'a> {
     }
 
     /// Counts a tree that is copied.
-    fn spend_tree(&mut self, node: &Node) -> Result<(), Fault> {
+    fn spend_tree(&mut self, node: &Node) -> Result<(), CallError> {
         let mut todo = vec![node];
         while let Some(node) = todo.pop() {
             match node {
@@ -434,12 +443,12 @@ impl<'a> Taker<'a> {
         Ok(())
     }
 
-    pub(super) fn refuse<T>(&self, reason: impl std::fmt::Display) -> Result<T, Fault> {
-        Err(Fault::Said(format!("{}: {reason}", self.path.text())))
+    pub(super) fn refuse<T>(&self, reason: impl std::fmt::Display) -> Result<T, CallError> {
+        Err(CallError::Message(format!("{}: {reason}", self.path.text())))
     }
 }
 
-/// The place in a list that a key stands for.
+/// The position in a list that a key stands for.
 fn index_of(key: &Value) -> Option<usize> {
     match key {
         Value::Integer(index) => usize::try_from(*index).ok().filter(|index| *index > 0),
