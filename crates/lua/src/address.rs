@@ -1,9 +1,9 @@
-//! Which addresses of the network are anyone's: the rule by which scripts are kept out of private networks.
+//! Public IP addresses: the rule that keeps scripts out of private networks (SSRF).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Whether an address belongs to the public network: not this machine, not a private or link-local network (where clouds
-/// keep their metadata), and not reserved.
+/// Whether an address is public: not loopback, not private or link-local (where clouds serve instance metadata), and
+/// not reserved.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -14,7 +14,7 @@ pub fn is_public(address: IpAddr) -> bool {
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let reserved = match (a, b, c) {
-        // This network, loopback, private networks, carriers' networks, link-local.
+        // This network, loopback, private networks, carrier-grade NAT, link-local.
         (0 | 10 | 127, ..) | (172, 16..=31, _) | (192, 168, _) | (100, 64..=127, _) | (169, 254, _) => true,
         // Protocol assignments, documentation, benchmarks, relays.
         (192, 0, 0 | 2) | (198, 51, 100) | (203, 0, 113) | (198, 18 | 19, _) | (192, 88, 99) => true,
@@ -27,7 +27,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let segments = address.segments();
-    // Addresses that carry an IPv4 address lead there: mapped, compatible, translated, 6to4.
+    // Addresses that embed an IPv4 address are judged by it: mapped, compatible, NAT64, 6to4.
     let carried = |high: u16, low: u16| {
         let [[a, b], [c, d]] = [high.to_be_bytes(), low.to_be_bytes()];
         is_public_v4(Ipv4Addr::new(a, b, c, d))
@@ -37,7 +37,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
         [0x2002, high, low, ..] => carried(high, low),
         // Documentation, Teredo and the like, benchmarks.
         [0x2001, 0x0db8 | 0..=0x01ff, ..] | [0x3fff, ..] => false,
-        // Only 2000::/3 is handed out; what is not, is local or reserved.
+        // Only 2000::/3 is allocated as global unicast; everything else is local or reserved.
         [first, ..] => first & 0xe000 == 0x2000,
     }
 }

@@ -1,29 +1,29 @@
-//! What the scripts of all charts of an operation have together, so that many small charts cannot use up what one large
-//! chart may not.
+//! Limits shared by the scripts of all charts of an operation, so that many small charts cannot use more than one
+//! large chart may.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::limits::Limits;
 
-/// What is left for the scripts of all charts that were loaded together.
+/// The remaining budget of all charts that were loaded together.
 pub(crate) struct Budget {
     steps: AtomicU64,
     /// In nanoseconds.
     time: AtomicU64,
-    /// What handlers of `wait` and `ready` have waited so far, in nanoseconds.
+    /// The time that `wait` and `ready` handlers have waited so far, in nanoseconds.
     waited: AtomicU64,
-    /// What all states hold, as far as it is known.
+    /// The memory of all states, as last reported.
     memory: AtomicUsize,
     most_memory: usize,
-    /// What may still be written to files, in bytes.
+    /// The bytes that may still be written to files.
     disk: AtomicU64,
 }
 
-/// What a file takes on a disk at least, in bytes.
+/// The minimum that a file counts, so that many empty files are not free.
 const BLOCK: u64 = 4 << 10;
 
-/// What a run used.
+/// The cost of one run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spent {
     pub(crate) steps: u64,
@@ -42,29 +42,29 @@ impl Budget {
         }
     }
 
-    /// The steps that are left.
+    /// The remaining steps.
     pub(crate) fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// The time that is left.
+    /// The remaining time.
     pub(crate) fn time(&self) -> Duration {
         Duration::from_nanos(self.time.load(Ordering::Relaxed))
     }
 
-    /// Takes what a run used. Handlers run one after the other, so nobody counts in between.
+    /// Deducts the cost of a run. Handlers run sequentially, so load and store cannot race.
     pub(crate) fn spend(&self, spent: Spent) {
         self.steps.store(self.steps().saturating_sub(spent.steps), Ordering::Relaxed);
         self.time.store(nanoseconds(self.time().saturating_sub(spent.time)), Ordering::Relaxed);
     }
 
-    /// Gives back what a run used that came to nothing yet, because it is asked again.
+    /// Returns the cost of a run that has to be repeated (a `wait` handler that is not done yet).
     pub(crate) fn refund(&self, spent: Spent) {
         self.steps.store(self.steps().saturating_add(spent.steps), Ordering::Relaxed);
         self.time.store(nanoseconds(self.time().saturating_add(spent.time)), Ordering::Relaxed);
     }
 
-    /// Takes the disk that a file of so many bytes needs; whether there was enough.
+    /// Reserves disk space for a file. Returns whether there was enough.
     pub(crate) fn reserve_disk(&self, bytes: u64) -> bool {
         let needed = bytes.div_ceil(BLOCK).max(1).saturating_mul(BLOCK);
         let left = self.disk.load(Ordering::Relaxed).checked_sub(needed);
@@ -79,18 +79,18 @@ impl Budget {
         Duration::from_nanos(self.waited.load(Ordering::Relaxed))
     }
 
-    /// Counts time that a handler has waited.
+    /// Adds time that a handler has waited.
     pub(crate) fn wait(&self, time: Duration) {
         self.waited.store(nanoseconds(self.waited().saturating_add(time)), Ordering::Relaxed);
     }
 
-    /// How much memory a state may hold that was known to hold so much.
+    /// The memory that a state may use, given what it held when last measured.
     pub(crate) fn memory_for(&self, held: usize) -> usize {
         let others = self.memory.load(Ordering::Relaxed).saturating_sub(held);
         self.most_memory.saturating_sub(others)
     }
 
-    /// Notes that a state holds so much more or less than it did.
+    /// Records that the memory of a state changed.
     pub(crate) fn update_memory(&self, before: usize, now: usize) {
         let others = self.memory.load(Ordering::Relaxed).saturating_sub(before);
         self.memory.store(others.saturating_add(now), Ordering::Relaxed);

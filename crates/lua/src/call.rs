@@ -1,4 +1,4 @@
-//! How functions of the host are called by scripts: their arguments, their answers, and what they say when they refuse.
+//! Host functions: their arguments, results and errors.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use pintle_tree::Node;
 use crate::bridge;
 use crate::host::Host;
 
-/// Why a function of the host gives no answer.
+/// Why a host function returns no result.
 #[derive(Debug)]
 pub(crate) enum CallError {
-    /// What the script did wrong, or what went wrong outside. Scripts can catch it.
+    /// An error for the script, which can catch it with `pcall`.
     Message(String),
-    /// What the engine says: a limit, or an error of the script's own.
+    /// An error of the engine: a limit, or an error raised by the script.
     Lua(mlua::Error),
 }
 
@@ -35,22 +35,23 @@ impl From<&str> for CallError {
     }
 }
 
-/// What a function of the host answers.
+/// The result of a host function.
 pub(crate) type Answer = Result<Value, CallError>;
 
-/// The body of a function of the host.
+/// The body of a host function.
 pub(crate) type Body = fn(&Call<'_>) -> Answer;
 
-/// One call of a function of the host.
+/// One call of a host function.
 pub(crate) struct Call<'a> {
     pub(crate) lua: &'a Lua,
     pub(crate) host: &'a Arc<Host>,
-    /// The name, for what it says.
+    /// The function name, for errors.
     name: &'a str,
     arguments: MultiValue,
 }
 
-/// Makes a function whose first result tells whether it went well; the prelude raises what it said, where it was called.
+/// Creates a function whose first result is whether it succeeded. The prelude turns a failure into an error at the
+/// caller's line: errors raised from Rust would carry no line.
 pub(crate) fn function(lua: &Lua, host: &Arc<Host>, name: String, body: Body) -> mlua::Result<Function> {
     let host = Arc::clone(host);
     lua.create_function(move |lua, arguments: MultiValue| {
@@ -59,7 +60,7 @@ pub(crate) fn function(lua: &Lua, host: &Arc<Host>, name: String, body: Body) ->
     })
 }
 
-/// The two results of a function of the host.
+/// The two results of a host function.
 pub(crate) fn answer(lua: &Lua, answer: Answer) -> mlua::Result<(bool, Value)> {
     match answer {
         Ok(value) => Ok((true, value)),
@@ -74,17 +75,17 @@ impl Call<'_> {
         self.arguments.get(index).unwrap_or(&Value::Nil)
     }
 
-    /// An argument that must be a text, which may not be longer than the limit.
+    /// A string argument, up to the size limit.
     pub(crate) fn bytes(&self, index: usize) -> Result<Vec<u8>, CallError> {
         let Value::String(text) = self.any(index) else { return Err(self.type_error(index, "a string")) };
         let bytes = text.as_bytes();
         self.check_text(bytes.len())?;
-        // Reading a text is work for whoever reads it.
+        // Reading a string costs time in proportion to its length.
         self.charge(bytes.len() as u64 / 64)?;
         Ok(bytes.to_vec())
     }
 
-    /// An argument that is a text to be read into a tree, which takes many times the memory of the text.
+    /// A string argument that is parsed into a tree, which takes many times the memory of the string.
     pub(crate) fn document(&self, index: usize) -> Result<Vec<u8>, CallError> {
         let most = self.host.limits.text / 4;
         match self.any(index) {
@@ -95,17 +96,17 @@ impl Call<'_> {
         }
     }
 
-    /// An argument that must be a text in UTF-8.
+    /// A UTF-8 string argument.
     pub(crate) fn text(&self, index: usize) -> Result<String, CallError> {
         String::from_utf8(self.bytes(index)?).map_err(|_| self.type_error(index, "a string in UTF-8"))
     }
 
-    /// An argument that is a text in UTF-8, if it is there.
+    /// An optional UTF-8 string argument.
     pub(crate) fn text_or_none(&self, index: usize) -> Result<Option<String>, CallError> {
         if self.any(index).is_nil() { Ok(None) } else { self.text(index).map(Some) }
     }
 
-    /// An argument that is a whole number, if it is there.
+    /// An optional integer argument.
     pub(crate) fn whole_or_none(&self, index: usize) -> Result<Option<i64>, CallError> {
         match self.any(index) {
             Value::Nil => Ok(None),
@@ -117,7 +118,7 @@ impl Call<'_> {
         }
     }
 
-    /// An argument that must be a function.
+    /// A function argument.
     pub(crate) fn function(&self, index: usize) -> Result<Function, CallError> {
         match self.any(index) {
             Value::Function(function) => Ok(function.clone()),
@@ -125,7 +126,7 @@ impl Call<'_> {
         }
     }
 
-    /// An argument as a tree.
+    /// An argument converted to a tree.
     pub(crate) fn node(&self, index: usize) -> Result<Node, CallError> {
         bridge::node(self.host, self.any(index)).map_err(|call_error| match call_error {
             CallError::Message(text) => CallError::Message(format!("{}: {text}", self.name)),
@@ -133,8 +134,8 @@ impl Call<'_> {
         })
     }
 
-    /// Refuses a tree whose text would be longer than the limit, where deep places are written with more around them:
-    /// `around` tells how much, from the length of the path and the depth.
+    /// Rejects a tree whose serialised form would exceed the limit. Formats repeat indentation or key paths at depth;
+    /// `around` returns that overhead from the path length and the depth.
     pub(crate) fn check_written(
         &self,
         tree: &Node,
@@ -157,23 +158,23 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// A text for the script, which may not be longer than the limit.
+    /// Returns a string to the script, up to the size limit.
     pub(crate) fn return_text(&self, bytes: impl AsRef<[u8]>) -> Answer {
         self.check_text(bytes.as_ref().len())?;
         Ok(Value::String(self.lua.create_string(bytes)?))
     }
 
-    /// A tree for the script.
+    /// Returns a tree to the script.
     pub(crate) fn give(&self, node: &Node) -> Answer {
         bridge::give(self.lua, self.host, node)
     }
 
-    /// Counts work, in steps.
+    /// Charges work to the step limit.
     pub(crate) fn charge(&self, steps: u64) -> Result<(), CallError> {
         Ok(self.host.meter.charge(self.lua, steps)?)
     }
 
-    /// Something that the function says.
+    /// Fails with a message, prefixed with the function name.
     pub(crate) fn fail<T>(&self, text: impl std::fmt::Display) -> Result<T, CallError> {
         Err(CallError::Message(format!("{}: {text}", self.name)))
     }

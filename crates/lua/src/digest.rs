@@ -1,4 +1,4 @@
-//! The digest of a chart's scripts, by which a user's agreement knows again what was agreed to.
+//! The digest of a chart's scripts, which identifies what a user has consented to.
 
 use pintle_chart::{Chart, ext};
 use pintle_tree::Str;
@@ -6,20 +6,20 @@ use sha2::{Digest as _, Sha256};
 
 use crate::require;
 
-/// The digest of all scripts of a chart, of the charts below it and of the libraries that serve them, and of what they ask
-/// for. The same scripts have the same digest whether they come from a folder, an archive or the record of a release;
-/// versions of charts, templates and values do not count.
+/// Returns the digest of all scripts of a chart, its subcharts and the libraries they use, and of the permissions
+/// they request. It is the same whether the chart comes from a folder, an archive or a release record, and does not
+/// depend on versions, templates and values.
 pub fn scripts_digest(chart: &Chart) -> String {
     let mut files = Vec::new();
     add_tree(chart, chart.name(), &mut files);
     for library in require::chosen_libraries(chart) {
         add(library, &format!("library/{}", library.name()), &mut files);
     }
-    // The sort is stable: of two files of one name, which no loader gives, each has its place.
+    // A stable sort, so that duplicate names (which no loader produces) keep their order.
     files.sort_by(|(a, _), (b, _)| a.cmp(b));
     let mut digest = Sha256::new();
     for (path, data) in files {
-        // Lengths keep the end of one text apart from the beginning of the next.
+        // Length prefixes keep the boundary between two strings unambiguous.
         for part in [path.as_bytes(), &data[..]] {
             digest.update((part.len() as u64).to_be_bytes());
             digest.update(part);

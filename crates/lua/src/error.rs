@@ -1,4 +1,4 @@
-//! What can go wrong with scripts: which chart, file and line, the lines around it, and the calls that led there.
+//! Errors of scripts, with chart, file, line, excerpt and call stack.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use pintle_tree::Str;
 
 use crate::limits::{Limits, Meter};
 
-/// A result of this room.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why the scripts of a chart cannot be used.
@@ -19,21 +19,21 @@ pub enum Error {
     /// A script failed while it was loaded.
     #[error("the scripts of {chart} cannot be loaded")]
     Load {
-        /// Whose scripts.
+        /// The chart.
         chart: ChartPath,
         /// What went wrong.
         #[source]
         source: Box<Failure>,
     },
-    /// `ext/permissions.yaml` is not what it should be.
+    /// `ext/permissions.yaml` is invalid.
     #[error("{chart}: ext/permissions.yaml: {reason}")]
     Permissions {
-        /// Whose permissions.
+        /// The chart.
         chart: ChartPath,
-        /// What is wrong.
+        /// Why it is invalid.
         reason: String,
     },
-    /// A permission has no known name.
+    /// A permission name is unknown.
     #[error("there is no permission `{name}`; the permissions are network, filesystem (also io) and os")]
     UnknownPermission {
         /// The name.
@@ -44,18 +44,18 @@ pub enum Error {
     Events(#[from] pintle_events::Error),
 }
 
-/// What a script failed of, and where.
+/// A script failure with its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// The file inside the chart, if it is known.
+    /// The file inside the chart, if known.
     pub file: Option<String>,
-    /// The line.
+    /// The line, counted from one.
     pub line: Option<usize>,
-    /// What went wrong.
+    /// The error message.
     pub message: String,
-    /// The lines around the place, with a mark.
+    /// The surrounding lines, with a marker.
     pub excerpt: Option<String>,
-    /// The calls that led there, innermost first.
+    /// The call stack, innermost first.
     pub trace: Vec<String>,
 }
 
@@ -81,23 +81,23 @@ impl From<Failure> for HandlerError {
     }
 }
 
-/// The sources of all files that a state may run, by the names that errors have for them.
+/// The sources of all scripts of a state, by the chunk names that errors use.
 pub(crate) type Sources = BTreeMap<String, Str>;
 
-/// The name under which the prelude runs, which is nobody's place.
+/// The chunk name of the prelude, which is left out of locations.
 pub(crate) const PRELUDE: &str = "pintle";
 
-/// What is said when the memory limit is reached.
+/// The message for the memory limit of one chart.
 const MEMORY: &str = "the script used more memory than it may";
 
-/// What is said when all charts together reach theirs.
+/// The message for the memory limit of all charts together.
 const ALL_MEMORY: &str = "the scripts of all charts together used more memory than they may";
 
-/// What stands between a message and the calls that led to it.
+/// The separator between an error message and its stack trace.
 const TRACE: &str = "\nstack traceback:\n";
 
 impl Failure {
-    /// A failure without a place.
+    /// A failure without a location.
     pub(crate) fn new(message: impl AsRef<str>) -> Self {
         Failure {
             file: None,
@@ -108,7 +108,7 @@ impl Failure {
         }
     }
 
-    /// What an error of the engine means: the limit that was run into, or else what the script said.
+    /// Converts an error of a run: if a limit was exceeded, that limit is the cause, whatever the script reported.
     pub(crate) fn from_run(error: &mlua::Error, meter: &Meter, sources: &Sources) -> Self {
         let mut failure = match meter.exceeded() {
             Some(trip) => Failure::from_message(&trip.message, &trip.trace, sources),
@@ -124,12 +124,12 @@ impl Failure {
         failure
     }
 
-    /// That all charts together leave no memory.
+    /// The failure for exhausted shared memory.
     pub(crate) fn shared_memory_exhausted(limits: &Limits) -> Self {
         Failure::new(format!("{ALL_MEMORY} ({} MiB)", limits.all_memory >> 20))
     }
 
-    /// What an error of the engine says.
+    /// Converts an engine error.
     pub(crate) fn from_lua_error(error: &mlua::Error, sources: &Sources) -> Self {
         match error {
             mlua::Error::CallbackError { traceback, cause } => {
@@ -167,7 +167,7 @@ impl Failure {
         failure
     }
 
-    /// Finds the place, if only the calls tell it, and the lines around it.
+    /// Adds the location, from the call stack if the message has none, and the excerpt.
     fn locate(&mut self, sources: &Sources) {
         if self.file.is_none()
             && let Some((file, line)) = self.trace.iter().find_map(|call| parse_location(call))
@@ -187,26 +187,26 @@ fn split_location(text: &str) -> Option<(&str, usize, &str)> {
     Some((file, line.parse().ok()?, message.trim_start()))
 }
 
-/// The place at the beginning of a call in a trace, `file:line` or `file:line function name`.
+/// Parses the location at the start of a stack entry: `file:line` or `file:line function name`.
 fn parse_location(call: &str) -> Option<(&str, usize)> {
     let (file, rest) = call.split_once(':')?;
     let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
     Some((file, rest[..digits].parse().ok()?))
 }
 
-/// The calls of a trace that are in the charts' own files.
+/// The stack entries that are in the charts' own files.
 fn calls(trace: &str, sources: &Sources) -> Vec<String> {
     let own = |line: &&str| parse_location(line).is_some_and(|(file, _)| sources.contains_key(file));
     trace.lines().map(str::trim).filter(own).take(MAX_CALLS).map(str::to_owned).collect()
 }
 
-/// The most calls that a trace shows.
+/// The maximum number of stack entries shown.
 const MAX_CALLS: usize = 40;
 
-/// The longest message that is shown, in bytes.
+/// The maximum length of a message, in bytes.
 const MAX_MESSAGE: usize = 8 << 10;
 
-/// What a script said, without what a terminal would take for a command, and not without end.
+/// A script's text for display: without control characters, which a terminal would interpret, and shortened.
 pub(crate) fn sanitized(text: &str) -> String {
     let end =
         (0..=MAX_MESSAGE.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
@@ -218,10 +218,10 @@ pub(crate) fn sanitized(text: &str) -> String {
     shown
 }
 
-/// The longest line that an excerpt shows, in characters.
+/// The maximum length of an excerpt line, in characters.
 const MAX_LINE: usize = 160;
 
-/// A line with its neighbours, and a mark at it.
+/// A line with its neighbours and a marker.
 fn excerpt(source: &Str, line: usize) -> Option<String> {
     let text = source.to_str_lossy();
     let first = line.saturating_sub(1);
@@ -236,14 +236,14 @@ fn excerpt(source: &Str, line: usize) -> Option<String> {
     if out.is_empty() { None } else { Some(out.join("\n")) }
 }
 
-/// The place in a chart's script from which the running function of the host was called.
+/// The location in a chart's script from which the running host function was called.
 pub(crate) fn caller_location(lua: &Lua) -> Option<String> {
     caller(lua).map(|(file, line)| format!("{file}:{line}"))
 }
 
-/// The file and line of the innermost function that is written in a chart's script.
+/// The file and line of the innermost chart function on the stack.
 pub(crate) fn caller(lua: &Lua) -> Option<(String, usize)> {
-    // A script that recurses deeply is its own caller, so there is no need to look far.
+    // Prelude frames are few; in deep recursion the innermost frames belong to the script.
     for level in 0..64 {
         let found = lua.inspect_stack(level, |debug| {
             let source = debug.source();

@@ -1,4 +1,4 @@
-//! What the functions of one chart's state share.
+//! The state shared by all host functions of one chart.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -13,14 +13,14 @@ use crate::registration::Registrations;
 use crate::require::ModuleResolver;
 use crate::services::Services;
 
-/// What the functions of one chart's state share.
+/// The state shared by all host functions of one chart.
 pub(crate) struct Host {
-    /// Whose state it is.
+    /// The chart that the state belongs to.
     pub(crate) chart: ChartPath,
     pub(crate) limits: Limits,
     pub(crate) meter: Meter,
     pub(crate) services: Services,
-    /// What the chart asked for and was granted.
+    /// The permissions that were requested and granted.
     pub(crate) granted: Permissions,
     pub(crate) resolver: ModuleResolver,
     pub(crate) handles: OnceLock<Handles>,
@@ -28,28 +28,28 @@ pub(crate) struct Host {
     registrations: Mutex<Registrations>,
 }
 
-/// Tables of the state that the host works with.
+/// Lua tables and functions that the host uses.
 #[derive(Clone)]
 pub(crate) struct Handles {
-    /// The tables of the context, with their numbers while they are not filled, and false after.
+    /// Context tables, keyed to their id until they are filled, then to false.
     pub(crate) pending: Table,
-    /// What read-only tables hold.
+    /// The content of read-only tables.
     pub(crate) shadow: Table,
-    /// The parts of the context that were looked at.
+    /// The context fields accessed so far.
     pub(crate) roots: Table,
-    /// What tables that may change were filled with.
+    /// The original content of writable tables, for change detection.
     pub(crate) copies: Table,
-    /// Gives the tables that are not what they were filled with.
+    /// Returns the tables that differ from their original content.
     pub(crate) changed: mlua::Function,
-    /// The metatable of tables that are to be filled.
+    /// The metatable of tables that are filled on first access.
     pub(crate) lazy: Table,
     /// The metatable of read-only tables.
     pub(crate) read_only: Table,
     /// The metatable that marks lists.
     pub(crate) list: Table,
-    /// What handlers are given.
+    /// The `ctx` argument of handlers.
     pub(crate) context: Table,
-    /// Raises what a function of the host said.
+    /// Wraps a host function so that failures are raised at the caller.
     pub(crate) checked: mlua::Function,
 }
 
@@ -62,7 +62,7 @@ impl Host {
         resolver: ModuleResolver,
         budget: Arc<Budget>,
     ) -> Self {
-        // No memory at all would mean no limit to the engine.
+        // The engine treats a limit of zero as unlimited.
         let limits = Limits { memory: limits.memory.max(1), ..limits };
         let meter = Meter::new(limits, services.cancelled.clone(), budget);
         Host {

@@ -1,14 +1,15 @@
-//! Chart scripts, locked in.
+//! Sandboxed chart scripts in Luau.
 //!
-//! A chart may ship `ext/lua/chart.lua`, whose handlers answer lifecycle events. Each chart's scripts run in a Luau state
-//! of their own with a list of allowed globals, a memory limit, a step limit and a deadline that no `pcall` can swallow.
-//! What handlers see of an operation is given to them lazily, and what they did not touch comes back as it was.
+//! A chart may ship `ext/lua/chart.lua`, whose handlers respond to lifecycle events. Each chart runs in its own Luau
+//! state with an allow-list of globals, a memory limit, a step limit and a deadline that no `pcall` can suppress.
+//! Handlers get a lazily converted view of the operation; whatever they do not touch is returned unchanged.
 //!
-//! The room knows no cluster, no network, no environment and no terminal: these come in as [`Services`], behind
-//! permissions that the chart asked for and the user granted. It decides nothing about operations; its handlers register
-//! on the same emitter as those that are written in Rust.
+//! This crate knows no cluster, network, environment or terminal: these come in as [`Services`], behind permissions
+//! that the chart requests and the user grants. It decides nothing about operations; handlers are registered on the
+//! same emitter as those written in Rust.
 //!
-//! Enter at [`Scripts::load`], at [`asked`] for permissions, and at [`check`] for a look without running anything.
+//! Start with [`Scripts::load`]; [`requested_permissions`] returns what charts ask for, and [`check`] lints scripts
+//! without running them.
 //!
 //! ```
 //! use pintle_chart::{File, load_files};
@@ -59,5 +60,5 @@ pub use permission::{Permission, PermissionRequests, Permissions, requested_perm
 pub use scripts::Scripts;
 pub use services::{ClusterReader, Fetch, FetchRequest, FetchResponse, Level, Listener, Services, System};
 
-/// The types of everything that scripts can use, for editors with luau-lsp.
+/// Type definitions of the script API, for editors with luau-lsp.
 pub const TYPE_DEFINITIONS: &str = include_str!("../types/pintle.d.luau");

@@ -1,4 +1,4 @@
-//! What scripts may use up, and the meter that stops them.
+//! Resource limits of scripts, and the meter that enforces them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,32 +9,32 @@ use mlua::Lua;
 use crate::budget::{Budget, Spent};
 use crate::error::caller_location;
 
-/// What scripts may use up: those of one chart, and those of all charts that are loaded together.
+/// Resource limits: per chart, and for all charts that are loaded together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The memory of the chart's state, in bytes.
+    /// Memory of a chart's state, in bytes.
     pub memory: usize,
-    /// The steps of one handler, or of loading: turns of loops and calls of functions. What modules do is counted too.
+    /// Steps of one handler, or of loading: loop iterations and function calls. The work of modules counts too.
     pub steps: u64,
-    /// The time of one handler, or of loading.
+    /// Time of one handler, or of loading.
     pub time: Duration,
-    /// The longest text that modules take or make, and the most that comes back from a handler, in bytes.
+    /// The longest string that modules accept or return, and the total that a handler may return, in bytes.
     pub text: usize,
-    /// How many new values may come back from a handler.
+    /// New nodes that a handler may return.
     pub nodes: usize,
-    /// How many elements one call of `table.sort` and its like may work on.
+    /// Elements that one call of `table.sort` and similar functions may process.
     pub elements: usize,
-    /// The memory of the states of all charts together, in bytes.
+    /// Memory of all charts' states together, in bytes.
     pub all_memory: usize,
-    /// The steps of all handlers of all charts together.
+    /// Steps of all handlers of all charts together.
     pub all_steps: u64,
-    /// The time of all handlers of all charts together.
+    /// Time of all handlers of all charts together.
     pub all_time: Duration,
-    /// What all charts together may write to files, in bytes. A file counts as at least one block of a disk.
+    /// Bytes that all charts together may write to files. A file counts as at least one disk block.
     pub all_disk: u64,
-    /// How long handlers of `wait` and `ready` may say that it is not time yet, all together.
+    /// How long all `wait` and `ready` handlers together may keep waiting.
     pub wait: Duration,
-    /// How long to pause before they are asked again.
+    /// The interval at which they are called again.
     pub pause: Duration,
 }
 
@@ -57,22 +57,22 @@ impl Default for Limits {
     }
 }
 
-/// Tells whether the user has had enough.
+/// Returns whether the operation was cancelled.
 pub type Cancelled = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// Counts what a run of a script uses, and remembers which limit it ran into. A script that catches the error runs into
-/// it again at its next step, and the run fails even if its function returns.
+/// Counts the resources of a run and records the limit it exceeded. A script that catches the error gets it again at
+/// its next step, and the run fails even if its function returns.
 pub(crate) struct Meter {
     limits: Limits,
     cancelled: Cancelled,
-    /// What is left for all charts.
+    /// The budget shared by all charts.
     budget: Arc<Budget>,
     left: AtomicU64,
-    /// How much memory the state may hold: its own limit, or what other states leave.
+    /// The memory that the state may use: its own limit, or less if other states need it.
     memory: AtomicUsize,
-    /// How much it was known to hold at the end of its last run.
+    /// The memory measured at the end of the last run.
     held: AtomicUsize,
-    /// How much memory may be used before garbage is collected.
+    /// The memory usage that triggers a garbage collection.
     collect_above: AtomicUsize,
     exceeded: AtomicBool,
     run: Mutex<Run>,
@@ -81,30 +81,30 @@ pub(crate) struct Meter {
 #[derive(Default)]
 struct Run {
     started: Option<Instant>,
-    /// Time that passed while someone else was at work.
+    /// Time spent outside of the script, which does not count.
     excluded: Duration,
-    /// The steps that it began with.
+    /// The steps available at the start.
     steps: u64,
-    /// The time that it began with.
+    /// The time available at the start.
     time: Duration,
     limit: Option<ExceededLimit>,
 }
 
 impl Run {
-    /// The time that it has taken so far.
+    /// The time used so far.
     fn elapsed(&self) -> Duration {
         self.started.map_or(Duration::ZERO, |started| started.elapsed().saturating_sub(self.excluded))
     }
 }
 
-/// The limit that a run ran into, and where.
+/// The limit that a run exceeded, and where.
 #[derive(Clone, Debug)]
 pub(crate) struct ExceededLimit {
     pub(crate) message: String,
     pub(crate) trace: String,
 }
 
-/// Time is looked at once in so many steps: often enough for steps that are long, such as turning a long text around.
+/// The clock is read once in so many steps: often enough for long steps such as reversing a large string.
 const STEPS_PER_CLOCK_CHECK: u64 = 32;
 
 impl Meter {
@@ -130,7 +130,7 @@ impl Meter {
         &self.budget
     }
 
-    /// How much memory the state may hold in this run.
+    /// The memory that the state may use in this run.
     pub(crate) fn memory(&self) -> usize {
         self.memory.load(Ordering::Relaxed)
     }
@@ -140,11 +140,11 @@ impl Meter {
         self.memory() < self.limits.memory
     }
 
-    /// Begins a run.
+    /// Starts a run.
     pub(crate) fn start(&self, lua: &Lua) -> mlua::Result<()> {
         let steps = self.limits.steps.min(self.budget.steps());
         let time = self.limits.time.min(self.budget.time());
-        // No memory at all would mean no limit to the engine.
+        // The engine treats a limit of zero as unlimited.
         let memory = self.limits.memory.min(self.budget.memory_for(self.held.load(Ordering::Relaxed))).max(1);
         self.left.store(steps, Ordering::Relaxed);
         self.exceeded.store(false, Ordering::Relaxed);
@@ -155,7 +155,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Ends a run, and takes what it used from what is left for all.
+    /// Ends a run, and deducts its cost from the shared budget.
     pub(crate) fn stop(&self, lua: &Lua) -> Spent {
         let run = self.lock();
         let steps = run.steps.saturating_sub(self.left.load(Ordering::Relaxed));
@@ -166,13 +166,13 @@ impl Meter {
         spent
     }
 
-    /// Tells the others how much the state holds.
+    /// Reports the state's memory to the shared budget.
     pub(crate) fn report_memory(&self, lua: &Lua) {
         let now = lua.used_memory();
         self.budget.update_memory(self.held.swap(now, Ordering::Relaxed), now);
     }
 
-    /// Leaves out time that passed while someone else was at work.
+    /// Excludes time spent outside of the script.
     pub(crate) fn exclude_time(&self, time: Duration) {
         let mut run = self.lock();
         run.excluded = run.excluded.saturating_add(time);
@@ -189,12 +189,12 @@ impl Meter {
         run.time.saturating_sub(run.elapsed())
     }
 
-    /// Whether the user has had enough.
+    /// Whether the operation was cancelled.
     pub(crate) fn is_cancelled(&self) -> bool {
         (self.cancelled)()
     }
 
-    /// Counts one step, from the interrupt of the state.
+    /// Counts one step; called from the engine's interrupt.
     pub(crate) fn step(&self, lua: &Lua) -> mlua::Result<()> {
         if lua.used_memory() > self.collect_above.load(Ordering::Relaxed) {
             self.collect(lua)?;
@@ -202,8 +202,8 @@ impl Meter {
         self.charge(lua, 1)
     }
 
-    /// Collects garbage before the limit is reached: the engine does so at its own pace, which is too slow for a script
-    /// that makes long texts. What is left decides when to do so again, so that a full state is not swept all the time.
+    /// Collects garbage before the limit is reached: the engine's own pace is too slow for scripts that build long
+    /// strings. The next threshold depends on what is left, so that a full state is not collected all the time.
     fn collect(&self, lua: &Lua) -> mlua::Result<()> {
         lua.gc_collect()?;
         let (used, most) = (lua.used_memory(), self.memory());
@@ -212,12 +212,12 @@ impl Meter {
         Ok(())
     }
 
-    /// Counts work that a module does, in steps.
+    /// Charges the work of a module, in steps.
     pub(crate) fn charge(&self, lua: &Lua, steps: u64) -> mlua::Result<()> {
         if self.exceeded.load(Ordering::Relaxed) {
             return Err(self.error());
         }
-        // A state belongs to one thread at a time, so nobody counts in between.
+        // A state is used by one thread at a time, so load and store cannot race.
         let before = self.left.load(Ordering::Relaxed);
         let left = before.saturating_sub(steps);
         self.left.store(left, Ordering::Relaxed);
@@ -230,7 +230,7 @@ impl Meter {
         self.check_deadline(lua)
     }
 
-    /// Looks at the clock, and at the user.
+    /// Checks the deadline and the cancellation.
     fn check_deadline(&self, lua: &Lua) -> mlua::Result<()> {
         if self.time_left().is_zero() {
             return Err(self.exceed(lua, self.too_long()));
@@ -258,7 +258,7 @@ impl Meter {
         }
     }
 
-    /// The limit that the run has run into.
+    /// The limit that the run exceeded, if any.
     pub(crate) fn exceeded(&self) -> Option<ExceededLimit> {
         if self.exceeded.load(Ordering::Relaxed) { self.lock().limit.clone() } else { None }
     }

@@ -1,4 +1,4 @@
-//! What scripts need a permission for: what a chart asks for, and what the user granted.
+//! Permissions: what charts request, and what the user grants.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,16 +14,16 @@ use crate::require;
 /// Something that scripts may do only with the user's consent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Permission {
-    /// The module `http`.
+    /// The `http` module.
     Network,
-    /// The module `fs`.
+    /// The `fs` module.
     Filesystem,
-    /// The module `os`.
+    /// The `os` module.
     Os,
 }
 
 impl Permission {
-    /// All of them.
+    /// All permissions.
     pub const ALL: [Permission; 3] = [Permission::Network, Permission::Filesystem, Permission::Os];
 
     /// The name in `ext/permissions.yaml` and in flags.
@@ -35,7 +35,7 @@ impl Permission {
         }
     }
 
-    /// What it allows, in the words of the prompt.
+    /// What it allows, as shown in the prompt.
     pub fn description(self) -> &'static str {
         match self {
             Permission::Network => "Access the network",
@@ -44,7 +44,7 @@ impl Permission {
         }
     }
 
-    /// The module that it opens.
+    /// The module that it enables.
     pub(crate) fn module(self) -> &'static str {
         match self {
             Permission::Network => "http",
@@ -78,30 +78,30 @@ impl fmt::Display for Permission {
 pub struct Permissions(BTreeSet<Permission>);
 
 impl Permissions {
-    /// No permission.
+    /// The empty set.
     pub fn none() -> Self {
         Permissions::default()
     }
 
-    /// Every permission.
+    /// The full set.
     pub fn all() -> Self {
         Permission::ALL.into_iter().collect()
     }
 
-    /// Reads a list with commas, as flags have it.
+    /// Parses a comma-separated list, as in flags.
     ///
     /// # Errors
-    /// When a name is not known.
+    /// When a name is unknown.
     pub fn parse(list: &str) -> Result<Self> {
         list.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::parse).collect()
     }
 
-    /// Whether a permission is in the set.
+    /// Whether the set contains a permission.
     pub fn contains(&self, permission: Permission) -> bool {
         self.0.contains(&permission)
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -111,13 +111,13 @@ impl Permissions {
         self.0.iter().copied()
     }
 
-    /// Those of this set that are not in another.
+    /// The difference: permissions that are not in `other`.
     #[must_use]
     pub fn without(&self, other: &Permissions) -> Permissions {
         self.iter().filter(|permission| !other.contains(*permission)).collect()
     }
 
-    /// Those that are in both.
+    /// The intersection of both sets.
     #[must_use]
     pub fn and(&self, other: &Permissions) -> Permissions {
         self.iter().filter(|permission| other.contains(*permission)).collect()
@@ -137,20 +137,20 @@ impl fmt::Display for Permissions {
     }
 }
 
-/// What the charts of a tree ask for.
+/// The permissions that the charts of a tree request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PermissionRequests {
-    /// Each chart that asks for something, topmost first.
+    /// Each chart that requests something, parents first.
     pub charts: Vec<(ChartPath, Permissions)>,
 }
 
 impl PermissionRequests {
-    /// What is asked for in all.
+    /// The union of all requests.
     pub fn all(&self) -> Permissions {
         self.charts.iter().flat_map(|(_, permissions)| permissions.iter()).collect()
     }
 
-    /// The charts below the topmost that ask for a permission, as texts show them.
+    /// The paths of subcharts that request a permission, for display.
     pub fn subcharts_requesting(&self, permission: Permission) -> Vec<String> {
         let asks = |(path, permissions): &&(ChartPath, Permissions)| {
             permissions.contains(permission) && !path.below_top().is_empty()
@@ -159,10 +159,10 @@ impl PermissionRequests {
     }
 }
 
-/// What a chart and the charts below it ask for. A subchart's request counts even if its handlers are silenced.
+/// Returns what a chart and its subcharts request. A subchart's request counts even if its handlers are turned off.
 ///
 /// # Errors
-/// When an `ext/permissions.yaml` is not what it should be.
+/// When an `ext/permissions.yaml` is invalid.
 pub fn requested_permissions(chart: &Chart) -> Result<PermissionRequests> {
     let mut asked = PermissionRequests::default();
     add(chart, ChartPath::top(chart.name()), &require::chosen_libraries(chart), &mut asked)?;
@@ -180,7 +180,7 @@ fn add(chart: &Chart, path: ChartPath, chosen: &[&Chart], asked: &mut Permission
     Ok(())
 }
 
-/// What one chart asks for.
+/// What one chart requests.
 pub(crate) fn requested_by(chart: &Chart, path: &ChartPath) -> Result<Permissions> {
     let invalid = |reason: String| Error::Permissions { chart: path.clone(), reason };
     let Some(file) = ext::permissions(chart) else { return Ok(Permissions::none()) };

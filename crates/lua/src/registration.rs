@@ -1,4 +1,5 @@
-//! What a script registers while it is loaded: handlers, and what it does to the handlers of its subcharts.
+//! The `events` module: handlers that a script registers while it is loaded, and what it does to those of its
+//! subcharts.
 
 use std::sync::Arc;
 
@@ -9,15 +10,15 @@ use crate::call::{self, Answer, Body, Call, CallError};
 use crate::error::caller_location;
 use crate::host::Host;
 
-/// What a script has registered, in order.
+/// The registrations of a script, in order.
 #[derive(Default)]
 pub(crate) struct Registrations {
-    /// Whether the chart is loaded, after which nothing more can be registered.
+    /// Set once the chart is loaded; registering later is an error.
     pub(crate) closed: bool,
     pub(crate) entries: Vec<Registered>,
 }
 
-/// One thing that a script has registered.
+/// One registration.
 pub(crate) enum Registered {
     Handler {
         event: Event,
@@ -25,12 +26,12 @@ pub(crate) enum Registered {
         function: Function,
         place: String,
     },
-    /// Silences a subchart.
+    /// Turns the handlers of a subchart off.
     Off {
         chart: ChartPath,
         event: Event,
     },
-    /// Stands around the handlers of a subchart.
+    /// Wraps the handlers of a subchart.
     Wrap {
         chart: ChartPath,
         event: Event,
@@ -39,7 +40,7 @@ pub(crate) enum Registered {
     },
 }
 
-/// Adds the functions behind the module `events` to the table that the prelude is given.
+/// Adds the host functions of the `events` module to the table for the prelude.
 pub(crate) fn install(lua: &Lua, host: &Arc<Host>, table: &Table) -> mlua::Result<()> {
     let functions: [(&str, &str, Body); 4] = [
         ("on", "events.on", on),
@@ -75,7 +76,7 @@ fn on(call: &Call<'_>) -> Answer {
     add(call, [Registered::Handler { event, weight, function, place }])
 }
 
-/// Finds a subchart of the chart, or of one of its subcharts, and gives its path.
+/// Finds a subchart, at any depth, and returns its path.
 fn subchart(call: &Call<'_>) -> Answer {
     let (parent, name) = (call.text(0)?, call.text(1)?);
     let path = if parent.is_empty() { name.clone() } else { format!("{parent}/{name}") };
@@ -88,7 +89,7 @@ fn subchart(call: &Call<'_>) -> Answer {
     call.fail(format!("there is no subchart `{name}`; {known}"))
 }
 
-/// Silences the handlers of a subchart for one event, or for all.
+/// Turns off the handlers of a subchart for one event, or for all.
 fn off(call: &Call<'_>) -> Answer {
     let chart = chart(call)?;
     let events: Vec<Event> = match call.any(1) {
@@ -126,5 +127,5 @@ fn add(call: &Call<'_>, entries: impl IntoIterator<Item = Registered>) -> Answer
     Ok(Value::Nil)
 }
 
-/// How many handlers a chart can register.
+/// The maximum number of registrations of a chart.
 const MAX_REGISTRATIONS: usize = 10_000;

@@ -1,4 +1,4 @@
-//! What `require` reaches: scripts of the same chart and of library charts, in memory, and nothing else.
+//! Module resolution for `require`: scripts of the same chart and of library charts, in memory, and nothing else.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use crate::error::{Sources, caller};
 use crate::host::Host;
 use crate::sandbox;
 
-/// The longest script, in bytes.
+/// The maximum size of a script, in bytes.
 pub(crate) const MAX_SCRIPT: usize = 1 << 20;
 
-/// The scripts that one chart can reach.
+/// The scripts that one chart can require.
 #[derive(Clone, Default)]
 pub(crate) struct ModuleResolver {
-    /// The chart's own scripts, by the name that they are required by.
+    /// The chart's own scripts, by module name.
     own: BTreeMap<String, Script>,
-    /// The scripts of library charts.
+    /// The scripts of library charts, by library and module name.
     libraries: BTreeMap<String, BTreeMap<String, Script>>,
     /// The names of subcharts, by the path below this chart.
     subcharts: BTreeMap<String, Vec<String>>,
@@ -29,14 +29,14 @@ pub(crate) struct ModuleResolver {
 /// A script.
 #[derive(Clone)]
 struct Script {
-    /// The name that errors have for it.
+    /// The chunk name used in errors.
     file: String,
     text: Str,
 }
 
 impl ModuleResolver {
-    /// The scripts that a chart can reach: those of the libraries that serve the whole tree, then those of subcharts that
-    /// are libraries, its own before those of charts above it; `above` is topmost first.
+    /// Collects the scripts that a chart can require: libraries chosen for the whole tree first, then library
+    /// subcharts, its own before those of its parents. `above` starts with the topmost chart.
     pub(crate) fn new(chart: &Chart, above: &[&Chart], chosen: &[&Chart]) -> Self {
         let mut libraries = BTreeMap::new();
         let holders = std::iter::once(&chart).chain(above.iter().rev());
@@ -50,12 +50,12 @@ impl ModuleResolver {
         ModuleResolver { own: scripts(chart, ""), libraries, subcharts }
     }
 
-    /// The script that is loaded by itself.
+    /// The main script, `chart.lua`.
     pub(crate) fn main(&self) -> Option<(&str, &Str)> {
         self.own.get("chart").map(|script| (script.file.as_str(), &script.text))
     }
 
-    /// The text of every script, by the name that errors have for it.
+    /// The source of every script, by chunk name.
     pub(crate) fn sources(&self) -> Sources {
         let all = self.own.values().chain(self.libraries.values().flat_map(BTreeMap::values));
         all.map(|script| (script.file.clone(), script.text.clone())).collect()
@@ -66,10 +66,10 @@ impl ModuleResolver {
         self.subcharts.get(path).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Finds a script for a file that requires it.
+    /// Resolves a module name for the file that requires it.
     ///
     /// # Errors
-    /// Why there is none, in words.
+    /// The reason as text.
     fn find(&self, name: &str, from: Option<&str>) -> Result<&Script, String> {
         if !is_name(name) {
             return Err(format!(
@@ -91,7 +91,7 @@ impl ModuleResolver {
                     format!("library {library}"),
                 )
             }
-            // A module of a library means its neighbours.
+            // Inside a library, a plain name means a module of the same library.
             None => match from.and_then(|file| self.owner(file)) {
                 Some((library, scripts)) => (scripts, name, format!("library {library}")),
                 None => (&self.own, name, "ext/lua".to_owned()),
@@ -101,7 +101,7 @@ impl ModuleResolver {
         scripts.get(module).ok_or_else(|| missing(&where_, names()))
     }
 
-    /// Whether a name can be required by a file, for checking without running.
+    /// Whether a name resolves, for linting without running.
     pub(crate) fn check(&self, name: &str, from: &str) -> Result<(), String> {
         self.find(name, Some(from)).map(|_| ())
     }
@@ -114,12 +114,12 @@ impl ModuleResolver {
     }
 }
 
-/// The libraries that serve a tree. When they cannot be chosen there are none, and whoever renders the chart says why.
+/// The libraries chosen for a tree. If they cannot be resolved the list is empty; rendering reports the error.
 pub(crate) fn chosen_libraries(root: &Chart) -> Vec<&Chart> {
     pintle_chart::library::resolve(root).unwrap_or_default()
 }
 
-/// The charts below a chart whose scripts count: subcharts, and the libraries of its own that were chosen.
+/// The charts below a chart whose scripts run: its subcharts, and those of its libraries that were chosen.
 pub(crate) fn below<'c>(chart: &'c Chart, chosen: &[&'c Chart]) -> impl Iterator<Item = &'c Chart> {
     let is_chosen = |library: &&Chart| chosen.iter().any(|chosen| std::ptr::eq(*chosen, *library));
     let libraries: Vec<&Chart> = chart.libraries.iter().filter(is_chosen).collect();
@@ -143,7 +143,7 @@ fn add_subcharts(chart: &Chart, path: String, subcharts: &mut BTreeMap<String, V
     subcharts.insert(path, names);
 }
 
-/// Whether a text can name a module: words with dots between, and at most one slash after the first.
+/// Whether a string is a valid module name: identifiers separated by dots, with at most one slash after the first.
 fn is_name(name: &str) -> bool {
     let is_word = |word: &str| {
         !word.is_empty()
@@ -153,8 +153,8 @@ fn is_name(name: &str) -> bool {
     is_word(library) && module.split('.').all(is_word)
 }
 
-/// Adds the function behind `require` to the table that the prelude is given: it gives the table of a module of ours, or
-/// the key and the function of a script that is to be loaded.
+/// Adds the host function behind `require` to the table for the prelude. It returns a built-in module, or the cache
+/// key and the function of a script to load.
 pub(crate) fn install(lua: &Lua, host: &Arc<Host>, table: &Table) -> mlua::Result<()> {
     let host = Arc::clone(host);
     let locate = lua.create_function(move |lua, name: Value| {

@@ -1,4 +1,4 @@
-//! The state of a chart: a list of what is allowed, and nothing else.
+//! The sandbox: a Luau state with an allow-list of globals.
 
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +14,7 @@ use crate::permission::Permission;
 use crate::require::MAX_SCRIPT;
 use crate::{modules, registration, require, strings};
 
-/// The modules that `require` gives by name, and that are globals too.
+/// The modules available through `require` and as globals.
 pub(crate) const MODULES: &[&str] = &[
     "events",
     "yaml",
@@ -32,7 +32,7 @@ pub(crate) const MODULES: &[&str] = &[
     "os",
 ];
 
-/// What the language itself may keep.
+/// The allowed globals of the language.
 const LANGUAGE: &[&str] = &[
     "_G",
     "_VERSION",
@@ -64,7 +64,7 @@ const LANGUAGE: &[&str] = &[
     "xpcall",
 ];
 
-/// What scripts have besides modules and the language.
+/// Other globals.
 const OTHERS: &[&str] = &["array", "null", "permissions", "print", "require"];
 
 /// Whether scripts have a global of this name.
@@ -72,7 +72,7 @@ pub(crate) fn is_global(name: &str) -> bool {
     [MODULES, LANGUAGE, OTHERS].iter().any(|names| names.contains(&name))
 }
 
-/// What the libraries of the language may keep; those that are not listed are kept whole.
+/// The allowed members of language libraries; libraries that are not listed are kept whole.
 const MEMBERS: &[(&str, &[&str])] = &[
     (
         "table",
@@ -91,10 +91,10 @@ const MEMBERS: &[(&str, &[&str])] = &[
     ("coroutine", &["close", "create", "isyieldable", "resume", "running", "status", "wrap", "yield"]),
 ];
 
-/// Functions that are wrapped, which the compiler would otherwise call past the wrapper.
+/// Wrapped functions, for which the compiler's fast calls must be disabled, or it would bypass the wrapper.
 const WRAPPED: &[&str] = &["rawget", "rawlen", "rawset", "table.insert", "table.unpack"];
 
-/// Makes a state with everything in it, and locks it.
+/// Creates a state, installs everything and locks it.
 pub(crate) fn open(host: &Arc<Host>) -> mlua::Result<Lua> {
     let libraries = StdLib::TABLE
         | StdLib::STRING
@@ -109,7 +109,7 @@ pub(crate) fn open(host: &Arc<Host>) -> mlua::Result<Lua> {
     for (library, members) in MEMBERS {
         keep_only(&globals.raw_get(*library)?, |name| members.contains(&name))?;
     }
-    // Chance would give other objects every time.
+    // A fixed seed: rendering must be reproducible.
     let seed: Function = globals.raw_get::<Table>("math")?.raw_get("randomseed")?;
     seed.call::<()>(0)?;
     let prelude = run_prelude(&lua, host)?;
@@ -120,13 +120,13 @@ pub(crate) fn open(host: &Arc<Host>) -> mlua::Result<Lua> {
     Ok(lua)
 }
 
-/// Counts every step from now on.
+/// Starts counting steps.
 fn meter(lua: &Lua, host: &Arc<Host>) {
     let metered = Arc::clone(host);
     lua.set_interrupt(move |lua| metered.meter.step(lua).map(|()| VmState::Continue));
 }
 
-/// Does something in the state that is the host's own doing, and does not count.
+/// Runs host code in the state without counting steps.
 pub(crate) fn unmetered<T>(lua: &Lua, host: &Arc<Host>, work: impl FnOnce() -> T) -> T {
     lua.remove_interrupt();
     let outcome = work();
@@ -143,7 +143,7 @@ pub(crate) fn compile(lua: &Lua, file: &str, text: &Str) -> Result<Function, Cal
     Ok(chunk.set_compiler(compiler()).into_function()?)
 }
 
-/// The compiler with which all scripts are compiled.
+/// The compiler settings for all scripts.
 pub(crate) fn compiler() -> Compiler {
     Compiler::new().set_disabled_builtins(WRAPPED.iter().copied())
 }
@@ -160,7 +160,7 @@ fn keep_only(table: &Table, keep: impl Fn(&str) -> bool) -> mlua::Result<()> {
     gone.into_iter().try_for_each(|key| table.raw_set(key, Value::Nil))
 }
 
-/// The prelude, compiled once for all states.
+/// The prelude's bytecode, compiled once for all states.
 fn prelude_code() -> mlua::Result<&'static [u8]> {
     static CODE: OnceLock<Vec<u8>> = OnceLock::new();
     if let Some(code) = CODE.get() {
@@ -170,7 +170,7 @@ fn prelude_code() -> mlua::Result<&'static [u8]> {
     Ok(CODE.get_or_init(|| code))
 }
 
-/// Runs the prelude, which wraps functions of the language and gives what is to be installed.
+/// Runs the prelude, which wraps language functions and returns what is to be installed.
 fn run_prelude(lua: &Lua, host: &Arc<Host>) -> mlua::Result<Table> {
     let functions = lua.create_table()?;
     registration::install(lua, host, &functions)?;
@@ -200,12 +200,12 @@ fn run_prelude(lua: &Lua, host: &Arc<Host>) -> mlua::Result<Table> {
     for table in [&handles.lazy, &handles.read_only, &handles.list, &handles.context] {
         table.set_readonly(true);
     }
-    // Only the first state of a host sets them, and a host has only one.
+    // A host has one state, so this is set once.
     let _ = host.handles.set(handles);
     Ok(prelude)
 }
 
-/// Adds the functions behind the context, which answer in their own ways.
+/// Adds the host functions behind the context, which have their own calling conventions.
 fn install_context(lua: &Lua, host: &Arc<Host>, table: &Table) -> mlua::Result<()> {
     let shared = Arc::clone(host);
     let fill = lua.create_function(move |lua, table: Table| bridge::fill(lua, &shared, &table))?;
@@ -278,8 +278,8 @@ fn install_modules(lua: &Lua, host: &Arc<Host>, globals: &Table, prelude: &Table
     Ok(())
 }
 
-/// Lets texts, numbers and booleans be called, so that immutable fields can be written as calls, and locks what scripts
-/// could otherwise use to change values of a whole type.
+/// Makes strings, numbers and booleans callable, so that immutable fields can be written as calls, and locks the
+/// metatables of basic types, which are shared by all values of the type.
 fn set_metatables(lua: &Lua, prelude: &Table) -> mlua::Result<()> {
     let itself: Function = prelude.raw_get("itself")?;
     let metatable = |base: Option<Table>| {

@@ -1,4 +1,4 @@
-//! One chart's state: loading its script, and calling its handlers with a context.
+//! The state of one chart: loads its script and calls its handlers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,16 +14,16 @@ use crate::host::Host;
 use crate::sandbox;
 use crate::services::Level;
 
-/// The stack that scripts may rely on: the engine's own recursion is bounded, and fits.
+/// The stack reserved for scripts; the engine bounds its own recursion to less.
 const STACK_SIZE: usize = 3 << 20;
 
-/// What a state holds before its script runs, roughly, in bytes.
+/// The approximate memory of a state before its script runs, in bytes.
 const BASE_MEMORY: usize = 1 << 20;
 
-/// How often a wrapper can call what it stands around, if it does nothing else.
+/// How often a wrapper can call `next` before its step limit is used up.
 const NEXT_CALLS: u64 = 100;
 
-/// The scripts of one chart, loaded.
+/// The loaded scripts of one chart.
 pub(crate) struct Script {
     lua: Lua,
     host: Arc<Host>,
@@ -31,10 +31,10 @@ pub(crate) struct Script {
 }
 
 impl Script {
-    /// Makes a state and runs the chart's script, which registers handlers.
+    /// Creates a state and runs the chart's main script, which registers handlers.
     ///
     /// # Errors
-    /// What the script failed of.
+    /// When the script fails.
     pub(crate) fn load(host: Host) -> Result<Self, Box<Failure>> {
         let sources = host.resolver.sources();
         if host.meter.budget().memory_for(0) < BASE_MEMORY {
@@ -65,10 +65,10 @@ impl Script {
         &self.host
     }
 
-    /// Calls a handler. Handlers of `wait` and `ready` that answer `false` are called again until they do not.
+    /// Calls a handler. `wait` and `ready` handlers that return `false` are polled until they do not.
     ///
     /// # Errors
-    /// What the handler failed of.
+    /// When the handler fails.
     pub(crate) fn handle(
         &self,
         function: &Function,
@@ -92,21 +92,21 @@ impl Script {
                 told.clone_from(&reason);
             }
             let paused = self.pause(before.saturating_add(started.elapsed()), reason.as_deref());
-            // Waiting has a limit of its own, which all handlers share.
+            // Polling does not use up the time limit; it has one of its own, shared by all handlers.
             budget.refund(spent);
             budget.wait((before + started.elapsed()).saturating_sub(budget.waited()));
             paused?;
         }
     }
 
-    /// Passes on why a handler says that it is not time yet, so that whoever waits knows what for.
+    /// Logs why a handler is still waiting.
     fn log_waiting(&self, event: Option<Event>, reason: Option<&str>) {
         if let (Some(listener), Some(event), Some(reason)) = (&self.host.services.listener, event, reason) {
             listener.log(&self.host.chart, Level::Info, &format!("`{event}` waits: {}", sanitized(reason)));
         }
     }
 
-    /// Pauses before a handler is asked again.
+    /// Waits before a handler is polled again.
     fn pause(&self, waited: Duration, reason: Option<&str>) -> Result<(), HandlerError> {
         let limits = self.host.limits;
         if waited.saturating_add(limits.pause) > limits.wait {
@@ -123,10 +123,10 @@ impl Script {
         Ok(())
     }
 
-    /// Calls a function that stands around the handlers of a subchart, with the context and what it stands around.
+    /// Calls a wrapper around the handlers of a subchart, with the context and a `next` function.
     ///
     /// # Errors
-    /// What it failed of, or the error of what it stands around if it let that pass.
+    /// When the wrapper fails; the inner error if the wrapper let it pass.
     pub(crate) fn wrap(
         &self,
         function: &Function,
@@ -157,15 +157,15 @@ impl Script {
         }
     }
 
-    /// Gives the context away for a while: what was changed so far is taken, and afterwards everything is looked at
-    /// anew.
+    /// Lends the context to the wrapped handlers: changes so far are applied first, and afterwards all tables are
+    /// converted anew.
     fn lend_context(
         &self,
         place: &str,
         work: impl FnOnce(&mut Context) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
         self.return_changes(place)?;
-        // Time that others take is not counted, so that calling them must be.
+        // The time of inner handlers does not count, so each call of `next` is charged instead.
         self.host.meter.charge(&self.lua, self.host.limits.steps / NEXT_CALLS)?;
         self.host.meter.report_memory(&self.lua);
         let started = Instant::now();
@@ -176,7 +176,7 @@ impl Script {
         outcome
     }
 
-    /// Runs something with a context, and takes what it changed if it succeeds.
+    /// Runs a function with a context, and applies its changes if it succeeds.
     fn run(
         &self,
         context: &mut Context,
@@ -193,7 +193,7 @@ impl Script {
             Ok(answer) => self.check_limits(Ok(answer)),
             Err(call_error) => {
                 let failure = self.failure(call_error);
-                // The state is full of what made it fail, and others may still want to be called.
+                // Free what the failed run left behind; other handlers of this state still run.
                 let _ = self.lua.gc_collect();
                 Err(failure)
             }
@@ -206,11 +206,11 @@ impl Script {
         self.host.meter.start(&self.lua).map_err(|error| Failure::from_lua_error(&error, &self.sources))
     }
 
-    /// Ends the handler's hold on the context: its tables stand for nothing any more.
+    /// Takes the context back: its tables are invalid from now on.
     fn end(&self) -> Context {
         let handles = self.host.handles();
         for table in [&handles.pending, &handles.shadow, &handles.roots, &handles.copies] {
-            // Only tables that are locked cannot be emptied, and these never are.
+            // Only frozen tables cannot be cleared, and these never are.
             let _ = table.clear();
         }
         self.host.frame().end()
@@ -228,7 +228,7 @@ impl Script {
         Ok(())
     }
 
-    /// A result counts only if no limit was run into, whatever the script did about it.
+    /// A result counts only if no limit was exceeded, even if the script caught the error.
     fn check_limits(&self, outcome: mlua::Result<MultiValue>) -> Result<MultiValue, Failure> {
         match (outcome, self.host.meter.exceeded()) {
             (Ok(answer), None) => Ok(answer),
@@ -248,7 +248,7 @@ impl Script {
     }
 }
 
-/// Runs a script with enough stack for it, whatever thread this is.
+/// Runs a script with enough stack on any thread.
 fn with_stack<T>(work: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(STACK_SIZE, 2 * STACK_SIZE, work)
 }

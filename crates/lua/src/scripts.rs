@@ -1,4 +1,4 @@
-//! The scripts of a tree of charts: each chart's in a state of its own, all on one emitter.
+//! The scripts of a chart tree: one state per chart, all handlers on one emitter.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::require::{self, ModuleResolver};
 use crate::script::Script;
 use crate::services::Services;
 
-/// The loaded scripts of a chart and of the charts below it, children first.
+/// The loaded scripts of a chart and its subcharts, children first.
 #[derive(Default)]
 pub struct Scripts {
     scripts: Vec<Arc<Script>>,
@@ -27,25 +27,25 @@ impl std::fmt::Debug for Scripts {
     }
 }
 
-/// What all charts of a tree are loaded with.
+/// The inputs for loading all charts of a tree.
 struct Loader<'a> {
     granted: &'a Permissions,
     limits: &'a Limits,
     services: &'a Services,
-    /// What they have together.
+    /// The budget they share.
     budget: Arc<Budget>,
-    /// The libraries that serve the tree.
+    /// The libraries chosen for the tree.
     chosen: Vec<&'a Chart>,
     scripts: Vec<Arc<Script>>,
 }
 
 impl Scripts {
-    /// Loads `ext/lua/chart.lua` of a chart and of the charts below it. A chart without one makes no state.
+    /// Loads `ext/lua/chart.lua` of a chart and its subcharts. A chart without scripts gets no state.
     ///
-    /// A chart gets the permissions that it asks for itself, as far as they are granted.
+    /// A chart gets those of its own requested permissions that are granted.
     ///
     /// # Errors
-    /// The first script that cannot be loaded, or an `ext/permissions.yaml` that is not what it should be.
+    /// When a script fails to load, or an `ext/permissions.yaml` is invalid.
     pub fn load(
         chart: &Chart,
         granted: &Permissions,
@@ -75,7 +75,7 @@ impl Scripts {
     /// Registers all handlers. The emitter keeps the states alive.
     ///
     /// # Errors
-    /// When the emitter refuses one, which loading has ruled out.
+    /// When the emitter rejects a handler, which loading has already ruled out.
     pub fn register(self, emitter: &mut Emitter) -> Result<()> {
         for script in self.scripts {
             let registered = std::mem::take(&mut script.host().registrations().entries);
@@ -88,7 +88,7 @@ impl Scripts {
 }
 
 impl<'a> Loader<'a> {
-    /// Loads the charts below a chart, then the chart itself.
+    /// Loads subcharts first, then the chart itself.
     fn add(&mut self, chart: &'a Chart, above: &mut Vec<&'a Chart>, path: ChartPath) -> Result<()> {
         above.push(chart);
         let all: Vec<&Chart> = require::below(chart, &self.chosen).collect();

@@ -1,4 +1,4 @@
-//! What scripts may reach outside of their state: ports that the edge of the program implements.
+//! Ports to the outside world, implemented by the caller.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,10 +11,10 @@ use pintle_tree::Node;
 
 use crate::limits::Cancelled;
 
-/// How much a line of a script's log matters.
+/// The level of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// For authors of charts.
+    /// For chart authors.
     Debug,
     /// For everyone.
     Info,
@@ -24,17 +24,17 @@ pub enum Level {
     Error,
 }
 
-/// Hears what scripts say and do.
+/// Receives logs and changes of scripts.
 pub trait Listener: Send + Sync {
-    /// A script wrote a line to its log.
+    /// A script logged a line.
     fn log(&self, chart: &ChartPath, level: Level, text: &str);
 
-    /// Whether it wants to know what handlers change.
+    /// Whether to call [`changed`](Self::changed), which costs time.
     fn wants_changes(&self) -> bool {
         false
     }
 
-    /// A handler, written at `place`, has changed these parts of the context.
+    /// A handler, defined at `place`, changed these parts of the context.
     fn changed(&self, chart: &ChartPath, event: Event, place: &str, paths: &[String]) {
         let _ = (chart, event, place, paths);
     }
@@ -45,55 +45,55 @@ pub trait Listener: Send + Sync {
 pub struct FetchRequest {
     /// `GET`, `HEAD`, `POST`, `PUT`, `PATCH` or `DELETE`.
     pub method: String,
-    /// The address, with the scheme `http` or `https`.
+    /// The URL, with scheme `http` or `https`.
     pub url: String,
     /// Headers, with names in lower case.
     pub headers: BTreeMap<String, String>,
     /// What to send.
     pub body: Vec<u8>,
-    /// How long the whole exchange may take.
+    /// The timeout of the whole exchange.
     pub timeout: Duration,
-    /// The longest answer that may be read, in bytes.
+    /// The maximum response size, in bytes.
     pub max_bytes: usize,
 }
 
-/// The answer to a request.
+/// The response to a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchResponse {
-    /// The status.
+    /// The status code.
     pub status: u16,
     /// Headers, with names in lower case.
     pub headers: BTreeMap<String, String>,
-    /// What was sent.
+    /// The response body.
     pub body: Vec<u8>,
 }
 
-/// Sends requests for scripts that may use the network.
+/// Sends HTTP requests for scripts with the `network` permission.
 ///
-/// Whoever implements it must look at the addresses that a name resolves to and refuse those that are not
-/// [`is_public`](crate::is_public), unless the user allowed them; must follow redirects by the same rule or not at all;
-/// must hold to the request's `timeout` and `max_bytes`; and must end soon after `cancelled` says so.
+/// Implementations must check the addresses that a name resolves to and reject those that are not
+/// [`is_public`](crate::is_public) unless the user allowed them; must apply the same rule to redirects; must respect
+/// `timeout` and `max_bytes`; and must return soon after `cancelled` returns true.
 pub trait Fetch: Send + Sync {
     /// Sends a request.
     ///
     /// # Errors
-    /// Why there is no answer, in words.
+    /// The reason as text.
     fn fetch(&self, request: &FetchRequest, cancelled: &Cancelled) -> Result<FetchResponse, String>;
 }
 
-/// Looks into the cluster for scripts. Nothing can be changed through it.
+/// Read-only access to the cluster for scripts.
 pub trait ClusterReader: Send + Sync {
-    /// Whether the cluster knows a kind.
+    /// Whether the cluster serves a kind.
     ///
     /// # Errors
-    /// Why that cannot be told, in words.
+    /// The reason as text.
     fn has_kind(&self, api_version: &str, kind: &str) -> Result<bool, String>;
 
-    /// Reads one object; none if it is not there. An empty namespace means that of the release, or no namespace for
-    /// objects that have none.
+    /// Reads an object; `None` if it does not exist. An empty namespace means that of the release, or none for
+    /// cluster-scoped objects.
     ///
     /// # Errors
-    /// Why it cannot be read, in words.
+    /// The reason as text.
     fn read(
         &self,
         api_version: &str,
@@ -105,33 +105,33 @@ pub trait ClusterReader: Send + Sync {
     /// The storage classes of the cluster.
     ///
     /// # Errors
-    /// Why they cannot be listed, in words.
+    /// The reason as text.
     fn storage_classes(&self) -> Result<Vec<Node>, String>;
 }
 
-/// The system under the program, for scripts that may ask it.
+/// The operating system, for scripts with the `os` permission.
 pub trait System: Send + Sync {
-    /// A variable of the environment.
+    /// An environment variable.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// The seconds since 1970.
+    /// Seconds since the Unix epoch.
     fn now(&self) -> f64;
 }
 
-/// Everything that scripts may reach. Without a service, what needs it is an error that says so.
+/// Everything that scripts may access. Using a missing service is an error that says so.
 #[derive(Clone)]
 pub struct Services {
-    /// Who hears what scripts say.
+    /// Receives logs and changes.
     pub listener: Option<Arc<dyn Listener>>,
     /// The cluster.
     pub cluster: Option<Arc<dyn ClusterReader>>,
     /// The network, for charts with the permission `network`.
     pub network: Option<Arc<dyn Fetch>>,
-    /// The folder that charts with the permission `filesystem` may read and write.
+    /// The folder for charts with the `filesystem` permission.
     pub folder: Option<PathBuf>,
-    /// The system, for charts with the permission `os`.
+    /// The system, for charts with the `os` permission.
     pub system: Option<Arc<dyn System>>,
-    /// Tells whether the user has had enough. It is asked often, and must answer quickly.
+    /// Returns whether the operation was cancelled. Called often, so it must be fast.
     pub cancelled: Cancelled,
 }
 

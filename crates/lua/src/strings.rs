@@ -1,5 +1,5 @@
-//! Functions of the language's `string` library that take the square of their texts there, and one pass here. The prelude
-//! calls them for texts that are long enough for it to matter.
+//! Linear-time versions of `string` functions that take quadratic time in the language. The prelude calls them for
+//! strings long enough to matter.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use mlua::{Lua, LuaString, Table, Value};
 
 use crate::host::Host;
 
-/// What has a meaning of its own in a pattern.
+/// Characters with a special meaning in patterns.
 const SPECIAL: &[u8] = b"^$*+?.([%-";
 
-/// How many bytes are searched in one step.
+/// How many bytes are searched per step.
 const BYTES_PER_STEP: u64 = 64;
 
-/// Adds the functions to the host's own.
+/// Adds the functions to the host's table.
 pub(crate) fn install(lua: &Lua, host: &Arc<Host>, table: &Table) -> mlua::Result<()> {
     let shared = Arc::clone(host);
     let find =
@@ -39,7 +39,7 @@ fn charge(lua: &Lua, host: &Host, text: &LuaString) -> mlua::Result<()> {
     host.meter.charge(lua, text.as_bytes().len() as u64 / BYTES_PER_STEP)
 }
 
-/// The first and the last place of a text in another, counted from one, from a place on that may be counted from the end.
+/// The first and last position of a string in another, counted from one; `from` may count from the end.
 #[allow(clippy::cast_possible_truncation, reason = "the language cuts fractions off in the same way")]
 fn find(text: &[u8], wanted: &[u8], from: Option<f64>) -> (Option<usize>, Option<usize>) {
     let length = i64::try_from(text.len()).unwrap_or(i64::MAX);
@@ -53,7 +53,7 @@ fn find(text: &[u8], wanted: &[u8], from: Option<f64>) -> (Option<usize>, Option
     }
 }
 
-/// The parts of a text between separators, which are not empty.
+/// The substrings between separators, which must not be empty.
 fn split(lua: &Lua, text: &[u8], separator: &[u8]) -> mlua::Result<Table> {
     let parts = lua.create_table()?;
     let mut begin = 0;
@@ -69,7 +69,7 @@ fn split(lua: &Lua, text: &[u8], separator: &[u8]) -> mlua::Result<Table> {
 mod tests {
     use super::*;
 
-    /// The language's own answers.
+    /// What Luau itself returns.
     fn language(from: f64) -> (Option<usize>, Option<usize>) {
         let lua = Lua::new();
         let script = lua.load("local t, n, from = ... return string.find(t, n, from, true)");

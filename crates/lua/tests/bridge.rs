@@ -1,4 +1,4 @@
-//! Context ⇄ Lua: what scripts see, what they may change, and that the rest comes back as it was.
+//! Context ⇄ Lua: what scripts see, what they may change, and that the rest is unchanged.
 
 use crate::common;
 
@@ -68,7 +68,7 @@ fn each_event_opens_only_its_parts() {
             entry.name
         );
         let mut test_env = test_env(&scripted("web", &script));
-        // Where a part may change, what was put there is refused later, because it is no file.
+        // The part is writable, so the value is rejected only later, because it is not a file.
         let _ = test_env.emitter.emit(entry.event, &mut context("a: 1", &["{apiVersion: v1, kind: Pod}"]));
         for line in test_env.ear.text().lines() {
             let words: Vec<&str> = line.trim_start_matches("web: Info: ").split('\t').collect();
@@ -102,7 +102,7 @@ fn what_is_not_changed_comes_back_to_the_last_digit() {
                 list: []\nmap: {}\nnothing: null\ndeep: {big: [9007199254740993, 1.5e300]}\n";
     let mut before = tree(text);
     before.insert("float".into(), Node::Float(3.0));
-    // Looking at everything, and writing what is there already, is no change.
+    // Reading everything, and writing equal values, is not a change.
     let body = "local function walk(t)
         for key, value in t do
             t[key] = value

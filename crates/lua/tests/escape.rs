@@ -1,5 +1,5 @@
-//! Scripts that try to leave, each in a file of its own that says how it must end. None may succeed, and each must end
-//! with a clear error, within bounds of time and memory.
+//! Sandbox escape attempts, one per file, which states the expected outcome. None may succeed; each must end with a
+//! clear error within time and memory bounds.
 
 use crate::common;
 
@@ -12,11 +12,11 @@ use pintle_chart::Chart;
 use pintle_events::{Emitter, Event};
 use pintle_lua::{Limits, Permissions, Scripts, System};
 
-/// How long the processor may work for a script, where the system tells. Scripts are stopped by their steps; this is far
-/// above what those take, and far below what a function of the host takes that does not count its work.
+/// The CPU time limit of a script, where the system reports it. Scripts are stopped by their step limit; this is far
+/// above what that takes, and far below what an uncharged host function takes.
 const TIME: Duration = Duration::from_secs(20);
 
-/// How much memory a script may take on its way, in KiB: that of its state, and what the host needs besides.
+/// The memory limit of a script in KiB: its state, and what the host needs besides.
 const MEMORY: u64 = 160 << 10;
 
 /// Set in the process that measures.
@@ -24,7 +24,7 @@ const ALONE: &str = "PINTLE_TEST_ALONE";
 
 #[test]
 fn no_script_escapes() {
-    // Memory is measured for the whole process, so that no other test may run in it.
+    // Memory is measured for the whole process, so no other test may run in it.
     if std::env::var_os(ALONE).is_none() {
         let (_, module) = module_path!().split_once("::").expect("the program has modules");
         let output = std::process::Command::new(std::env::current_exe().expect("this program is a file"))
@@ -118,7 +118,7 @@ fn read(path: &Path) -> Case {
     }
 }
 
-/// Runs a script, and says what is not as it must be.
+/// Runs a script. Returns what differs from the expected outcome.
 fn attempt(path: &Path, ground: &Ground) -> Result<(), String> {
     let case = read(path);
     let wait = Duration::from_millis(300);
@@ -168,7 +168,7 @@ impl System for Leaky {
     }
 }
 
-/// The time that this thread has had on a processor, where the system tells.
+/// The CPU time of this thread, where the system reports it.
 struct Clock(Option<Duration>);
 
 impl Clock {
@@ -186,14 +186,14 @@ impl Clock {
     }
 }
 
-/// The peak of memory since a moment, where the system tells.
+/// The peak memory since a point in time, where the system reports it.
 struct Memory {
     resident: Option<u64>,
 }
 
 impl Memory {
     fn begin() -> Self {
-        // Makes the system forget the peak so far.
+        // Resets the peak memory counter.
         let _ = fs::write("/proc/self/clear_refs", "5");
         Memory { resident: status("VmRSS:") }
     }
@@ -203,14 +203,14 @@ impl Memory {
     }
 }
 
-/// A line of the system's account of this process, in KiB.
+/// A line of `/proc/self/status`, in KiB.
 fn status(name: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/self/status").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// A folder that scripts may use, with ways out of it.
+/// A folder that scripts may use, with links out of it.
 struct Ground(tempfile::TempDir);
 
 const SECRET: &str = "ESCAPED: the secret";
@@ -256,7 +256,7 @@ impl Ground {
         self.0.path().join("outside")
     }
 
-    /// What is outside is as it was.
+    /// Nothing outside was changed.
     fn check(&self) {
         let names = |path: PathBuf| {
             let entries = fs::read_dir(path).expect("it is there").flatten();

@@ -1,4 +1,4 @@
-//! How the time of every native function that scripts have grows with its arguments: in proportion, or a limit ends it.
+//! The running time of every native function must grow linearly with its arguments, or be ended by a limit.
 //!
 //! `cargo xtask native-functions` runs the same with larger arguments and writes the table in
 //! docs/contributing/native-functions.md.
@@ -19,13 +19,13 @@ const MAX_REGISTRATIONS: &str = "PINTLE_NATIVE_MOST";
 
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/contributing/native-functions.md");
 
-/// The sizes that are compared, in bytes.
+/// The argument sizes that are compared, in bytes.
 const SIZES: [usize; 2] = [4 << 10, 64 << 10];
 
-/// What sixteen times as much may cost at most: what takes the square of the time is at 256.
+/// The maximum cost ratio for sixteen times the size; quadratic functions are at 256.
 const TOLERANCE: f64 = 96.0;
 
-/// Calls that take less than this are quick whatever they do.
+/// Calls faster than this are not compared.
 const QUICK: Duration = Duration::from_millis(20);
 
 const ATTEMPTS: usize = 8;
@@ -137,13 +137,13 @@ fn is_constant(name: &str) -> bool {
     CONSTANT.contains(&library) || (library == "buffer" && (number || function == "len"))
 }
 
-/// The time that this thread has been at work: machines may be busy with others.
+/// The CPU time of this thread, which does not depend on other load.
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-/// What a call takes, and whether a limit ended it.
+/// The duration of a call, and whether a limit ended it.
 fn run(call: &str, size: usize, limits: &Limits) -> (Duration, bool) {
     let timed = |script: &str| {
         let text = format!("local n = {size}\n{GIVEN}{script}\n");

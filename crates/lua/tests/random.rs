@@ -1,4 +1,4 @@
-//! Random changes to random trees, made by a script and by a model: both must come to the same.
+//! Random changes to random trees, made by a script and by a model, must give the same result.
 
 use crate::common;
 
@@ -6,7 +6,7 @@ use common::{scripted, test_env, yaml};
 use pintle_events::{Context, Event};
 use pintle_tree::{Map, Node, Str};
 
-/// Numbers that look random and are the same every time.
+/// A deterministic pseudo-random generator.
 struct Chance(u64);
 
 impl Chance {

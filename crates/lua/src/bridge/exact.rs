@@ -1,8 +1,8 @@
-//! Whole numbers that Lua's numbers cannot hold, kept to the last digit.
+//! Integers that Lua's numbers cannot represent exactly.
 
 use mlua::{MetaMethod, UserData, UserDataMethods};
 
-/// A whole number beyond 2⁵³. Scripts can compare, print and pass it on; to calculate with it they must say `:number()`.
+/// An integer beyond 2⁵³. Scripts can compare, print and pass it on; arithmetic needs an explicit `:number()`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExactInteger(pub(crate) i64);
 
@@ -16,7 +16,7 @@ impl UserData for ExactInteger {
     }
 }
 
-/// One side of a comparison.
+/// One operand of a comparison.
 struct Pair(Option<i64>);
 
 impl mlua::FromLua for Pair {

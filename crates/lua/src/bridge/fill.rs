@@ -1,4 +1,4 @@
-//! Filling the tables that stand for the context, one level at a time.
+//! Fills context tables on first access, one level at a time.
 
 use mlua::{IntoLua, Lua, Table, Value};
 use pintle_tree::{Node, Str};
@@ -10,7 +10,7 @@ use super::from_lua::type_name;
 use crate::call::{Answer, CallError};
 use crate::host::{Handles, Host};
 
-/// So many entries are little.
+/// Tables up to this many entries are preallocated.
 const PREALLOCATE_LIMIT: usize = 8;
 
 /// A field of the context, for `ctx.key`.
@@ -42,7 +42,7 @@ fn unknown(key: &Value, name: &str) -> String {
     format!("the context has no field {shown}; its fields are event, {}", names.join(", "))
 }
 
-/// Puts a table in the position of a field of the context, for `ctx.key = value`. Says why not.
+/// Assigns a table to a field of the context, for `ctx.key = value`. Returns why not, if it is rejected.
 pub(crate) fn assign(host: &Host, key: &Value, value: &Value) -> Result<Option<String>, mlua::Error> {
     let frame = host.frame();
     let name = key.as_string().map(|name| name.to_string_lossy()).unwrap_or_default();
@@ -63,7 +63,7 @@ pub(crate) fn assign(host: &Host, key: &Value, value: &Value) -> Result<Option<S
     Ok(None)
 }
 
-/// Why a read-only table does not take a value.
+/// Why a read-only table rejects an assignment.
 pub(crate) fn refusal(host: &Host, table: &Table, key: &Value) -> String {
     let frame = host.frame();
     let Some(id) = frame.id(table) else { return "the table is read-only".to_owned() };
@@ -86,7 +86,7 @@ fn refused(frame: &Frame, root: Root, path: &str) -> String {
     }
 }
 
-/// Fills a table with what it stands for; maps and lists in it are filled when they are looked at.
+/// Fills a table; nested maps and lists are filled when they are accessed.
 pub(crate) fn fill(lua: &Lua, host: &Host, table: &Table) -> mlua::Result<()> {
     let handles = host.handles();
     let mut frame = host.frame();
@@ -95,7 +95,7 @@ pub(crate) fn fill(lua: &Lua, host: &Host, table: &Table) -> mlua::Result<()> {
     let Frame { source, registry } = &mut *frame;
     let view = source.item(registry, position).and_then(Item::view);
     host.meter.charge(lua, view.map_or(0, View::len) as u64)?;
-    // One level is at most as large as what is there already.
+    // One level is at most as large as the tree it comes from, so the limit can be checked afterwards.
     let room = UnlimitedMemory::new(lua, host.meter.memory())?;
     let content = match view {
         Some(View::Map(map)) if read_only => lua.create_table_with_capacity(0, map.len())?,
@@ -134,7 +134,7 @@ pub(crate) fn fill(lua: &Lua, host: &Host, table: &Table) -> mlua::Result<()> {
     room.check()
 }
 
-/// A table that is being filled.
+/// A table being filled.
 struct Filling<'a> {
     lua: &'a Lua,
     handles: &'a Handles,
@@ -145,10 +145,10 @@ struct Filling<'a> {
 }
 
 impl Filling<'_> {
-    /// Puts an entry; one that is no scalar is a table that will be filled later.
+    /// Sets an entry; one that is not a scalar becomes a table that is filled later.
     fn put(&mut self, key: Key<'_>, node: Option<&Node>, index: usize) -> mlua::Result<()> {
         match node {
-            // Texts that are UTF-8, as nearly all are, go in without a detour.
+            // The fast path: nearly all strings are valid UTF-8.
             Some(Node::Str(text)) if text.as_str().is_some() => {
                 key.set(self.lua, self.content, text.as_str())
             }
@@ -166,7 +166,7 @@ impl Filling<'_> {
     }
 }
 
-/// Where an entry goes in a table.
+/// A key of a table.
 pub(super) enum Key<'a> {
     Text(&'a Str),
     Index(usize),
@@ -184,8 +184,8 @@ impl Key<'_> {
     }
 }
 
-/// Lifts the memory limit while the host makes something whose size it knows: without one the engine need not guard each
-/// of its steps, which takes most of the time. The limit holds again afterwards.
+/// Lifts the memory limit while the host creates something of known size: without one, the engine need not guard each
+/// allocation, which takes most of the time. The limit is restored on drop.
 pub(super) struct UnlimitedMemory<'a> {
     lua: &'a Lua,
     limit: usize,
@@ -197,12 +197,12 @@ impl<'a> UnlimitedMemory<'a> {
         Ok(UnlimitedMemory { lua, limit })
     }
 
-    /// Whether the limit would have held.
+    /// Whether the limit still holds.
     pub(super) fn check(&self) -> mlua::Result<()> {
         if self.lua.used_memory() <= self.limit {
             return Ok(());
         }
-        // It may be garbage that has not been collected yet.
+        // Garbage that has not been collected yet must not count.
         self.lua.gc_collect()?;
         if self.lua.used_memory() <= self.limit {
             return Ok(());
@@ -213,12 +213,12 @@ impl<'a> UnlimitedMemory<'a> {
 
 impl Drop for UnlimitedMemory<'_> {
     fn drop(&mut self) {
-        // States that were made by us have limits.
+        // All our states have limits, so this cannot fail.
         let _ = self.lua.set_memory_limit(self.limit);
     }
 }
 
-/// A value that is no map and no list.
+/// A value that is neither a map nor a list.
 pub(super) fn scalar(lua: &Lua, node: &Node) -> mlua::Result<Option<Value>> {
     Ok(Some(match node {
         Node::Nil => Value::NULL,
@@ -231,8 +231,8 @@ pub(super) fn scalar(lua: &Lua, node: &Node) -> mlua::Result<Option<Value>> {
     }))
 }
 
-/// A table that stands for a position and will be filled when it is looked at. It is made large enough for what is there
-/// if that is little: tables that grow entry by entry are slow, and large ones that nobody looks at are a waste.
+/// A table that is filled on first access. It is preallocated if small: growing entry by entry is slow, and large
+/// tables that are never accessed are a waste.
 fn placeholder(
     lua: &Lua,
     handles: &Handles,

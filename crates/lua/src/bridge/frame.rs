@@ -1,4 +1,4 @@
-//! The context while a handler has it: which table stands for which part.
+//! The context while a handler runs: which table represents which part of it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -9,7 +9,7 @@ use pintle_tree::{Map, Node};
 
 use super::parts;
 
-/// A field of the context that holds more than a text.
+/// A field of the context that is not a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Root {
     Chart,
@@ -50,7 +50,7 @@ impl Root {
         }
     }
 
-    /// The part that some events let change; none for what never changes.
+    /// The part that an event may allow to change; `None` for fields that never change.
     pub(crate) fn part(self) -> Option<ContextField> {
         match self {
             Root::Values => Some(ContextField::Values),
@@ -63,14 +63,14 @@ impl Root {
     }
 }
 
-/// Where something stands: a field of the context, or an entry of what a table stands for.
+/// A position in the context: a field, or an entry of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Position {
     Root(Root),
     Child { parent: u32, index: u32 },
 }
 
-/// A table that stands for a part of the context.
+/// A table that represents a part of the context.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) position: Position,
@@ -86,7 +86,7 @@ pub(super) enum View<'a> {
     Objects(&'a [RenderedObject]),
 }
 
-/// Anything in the context.
+/// Any value of the context.
 #[derive(Clone, Copy)]
 pub(super) enum Item<'a> {
     Node(&'a Node),
@@ -142,51 +142,51 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The context while a handler has it.
+/// The context while a handler runs.
 #[derive(Default)]
 pub(crate) struct Frame {
     pub(super) source: Source,
     pub(super) registry: TableRegistry,
 }
 
-/// What handlers are told.
+/// The context, with derived trees.
 #[derive(Default)]
 pub(super) struct Source {
     context: Option<Context>,
-    /// What is not a tree in the context, as trees.
+    /// Fields that are not trees in the context, converted to trees.
     built: BTreeMap<Root, Node>,
 }
 
-/// Which table stands for which part.
+/// Which table represents which part of the context.
 #[derive(Default)]
 pub(super) struct TableRegistry {
     entries: Vec<Entry>,
-    /// The tables that stand for something, by address. The state keeps them alive as long as the frame lasts.
+    /// Table ids by address. The state keeps the tables alive for as long as the frame, so addresses are not reused.
     tables: HashMap<usize, u32, BuildHasherDefault<AddressHasher>>,
 }
 
-/// Which tables are not what they were filled with, and where they are.
+/// Tables that were modified, and the tables that contain them.
 pub(super) struct DirtyTables {
-    /// Of each number, whether the entries of its table have changed.
+    /// For each id, whether the entries of its table changed.
     changed: Vec<bool>,
-    /// The places, in order, at which a table has another in it that has changed, or that has such a one in it.
+    /// For each table, the sorted indices of entries that contain a modified table at any depth.
     inside: HashMap<u32, Vec<u32>>,
 }
 
 impl DirtyTables {
-    /// Whether a table has changed, or anything in it.
+    /// Whether a table, or anything in it, was modified.
     pub(super) fn contains(&self, id: u32) -> bool {
         self.changed[id as usize] || self.inside.contains_key(&id)
     }
 
-    /// The places of what has changed in a table whose own entries have not.
+    /// The indices of modified entries in a table whose own entries are unchanged.
     pub(super) fn only_inside(&self, id: u32) -> Option<&[u32]> {
         let places = self.inside.get(&id)?;
         (!self.changed[id as usize]).then_some(places)
     }
 }
 
-/// Spreads addresses, which scripts cannot choose. There can be tens of thousands of them.
+/// A hasher for addresses. Scripts cannot choose them, so it need not resist attacks; there may be tens of thousands.
 #[derive(Default)]
 pub(super) struct AddressHasher(u64);
 
@@ -200,7 +200,7 @@ impl Hasher for AddressHasher {
     }
 
     fn write_usize(&mut self, address: usize) {
-        // The golden ratio; the upper half of the product depends on all of the address.
+        // Fibonacci hashing: the upper half of the product depends on all bits of the address.
         self.0 = (self.0 ^ address as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
     }
 }
@@ -208,7 +208,7 @@ impl Hasher for AddressHasher {
 static NOTHING: Map<Node> = Map::new();
 
 impl TableRegistry {
-    /// Notes that a table stands for something, and gives its number.
+    /// Registers a table for a position. Returns its id.
     pub(super) fn add(&mut self, table: &Table, position: Position, read_only: bool) -> u32 {
         let id = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
         self.entries.push(Entry { position, read_only, filled: false });
@@ -216,7 +216,7 @@ impl TableRegistry {
         id
     }
 
-    /// Notes that another table stands for the same.
+    /// Registers another table for the same position.
     pub(super) fn add_content(&mut self, table: &Table, id: u32) {
         self.tables.insert(table.to_pointer() as usize, id);
     }
@@ -229,7 +229,7 @@ impl TableRegistry {
         self.entries[id as usize]
     }
 
-    /// The way to a position: its field, then indices, the last first.
+    /// The path of a position: its field, then the indices, innermost first.
     fn path_to(&self, mut position: Position) -> (Root, Vec<u32>) {
         let mut indices = Vec::new();
         loop {
@@ -245,7 +245,7 @@ impl TableRegistry {
 }
 
 impl Source {
-    /// What stands at a position.
+    /// The value at a position.
     pub(super) fn item(&self, registry: &TableRegistry, position: Position) -> Option<Item<'_>> {
         let (root, indices) = registry.path_to(position);
         let start = Item::Root(self.root(root)?);
@@ -263,13 +263,13 @@ impl Source {
 }
 
 impl Frame {
-    /// Begins with a context.
+    /// Starts with a context.
     pub(crate) fn begin(&mut self, context: Context) {
         let source = Source { context: Some(context), ..Source::default() };
         *self = Frame { source, ..Frame::default() };
     }
 
-    /// Ends, and gives the context back.
+    /// Ends the frame and returns the context.
     pub(crate) fn end(&mut self) -> Context {
         std::mem::take(self).source.context.unwrap_or_default()
     }
@@ -291,7 +291,7 @@ impl Frame {
         }
     }
 
-    /// Makes a tree of a field, if it is none. Tells whether the event has that field.
+    /// Converts a field to a tree if it is not one. Returns whether the event has that field.
     pub(super) fn build(&mut self, root: Root) -> bool {
         let Source { context, built } = &mut self.source;
         let Some(context) = context else { return false };
@@ -319,7 +319,7 @@ impl Frame {
         self.registry.entry(id)
     }
 
-    /// Finds out what these tables, whose entries have changed, are in.
+    /// Finds the tables that contain the given modified ones.
     pub(super) fn dirty(&self, tables: &[Table]) -> DirtyTables {
         let count = self.registry.entries.len();
         let mut dirty = DirtyTables { changed: vec![false; count], inside: HashMap::new() };
@@ -336,17 +336,17 @@ impl Frame {
         dirty
     }
 
-    /// What stands at a position.
+    /// The value at a position.
     pub(super) fn item(&self, position: Position) -> Option<Item<'_>> {
         self.source.item(&self.registry, position)
     }
 
-    /// What a table stands for.
+    /// The value that a table represents.
     pub(super) fn view(&self, id: u32) -> Option<View<'_>> {
         self.item(self.entry(id).position)?.view()
     }
 
-    /// The path of a position, as scripts would write it.
+    /// The path of a position, as scripts write it.
     pub(super) fn path(&self, position: Position) -> String {
         let (root, indices) = self.registry.path_to(position);
         let mut path = root.as_str().to_owned();
@@ -371,7 +371,7 @@ impl Frame {
     }
 }
 
-/// Adds a key to a path: `.key`, or `["odd key"]`.
+/// Appends a key to a path: `.key`, or `["odd key"]`.
 pub(super) fn push_key(path: &mut String, key: &str) {
     let is_name = |key: &str| {
         !key.is_empty()

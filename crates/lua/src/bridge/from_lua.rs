@@ -1,4 +1,4 @@
-//! Lua → trees: what a script has made, within limits, and where it kept what it was given.
+//! Lua → trees: converts what a script returns, within limits, and detects what is unchanged.
 
 use std::rc::Rc;
 
@@ -13,10 +13,10 @@ use crate::call::CallError;
 use crate::host::Host;
 use crate::limits::Limits;
 
-/// How deep tables may be nested.
+/// The maximum nesting depth of tables.
 const MAX_DEPTH: usize = 250;
 
-/// A value of a script as a tree.
+/// Converts a Lua value to a tree.
 pub(crate) fn node(host: &Host, value: &Value) -> Result<Node, CallError> {
     let frame = host.frame();
     let mut reader = TableReader::new(&frame, host, "the value".to_owned());
@@ -26,7 +26,7 @@ pub(crate) fn node(host: &Host, value: &Value) -> Result<Node, CallError> {
     }
 }
 
-/// What a script would call the type of a value.
+/// The type name as scripts know it.
 pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Nil => "nil",
@@ -45,7 +45,7 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Walks what a script has made.
+/// Walks Lua values.
 pub(super) struct TableReader<'a> {
     frame: &'a Frame,
     limits: Limits,
@@ -53,13 +53,13 @@ pub(super) struct TableReader<'a> {
     nodes: usize,
     bytes: usize,
     path: Path,
-    /// Which tables that stand for something were changed, or have one in them that was; none when it is not known.
+    /// The modified context tables; `None` if unknown, so that all are compared.
     dirty: Option<Rc<DirtyTables>>,
-    /// The tables that are being walked, to find those that contain themselves.
+    /// The tables being walked, to detect cycles.
     open: Vec<usize>,
 }
 
-/// Where the walk is, for errors.
+/// The current path, for errors.
 struct Path {
     start: String,
     steps: Vec<Key>,
@@ -85,7 +85,7 @@ impl Path {
     }
 }
 
-/// The entries of a table, as the kind of thing that it is.
+/// The entries of a table, by its kind.
 enum Entries {
     Map(Vec<(Str, Value)>),
     List(Vec<Value>),
@@ -108,18 +108,18 @@ impl<'a> TableReader<'a> {
         }
     }
 
-    /// Takes all tables that stand for something to be as they were, but for these and those around them.
+    /// Assumes that all context tables are unchanged, except these and those that contain them.
     pub(super) fn only_around(mut self, changed: &[Table]) -> Self {
         self.dirty = Some(Rc::new(self.frame.dirty(changed)));
         self
     }
 
-    /// Begins somewhere else, with what is left of the limits.
+    /// Continues at another path with the remaining limits.
     pub(super) fn start_at(&mut self, start: String) {
         self.path = Path { start, steps: Vec::new() };
     }
 
-    /// What has become of what stood at a position, or the whole of a value that stands nowhere yet.
+    /// Reads a value; with a position, as a change of what was there.
     pub(super) fn read(&mut self, value: &Value, position: Option<Position>) -> Result<Change, CallError> {
         if let Value::Table(table) = value {
             return self.nested(table, |reader| reader.table(table, position));
@@ -131,7 +131,7 @@ impl<'a> TableReader<'a> {
         }
     }
 
-    /// Counts what comes back.
+    /// Charges what is returned.
     fn spend(&mut self, nodes: usize, bytes: usize) -> Result<(), CallError> {
         self.nodes += nodes;
         self.bytes += bytes;
@@ -204,14 +204,14 @@ impl<'a> TableReader<'a> {
         if in_place {
             return Ok(change);
         }
-        // It has been moved, so what it was comes along.
+        // The table was moved to another position, so its content is copied.
         let mut node = self.frame.item(entry.position).map(Item::to_node).unwrap_or_default();
         self.spend_tree(&node)?;
         change.apply(&mut node);
         Ok(Change::New(node))
     }
 
-    /// A table that stands for something and was looked at.
+    /// A context table that was accessed.
     fn known(&mut self, table: &Table, id: u32) -> Result<Change, CallError> {
         let view = self.frame.view(id);
         let dirty = self.dirty.clone();
@@ -225,7 +225,7 @@ impl<'a> TableReader<'a> {
             (Some(View::Map(map)), Entries::Empty) if map.is_empty() => Ok(Change::Unchanged),
             (Some(View::List([])), Entries::Empty) => Ok(Change::Unchanged),
             (Some(View::List(list)), Entries::List(items)) => self.known_list(id, list, items),
-            // An empty table is still of the kind that it was.
+            // An empty table keeps the kind it had.
             (Some(View::List(_) | View::Objects(_)), Entries::Empty) => {
                 Ok(Change::New(Node::List(Vec::new())))
             }
@@ -233,7 +233,7 @@ impl<'a> TableReader<'a> {
         }
     }
 
-    /// A map whose own entries are as they were; what has changed is in those at these places.
+    /// A map whose own entries are unchanged, with modified entries at these indices.
     fn inside_map(
         &mut self,
         table: &Table,
@@ -257,7 +257,7 @@ impl<'a> TableReader<'a> {
         Ok(if set.is_empty() { Change::Unchanged } else { Change::Map { set, removed: Vec::new() } })
     }
 
-    /// The same of a list.
+    /// The same for a list.
     fn inside_list(
         &mut self,
         table: &Table,
@@ -322,7 +322,7 @@ impl<'a> TableReader<'a> {
         Ok(Change::New(Node::List(items.collect())))
     }
 
-    /// A table that the script has made.
+    /// A table that the script created.
     fn fresh(&mut self, table: &Table) -> Result<Node, CallError> {
         let entries = self.entries(table)?;
         self.tree(table, entries)
@@ -370,7 +370,7 @@ impl<'a> TableReader<'a> {
         table.metatable().is_some_and(|metatable| metatable == self.list)
     }
 
-    /// The entries of a table. A table with the keys 1 to n is a list, one with texts as keys is a map.
+    /// The entries of a table. Keys 1 to n make a list, string keys a map.
     pub(super) fn items(&mut self, table: &Table) -> Result<Option<Vec<Value>>, CallError> {
         match self.entries(table)? {
             Entries::List(items) => Ok(Some(items)),
@@ -383,7 +383,7 @@ impl<'a> TableReader<'a> {
         let mut texts: Vec<(Str, Value)> = Vec::new();
         let mut items: Vec<(usize, Value)> = Vec::new();
         let mut odd: Option<String> = None;
-        // The engine can hold only so many values at a time.
+        // The engine limits how many values can be held at a time.
         let room = self.limits.nodes.saturating_sub(self.nodes);
         let mut bytes = 0;
         table
@@ -408,7 +408,7 @@ impl<'a> TableReader<'a> {
         if let Some(reason) = odd {
             return self.refuse(reason);
         }
-        // Counted at once: those of all tables that are being walked are held at the same time.
+        // Charged at once: the entries of all tables being walked are held at the same time.
         self.spend(texts.len() + items.len(), bytes)?;
         match (texts.is_empty(), items.is_empty()) {
             (true, true) => Ok(Entries::Empty),
@@ -429,7 +429,7 @@ impl<'a> TableReader<'a> {
         }
     }
 
-    /// Counts a tree that is copied.
+    /// Charges a tree that is copied.
     fn spend_tree(&mut self, node: &Node) -> Result<(), CallError> {
         let mut todo = vec![node];
         while let Some(node) = todo.pop() {
@@ -448,7 +448,7 @@ impl<'a> TableReader<'a> {
     }
 }
 
-/// The position in a list that a key stands for.
+/// The list index of a key.
 fn index_of(key: &Value) -> Option<usize> {
     match key {
         Value::Integer(index) => usize::try_from(*index).ok().filter(|index| *index > 0),
@@ -467,7 +467,7 @@ fn describe(key: &Value) -> String {
     }
 }
 
-/// Whether a number or text of a script is the one that it was given.
+/// Whether a scalar is the one that the script was given.
 fn is_same_scalar(before: &Node, after: &Node) -> bool {
     match (before, after) {
         (Node::Float(before), Node::Int(after)) => *before == *after as f64,

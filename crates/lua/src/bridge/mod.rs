@@ -1,5 +1,5 @@
-//! Context ⇄ Lua. Tables are filled when a script first looks at them, and know which part of the context they stand
-//! for: what was not looked at is never converted, and what was not changed comes back as it was, to the last digit.
+//! Context ⇄ Lua. Tables are filled on first access, and know which part of the context they represent: what is not
+//! accessed is never converted, and what is not changed is returned exactly as it was.
 
 mod exact;
 mod fill;
@@ -16,5 +16,5 @@ pub(crate) use from_lua::{node, type_name};
 pub(crate) use return_changes::return_changes;
 pub(crate) use to_lua::give;
 
-/// The largest whole number up to which Lua's numbers have no gaps, 2⁵³.
+/// The largest integer up to which Lua's numbers are exact, 2⁵³.
 pub(crate) const MAX_EXACT: f64 = 9_007_199_254_740_992.0;

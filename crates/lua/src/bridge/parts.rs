@@ -1,11 +1,11 @@
-//! The fields of the context that are no trees, as trees, and back.
+//! Conversion of context fields that are not trees.
 
 use pintle_events::{Context, Dependency, SourceFile};
 use pintle_tree::{Map, Node, Str};
 
 use super::frame::Root;
 
-/// A field of the context as a tree; none if the event does not have it.
+/// A context field as a tree; `None` if the event does not have it.
 pub(super) fn built(context: &Context, root: Root) -> Option<Node> {
     match root {
         Root::Chart => context.chart().map(|facts| {
@@ -92,10 +92,10 @@ fn dependencies(dependencies: &[Dependency]) -> Node {
     Node::List(dependencies.iter().map(one).collect())
 }
 
-/// Files out of a tree.
+/// Converts a tree back to files.
 ///
 /// # Errors
-/// What is no file, in words.
+/// What is not a valid file, as text.
 pub(super) fn read_sources(root: Root, tree: &Node) -> Result<Vec<SourceFile>, String> {
     rows(root, tree, &["name", "data"])?
         .map(|(place, map)| {
@@ -115,10 +115,10 @@ pub(super) fn read_sources(root: Root, tree: &Node) -> Result<Vec<SourceFile>, S
         .collect()
 }
 
-/// Dependencies out of a tree.
+/// Converts a tree back to dependencies.
 ///
 /// # Errors
-/// What is no dependency, in words.
+/// What is not a valid dependency, as text.
 pub(super) fn read_dependencies(tree: &Node) -> Result<Vec<Dependency>, String> {
     rows(Root::Dependencies, tree, &["name", "version", "repository", "alias"])?
         .map(|(place, map)| {
@@ -136,11 +136,11 @@ pub(super) fn read_dependencies(tree: &Node) -> Result<Vec<Dependency>, String> 
 
 type Row<'a> = (String, &'a Map<Node>);
 
-/// The maps of a list, with their places.
+/// The maps of a list, with their paths.
 fn rows<'a>(root: Root, tree: &'a Node, known: &[&str]) -> Result<impl Iterator<Item = Row<'a>>, String> {
     let list = match tree {
         Node::List(list) => list.as_slice(),
-        // An empty table says nothing about what it is.
+        // An empty Lua table may be either a list or a map.
         Node::Map(map) if map.is_empty() => &[],
         _ => return Err(format!("{} must be a list", root.as_str())),
     };

@@ -1,4 +1,4 @@
-//! Taking back what a handler has changed.
+//! Applies the changes of a handler to the context.
 
 use mlua::{Table, Value};
 use pintle_events::RenderedObject;
@@ -12,25 +12,25 @@ use super::tree::{Change, apply_to_map};
 use crate::call::CallError;
 use crate::host::Host;
 
-/// What has become of a field of the context.
+/// The change of a context field.
 enum FieldChange {
     Tree(Root, Change),
     Objects(Vec<Slot>),
 }
 
-/// An object of the list that a handler leaves.
+/// An object in the list that a handler returns.
 enum Slot {
-    /// One that it was given, by its position.
+    /// An object it was given, by index.
     Existing(usize, Change),
-    /// One that it has made.
+    /// A new object.
     New(Map<Node>),
 }
 
-/// Takes what a handler has changed into its context, and gives the paths of it if they are wanted. Of the tables that
-/// stand for parts of the context only those in `changed`, and those around them, are looked at.
+/// Applies the changes of a handler to its context, and returns their paths if requested. Of the tables that
+/// represent parts of the context, only those in `changed`, and those that contain them, are inspected.
 ///
 /// # Errors
-/// What cannot be taken, in words.
+/// What cannot be applied, as text.
 pub(crate) fn return_changes(
     host: &Host,
     changed: &[Table],
@@ -51,7 +51,7 @@ pub(crate) fn return_changes(
     Ok(paths)
 }
 
-/// All changes, found before the first is made: tables may stand for parts of other fields.
+/// Collects all changes before applying the first: tables may represent parts of other fields.
 fn changes(frame: &Frame, host: &Host, changed: &[Table]) -> Result<Vec<FieldChange>, CallError> {
     let mut reader = TableReader::new(frame, host, String::new()).only_around(changed);
     let mut changes = Vec::new();
@@ -73,7 +73,7 @@ fn changes(frame: &Frame, host: &Host, changed: &[Table]) -> Result<Vec<FieldCha
     Ok(changes)
 }
 
-/// What has become of the objects; none if they are as they were.
+/// The change of the objects; `None` if they are unchanged.
 fn objects(
     frame: &Frame,
     reader: &mut TableReader<'_>,
@@ -176,7 +176,7 @@ fn apply_objects(frame: &mut Frame, slots: Vec<Slot>) -> Result<(), CallError> {
     let Some(context) = frame.context_mut() else { return Ok(()) };
     let objects = context.objects_mut().map_err(|refused| refused.to_string())?;
     let mut given: Vec<Option<RenderedObject>> = std::mem::take(objects).into_iter().map(Some).collect();
-    // An object that is in the list twice is copied, but for the last time.
+    // An object that is in the list several times is cloned for all but its last use.
     let mut uses = vec![0_usize; given.len()];
     for slot in &slots {
         if let Slot::Existing(position, _) = slot {
@@ -206,7 +206,7 @@ fn apply_objects(frame: &mut Frame, slots: Vec<Slot>) -> Result<(), CallError> {
     Ok(())
 }
 
-/// What every object must say about itself.
+/// The fields that every object must have.
 fn check(object: &Object, index: usize) -> Result<(), CallError> {
     let has = |path: &[&str]| object.at(path).and_then(Node::as_str).is_some_and(|text| !text.is_empty());
     let missing = |field: &str| {
@@ -217,7 +217,7 @@ fn check(object: &Object, index: usize) -> Result<(), CallError> {
             return missing(field);
         }
     }
-    // Lists have no names, and some objects let the server choose one.
+    // `List` objects have no name, and `generateName` leaves it to the server.
     let named =
         has(&["metadata", "name"]) || has(&["metadata", "generateName"]) || object.kind().ends_with("List");
     if named { Ok(()) } else { missing("metadata.name") }

@@ -1,4 +1,4 @@
-//! Trees that scripts get whole: what modules read, and what the cluster answers.
+//! Trees → Lua: values that scripts get whole, such as module results and cluster objects.
 
 use mlua::{Lua, Table, Value};
 use pintle_tree::{Node, with_stack};
@@ -7,7 +7,7 @@ use super::fill::{Key, UnlimitedMemory, scalar};
 use crate::call::Answer;
 use crate::host::Host;
 
-/// A tree as tables of the script's own.
+/// Converts a tree to tables.
 pub(crate) fn give(lua: &Lua, host: &Host, node: &Node) -> Answer {
     let room = UnlimitedMemory::new(lua, host.meter.memory())?;
     let giving = LuaBuilder { lua, host, room };
@@ -50,7 +50,7 @@ impl LuaBuilder<'_> {
         Ok(table)
     }
 
-    /// Counts a table before it is made. Texts are never longer than what they were read from.
+    /// Charges a table before it is created. Strings are never longer than their source, which was charged.
     fn begin(&self, entries: usize) -> mlua::Result<()> {
         self.host.meter.charge(self.lua, 1 + entries as u64)?;
         self.room.check()

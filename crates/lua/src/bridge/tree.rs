@@ -1,19 +1,19 @@
-//! Changes to trees: found out while the context is only looked at, made afterwards.
+//! Changes to trees: collected while the context is borrowed, applied afterwards.
 
 use pintle_tree::{Map, Node, Str};
 
 use super::frame::push_key;
 
-/// What has become of a value that stood somewhere.
+/// The change of a value.
 #[derive(Debug)]
 pub(super) enum Change {
-    /// It is as it was.
+    /// No change.
     Unchanged,
-    /// Something else stands there.
+    /// Another value.
     New(Node),
-    /// It is the same map with other entries.
+    /// The same map with changed entries.
     Map { set: Vec<(Str, Change)>, removed: Vec<Str> },
-    /// It is the same list, of the same length, with other items.
+    /// The same list, of the same length, with changed items.
     List(Vec<Change>),
 }
 
@@ -40,7 +40,7 @@ impl Change {
         }
     }
 
-    /// The paths of what changed.
+    /// Collects the paths that changed.
     pub(super) fn add_paths(&self, path: &str, paths: &mut Vec<String>) {
         match self {
             Change::Unchanged => {}
@@ -63,7 +63,7 @@ impl Change {
     }
 }
 
-/// Changes the entries of a map.
+/// Applies changes to the entries of a map.
 pub(super) fn apply_to_map(map: &mut Map<Node>, set: Vec<(Str, Change)>, removed: Vec<Str>) {
     for key in removed {
         map.remove(&key);

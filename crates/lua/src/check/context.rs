@@ -1,4 +1,4 @@
-//! How handlers use the context: fields that there are, and parts that their event lets them change.
+//! Checks how handlers use the context: existing fields, and parts that their event may change.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -9,10 +9,10 @@ use super::lex::{Token, TokenKind};
 use super::span::closing;
 use crate::bridge::Root;
 
-/// Functions that change their first argument.
+/// Functions that modify their first argument.
 const CHANGING: [&str; 5] = ["insert", "remove", "sort", "clear", "freeze"];
 
-/// Looks at all handlers that are written where they are registered.
+/// Checks all handlers that are written inline where they are registered.
 pub(super) fn check(tokens: &[Token], note: &mut dyn FnMut(usize, String)) {
     for start in 0..tokens.len() {
         if let Some((event, handler)) = handler(&tokens[start..])
@@ -50,7 +50,7 @@ fn handler(tokens: &[Token]) -> Option<(Event, &[Token])> {
 /// A handler.
 struct Body<'t> {
     event: Event,
-    /// What it calls the context.
+    /// The name of its context parameter.
     name: &'t str,
     tokens: &'t [Token],
 }
@@ -63,7 +63,7 @@ impl<'t> Body<'t> {
             return None;
         }
         let tokens = &function[3..end];
-        // Whoever uses the name for something else is left alone.
+        // A handler that redeclares the name is skipped.
         let again = super::declared(tokens).contains(&name.text.as_str());
         if again { None } else { Some(Body { event, name: &name.text, tokens }) }
     }
@@ -108,7 +108,7 @@ impl<'t> Body<'t> {
     }
 }
 
-/// Whether these words end with `table.insert(` or the like.
+/// Whether these tokens end with `table.insert(` or similar.
 fn is_changed_by_a_function(before: &[Token]) -> bool {
     match before {
         [.., table, dot, function, open] => {
@@ -121,11 +121,11 @@ fn is_changed_by_a_function(before: &[Token]) -> bool {
     }
 }
 
-/// What follows the name of the context.
+/// The access path after the name of the context.
 struct Path<'t> {
-    /// The names after dots, up to the first bracket.
+    /// The field names after dots, up to the first bracket.
     fields: Vec<&'t str>,
-    /// Whether a value is put there.
+    /// Whether it is assigned.
     is_set: bool,
 }
 
@@ -150,7 +150,7 @@ impl<'t> Path<'t> {
     }
 }
 
-/// Whether these words begin with `=`, or with an operator and `=`, but not with a comparison.
+/// Whether these tokens start with `=` or a compound assignment, but not with a comparison.
 fn is_assignment(tokens: &[Token]) -> bool {
     let equals = |token: Option<&Token>| token.is_some_and(|token| token.is("="));
     let operators = ["+", "-", "*", "/", "%", "^", "."];
@@ -158,7 +158,7 @@ fn is_assignment(tokens: &[Token]) -> bool {
     equals(tokens.get(skip)) && !equals(tokens.get(skip + 1))
 }
 
-/// The fields of the parts that never change, from the definitions that editors use.
+/// The fields of read-only parts, from the type definitions for editors.
 fn facts() -> &'static BTreeMap<&'static str, Vec<&'static str>> {
     static FACTS: OnceLock<BTreeMap<&'static str, Vec<&'static str>>> = OnceLock::new();
     FACTS.get_or_init(|| {
@@ -172,7 +172,7 @@ fn facts() -> &'static BTreeMap<&'static str, Vec<&'static str>> {
     })
 }
 
-/// The names of the fields of a type.
+/// The field names of a type.
 fn fields(name: &str) -> Vec<&'static str> {
     let start = format!("export type {name} = {{");
     let lines = crate::TYPE_DEFINITIONS.lines().skip_while(|line| *line != start).skip(1);

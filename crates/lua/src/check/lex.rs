@@ -1,21 +1,21 @@
-//! The words of a script: enough of Luau's grammar to tell names from texts and comments.
+//! A lexer for just enough of Luau to distinguish names, strings and comments.
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TokenKind {
     /// A name or a keyword.
     Name,
-    /// A text in quotes or long brackets, without them.
+    /// A string in quotes or long brackets, without them.
     Text,
-    /// A text in backquotes, without them. What stands between its braces is code, whose names matter little here.
+    /// An interpolated string, without its backquotes. The code between its braces is not analysed.
     Interpolated,
     /// A number.
     Number,
-    /// Anything else, one character at a time.
+    /// Any other character.
     Sign,
 }
 
-/// A word of a script.
+/// A token of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Token {
     pub(super) kind: TokenKind,
@@ -24,13 +24,13 @@ pub(super) struct Token {
 }
 
 impl Token {
-    /// Whether it is this name or sign.
+    /// Whether it is this name or symbol.
     pub(super) fn is(&self, text: &str) -> bool {
         matches!(self.kind, TokenKind::Name | TokenKind::Sign) && self.text == text
     }
 }
 
-/// The words of a script that is known to parse.
+/// Tokenizes a script that is known to parse.
 pub(super) fn tokens(text: &[u8]) -> Vec<Token> {
     let mut lexer = Lexer { text, at: 0, line: 1, tokens: Vec::new() };
     while lexer.at < text.len() {
@@ -113,7 +113,7 @@ impl Lexer<'_> {
             length += if rest[length] == b'\\' { 2 } else { 1 };
         }
         let inner = &rest[..length.min(rest.len())];
-        // A text with escapes is not compared with anything that has none.
+        // Escapes are not decoded: such a string never equals a known name.
         let text = String::from_utf8_lossy(inner).into_owned();
         let kind = if quote == b'`' { TokenKind::Interpolated } else { TokenKind::Text };
         self.tokens.push(Token { kind, text, line: self.line });
@@ -128,7 +128,7 @@ fn long_level(text: &[u8]) -> Option<usize> {
     (rest.get(level) == Some(&b'[')).then_some(level)
 }
 
-/// The length of a long bracket, up to its end.
+/// The length of a long bracket, including its end.
 fn long_length(text: &[u8], level: usize) -> usize {
     let close = [b"]".as_slice(), &b"=".repeat(level), b"]"].concat();
     let found = text.windows(close.len()).position(|window| window == close);

@@ -1,5 +1,4 @@
-//! A look at scripts without running them: syntax, events, names that are not there, what they require, and how they use
-//! what they are given.
+//! Static checks of scripts: syntax, events, unknown names, `require`, and the use of arguments and context.
 
 mod context;
 mod lex;
@@ -16,14 +15,14 @@ use crate::require::{MAX_SCRIPT, ModuleResolver, chosen_libraries};
 use crate::sandbox;
 use lex::{Token, TokenKind};
 
-/// Something that is wrong with a script.
+/// A problem of a script.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     /// The file inside the chart.
     pub file: String,
     /// The line.
     pub line: usize,
-    /// What is wrong.
+    /// The message.
     pub message: String,
 }
 
@@ -33,10 +32,10 @@ impl std::fmt::Display for Finding {
     }
 }
 
-/// Looks at all scripts of a chart and of the charts below it, by file and line.
+/// Checks all scripts of a chart and its subcharts; sorted by file and line.
 ///
 /// # Errors
-/// When an `ext/permissions.yaml` is not what it should be.
+/// When an `ext/permissions.yaml` is invalid.
 pub fn check(chart: &Chart) -> Result<Vec<Finding>> {
     let mut findings = Vec::new();
     let mut tree = Tree { above: Vec::new(), chosen: chosen_libraries(chart) };
@@ -46,11 +45,11 @@ pub fn check(chart: &Chart) -> Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// The charts around the one that is looked at.
+/// The charts around the one being checked.
 struct Tree<'c> {
     /// Topmost first.
     above: Vec<&'c Chart>,
-    /// The libraries that serve the tree.
+    /// The libraries chosen for the tree.
     chosen: Vec<&'c Chart>,
 }
 
@@ -84,7 +83,7 @@ impl<'c> Tree<'c> {
 struct Script<'a> {
     /// The file in its own chart.
     file: &'a str,
-    /// The file below the topmost chart.
+    /// The file relative to the topmost chart.
     shown: &'a str,
     asked: &'a Permissions,
     resolver: &'a ModuleResolver,
@@ -100,7 +99,7 @@ impl Script<'_> {
         }
         if let Err(error) = sandbox::compiler().compile(text.as_bytes()) {
             let (line, message) = syntax(&error);
-            // The tokens of a script that does not parse mean little.
+            // Without a valid syntax the tokens are meaningless.
             return note(line, message);
         }
         let tokens = lex::tokens(text.as_bytes());
@@ -157,7 +156,7 @@ impl Script<'_> {
     }
 }
 
-/// Names that other Luas have, and what to use instead.
+/// Globals of other Lua dialects, and what to use instead.
 const FORBIDDEN: &[(&str, &str)] = &[
     ("collectgarbage", ""),
     ("debug", ""),
@@ -174,13 +173,13 @@ const FORBIDDEN: &[(&str, &str)] = &[
     ("setfenv", ""),
 ];
 
-/// Words of the language that can stand before a parenthesis or a bracket.
+/// Keywords that can precede a parenthesis or a bracket.
 const KEYWORDS: &[&str] = &[
     "and", "break", "continue", "do", "else", "elseif", "end", "export", "false", "for", "function", "if",
     "in", "local", "nil", "not", "or", "repeat", "return", "then", "true", "type", "until", "while",
 ];
 
-/// Whether the name at the beginning is called or looked into, which fails if there is no such thing.
+/// Whether the name is called or indexed, which fails if it does not exist.
 fn is_used(tokens: &[Token]) -> bool {
     match tokens {
         [_, dot, next, ..] if dot.is(".") => next.kind == TokenKind::Name,
@@ -189,13 +188,13 @@ fn is_used(tokens: &[Token]) -> bool {
     }
 }
 
-/// The line and the text of a syntax error.
+/// The line and message of a syntax error.
 fn syntax(error: &mlua::Error) -> (usize, String) {
     let text = match error {
         mlua::Error::SyntaxError { message, .. } => message.clone(),
         other => other.to_string(),
     };
-    // The compiler says `line: message`.
+    // The compiler's format is `line: message`.
     let place = text.trim_start_matches(':').split_once(':');
     match place.and_then(|(line, message)| Some((line.trim().parse().ok()?, message.trim().to_owned()))) {
         Some(found) => found,
@@ -203,7 +202,7 @@ fn syntax(error: &mlua::Error) -> (usize, String) {
     }
 }
 
-/// The text that a function is called with first, if it is called with one: `name("text"` or `name "text"`.
+/// The first argument of a call, if it is a string: `name("text"` or `name "text"`.
 fn called<'t>(tokens: &'t [Token], name: &[&str]) -> Option<(&'t str, usize)> {
     let (head, rest) = tokens.split_at_checked(name.len())?;
     if !head.iter().zip(name).all(|(token, wanted)| token.is(wanted)) {
@@ -212,7 +211,7 @@ fn called<'t>(tokens: &'t [Token], name: &[&str]) -> Option<(&'t str, usize)> {
     first_text(rest)
 }
 
-/// The weight of `events.on("…", weight, …)`, if it is written as a number.
+/// The weight of `events.on("…", weight, …)`, if it is a number literal.
 fn weight(tokens: &[Token]) -> Option<(f64, usize)> {
     called(tokens, &["events", ".", "on"])?;
     let after = tokens.iter().position(|token| token.is(","))?;
@@ -244,7 +243,7 @@ fn first_text(tokens: &[Token]) -> Option<(&str, usize)> {
     }
 }
 
-/// The name at a place, if it is not a field or a key.
+/// The name at a position, if it is not a field or a key.
 fn global(tokens: &[Token], index: usize) -> Option<&str> {
     let token = &tokens[index];
     let before = index.checked_sub(1).map(|index| &tokens[index]);
@@ -255,8 +254,7 @@ fn global(tokens: &[Token], index: usize) -> Option<&str> {
     (token.kind == TokenKind::Name && !is_field && !is_key).then_some(token.text.as_str())
 }
 
-/// Names that the script gives a meaning of its own: after `local` and `function`, as arguments and in loops, as types,
-/// and by setting them.
+/// Names that the script declares: `local` and `function`, parameters, loop variables, types, and assigned globals.
 fn declared(tokens: &[Token]) -> Vec<&str> {
     let mut names = Vec::new();
     for (index, token) in tokens.iter().enumerate() {

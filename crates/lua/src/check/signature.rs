@@ -1,5 +1,5 @@
-//! Calls of the modules that scripts have: is there such a function, and does it take these arguments. What the functions
-//! take is read from the definitions that editors use, so that both say the same.
+//! Checks calls of modules: whether the function exists, and whether it accepts the arguments. Signatures come from
+//! the type definitions for editors, so that both always agree.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -7,18 +7,18 @@ use std::sync::OnceLock;
 use super::lex::{Token, TokenKind};
 use super::span::{Arguments, ValueKind, arguments};
 
-/// What a parameter takes.
+/// What a parameter accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Parameter {
-    /// The shape that it must have; none if anything will do.
+    /// The expected kind; `None` if any value is accepted.
     shape: Option<ValueKind>,
     optional: bool,
 }
 
-/// The functions of each module, with what they take.
+/// The functions of each module, with their parameters.
 type Modules = BTreeMap<String, BTreeMap<String, Vec<Parameter>>>;
 
-/// Looks at all calls of modules.
+/// Checks all calls of modules.
 pub(super) fn check(tokens: &[Token], declared: &[&str], note: &mut dyn FnMut(usize, String)) {
     for (index, window) in tokens.windows(3).enumerate() {
         let [module, dot, function] = window else { continue };
@@ -28,7 +28,7 @@ pub(super) fn check(tokens: &[Token], declared: &[&str], note: &mut dyn FnMut(us
             continue;
         }
         let Some(functions) = modules().get(&module.text) else { continue };
-        // A local of that name that is the module itself is as good.
+        // A local that is assigned from `require` of the same module counts as the module.
         let is_other = declared.contains(&module.text.as_str()) && !is_required(tokens, &module.text);
         if is_other {
             continue;
@@ -57,13 +57,13 @@ fn is_required(tokens: &[Token], name: &str) -> bool {
     })
 }
 
-/// What is wrong with the arguments of a call.
+/// The problem with the arguments of a call.
 fn problem(
     name: &str,
     parameters: &[Parameter],
     Arguments { mut shapes, open }: Arguments,
 ) -> Option<String> {
-    // `events.on` takes a weight in the middle, or not.
+    // The weight of `events.on` is optional and in the middle.
     if name == "events.on" && shapes.len() == 2 && !open {
         shapes.insert(1, ValueKind::Number);
     }
@@ -92,14 +92,14 @@ fn modules() -> &'static Modules {
     MODULES.get_or_init(|| {
         let mut modules = read(crate::TYPE_DEFINITIONS);
         let texts = |shape| Parameter { shape: Some(shape), optional: false };
-        // It has two forms, of which this is the longer one.
+        // It is overloaded; this is the longer form.
         let on = vec![texts(ValueKind::Text), texts(ValueKind::Number), texts(ValueKind::Function)];
         modules.entry("events".to_owned()).or_default().insert("on".to_owned(), on);
         modules
     })
 }
 
-/// Reads `declare module: { function: (name: type, …) -> …, }` out of definitions.
+/// Parses `declare module: { function: (name: type, …) -> …, }` from definitions.
 fn read(text: &str) -> Modules {
     let mut modules = Modules::new();
     let mut module: Option<String> = None;
@@ -119,7 +119,7 @@ fn read(text: &str) -> Modules {
     modules
 }
 
-/// Splits at commas that are not inside of anything.
+/// Splits at top-level commas.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0_usize, 0);
     for (at, sign) in text.char_indices() {

@@ -1,17 +1,17 @@
-//! Where things begin and end among the words of a script: brackets, functions, and the arguments of a call.
+//! Spans of tokens: brackets, functions and call arguments.
 
 use super::lex::{Token, TokenKind};
 
-/// What a word does to what is open.
+/// How a token affects nesting.
 enum Nesting {
-    /// Something begins that this word ends.
+    /// Opens something that this token closes.
     Begins(&'static str),
-    /// This ends.
+    /// Closes.
     Ends(&'static str),
     Nothing,
 }
 
-/// The index of the word that closes what the first word opens: a bracket, or a function. None if that cannot be told.
+/// The index of the token that closes what the first token opens: a bracket or a function. `None` if unclear.
 pub(super) fn closing(tokens: &[Token]) -> Option<usize> {
     let mut open: Vec<&str> = Vec::new();
     for index in 0..tokens.len() {
@@ -43,7 +43,7 @@ fn step(tokens: &[Token], index: usize) -> Option<Nesting> {
     })
 }
 
-/// Whether an `if` stands for a value, and so has no `end`. None where only a parser can tell.
+/// Whether an `if` is an expression, which has no `end`. `None` where only a full parser can decide.
 fn is_expression(tokens: &[Token], index: usize) -> Option<bool> {
     let before = &tokens[index.checked_sub(1)?];
     match before.kind {
@@ -54,7 +54,7 @@ fn is_expression(tokens: &[Token], index: usize) -> Option<bool> {
     }
 }
 
-/// What a value is, as far as it can be seen.
+/// The kind of a value, as far as it is visible in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Text,
@@ -63,7 +63,7 @@ pub(super) enum ValueKind {
     Nil,
     Table,
     Function,
-    /// Something that must be run to be known.
+    /// Known only at run time.
     Unknown,
 }
 
@@ -102,11 +102,11 @@ impl ValueKind {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Arguments {
     pub(super) shapes: Vec<ValueKind>,
-    /// Whether the last one may be any number of values: a call, or `...`.
+    /// Whether the last one may expand to any number of values: a call, or `...`.
     pub(super) open: bool,
 }
 
-/// The arguments of a call whose parenthesis comes first, or of one that is written without. None if they cannot be told.
+/// The arguments of a call, with or without parentheses. `None` if unclear.
 pub(super) fn arguments(tokens: &[Token]) -> Option<Arguments> {
     let first = tokens.first()?;
     if matches!(first.kind, TokenKind::Text | TokenKind::Interpolated) {
@@ -137,7 +137,7 @@ pub(super) fn arguments(tokens: &[Token]) -> Option<Arguments> {
     Some(Arguments { shapes, open })
 }
 
-/// Where an argument ends: at a comma that is not inside of anything, or at the end.
+/// The end of an argument: a top-level comma, or the closing parenthesis.
 fn argument_end(tokens: &[Token]) -> Option<usize> {
     let mut index = 0;
     while index < tokens.len() {

@@ -1,4 +1,4 @@
-//! `kubernetes`: a look into the cluster, if there is one. Nothing can be changed through it.
+//! `kubernetes`: read-only access to the cluster, if there is one.
 
 use mlua::Value;
 use pintle_tree::Node;
@@ -10,7 +10,7 @@ use crate::services::ClusterReader;
 pub(super) const FUNCTIONS: &[(&str, Body)] =
     &[("connected", connected), ("has", has), ("get", get), ("storage_classes", storage_classes)];
 
-/// What a call costs in steps, so that a loop of them ends.
+/// The steps charged per call, so that a loop of calls terminates.
 const STEPS: u64 = 50_000;
 
 /// Whether there is a cluster.
@@ -18,14 +18,14 @@ fn connected(call: &Call<'_>) -> Answer {
     Ok(Value::Boolean(call.host.services.cluster.is_some()))
 }
 
-/// Whether the cluster knows a kind.
+/// Whether the cluster serves a kind.
 fn has(call: &Call<'_>) -> Answer {
     let (api_version, kind) = (call.text(0)?, call.text(1)?);
     let found = cluster(call)?.has_kind(&api_version, &kind).or_else(|reason| call.fail(reason))?;
     Ok(Value::Boolean(found))
 }
 
-/// Reads one object, or nil: `kubernetes.get(apiVersion, kind, name, namespace)`.
+/// Reads an object, or nil: `kubernetes.get(apiVersion, kind, name, namespace)`.
 fn get(call: &Call<'_>) -> Answer {
     let (api_version, kind, name) = (call.text(0)?, call.text(1)?, call.text(2)?);
     let namespace = call.text_or_none(3)?.unwrap_or_default();

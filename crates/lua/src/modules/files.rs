@@ -1,4 +1,4 @@
-//! `fs`: the files of one folder, for charts with the permission `filesystem`.
+//! `fs`: the files of one folder, for charts with the `filesystem` permission.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::call::{Answer, Body, Call, CallError};
 pub(super) const FUNCTIONS: &[(&str, Body)] =
     &[("read", read), ("write", write), ("exists", exists), ("list", list)];
 
-/// What a call costs in steps, so that a loop of them ends.
+/// The steps charged per call, so that a loop of calls terminates.
 const STEPS: u64 = 10_000;
 
 fn read(call: &Call<'_>) -> Answer {
@@ -30,7 +30,7 @@ fn read(call: &Call<'_>) -> Answer {
     call.return_text(bytes)
 }
 
-/// Writes a file whose folder is there.
+/// Writes a file; its folder must exist.
 fn write(call: &Call<'_>) -> Answer {
     let bytes = call.bytes(1)?;
     let (root, relative, shown) = inside(call)?;
@@ -38,7 +38,7 @@ fn write(call: &Call<'_>) -> Answer {
     let folder = relative.parent().unwrap_or(Path::new(""));
     let folder = resolve(call, &root, folder, &shown)?;
     let path = folder.join(name);
-    // Writing through a link would write somewhere else.
+    // Writing through a symlink would write somewhere else.
     let is_other = |found: fs::Metadata| !found.is_file();
     if fs::symlink_metadata(&path).is_ok_and(is_other) {
         return call.fail(format!("{shown} is not a regular file"));
@@ -77,13 +77,13 @@ fn list(call: &Call<'_>) -> Answer {
     call.give(&Node::List(names.into_iter().map(Node::from).collect()))
 }
 
-/// A path that is there, with links followed, and the path as the script gave it.
+/// An existing path with symlinks resolved, and the path as given by the script.
 fn existing(call: &Call<'_>) -> Result<(PathBuf, String), CallError> {
     let (root, relative, shown) = inside(call)?;
     resolve(call, &root, &relative, &shown).map(|path| (path, shown))
 }
 
-/// The folder with links followed, the path below it, and the path as the script gave it.
+/// The folder with symlinks resolved, the path below it, and the path as given by the script.
 fn inside(call: &Call<'_>) -> Result<(PathBuf, PathBuf, String), CallError> {
     call.charge(STEPS)?;
     let shown = call.text(0)?;
@@ -108,7 +108,7 @@ fn inside(call: &Call<'_>) -> Result<(PathBuf, PathBuf, String), CallError> {
     Ok((root, relative, shown))
 }
 
-/// Follows links, and refuses what they lead to outside of the folder, or to hidden files in it.
+/// Resolves symlinks, and rejects targets outside of the folder, or hidden files in it.
 fn resolve(call: &Call<'_>, root: &Path, relative: &Path, shown: &str) -> Result<PathBuf, CallError> {
     let path = root.join(relative).canonicalize().or_else(|error| call.fail(format!("{shown}: {error}")))?;
     match path.strip_prefix(root) {
@@ -118,7 +118,7 @@ fn resolve(call: &Call<'_>, root: &Path, relative: &Path, shown: &str) -> Result
     }
 }
 
-/// Keys, tokens and hooks of other programs live in hidden files.
+/// Hidden files hold keys, tokens and hooks of other programs.
 fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }

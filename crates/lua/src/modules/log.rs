@@ -1,4 +1,4 @@
-//! `log` and `print`: what scripts say to people.
+//! `log` and `print`.
 
 use mlua::Value;
 
@@ -19,7 +19,7 @@ pub(crate) fn print(call: &Call<'_>) -> Answer {
     log(call, Level::Info)
 }
 
-/// The longest line, in bytes.
+/// The maximum length of a line, in bytes.
 const MAX_LINE: usize = 8 << 10;
 
 fn log(call: &Call<'_>, level: Level) -> Answer {
@@ -30,7 +30,7 @@ fn log(call: &Call<'_>, level: Level) -> Answer {
     if text.len() > MAX_LINE {
         return call.fail(format!("a line can have at most {MAX_LINE} bytes"));
     }
-    // A line costs whoever shows it, and a script must not fill a disk.
+    // A line costs whoever stores it, and a script must not fill a disk.
     call.charge(1_000 + text.len() as u64)?;
     if let Some(listener) = &call.host.services.listener {
         listener.log(&call.host.chart, level, &sanitized(&text));

@@ -1,4 +1,4 @@
-//! The modules that scripts have: small, without a memory of their own, and paid for by the same meter as the script.
+//! The built-in modules: small, stateless, and charged to the script's meter.
 
 mod cluster;
 mod files;
@@ -20,7 +20,7 @@ pub(crate) use log::print;
 /// A module.
 pub(crate) struct Module {
     pub(crate) name: &'static str,
-    /// The permission without which it is not there.
+    /// The permission that it requires.
     pub(crate) permission: Option<Permission>,
     pub(crate) functions: &'static [(&'static str, Body)],
 }
@@ -39,7 +39,7 @@ impl Module {
     }
 }
 
-/// All modules but `events`, which is part of the prelude.
+/// All modules except `events`, which is part of the prelude.
 pub(crate) const ALL: &[Module] = &[
     Module::open("yaml", text::YAML),
     Module::open("json", text::JSON),

@@ -1,4 +1,4 @@
-//! `http`: requests, for charts with the permission `network`. Sending is done at the edge of the program.
+//! `http`: requests, for charts with the `network` permission. The transport is a service of the caller.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,13 +15,13 @@ const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a request costs in steps, so that a loop of them ends.
+/// The steps charged per request, so that a loop of requests terminates.
 const STEPS: u64 = 100_000;
 
-/// Steps after which the meter looks at the clock for certain.
+/// Enough steps to make the meter check the clock.
 const LOOK: u64 = 32;
 
-/// What is left to a request when the time of the script is nearly over.
+/// The minimum timeout of a request when the script's time is nearly used up.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 /// `http.get(url, options)`.
@@ -53,7 +53,7 @@ fn send(call: &Call<'_>, options: &Map<Node>) -> Answer {
     };
     call.charge(STEPS)?;
     let answer = network.fetch(&request, &call.host.services.cancelled);
-    // Time may be over by now, and the user may have had enough.
+    // The time may be used up by now, or the operation cancelled.
     call.charge(LOOK)?;
     let response = answer.or_else(|reason| call.fail(format!("{}: {reason}", redacted(&request.url))))?;
     if response.body.len() > request.max_bytes {
@@ -141,7 +141,7 @@ fn is_address(url: &str) -> bool {
         && !url.bytes().any(|byte| byte.is_ascii_control() || byte == b' ')
 }
 
-/// An address without what may be secret in it: users, passwords and queries.
+/// A URL without user, password and query, which may be secret.
 fn redacted(url: &str) -> String {
     let url = url.split(['?', '#']).next().unwrap_or_default();
     match (url.split_once("://"), url.rfind('@')) {

@@ -1,4 +1,4 @@
-//! `regex`: Go's regular expressions, the same that templates have.
+//! `regex`: Go's regular expressions, as in templates.
 
 use mlua::Value;
 use pintle_regex::{Error, Regex, quote_meta};
@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[(&str, Body)] = &[
     ("quote", quote),
 ];
 
-/// What compiling a pattern costs in steps, by the time it takes.
+/// The steps charged for compiling a pattern, in proportion to its cost.
 const COMPILE_STEPS: u64 = 10_000;
 
 fn is_match(call: &Call<'_>) -> Answer {
@@ -41,7 +41,7 @@ fn find_all(call: &Call<'_>) -> Answer {
     call.give(&Node::List(found.collect()))
 }
 
-/// The match and its groups; a group that took no part is an empty text.
+/// The match and its groups; a group that did not participate is an empty string.
 fn captures(call: &Call<'_>) -> Answer {
     let (regex, text) = once(call)?;
     let Some(groups) = regex.captures(&text) else { return Ok(Value::Nil) };
@@ -69,7 +69,7 @@ fn quote(call: &Call<'_>) -> Answer {
     call.return_text(quote_meta(&call.bytes(0)?))
 }
 
-/// The pattern and the text, paid for one search.
+/// The pattern and the text, charged for one search.
 fn once(call: &Call<'_>) -> Result<(Regex, Vec<u8>), CallError> {
     let (pattern, text) = (call.bytes(0)?, call.bytes(1)?);
     call.charge(COMPILE_STEPS + pattern.len() as u64 * 16)?;
@@ -80,16 +80,16 @@ fn once(call: &Call<'_>) -> Result<(Regex, Vec<u8>), CallError> {
     Ok((regex, text))
 }
 
-/// The pattern and the text, paid for looking for all matches.
+/// The pattern and the text, charged for finding all matches.
 fn repeatedly(call: &Call<'_>) -> Result<(Regex, Vec<u8>), CallError> {
     let (regex, text) = once(call)?;
-    // What is beyond all the steps there are need not be known.
+    // Saturate: more than all available steps need not be exact.
     let enough = call.host.meter.steps_left().saturating_mul(2) / regex.cost(2).max(1) + 4;
     call.charge(regex.cost(regex.work(&text, enough)))?;
     Ok((regex, text))
 }
 
-/// The number of matches that are wanted: all, if it is not said, but never many more than a script may have.
+/// The requested number of matches: all by default, but bounded by what a script may hold.
 fn limit(call: &Call<'_>, index: usize) -> Result<isize, CallError> {
     let most = isize::try_from(call.host.limits.nodes).unwrap_or(isize::MAX).saturating_add(1);
     let wanted = call.whole_or_none(index)?.and_then(|limit| isize::try_from(limit).ok());

@@ -1,4 +1,4 @@
-//! `semver`: versions and ranges, as charts write them.
+//! `semver`: versions and constraints as in charts.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use crate::call::{Answer, Body, Call, CallError};
 pub(super) const FUNCTIONS: &[(&str, Body)] =
     &[("parse", parse), ("compare", compare), ("satisfies", satisfies)];
 
-/// The longest range, in bytes.
+/// The maximum length of a constraint, in bytes.
 const MAX_RANGE: usize = 1 << 10;
 
 fn parse(call: &Call<'_>) -> Answer {

@@ -1,14 +1,14 @@
-//! `os`: the environment and the clock, for charts with the permission `os`.
+//! `os`: the environment and the clock, for charts with the `os` permission.
 
 use mlua::Value;
 
 use crate::call::{Answer, Body, Call, CallError};
 use crate::services::System;
 
-/// What a call costs in steps.
+/// The steps charged per call.
 const STEPS: u64 = 100;
 
-/// Names of variables by which programs find their secrets, and beginnings of such names.
+/// Environment variables that lead to credentials, and prefixes of such names.
 const BEGINNINGS: [&str; 9] =
     ["HELM_", "PINTLE_", "KUBE", "AWS_", "AZURE_", "GOOGLE_", "SSH_", "GPG_", "DOCKER_"];
 
@@ -33,7 +33,7 @@ const WORDS: [&str; 14] = [
 /// The functions of `os`.
 pub(super) const FUNCTIONS: &[(&str, Body)] = &[("getenv", getenv), ("time", time)];
 
-/// A variable of the environment, or nil.
+/// An environment variable, or nil.
 fn getenv(call: &Call<'_>) -> Answer {
     let name = call.text(0)?;
     call.charge(STEPS)?;
@@ -49,17 +49,17 @@ fn getenv(call: &Call<'_>) -> Answer {
     }
 }
 
-/// The seconds since 1970.
+/// Seconds since the Unix epoch.
 fn time(call: &Call<'_>) -> Answer {
     Ok(Value::Number(system(call)?.now().floor()))
 }
 
-/// Whether a variable may hold a secret, by its name. The folder that the user is in is no secret.
+/// Whether a variable may hold a secret, by its name. `PWD`, the working directory, does not.
 fn may_hold_a_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     let begins = BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
     let contains = WORDS.iter().any(|word| name.contains(word));
-    // Addresses of services carry users and passwords.
+    // Service URLs carry users and passwords.
     let is_address = name.ends_with("_URL") || name.ends_with("_URI");
     (begins || contains || is_address) && !matches!(name.as_str(), "PWD" | "OLDPWD")
 }

@@ -1,4 +1,4 @@
-//! `template`: Go templates with the function library that charts have.
+//! `template`: Go templates with the functions that charts have.
 
 use std::sync::{Arc, OnceLock};
 
@@ -12,13 +12,13 @@ use crate::call::{Answer, Body, Call};
 /// The functions of `template`.
 pub(super) const FUNCTIONS: &[(&str, Body)] = &[("render", render)];
 
-/// The name of the template, for errors.
+/// The template name in errors.
 const NAME: &str = "template";
 
-/// How many steps one render may take, and how deep templates may call templates.
+/// The fuel of one render, and the maximum depth of template calls.
 const LIMITS: Limits = Limits { steps: 2_000_000, output_bytes: 0, depth: 500 };
 
-/// Renders a text with a value as its dot.
+/// Renders a string with a value as its dot.
 fn render(call: &Call<'_>) -> Answer {
     let source = Str::from(call.bytes(0)?);
     let data = Value::from_node(&if call.any(1).is_nil() { pintle_tree::Node::Nil } else { call.node(1)? });
@@ -31,7 +31,7 @@ fn render(call: &Call<'_>) -> Answer {
     };
     let mut exec = Exec::new(&set, limits);
     let text = exec.evaluate_string(NAME, &source, &data);
-    // What came to nothing was work all the same.
+    // A failed render is charged as well.
     call.charge(limits.steps - exec.fuel().steps_left().min(limits.steps))?;
     let text = text.or_else(|error| call.fail(error))?;
     let text = text.to_str_lossy().replace("<no value>", "");

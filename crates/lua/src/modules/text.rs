@@ -1,4 +1,4 @@
-//! `yaml` and `json`: trees as text, as Kubernetes' own tools read and write them.
+//! `yaml` and `json`, with the semantics of Kubernetes' own tools.
 
 use pintle_tree::{Node, json};
 

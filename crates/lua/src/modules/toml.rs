@@ -1,4 +1,4 @@
-//! `toml`: the reader and the writer that templates have.
+//! `toml`: the reader and writer that templates have.
 
 use pintle_gotmpl::{Args, Body as FunctionBody, CallResult, Fuel, Limits, Value, encode_check};
 use pintle_tree::{Node, Str, json};
@@ -20,7 +20,7 @@ fn encode(call: &Call<'_>) -> Answer {
     }
 }
 
-/// A key that tells a document from the reader's way of reporting an error.
+/// A key that distinguishes a document from the way `fromToml` reports an error.
 const PROBE: &str = "pintle-probe";
 
 fn decode(call: &Call<'_>) -> Answer {
@@ -50,7 +50,7 @@ fn template_function(call: &Call<'_>, name: &str, argument: &Value) -> Result<Va
             let output_bytes = (call.host.limits.text as u64).saturating_mul(32);
             let mut fuel = Fuel::new(Limits { steps, output_bytes, ..Limits::default() });
             let result = body(&mut fuel, Args(&arguments));
-            // One more than there are when they did not suffice.
+            // Charge one more than available if the fuel ran out, so that the limit is exceeded.
             call.charge(steps - fuel.steps_left() + u64::from(fuel.is_exhausted()))?;
             result
         }
@@ -59,7 +59,7 @@ fn template_function(call: &Call<'_>, name: &str, argument: &Value) -> Result<Va
     result.or_else(|error| call.fail(error.text()))
 }
 
-/// A value of templates as a tree, if it is one.
+/// Converts a template value to a tree, if possible.
 fn tree(call: &Call<'_>, value: &Value) -> Result<Option<Node>, CallError> {
     if encode_check(value).is_err() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Small charts with scripts, and a listener that remembers.
+//! Small charts with scripts, and a recording listener.
 
 #![allow(dead_code, reason = "each test file uses some of it")]
 
@@ -15,7 +15,7 @@ use pintle_lua::{Level, Limits, Listener, Permissions, Scripts, Services};
 use pintle_objects::Object;
 use pintle_tree::{Map, Node};
 
-/// A chart with scripts: pairs of a file name and a text.
+/// A chart with scripts: pairs of file name and text.
 pub(crate) fn chart(name: &str, files: &[(&str, &str)]) -> Chart {
     let metadata = format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
     let mut all = vec![File::new("Chart.yaml", metadata.as_bytes())];
@@ -35,13 +35,13 @@ pub(crate) fn library(name: &str, files: &[(&str, &str)]) -> Chart {
     chart
 }
 
-/// Gives a chart a library, and lets it ask for it.
+/// Adds a library to a chart, with the dependency on it.
 pub(crate) fn give_library(chart: &mut Chart, library: Chart) {
     chart.metadata.libraries.push(Dependency { name: library.name().to_owned(), ..Dependency::default() });
     chart.libraries.push(library);
 }
 
-/// Remembers what scripts say and change.
+/// Records what scripts log and change.
 #[derive(Default)]
 pub(crate) struct RecordingListener {
     pub(crate) lines: Mutex<Vec<String>>,
@@ -81,13 +81,13 @@ pub(crate) struct TestEnv {
     pub(crate) ear: Arc<RecordingListener>,
 }
 
-/// Services with an ear.
+/// Services with a recording listener.
 pub(crate) fn services(ear: &Arc<RecordingListener>) -> Services {
     let listener: Arc<dyn Listener> = ear.clone();
     Services { listener: Some(listener), ..Services::default() }
 }
 
-/// Limits of work and memory that tests reach soon. Those of time are not reached on any machine, unless a test says so.
+/// Low limits on work and memory. Time limits are out of reach on any machine, unless a test sets them.
 pub(crate) fn limits() -> Limits {
     Limits {
         memory: 24 << 20,
@@ -107,7 +107,7 @@ pub(crate) fn test_env(chart: &Chart) -> TestEnv {
         .unwrap_or_else(|error| panic!("{}", error_chain(&error)))
 }
 
-/// Loads the scripts of a chart, or says why not.
+/// Loads the scripts of a chart, or returns the error.
 pub(crate) fn try_test_env(
     chart: &Chart,
     granted: &Permissions,
@@ -121,7 +121,7 @@ pub(crate) fn try_test_env(
     Ok(TestEnv { emitter, ear })
 }
 
-/// Loads the scripts of a chart with limits of its own.
+/// Loads the scripts of a chart with custom limits.
 pub(crate) fn limited_stage(chart: &Chart, limits: &Limits) -> TestEnv {
     let ear = Arc::new(RecordingListener::default());
     let mut emitter = Emitter::new();
@@ -197,20 +197,20 @@ pub(crate) fn context(values: &str, objects: &[&str]) -> Context {
 }
 
 impl TestEnv {
-    /// Emits an event, and panics with what went wrong.
+    /// Emits an event; panics on failure.
     pub(crate) fn emit(&mut self, event: Event, context: &mut Context) {
         if let Err(error) = self.emitter.emit(event, context) {
             panic!("{}", error_chain(&error));
         }
     }
 
-    /// Emits an event that must fail, and gives what went wrong.
+    /// Emits an event that must fail. Returns the error.
     pub(crate) fn refused(&mut self, event: Event, context: &mut Context) -> String {
         error_chain(&self.emitter.emit(event, context).expect_err("the handler must fail"))
     }
 }
 
-/// Runs the body of a handler of `pre-render` with values, and gives the values that it left.
+/// Runs the body of a `pre-render` handler with values. Returns the resulting values.
 pub(crate) fn values_after(values: &str, body: &str) -> String {
     let script = format!("events.on('pre-render', function(ctx)\n{body}\nend)");
     let mut test_env = test_env(&scripted("web", &script));
@@ -219,7 +219,7 @@ pub(crate) fn values_after(values: &str, body: &str) -> String {
     yaml(context.all_values())
 }
 
-/// The same for the objects of `post-render`, as one text.
+/// The same for the objects of `post-render`, as one string.
 pub(crate) fn objects_after(objects: &[&str], body: &str) -> String {
     let script = format!("events.on('post-render', function(ctx)\n{body}\nend)");
     let mut test_env = test_env(&scripted("web", &script));
@@ -233,14 +233,14 @@ pub(crate) fn objects_after(objects: &[&str], body: &str) -> String {
     texts.join("---\n")
 }
 
-/// Runs the body of a handler of `pre-render` that must fail, and gives what went wrong.
+/// Runs the body of a `pre-render` handler that must fail. Returns the error.
 pub(crate) fn refusal(body: &str) -> String {
     let script = format!("events.on('pre-render', function(ctx)\n{body}\nend)");
     let mut test_env = test_env(&scripted("web", &script));
     test_env.refused(Event::PreRender, &mut context("a: 1\nm: {x: 1}\nl: [1, 2]", &[]))
 }
 
-/// What the body of a handler of `pre-render` says with `print`.
+/// What the body of a `pre-render` handler prints.
 pub(crate) fn said(body: &str) -> String {
     let script = format!("events.on('pre-render', function(ctx)\n{body}\nend)");
     let mut test_env = test_env(&scripted("web", &script));
