@@ -372,5 +372,5 @@ fn globs_and_schemas_of_hostile_charts_end() {
     place.write("web/values.yaml", &format!("a: {}\n", "ab".repeat(1 << 20)));
     let schema = r#"{"properties": {"a": {"pattern": "(a|b)*a(a|b){500}c"}}}"#;
     place.write("web/values.schema.json", schema);
-    refused(&place, TEMPLATE, "too involved to be checked");
+    refused(&place, TEMPLATE, "too complex to be checked");
 }

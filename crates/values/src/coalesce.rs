@@ -3,9 +3,9 @@
 use pintle_chart::Chart;
 use pintle_tree::{Map, Node, Str, with_stack};
 
-use crate::scope::{Place, Scope};
+use crate::scope::{FieldPath, Scope};
 use crate::table::{Item, Table};
-use crate::{Error, LogLine, ReadSource, Result, schema, spelling};
+use crate::{Error, LogLine, ReadSource, Result, go_format, schema};
 
 /// The key of the values that all charts of a tree share.
 const GLOBAL: &str = "global";
@@ -31,15 +31,15 @@ pub fn coalesce(
     log: &mut Vec<LogLine>,
 ) -> Result<Map<Node>> {
     let dest = Table::over(user);
-    Coalescing { log, rules, mode: Mode::Coalesce }.scope(&Scope::of(chart), &dest, &Place::Top)?;
-    dest.to_map().map_err(|_| Error::EndlessImport(chart.name().to_owned()))
+    Coalescer { log, rules, mode: Mode::Coalesce }.scope(&Scope::new(chart), &dest, &FieldPath::Top)?;
+    dest.to_map().map_err(|_| Error::CyclicImport(chart.name().to_owned()))
 }
 
 /// Lays one map over another as [`coalesce`] does, without regard to charts: null removes, maps merge.
-pub fn lay_over(above: &Map<Node>, below: &Map<Node>, log: &mut Vec<LogLine>) -> Map<Node> {
+pub fn coalesce_tables(above: &Map<Node>, below: &Map<Node>, log: &mut Vec<LogLine>) -> Map<Node> {
     let dest = Table::over(above);
     let mode = Mode::Coalesce;
-    Coalescing { log, rules: NullRules::default(), mode }.over_node(&dest, below, &Place::Top, mode);
+    Coalescer { log, rules: NullRules::default(), mode }.over_node(&dest, below, &FieldPath::Top, mode);
     dest.to_map().expect("a table over plain maps does not contain itself")
 }
 
@@ -86,17 +86,22 @@ pub(crate) enum Mode {
 }
 
 /// One pass over a tree of charts.
-pub(crate) struct Coalescing<'l> {
+pub(crate) struct Coalescer<'l> {
     pub(crate) log: &'l mut Vec<LogLine>,
     pub(crate) rules: NullRules,
     pub(crate) mode: Mode,
 }
 
-impl Coalescing<'_> {
+impl Coalescer<'_> {
     /// Lays `dest` over the defaults of a chart, then of its subcharts.
-    pub(crate) fn scope<'a>(&mut self, scope: &Scope<'a>, dest: &Table<'a>, outer: &Place<'_>) -> Result<()> {
-        let place = Place::Inside(outer, &scope.name);
-        self.defaults(scope, dest, &place);
+    pub(crate) fn scope<'a>(
+        &mut self,
+        scope: &Scope<'a>,
+        dest: &Table<'a>,
+        outer: &FieldPath<'_>,
+    ) -> Result<()> {
+        let field = FieldPath::Inside(outer, &scope.name);
+        self.defaults(scope, dest, &field);
         for subscope in &scope.subscopes {
             let inner = match dest.get(&subscope.name) {
                 None => {
@@ -108,14 +113,14 @@ impl Coalescing<'_> {
                     dest.open(&subscope.name).ok_or_else(|| type_mismatch(&subscope.name, &item))?
                 }
             };
-            self.globals(&inner, dest, &place);
-            self.scope(subscope, &inner, &place)?;
+            self.globals(&inner, dest, &field);
+            self.scope(subscope, &inner, &field)?;
         }
         Ok(())
     }
 
     /// Lays `dest` over the defaults of one chart.
-    fn defaults<'a>(&mut self, scope: &Scope<'a>, dest: &Table<'a>, place: &Place<'_>) {
+    fn defaults<'a>(&mut self, scope: &Scope<'a>, dest: &Table<'a>, field: &FieldPath<'_>) {
         for (key, default) in scope.values.iter() {
             let Some(item) = dest.get(key) else {
                 let clean = self.cleans(self.mode);
@@ -131,15 +136,15 @@ impl Coalescing<'_> {
                     Node::Map(below) => {
                         // What a parent says about a subchart is kept for the pass over that subchart.
                         let mode = if scope.has_subscope(key) { Mode::Merge } else { self.mode };
-                        if !settled(&item, below, mode) {
+                        if !is_covered(&item, below, mode) {
                             let above = dest.open(key).expect("a table can be opened");
-                            self.over_node(&above, below, &Place::Inside(place, key), mode);
+                            self.over_node(&above, below, &FieldPath::Inside(field, key), mode);
                         }
                     }
                     Node::Nil => {}
                     _ => {
-                        let place = Place::Inside(place, key).dotted();
-                        self.say(format!("warning: skipped value for {place}: Not a table."));
+                        let field = FieldPath::Inside(field, key).dotted();
+                        self.warn(format!("warning: skipped value for {field}: Not a table."));
                     }
                 }
             }
@@ -151,7 +156,7 @@ impl Coalescing<'_> {
     }
 
     /// Lays `above` over a map that nobody else sees.
-    fn over_node<'a>(&mut self, above: &Table<'a>, below: &'a Map<Node>, place: &Place<'_>, mode: Mode) {
+    fn over_node<'a>(&mut self, above: &Table<'a>, below: &'a Map<Node>, field: &FieldPath<'_>, mode: Mode) {
         let clean = self.cleans(mode);
         for (key, default) in below.iter() {
             if clean && default.is_nil() {
@@ -167,23 +172,25 @@ impl Coalescing<'_> {
                 }
                 continue;
             }
-            let place = Place::Inside(place, key);
+            let field = FieldPath::Inside(field, key);
             match (item.is_table(), default) {
                 (true, Node::Map(below)) => {
-                    if !settled(&item, below, mode) {
+                    if !is_covered(&item, below, mode) {
                         let above = above.open(key).expect("a table can be opened");
-                        with_stack(|| self.over_node(&above, below, &place, mode));
+                        with_stack(|| self.over_node(&above, below, &field, mode));
                     }
                 }
-                (false, Node::Map(_)) => self.say_not_overwritten(&place, &spelling::value(default, clean)),
+                (false, Node::Map(_)) => {
+                    self.warn_not_overwritten(&field, &go_format::format_v(default, clean))
+                }
                 (true, Node::Nil) | (false, _) => {}
-                (true, _) => self.say_ignored(&place, &spelling::value(default, clean)),
+                (true, _) => self.warn_ignored(&field, &go_format::format_v(default, clean)),
             }
         }
     }
 
     /// Lays `above` over `below`, both of which others may see. Nil is kept.
-    pub(crate) fn over_table<'a>(&mut self, above: &Table<'a>, below: &Table<'a>, place: &Place<'_>) {
+    pub(crate) fn over_table<'a>(&mut self, above: &Table<'a>, below: &Table<'a>, field: &FieldPath<'_>) {
         if above.is(below) {
             return;
         }
@@ -191,25 +198,25 @@ impl Coalescing<'_> {
             below.insert(key, Item::nil());
         }
         for key in below.keys() {
-            // Opened in its place before it is shared.
+            // Opened in its field before it is shared.
             let table = below.open(&key);
             let Some(item) = below.get(&key) else { continue };
             if above.get(&key).is_none() {
                 above.insert(key, item);
                 continue;
             }
-            let place = Place::Inside(place, &key);
+            let field = FieldPath::Inside(field, &key);
             match (above.open(&key), table) {
-                (Some(above), Some(below)) => with_stack(|| self.over_table(&above, &below, &place)),
-                (None, Some(_)) => self.say_not_overwritten(&place, &item.spelled()),
-                (Some(_), None) if !item.is_nil() => self.say_ignored(&place, &item.spelled()),
+                (Some(above), Some(below)) => with_stack(|| self.over_table(&above, &below, &field)),
+                (None, Some(_)) => self.warn_not_overwritten(&field, &item.spelled()),
+                (Some(_), None) if !item.is_nil() => self.warn_ignored(&field, &item.spelled()),
                 _ => {}
             }
         }
     }
 
     /// Gives the globals of a chart to a subchart.
-    fn globals<'a>(&mut self, dest: &Table<'a>, source: &Table<'a>, place: &Place<'_>) {
+    fn globals<'a>(&mut self, dest: &Table<'a>, source: &Table<'a>, field: &FieldPath<'_>) {
         let Some(to) = self.global_table(dest, "destination") else { return };
         let Some(from) = self.global_table(source, "source") else { return };
         for key in from.keys() {
@@ -219,17 +226,17 @@ impl Coalescing<'_> {
                     None => {}
                     Some(item) if item.is_table() => {
                         let below = to.open(&key).expect("a table can be opened");
-                        self.over_table(&copy, &below, &Place::Inside(place, &key));
+                        self.over_table(&copy, &below, &FieldPath::Inside(field, &key));
                     }
                     Some(_) => {
                         let key = pintle_tree::quote::quote(key.as_bytes());
-                        self.say(format!("Conflict: cannot merge map onto non-map for {key}. Skipping."));
+                        self.warn(format!("Conflict: cannot merge map onto non-map for {key}. Skipping."));
                         continue;
                     }
                 }
                 to.insert(key, Item::Table(copy));
             } else if to.get(&key).is_some_and(|item| item.is_table()) {
-                self.say(format!("key {key} is table. Skipping"));
+                self.warn(format!("key {key} is table. Skipping"));
             } else if let Some(item) = from.get(&key) {
                 to.insert(key, item);
             }
@@ -244,29 +251,29 @@ impl Coalescing<'_> {
         }
         let table = values.open(GLOBAL);
         if table.is_none() {
-            self.say(format!("warning: skipping globals because {which} {GLOBAL} is not a table."));
+            self.warn(format!("warning: skipping globals because {which} {GLOBAL} is not a table."));
         }
         table
     }
 
-    fn say_not_overwritten(&mut self, place: &Place<'_>, value: &str) {
-        let place = place.dotted();
-        self.say(format!("warning: cannot overwrite table with non table for {place} ({value})"));
+    fn warn_not_overwritten(&mut self, field: &FieldPath<'_>, value: &str) {
+        let field = field.dotted();
+        self.warn(format!("warning: cannot overwrite table with non table for {field} ({value})"));
     }
 
-    fn say_ignored(&mut self, place: &Place<'_>, value: &str) {
-        let place = place.dotted();
-        self.say(format!("warning: destination for {place} is a table. Ignoring non-table value ({value})"));
+    fn warn_ignored(&mut self, field: &FieldPath<'_>, value: &str) {
+        let field = field.dotted();
+        self.warn(format!("warning: destination for {field} is a table. Ignoring non-table value ({value})"));
     }
 
-    fn say(&mut self, message: String) {
+    fn warn(&mut self, message: String) {
         self.log.push(LogLine::info(message));
     }
 }
 
 /// Whether laying an unchanged map over `below` would change nothing and say nothing. Most charts repeat the defaults
 /// of their subcharts, and then no table needs to be opened.
-fn settled(item: &Item<'_>, below: &Map<Node>, mode: Mode) -> bool {
+fn is_covered(item: &Item<'_>, below: &Map<Node>, mode: Mode) -> bool {
     match item.as_node() {
         Some(Node::Map(above)) => covers(above, below, mode),
         _ => false,
@@ -292,7 +299,7 @@ fn covers(above: &Map<Node>, below: &Map<Node>, mode: Mode) -> bool {
 }
 
 fn type_mismatch(name: &Str, item: &Item<'_>) -> Error {
-    let found = item.as_node().map(spelling::truth).unwrap_or_default();
+    let found = item.as_node().map(go_format::format_t).unwrap_or_default();
     Error::TypeMismatch { name: name.to_string(), found }
 }
 

@@ -7,8 +7,8 @@ use pintle_chart::metadata::Dependency;
 use pintle_semver::{Constraint, Version};
 use pintle_tree::{Map, Node};
 
-use crate::coalesce::{Coalescing, Mode};
-use crate::scope::{Place, Scope};
+use crate::coalesce::{Coalescer, Mode};
+use crate::scope::{FieldPath, Scope};
 use crate::table::{Item, Table};
 use crate::{Error, LogLine, NullRules, Result, imports};
 
@@ -38,9 +38,9 @@ pub fn process_dependencies(
     log: &mut Vec<LogLine>,
 ) -> Result<Chart> {
     if lists_dependencies(&chart) {
-        let mut switching = Switching { log, rules, changed: BTreeMap::new(), charts: 0 };
+        let mut switching = DependencyProcessor { log, rules, changed: BTreeMap::new(), charts: 0 };
         let plan = switching.plan(&chart, chart.name(), &Table::over(user), "")?;
-        chart = plan.carry_out(chart);
+        chart = plan.apply(chart);
     }
     imports::import_values(&mut chart, rules, log)?;
     Ok(chart)
@@ -65,7 +65,7 @@ struct Keep {
 }
 
 impl Plan {
-    fn carry_out(self, mut chart: Chart) -> Chart {
+    fn apply(self, mut chart: Chart) -> Chart {
         chart.metadata.declares_dependencies = !self.dependencies.is_empty();
         chart.metadata.dependencies = self.dependencies;
         let mut sources: Vec<Option<Chart>> = chart.subcharts.into_iter().map(Some).collect();
@@ -83,11 +83,11 @@ impl Plan {
                 let source = &mut sources[keep.index];
                 let mut subchart = if uses[keep.index] == 0 { source.take() } else { source.clone() }?;
                 if !std::mem::take(&mut first_use[keep.index]) {
-                    spend_imports(&mut subchart, keep.plan.as_mut());
+                    consume_imports(&mut subchart, keep.plan.as_mut());
                 }
                 subchart.metadata.name = keep.name;
                 Some(match keep.plan {
-                    Some(plan) => plan.carry_out(subchart),
+                    Some(plan) => plan.apply(subchart),
                     None => subchart,
                 })
             })
@@ -98,7 +98,7 @@ impl Plan {
 
 /// Drops the imports of charts below a copy. Helm's copies share the metadata of charts that no dependency speaks of,
 /// and importing uses the entries up, so that only the first copy imports.
-fn spend_imports(copy: &mut Chart, mut plan: Option<&mut Plan>) {
+fn consume_imports(copy: &mut Chart, mut plan: Option<&mut Plan>) {
     for (index, subchart) in copy.subcharts.iter_mut().enumerate() {
         let keep = plan.as_mut().and_then(|plan| plan.subcharts.iter_mut().find(|keep| keep.index == index));
         let (listed, mut plan) = keep.map_or((false, None), |keep| (keep.listed, keep.plan.as_mut()));
@@ -109,11 +109,11 @@ fn spend_imports(copy: &mut Chart, mut plan: Option<&mut Plan>) {
             };
             dependencies.iter_mut().for_each(|dependency| dependency.import_values.clear());
         }
-        spend_imports(subchart, plan);
+        consume_imports(subchart, plan);
     }
 }
 
-struct Switching<'l> {
+struct DependencyProcessor<'l> {
     log: &'l mut Vec<LogLine>,
     rules: NullRules,
     /// The dependencies that are left of charts that were changed in place, by address. A chart below one that is used
@@ -127,7 +127,7 @@ struct Switching<'l> {
 /// time with every other.
 const MAX_CHARTS: usize = 4096;
 
-impl Switching<'_> {
+impl DependencyProcessor<'_> {
     /// Decides for a chart, known as `name`, and all below it. `path` is where its values are, with a dot at its end.
     fn plan<'a>(&mut self, chart: &'a Chart, name: &str, values: &Table<'a>, path: &str) -> Result<Plan> {
         let left = self.changed.get(&address(chart)).unwrap_or(&chart.metadata.dependencies);
@@ -148,8 +148,8 @@ impl Switching<'_> {
         let scope = Scope { name: name.into(), values: &chart.values, subscopes };
         // Helm hands the values of the top chart down unchanged, so keys of a subchart meet keys of its parents here.
         let values = values.copied();
-        let mut coalescing = Coalescing { log: self.log, rules: self.rules, mode: Mode::Coalesce };
-        coalescing.scope(&scope, &values, &Place::Top)?;
+        let mut coalescing = Coalescer { log: self.log, rules: self.rules, mode: Mode::Coalesce };
+        coalescing.scope(&scope, &values, &FieldPath::Top)?;
 
         self.apply_tags(&mut dependencies, &values);
         self.apply_conditions(&mut dependencies, &values, path);
@@ -184,7 +184,7 @@ impl Switching<'_> {
                         on |= value;
                         off |= !value;
                     }
-                    Some(_) => self.say_no_bool("tag", tag, &dependency.name),
+                    Some(_) => self.warn_no_bool("tag", tag, &dependency.name),
                 }
             }
             dependency.enabled = on || !off;
@@ -201,13 +201,13 @@ impl Switching<'_> {
                         dependency.enabled = value;
                         break;
                     }
-                    Some(_) => self.say_no_bool("path", condition, &dependency.name),
+                    Some(_) => self.warn_no_bool("path", condition, &dependency.name),
                 }
             }
         }
     }
 
-    fn say_no_bool(&mut self, what: &'static str, which: &str, chart: &str) {
+    fn warn_no_bool(&mut self, what: &'static str, which: &str, chart: &str) {
         let attributes = vec![(what, which.to_owned()), ("chart", chart.to_owned())];
         self.log.push(LogLine::warn("returned non-bool value", attributes));
     }

@@ -42,7 +42,7 @@ pub enum Error {
     },
     /// Imported values contain themselves.
     #[error("import-values of chart {0} contain themselves")]
-    EndlessImport(String),
+    CyclicImport(String),
     /// An import goes to a path that is longer than any chart needs.
     #[error("import-values of chart {chart} name a path of more than {limit} steps")]
     LongImport {

@@ -4,11 +4,11 @@ use pintle_chart::Chart;
 use pintle_chart::metadata::Dependency;
 use pintle_tree::{Map, Node};
 
-use crate::coalesce::{Coalescing, Mode};
+use crate::coalesce::{Coalescer, Mode};
 use crate::dependencies::lists_dependencies;
-use crate::scope::{Place, Scope};
+use crate::scope::{FieldPath, Scope};
 use crate::table::{Item, Table};
-use crate::{Error, LogLine, NullRules, Result, spelling};
+use crate::{Error, LogLine, NullRules, Result, go_format};
 
 /// Gives every chart with dependencies the values of its subcharts and what it imports from them, deepest first.
 pub(crate) fn import_values(chart: &mut Chart, rules: NullRules, log: &mut Vec<LogLine>) -> Result<()> {
@@ -18,7 +18,7 @@ pub(crate) fn import_values(chart: &mut Chart, rules: NullRules, log: &mut Vec<L
     if !lists_dependencies(chart) {
         return Ok(());
     }
-    let (values, imports) = Importing { log, rules }.values_of(chart)?;
+    let (values, imports) = Importer { log, rules }.values_of(chart)?;
     chart.values = values;
     for (dependency, imports) in chart.metadata.dependencies.iter_mut().zip(imports) {
         dependency.import_values = imports;
@@ -37,20 +37,20 @@ fn is_long(import: &Node) -> bool {
     parent.iter().filter(|byte| **byte == b'.').count() >= MAX_STEPS
 }
 
-struct Importing<'l> {
+struct Importer<'l> {
     log: &'l mut Vec<LogLine>,
     rules: NullRules,
 }
 
-impl Importing<'_> {
+impl Importer<'_> {
     /// The new values of a chart, and the imports of its dependencies written out as pairs of child and parent.
     fn values_of(&mut self, chart: &Chart) -> Result<(Map<Node>, Vec<Vec<Node>>)> {
-        let endless = |_| Error::EndlessImport(chart.name().to_owned());
+        let cyclic = |_| Error::CyclicImport(chart.name().to_owned());
         let values = Table::new();
-        self.merging().scope(&Scope::of(chart), &values, &Place::Top)?;
+        self.merging().scope(&Scope::new(chart), &values, &FieldPath::Top)?;
         let dependencies = &chart.metadata.dependencies;
         if dependencies.iter().all(|dependency| dependency.import_values.is_empty()) {
-            return Ok((values.to_map().map_err(endless)?, vec![Vec::new(); dependencies.len()]));
+            return Ok((values.to_map().map_err(cyclic)?, vec![Vec::new(); dependencies.len()]));
         }
         let imported = Table::new();
         if dependencies.iter().flat_map(|entry| &entry.import_values).any(is_long) {
@@ -59,13 +59,13 @@ impl Importing<'_> {
         let pairs = dependencies.iter().map(|entry| self.import(entry, &values, &imported)).collect();
         // The chart's own values win over what it imports. The copy keeps the two apart where an import has made
         // them share tables.
-        let above = Table::owning(values.to_map().map_err(endless)?);
-        self.merging().over_table(&above, &imported, &Place::Top);
-        Ok((above.to_map().map_err(endless)?, pairs))
+        let above = Table::owning(values.to_map().map_err(cyclic)?);
+        self.merging().over_table(&above, &imported, &FieldPath::Top);
+        Ok((above.to_map().map_err(cyclic)?, pairs))
     }
 
-    fn merging(&mut self) -> Coalescing<'_> {
-        Coalescing { log: self.log, rules: self.rules, mode: Mode::Merge }
+    fn merging(&mut self) -> Coalescer<'_> {
+        Coalescer { log: self.log, rules: self.rules, mode: Mode::Merge }
     }
 
     /// Adds what one dependency's imports name to `imported`.
@@ -82,8 +82,8 @@ impl Importing<'_> {
                 Ok(table) => {
                     // Helm hands out a new map in place of an empty one, so an empty one is never shared.
                     let table = if table.is_empty() { Table::new() } else { table };
-                    let placed = placed_at(&parent, table);
-                    self.merging().over_table(imported, &placed, &Place::Top);
+                    let placed = nested_at(&parent, table);
+                    self.merging().over_table(imported, &placed, &FieldPath::Top);
                 }
                 Err(error) => {
                     let error = ("error", error.to_string());
@@ -102,7 +102,7 @@ impl Importing<'_> {
 
 /// A path of an import as Go prints it; a missing one is `<nil>`.
 fn spelled(node: Option<&Node>) -> String {
-    node.map_or_else(|| "<nil>".to_owned(), |node| spelling::value(node, false))
+    node.map_or_else(|| "<nil>".to_owned(), |node| go_format::format_v(node, false))
 }
 
 fn pair(child: &str, parent: &str) -> Node {
@@ -111,7 +111,7 @@ fn pair(child: &str, parent: &str) -> Node {
 }
 
 /// Tables around `table`, so that it is at `path`; `.` is the top.
-fn placed_at<'a>(path: &str, table: Table<'a>) -> Table<'a> {
+fn nested_at<'a>(path: &str, table: Table<'a>) -> Table<'a> {
     if path == "." {
         return table;
     }

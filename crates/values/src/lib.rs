@@ -12,14 +12,14 @@
 mod coalesce;
 mod dependencies;
 mod error;
+mod go_format;
 mod imports;
 mod layer;
 pub mod schema;
 mod scope;
-mod spelling;
 mod table;
 
-pub use coalesce::{NullRules, SchemaCheck, coalesce, lay_over, render_values};
+pub use coalesce::{NullRules, SchemaCheck, coalesce, coalesce_tables, render_values};
 pub use dependencies::{missing_dependencies, process_dependencies};
 pub use error::{Error, Result};
 pub use layer::{Overrides, ReadSource, layer};

@@ -23,7 +23,7 @@ mod validate;
 use pintle_chart::Chart;
 use pintle_tree::{LogLine, Node};
 
-use crate::{Error, ReadSource, Result, spelling};
+use crate::{Error, ReadSource, Result, go_format};
 pub use derive::{SchemaFormat, derive};
 use document::Doc;
 use eager::Compiler;
@@ -59,7 +59,7 @@ fn check_chart(
             None | Some(Node::Nil) => {}
             Some(values @ Node::Map(_)) => check_chart(subchart, values, read, log, out),
             Some(other) => {
-                let found = spelling::go_type(other);
+                let found = go_format::go_type(other);
                 let name = subchart.name();
                 out.push_str(&format!(
                     "{name}:\ninvalid type for values: expected object (map), got {found}\n"
@@ -166,7 +166,7 @@ mod tests {
     fn patterns_end_at_the_limit() {
         let long = format!(r#"{{"a":"{}"}}"#, "ab".repeat(1 << 20));
         let pattern = r#"{"properties":{"a":{"pattern":"(a|b)*a(a|b){500}c"}}}"#;
-        assert!(checked(pattern, &long).contains("too involved"));
+        assert!(checked(pattern, &long).contains("too complex"));
         assert_eq!(checked(r#"{"properties":{"a":{"pattern":"^(ab)+$"}}}"#, &long), "");
         let large: Vec<String> = (0..20).map(|index| format!(r#""{index}\\pL{{1000}}":{{}}"#)).collect();
         let schema = format!(r#"{{"patternProperties":{{{}}}}}"#, large.join(","));
@@ -181,7 +181,7 @@ mod tests {
             definitions.push_str(&format!(r#","d{index}":{{"allOf":[{reference},{reference}]}}"#));
         }
         let schema = format!(r##"{{"$ref":"#/definitions/d63","definitions":{{{definitions}}}}}"##);
-        assert!(checked(&schema, "{}").contains("too involved"));
+        assert!(checked(&schema, "{}").contains("too complex"));
         let deep = format!("{}true{}", r#"{"not":"#.repeat(2000), "}".repeat(2000));
         assert!(!checked(&deep, "{}").is_empty());
     }

@@ -12,13 +12,13 @@ pub(crate) struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     /// The chart under its own name.
-    pub(crate) fn of(chart: &'a Chart) -> Self {
+    pub(crate) fn new(chart: &'a Chart) -> Self {
         Scope::named(chart, chart.name())
     }
 
     /// The chart under another name.
     pub(crate) fn named(chart: &'a Chart, name: &str) -> Self {
-        let subscopes = chart.subcharts.iter().map(Scope::of).collect();
+        let subscopes = chart.subcharts.iter().map(Scope::new).collect();
         Scope { name: name.into(), values: &chart.values, subscopes }
     }
 
@@ -29,17 +29,17 @@ impl<'a> Scope<'a> {
 
 /// Where a value is, for messages: a chain, so that nothing is built unless something is said.
 #[derive(Clone, Copy)]
-pub(crate) enum Place<'p> {
+pub(crate) enum FieldPath<'p> {
     Top,
-    Inside(&'p Place<'p>, &'p Str),
+    Inside(&'p FieldPath<'p>, &'p Str),
 }
 
-impl Place<'_> {
+impl FieldPath<'_> {
     /// The names with dots between them.
     pub(crate) fn dotted(&self) -> String {
         match self {
-            Place::Top => String::new(),
-            Place::Inside(outer, name) => {
+            FieldPath::Top => String::new(),
+            FieldPath::Inside(outer, name) => {
                 let mut text = outer.dotted();
                 if !text.is_empty() {
                     text.push('.');

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use pintle_tree::{Map, Node, Str, merge, path, with_stack};
 
-use crate::spelling;
+use crate::go_format;
 
 /// Something in a table.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ pub(crate) struct Table<'a>(Rc<RefCell<Map<Item<'a>>>>);
 
 /// A table that contains itself.
 #[derive(Debug)]
-pub(crate) struct Endless;
+pub(crate) struct Cyclic;
 
 /// Nil for tables, which hold references.
 static NIL: Node = Node::Nil;
@@ -87,7 +87,7 @@ impl<'a> Item<'a> {
     }
 
     /// Copies everything into a node.
-    pub(crate) fn to_node(&self) -> Result<Node, Endless> {
+    pub(crate) fn to_node(&self) -> Result<Node, Cyclic> {
         match self {
             Item::Leaf(node) => Ok((*node).clone()),
             Item::Own(node) => Ok((**node).clone()),
@@ -97,7 +97,7 @@ impl<'a> Item<'a> {
 
     /// Go's `%v` of the item.
     pub(crate) fn spelled(&self) -> String {
-        self.to_node().map(|node| spelling::value(&node, false)).unwrap_or_default()
+        self.to_node().map(|node| go_format::format_v(&node, false)).unwrap_or_default()
     }
 }
 
@@ -194,9 +194,9 @@ impl<'a> Table<'a> {
     }
 
     /// Copies everything into a map.
-    pub(crate) fn to_map(&self) -> Result<Map<Node>, Endless> {
+    pub(crate) fn to_map(&self) -> Result<Map<Node>, Cyclic> {
         // Whoever is being copied is borrowed, so meeting it again means that it contains itself.
-        let entries = self.0.try_borrow_mut().map_err(|_| Endless)?;
+        let entries = self.0.try_borrow_mut().map_err(|_| Cyclic)?;
         let mut map = Vec::with_capacity(entries.len());
         for (key, item) in entries.iter() {
             map.push((key.clone(), item.to_node()?));

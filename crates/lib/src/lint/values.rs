@@ -29,7 +29,7 @@ fn check_file(folder: &Path, options: &Options, log: &mut Vec<LogLine>) -> Resul
         let reason = error.to_string().replace("type map[string]interface {}", "type common.Values");
         format!("unable to parse YAML: {reason}")
     })?;
-    let values = Node::Map(pintle_values::lay_over(&options.values, &defaults, log));
+    let values = Node::Map(pintle_values::coalesce_tables(&options.values, &defaults, log));
     if options.skip_schema {
         return Ok(());
     }

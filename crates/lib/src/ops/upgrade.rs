@@ -254,9 +254,9 @@ impl<'s> Upgrade<'s> {
                 let nulls = self.request.target.render.nulls;
                 chart.values = pintle_values::coalesce(&stored, &old, nulls, &mut log)
                     .map_err(|source| Error::OldValues { source })?;
-                pintle_values::lay_over(&new, &old, &mut log)
+                pintle_values::coalesce_tables(&new, &old, &mut log)
             }
-            ValuesPolicy::ResetThenReuse => pintle_values::lay_over(&new, &old, &mut log),
+            ValuesPolicy::ResetThenReuse => pintle_values::coalesce_tables(&new, &old, &mut log),
             ValuesPolicy::ReuseIfNoneGiven if new.is_empty() && !old.is_empty() => old,
             ValuesPolicy::ReuseIfNoneGiven => new,
         };

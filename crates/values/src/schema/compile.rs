@@ -13,7 +13,7 @@ use super::rules::{Additional, ArrayRules, Dependency, Logic, ObjectRules, Schem
 
 /// A step from a keyword to a schema under it.
 #[derive(Clone, Copy)]
-pub(super) enum Step<'s> {
+pub(super) enum KeywordPath<'s> {
     /// The keyword's value is the schema.
     None,
     Key(&'s Str),
@@ -24,9 +24,9 @@ pub(super) enum Step<'s> {
 pub(super) const MAX_PATTERN_WORK: u64 = 20_000_000;
 
 /// Where other schemas come from while one is compiled.
-pub(super) trait Places<'d> {
+pub(super) trait Resolver<'d> {
     /// The schema under a keyword of the one at hand.
-    fn inside(&mut self, keyword: &'static str, step: Step<'_>, doc: &'d Doc) -> SchemaId;
+    fn inside(&mut self, keyword: &'static str, step: KeywordPath<'_>, doc: &'d Doc) -> SchemaId;
 
     /// The schema that a reference means.
     fn reference(&mut self, reference: &Str) -> Result<SchemaId, String>;
@@ -40,7 +40,7 @@ pub(super) fn compile<'d>(
     map: &'d Map<Doc>,
     dialect: &Dialect,
     asserts_formats: bool,
-    places: &mut impl Places<'d>,
+    places: &mut impl Resolver<'d>,
     schema: &mut Schema,
 ) -> Result<(), String> {
     let asserts_formats = asserts_formats
@@ -84,7 +84,7 @@ struct Keywords<'d, 'p, P> {
     places: &'p mut P,
 }
 
-impl<'d, P: Places<'d>> Keywords<'d, '_, P> {
+impl<'d, P: Resolver<'d>> Keywords<'d, '_, P> {
     /// Old drafts ignore what is beside a reference. Helm's library does not ignore keywords that came after draft 4:
     /// it asserts `const`, and compiles the others, so that their references must be good.
     fn beside_reference(&mut self, schema: &mut Schema) {
@@ -265,7 +265,7 @@ impl<'d, P: Places<'d>> Keywords<'d, '_, P> {
         let dependency = |(key, doc): (&'d Str, &'d Doc)| {
             let dependency = match doc.as_texts() {
                 Some(names) => Dependency::Properties(names),
-                None => Dependency::Schema(self.places.inside("dependencies", Step::Key(key), doc)),
+                None => Dependency::Schema(self.places.inside("dependencies", KeywordPath::Key(key), doc)),
             };
             (key.clone(), dependency)
         };
@@ -274,18 +274,20 @@ impl<'d, P: Places<'d>> Keywords<'d, '_, P> {
 
     fn one(&mut self, keyword: &'static str) -> Option<SchemaId> {
         let doc = self.map.get(keyword)?;
-        Some(self.places.inside(keyword, Step::None, doc))
+        Some(self.places.inside(keyword, KeywordPath::None, doc))
     }
 
     fn list(&mut self, keyword: &'static str) -> Vec<SchemaId> {
         let docs = self.map.get(keyword).and_then(Doc::as_list).unwrap_or_default();
-        let inside = |(index, doc)| self.places.inside(keyword, Step::Index(index), doc);
+        let inside = |(index, doc)| self.places.inside(keyword, KeywordPath::Index(index), doc);
         docs.iter().enumerate().map(inside).collect()
     }
 
     fn named(&mut self, keyword: &'static str) -> Vec<(Str, SchemaId)> {
         let Some(map) = self.map.get(keyword).and_then(Doc::as_map) else { return Vec::new() };
-        map.iter().map(|(key, doc)| (key.clone(), self.places.inside(keyword, Step::Key(key), doc))).collect()
+        map.iter()
+            .map(|(key, doc)| (key.clone(), self.places.inside(keyword, KeywordPath::Key(key), doc)))
+            .collect()
     }
 
     fn additional(&mut self, keyword: &'static str) -> Option<Additional> {

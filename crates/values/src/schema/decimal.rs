@@ -34,7 +34,7 @@ impl Decimal {
     }
 
     /// The number in a node.
-    pub(super) fn of(node: &Node) -> Option<Self> {
+    pub(super) fn from_node(node: &Node) -> Option<Self> {
         match node {
             Node::Int(value) => Decimal::parse(&value.to_string()),
             Node::Float(value) if value.is_finite() => {

@@ -107,7 +107,7 @@ pub(super) struct Dialect {
 }
 
 impl Dialect {
-    pub(super) fn of(draft: &'static Draft) -> Self {
+    pub(super) fn new(draft: &'static Draft) -> Self {
         Dialect { draft, vocabularies: None }
     }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use pintle_regex::{Error as RegexError, Regex};
 use pintle_tree::{LogLine, Str, quote};
 
-use super::compile::{MAX_PATTERN_WORK, Places, Step, compile};
+use super::compile::{KeywordPath, MAX_PATTERN_WORK, Resolver, compile};
 use super::document::{Doc, escape};
 use super::resource::{Documents, at, located};
 use super::rules::{References, Schema, SchemaId};
@@ -65,7 +65,7 @@ impl<'r, 'l> Compiler<'r, 'l> {
 
     /// Makes a document known under a URL.
     pub(super) fn with(mut self, url: &str, doc: Doc) -> Self {
-        self.documents.give(url, doc);
+        self.documents.add(url, doc);
         self
     }
 
@@ -126,7 +126,7 @@ impl<'r, 'l> Compiler<'r, 'l> {
             Doc::Map(map) if map.is_empty() => schema.boolean = Some(true),
             Doc::Map(map) => {
                 let asserts_formats = self.asserts_formats;
-                let mut place = Place { compiler: self, root, pointer, base: &base };
+                let mut place = Location { compiler: self, root, pointer, base: &base };
                 compile(map, &dialect, asserts_formats, &mut place, &mut schema)?;
             }
             _ => {}
@@ -136,19 +136,19 @@ impl<'r, 'l> Compiler<'r, 'l> {
 }
 
 /// Where the schema is that is being compiled.
-struct Place<'c, 'r, 'l> {
+struct Location<'c, 'r, 'l> {
     compiler: &'c mut Compiler<'r, 'l>,
     root: usize,
     pointer: &'c str,
     base: &'c str,
 }
 
-impl<'d> Places<'d> for Place<'_, '_, '_> {
-    fn inside(&mut self, keyword: &'static str, step: Step<'_>, _doc: &'d Doc) -> SchemaId {
+impl<'d> Resolver<'d> for Location<'_, '_, '_> {
+    fn inside(&mut self, keyword: &'static str, step: KeywordPath<'_>, _doc: &'d Doc) -> SchemaId {
         let pointer = match step {
-            Step::None => format!("{}/{keyword}", self.pointer),
-            Step::Key(key) => format!("{}/{keyword}/{}", self.pointer, escape(&key.to_str_lossy())),
-            Step::Index(index) => format!("{}/{keyword}/{index}", self.pointer),
+            KeywordPath::None => format!("{}/{keyword}", self.pointer),
+            KeywordPath::Key(key) => format!("{}/{keyword}/{}", self.pointer, escape(&key.to_str_lossy())),
+            KeywordPath::Index(index) => format!("{}/{keyword}/{index}", self.pointer),
         };
         self.compiler.enqueue(self.root, pointer)
     }

@@ -10,10 +10,10 @@ use std::rc::Rc;
 use pintle_regex::Regex;
 use pintle_tree::Str;
 
-use super::compile::{MAX_PATTERN_WORK, Places, Step, compile};
+use super::compile::{KeywordPath, MAX_PATTERN_WORK, Resolver, compile};
 use super::document::{Doc, escape};
 use super::draft::{self, Dialect};
-use super::quick::{self, Survey};
+use super::quick::{self, SchemaFacts};
 use super::resource::located;
 use super::rules::{Schema, SchemaId};
 use super::validate::Schemas;
@@ -46,7 +46,7 @@ struct Slot<'d> {
 #[derive(Clone)]
 enum Origin<'d> {
     Inside(SchemaId, &'static str, Token),
-    At(&'d str),
+    InstancePath(&'d str),
 }
 
 #[derive(Clone)]
@@ -68,13 +68,13 @@ impl<'d> Lazy<'d> {
             None => draft::latest(),
             Some(named) => draft::named(named.as_text()?.as_str()?)?,
         };
-        let mut survey = Survey::default();
-        if !quick::survey(doc, draft.version, 0, &mut survey) || !survey.is_ordinary {
+        let mut facts = SchemaFacts::default();
+        if !quick::inspect(doc, draft.version, 0, &mut facts) || !facts.is_ordinary {
             return None;
         }
         let mut regexes = BTreeMap::new();
         let mut work = 0;
-        for pattern in survey.patterns {
+        for pattern in facts.patterns {
             if !regexes.contains_key(pattern) {
                 let regex = Regex::compile(pattern.as_bytes()).ok()?;
                 work += regex.compile_cost();
@@ -87,7 +87,7 @@ impl<'d> Lazy<'d> {
         }
         let mut references = BTreeMap::new();
         let mut targets = BTreeMap::new();
-        for reference in survey.references {
+        for reference in facts.references {
             let target = draft.subschema_at(doc, reference.as_str()?.strip_prefix('#')?)?;
             references.insert(reference, target);
             targets.insert(address(target), None);
@@ -95,9 +95,9 @@ impl<'d> Lazy<'d> {
         if let Some(root) = targets.get_mut(&address(doc)) {
             *root = Some(0);
         }
-        let slots = vec![Slot { doc, origin: Origin::At(""), schema: None }];
+        let slots = vec![Slot { doc, origin: Origin::InstancePath(""), schema: None }];
         let state = RefCell::new(State { slots, targets });
-        Some(Lazy { url, dialect: Dialect::of(draft), regexes, references, state })
+        Some(Lazy { url, dialect: Dialect::new(draft), regexes, references, state })
     }
 
     fn compile(&self, id: SchemaId, doc: &'d Doc) -> Schema {
@@ -106,7 +106,7 @@ impl<'d> Lazy<'d> {
             Doc::Bool(value) => schema.boolean = Some(*value),
             Doc::Map(map) if map.is_empty() => schema.boolean = Some(true),
             Doc::Map(map) => {
-                let mut place = Place { lazy: self, id };
+                let mut place = CompileContext { lazy: self, id };
                 compile(map, &self.dialect, false, &mut place, &mut schema)
                     .expect("patterns and references have been looked at");
             }
@@ -134,7 +134,7 @@ impl<'d> Lazy<'d> {
     fn pointer(&self, id: SchemaId) -> String {
         let origin = self.state.borrow().slots[id].origin.clone();
         match origin {
-            Origin::At(pointer) => pointer.to_owned(),
+            Origin::InstancePath(pointer) => pointer.to_owned(),
             Origin::Inside(outer, keyword, token) => {
                 let outer = self.pointer(outer);
                 match token {
@@ -168,18 +168,18 @@ impl Schemas for Lazy<'_> {
 }
 
 /// Which schema is being compiled.
-struct Place<'l, 'd> {
+struct CompileContext<'l, 'd> {
     lazy: &'l Lazy<'d>,
     id: SchemaId,
 }
 
-impl<'d> Places<'d> for Place<'_, 'd> {
-    fn inside(&mut self, keyword: &'static str, step: Step<'_>, doc: &'d Doc) -> SchemaId {
+impl<'d> Resolver<'d> for CompileContext<'_, 'd> {
+    fn inside(&mut self, keyword: &'static str, step: KeywordPath<'_>, doc: &'d Doc) -> SchemaId {
         self.lazy.enqueue(doc, || {
             let token = match step {
-                Step::None => Token::None,
-                Step::Key(key) => Token::Key(key.clone()),
-                Step::Index(index) => Token::Index(index),
+                KeywordPath::None => Token::None,
+                KeywordPath::Key(key) => Token::Key(key.clone()),
+                KeywordPath::Index(index) => Token::Index(index),
             };
             Origin::Inside(self.id, keyword, token)
         })
@@ -189,9 +189,9 @@ impl<'d> Places<'d> for Place<'_, 'd> {
         let Some((text, doc)) = self.lazy.references.get_key_value(reference) else {
             return Err(format!("reference {reference} was not looked at"));
         };
-        Ok(self
-            .lazy
-            .enqueue(doc, || Origin::At(text.as_str().and_then(|text| text.strip_prefix('#')).unwrap_or(""))))
+        Ok(self.lazy.enqueue(doc, || {
+            Origin::InstancePath(text.as_str().and_then(|text| text.strip_prefix('#')).unwrap_or(""))
+        }))
     }
 
     fn regex(&mut self, pattern: &Str, _keyword: &'static str) -> Result<Rc<Regex>, String> {

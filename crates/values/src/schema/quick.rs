@@ -7,31 +7,31 @@ use pintle_tree::{Map, Str};
 use super::document::Doc;
 
 /// What is in a schema that compiling must know of.
-pub(super) struct Survey<'d> {
+pub(super) struct SchemaFacts<'d> {
     pub(super) references: Vec<&'d Str>,
     pub(super) patterns: Vec<&'d Str>,
     /// Whether no schema inside has an identity, an anchor or a draft of its own.
     pub(super) is_ordinary: bool,
 }
 
-impl Default for Survey<'_> {
+impl Default for SchemaFacts<'_> {
     fn default() -> Self {
-        Survey { references: Vec::new(), patterns: Vec::new(), is_ordinary: true }
+        SchemaFacts { references: Vec::new(), patterns: Vec::new(), is_ordinary: true }
     }
 }
 
 /// Whether a schema is certainly well-formed. Patterns are not looked at: compiling finds the bad ones.
 pub(super) fn is_well_formed(doc: &Doc, draft: u16) -> bool {
-    survey(doc, draft, 0, &mut Survey::default())
+    inspect(doc, draft, 0, &mut SchemaFacts::default())
 }
 
 /// Whether a schema is certainly well-formed, and what is in it.
-pub(super) fn survey<'d>(doc: &'d Doc, draft: u16, depth: usize, survey: &mut Survey<'d>) -> bool {
+pub(super) fn inspect<'d>(doc: &'d Doc, draft: u16, depth: usize, facts: &mut SchemaFacts<'d>) -> bool {
     match doc {
         _ if depth > 200 => false,
         Doc::Bool(_) => draft >= 6,
         Doc::Map(map) => {
-            let mut look = Look { map, draft, depth, survey };
+            let mut look = Precheck { map, draft, depth, facts };
             map.iter().all(|(keyword, doc)| look.fits(keyword, doc))
         }
         _ => false,
@@ -39,21 +39,21 @@ pub(super) fn survey<'d>(doc: &'d Doc, draft: u16, depth: usize, survey: &mut Su
 }
 
 /// One schema being looked at.
-struct Look<'d, 's> {
+struct Precheck<'d, 's> {
     map: &'d Map<Doc>,
     draft: u16,
     depth: usize,
-    survey: &'s mut Survey<'d>,
+    facts: &'s mut SchemaFacts<'d>,
 }
 
-impl<'d> Look<'d, '_> {
+impl<'d> Precheck<'d, '_> {
     fn schema(&mut self, doc: &'d Doc) -> bool {
-        survey(doc, self.draft, self.depth + 1, self.survey)
+        inspect(doc, self.draft, self.depth + 1, self.facts)
     }
 
-    fn text(&mut self, doc: &'d Doc, note: fn(&mut Survey<'d>, &'d Str)) -> bool {
+    fn text(&mut self, doc: &'d Doc, note: fn(&mut SchemaFacts<'d>, &'d Str)) -> bool {
         doc.as_text().is_some_and(|text| {
-            note(self.survey, text);
+            note(self.facts, text);
             true
         })
     }
@@ -76,10 +76,10 @@ impl<'d> Look<'d, '_> {
                 doc.as_map().is_some_and(|map| map.values().all(|doc| self.schema(doc)))
             }
             "patternProperties" => doc.as_map().is_some_and(|map| {
-                self.survey.patterns.extend(map.keys());
+                self.facts.patterns.extend(map.keys());
                 map.values().all(|doc| self.schema(doc))
             }),
-            "pattern" => self.text(doc, |survey, pattern| survey.patterns.push(pattern)),
+            "pattern" => self.text(doc, |facts, pattern| facts.patterns.push(pattern)),
             "additionalProperties" | "additionalItems" => doc.as_bool().is_some() || self.schema(doc),
             "not"
             | "contains"
@@ -123,25 +123,25 @@ impl<'d> Look<'d, '_> {
     fn core_fits(&mut self, keyword: &'d str, doc: &'d Doc) -> bool {
         match keyword {
             "$ref" => {
-                self.text(doc, |survey, reference| survey.references.push(reference))
+                self.text(doc, |facts, reference| facts.references.push(reference))
                     && is_plain_reference(doc, false)
             }
             // An identity with a fragment is an anchor in old drafts and an error in new ones.
             "$id" | "id" => {
-                self.survey.is_ordinary &= self.depth == 0;
+                self.facts.is_ordinary &= self.depth == 0;
                 is_plain_reference(doc, false)
                     && !doc.as_text().is_some_and(|text| text.as_bytes().contains(&b'#'))
             }
             "$schema" => {
-                self.survey.is_ordinary &= self.depth == 0;
+                self.facts.is_ordinary &= self.depth == 0;
                 is_plain_reference(doc, true)
             }
             "$dynamicRef" | "$recursiveRef" => {
-                self.survey.is_ordinary = false;
+                self.facts.is_ordinary = false;
                 is_plain_reference(doc, false)
             }
             "$anchor" | "$dynamicAnchor" => {
-                self.survey.is_ordinary = false;
+                self.facts.is_ordinary = false;
                 doc.as_text().is_some_and(is_plain_anchor)
             }
             // Rare enough for the metaschema.

@@ -87,7 +87,7 @@ impl<'r, 'l> Documents<'r, 'l> {
     }
 
     /// Makes a document known under a URL.
-    pub(super) fn give(&mut self, url: &str, doc: Doc) {
+    pub(super) fn add(&mut self, url: &str, doc: Doc) {
         self.given.insert(url.to_owned(), Rc::new(doc));
     }
 
@@ -103,7 +103,7 @@ impl<'r, 'l> Documents<'r, 'l> {
             resources: BTreeMap::new(),
             known: BTreeSet::new(),
         };
-        self.collect(&mut root, &doc, url, "", &Dialect::of(draft::latest()), 0)?;
+        self.collect(&mut root, &doc, url, "", &Dialect::new(draft::latest()), 0)?;
         let built_in = ["http://json-schema.org/", "https://json-schema.org/"];
         if !built_in.iter().any(|prefix| url.starts_with(prefix)) {
             check_against_metaschema(&root, &doc, "")?;
@@ -244,7 +244,7 @@ impl<'r, 'l> Documents<'r, 'l> {
         let named =
             schema.get("$schema").and_then(Doc::as_text).map(|text| text.to_string()).unwrap_or_default();
         if draft::named(&named).is_some() {
-            return Ok(Dialect::of(draft));
+            return Ok(Dialect::new(draft));
         }
         let url = named.split('#').next().unwrap_or_default();
         let doc = self.load(url)?;

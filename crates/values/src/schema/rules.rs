@@ -164,7 +164,7 @@ impl Types {
     }
 
     /// The type of a value; an integer is a number.
-    pub(super) fn of(node: &Node) -> Self {
+    pub(super) fn from_node(node: &Node) -> Self {
         Types(
             1 << match node {
                 Node::Nil => 0,

@@ -25,7 +25,7 @@ const MAX_DEPTH: usize = 400;
 const MAX_WORK: u64 = 50_000_000;
 
 /// What it costs to enter a schema.
-const ENTERING: u64 = 25;
+const ENTER_COST: u64 = 25;
 
 /// The most text of messages, in bytes. A list of choices is repeated for every value that is none of them.
 const MAX_MESSAGES: usize = 16 << 20;
@@ -58,18 +58,18 @@ struct Validator<'c> {
 
 /// Where a value is.
 #[derive(Clone, Copy)]
-enum At<'p> {
+enum InstancePath<'p> {
     Top,
-    Key(&'p At<'p>, &'p Str),
-    Index(&'p At<'p>, usize),
+    Key(&'p InstancePath<'p>, &'p Str),
+    Index(&'p InstancePath<'p>, usize),
 }
 
-impl At<'_> {
+impl InstancePath<'_> {
     fn pointer(&self) -> String {
         match self {
-            At::Top => String::new(),
-            At::Key(outer, key) => format!("{}/{}", outer.pointer(), escape(&key.to_str_lossy())),
-            At::Index(outer, index) => format!("{}/{index}", outer.pointer()),
+            InstancePath::Top => String::new(),
+            InstancePath::Key(outer, key) => format!("{}/{}", outer.pointer(), escape(&key.to_str_lossy())),
+            InstancePath::Index(outer, index) => format!("{}/{index}", outer.pointer()),
         }
     }
 }
@@ -114,7 +114,7 @@ impl Scope<'_> {
 type Outcome = Result<Unevaluated, Failure>;
 
 /// What is said when the work is too much.
-const TOO_INVOLVED: &str = "the schema is too involved to be checked";
+const TOO_COMPLEX: &str = "the schema is too complex to be checked";
 
 impl Validator<'_> {
     /// Takes so much work; whether there was enough left. Once there was not, there is none.
@@ -127,18 +127,25 @@ impl Validator<'_> {
     /// Validates a value that is not part of another one.
     fn validate_alone(&mut self, id: SchemaId, node: &Node, brief: bool) -> Outcome {
         let scope = Scope { schema: id, reference: "", value: 0, depth: 0, parent: None };
-        self.enter(node, &At::Top, &scope, false, brief)
+        self.enter(node, &InstancePath::Top, &scope, false, brief)
     }
 
     /// Validates a value with the schema of `scope`. `wanted` says whether the caller asks what is left unevaluated.
-    fn enter(&mut self, node: &Node, at: &At<'_>, scope: &Scope<'_>, wanted: bool, brief: bool) -> Outcome {
+    fn enter(
+        &mut self,
+        node: &Node,
+        at: &InstancePath<'_>,
+        scope: &Scope<'_>,
+        wanted: bool,
+        brief: bool,
+    ) -> Outcome {
         let schema = &*self.schemas.schema(scope.schema);
-        let unevaluated = Unevaluated::of(node, schema, wanted);
+        let unevaluated = Unevaluated::new(node, schema, wanted);
         if schema.boolean == Some(true) {
             return Ok(unevaluated);
         }
         let mut step =
-            Step { validator: self, schema, node, at, scope, unevaluated, brief, failures: Vec::new() };
+            Validation { validator: self, schema, node, at, scope, unevaluated, brief, failures: Vec::new() };
         step.run()?;
         match step.failures.len() {
             0 => Ok(step.unevaluated),
@@ -154,11 +161,11 @@ impl Validator<'_> {
 }
 
 /// One value against one schema.
-struct Step<'v, 'c, 'p> {
+struct Validation<'v, 'c, 'p> {
     validator: &'v mut Validator<'c>,
     schema: &'p Schema,
     node: &'p Node,
-    at: &'p At<'p>,
+    at: &'p InstancePath<'p>,
     scope: &'p Scope<'p>,
     unevaluated: Unevaluated,
     /// Whether only the outcome counts, not the reasons.
@@ -166,15 +173,15 @@ struct Step<'v, 'c, 'p> {
     failures: Vec<Failure>,
 }
 
-impl Step<'_, '_, '_> {
+impl Validation<'_, '_, '_> {
     /// Applies all rules. An early error ends the step; others are gathered.
     fn run(&mut self) -> Result<(), Failure> {
         let schema = self.schema;
         if schema.boolean == Some(false) {
             return Err(self.failure(|| "false schema".to_owned()));
         }
-        if self.scope.depth > MAX_DEPTH || !self.validator.spend(ENTERING) {
-            return Err(self.failure(|| TOO_INVOLVED.to_owned()));
+        if self.scope.depth > MAX_DEPTH || !self.validator.spend(ENTER_COST) {
+            return Err(self.failure(|| TOO_COMPLEX.to_owned()));
         }
         self.spend(schema.size());
         if let Some(other) = self.scope.cycle() {
@@ -244,7 +251,7 @@ impl Step<'_, '_, '_> {
     }
 
     /// Validates a part of the value.
-    fn inside(&mut self, id: SchemaId, node: &Node, at: &At<'_>) -> Outcome {
+    fn inside(&mut self, id: SchemaId, node: &Node, at: &InstancePath<'_>) -> Outcome {
         let scope = Scope {
             schema: id,
             reference: "",
@@ -255,7 +262,7 @@ impl Step<'_, '_, '_> {
         self.validator.enter(node, at, &scope, false, self.brief)
     }
 
-    fn check_inside(&mut self, id: SchemaId, node: &Node, at: At<'_>) {
+    fn check_inside(&mut self, id: SchemaId, node: &Node, at: InstancePath<'_>) {
         let result = self.inside(id, node, &at);
         self.failures.extend(result.err());
     }
@@ -264,7 +271,7 @@ impl Step<'_, '_, '_> {
     fn spend(&mut self, work: u64) -> bool {
         let enough = self.validator.spend(work);
         if !enough {
-            self.fail(|| TOO_INVOLVED.to_owned());
+            self.fail(|| TOO_COMPLEX.to_owned());
         }
         enough
     }

@@ -5,12 +5,12 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use pintle_tree::{Node, Str};
 
-use super::{At, Step};
+use super::{InstancePath, Validation};
 use crate::schema::decimal::Decimal;
 use crate::schema::message::count;
 use crate::schema::rules::{Additional, ArrayRules, SchemaId};
 
-impl Step<'_, '_, '_> {
+impl Validation<'_, '_, '_> {
     pub(super) fn check_array(&mut self, list: &[Node], rules: &ArrayRules) {
         self.check_bounds("Items", list.len() as i64, rules.minimum, rules.maximum);
         if rules.unique {
@@ -24,7 +24,7 @@ impl Step<'_, '_, '_> {
             }
         }
         for (index, (id, node)) in rules.first.iter().zip(list).enumerate() {
-            self.check_inside(*id, node, At::Index(self.at, index));
+            self.check_inside(*id, node, InstancePath::Index(self.at, index));
         }
         let rest = &list[rules.first.len().min(list.len())..];
         match rules.rest {
@@ -34,7 +34,7 @@ impl Step<'_, '_, '_> {
             Some(Additional::Schema(id)) => {
                 // Helm's library counts these from zero again, and so the messages do.
                 for (index, node) in rest.iter().enumerate() {
-                    self.check_inside(id, node, At::Index(self.at, index));
+                    self.check_inside(id, node, InstancePath::Index(self.at, index));
                 }
             }
             _ => {}
@@ -48,7 +48,7 @@ impl Step<'_, '_, '_> {
         let mut causes = Vec::new();
         let mut matched: Vec<usize> = Vec::new();
         for (index, node) in list.iter().enumerate() {
-            match self.inside(id, node, &At::Index(self.at, index)) {
+            match self.inside(id, node, &InstancePath::Index(self.at, index)) {
                 Err(failure) => causes.push(failure),
                 Ok(_) => {
                     matched.push(index);
@@ -109,7 +109,7 @@ fn duplicates(list: &[Node], most: u64, work: &mut u64) -> Option<(usize, usize)
 /// a number counts as the number, because it can be the same.
 fn fingerprint(node: &Node, hasher: &mut DefaultHasher) -> u64 {
     let number = match node {
-        Node::Int(_) | Node::Float(_) => Decimal::of(node),
+        Node::Int(_) | Node::Float(_) => Decimal::from_node(node),
         Node::Str(text) if text.as_bytes().first().is_some_and(|byte| !byte.is_ascii_alphabetic()) => {
             text.as_str().and_then(Decimal::parse)
         }
@@ -157,12 +157,12 @@ fn weight(node: &Node) -> u64 {
 fn same(a: &Node, b: &Node) -> bool {
     match (a, b) {
         (Node::Int(_) | Node::Float(_), Node::Int(_) | Node::Float(_)) => {
-            let number = Decimal::of(a);
-            number.is_some() && number == Decimal::of(b)
+            let number = Decimal::from_node(a);
+            number.is_some() && number == Decimal::from_node(b)
         }
         (Node::Int(_) | Node::Float(_), Node::Str(text)) => {
             let spelled = text.as_str().and_then(Decimal::parse);
-            spelled.is_some() && Decimal::of(a) == spelled
+            spelled.is_some() && Decimal::from_node(a) == spelled
         }
         (Node::List(a), Node::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
         (Node::Map(a), Node::Map(b)) => {

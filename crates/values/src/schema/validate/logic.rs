@@ -2,11 +2,11 @@
 
 use pintle_tree::Node;
 
-use super::{At, Step};
+use super::{InstancePath, Validation};
 use crate::schema::message::count;
 use crate::schema::rules::{Logic, SchemaId};
 
-impl Step<'_, '_, '_> {
+impl Validation<'_, '_, '_> {
     pub(super) fn check_logic(&mut self, logic: &Logic) {
         if let Some(id) = logic.not
             && self.itself(id, "", true).is_ok()
@@ -91,7 +91,7 @@ impl Step<'_, '_, '_> {
             for ((name, node), flag) in map.iter().zip(self.unevaluated.properties.take().unwrap_or_default())
             {
                 if flag {
-                    self.check_inside(id, node, At::Key(self.at, name));
+                    self.check_inside(id, node, InstancePath::Key(self.at, name));
                 }
             }
         }
@@ -100,7 +100,7 @@ impl Step<'_, '_, '_> {
         {
             for (index, flag) in self.unevaluated.items.take().unwrap_or_default().into_iter().enumerate() {
                 if flag {
-                    self.check_inside(id, &list[index], At::Index(self.at, index));
+                    self.check_inside(id, &list[index], InstancePath::Index(self.at, index));
                 }
             }
         }

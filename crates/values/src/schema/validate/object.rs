@@ -2,11 +2,11 @@
 
 use pintle_tree::{Map, Node, Str};
 
-use super::{At, Step};
+use super::{InstancePath, Validation};
 use crate::schema::message::{Failure, quoted, quoted_list};
 use crate::schema::rules::{Additional, Dependency, ObjectRules, SchemaId};
 
-impl Step<'_, '_, '_> {
+impl Validation<'_, '_, '_> {
     pub(super) fn check_object(&mut self, map: &Map<Node>, rules: &ObjectRules) {
         let length = map.len() as i64;
         self.check_bounds("Properties", length, rules.minimum, rules.maximum);
@@ -56,12 +56,12 @@ impl Step<'_, '_, '_> {
             let mut evaluated = false;
             if let Some(&id) = rules.properties.get(name) {
                 evaluated = true;
-                self.check_inside(id, node, At::Key(self.at, name));
+                self.check_inside(id, node, InstancePath::Key(self.at, name));
             }
             for (pattern, id) in &rules.patterns {
                 if self.spend(1 + pattern.cost(name.len() as u64)) && pattern.is_match(name.as_bytes()) {
                     evaluated = true;
-                    self.check_inside(*id, node, At::Key(self.at, name));
+                    self.check_inside(*id, node, InstancePath::Key(self.at, name));
                 }
             }
             if !evaluated && let Some(additional) = rules.additional {
@@ -69,7 +69,7 @@ impl Step<'_, '_, '_> {
                 match additional {
                     Additional::Allowed(true) => {}
                     Additional::Allowed(false) => refused.push(name),
-                    Additional::Schema(id) => self.check_inside(id, node, At::Key(self.at, name)),
+                    Additional::Schema(id) => self.check_inside(id, node, InstancePath::Key(self.at, name)),
                 }
             }
             if evaluated && let Some(flags) = &mut self.unevaluated.properties {

@@ -1,10 +1,10 @@
 //! References to other schemas, and those whose meaning depends on the way that led to them.
 
-use super::{Scope, Step};
+use super::{Scope, Validation};
 use crate::schema::message::{Failure, FailureKind};
 use crate::schema::rules::{References, SchemaId};
 
-impl Step<'_, '_, '_> {
+impl Validation<'_, '_, '_> {
     /// Validates the value with the schema that a keyword refers to.
     pub(super) fn follow(&mut self, id: SchemaId, keyword: &'static str) -> Result<(), Failure> {
         self.itself(id, keyword, false).map_err(|failure| {
@@ -37,7 +37,7 @@ impl Step<'_, '_, '_> {
             return id;
         }
         let resource = |scope: &Scope<'_>| self.validator.schemas.schema(scope.schema).resource;
-        self.way().filter(|scope| extensible(resource(scope))).last().map_or(id, |scope| scope.schema)
+        self.scopes().filter(|scope| extensible(resource(scope))).last().map_or(id, |scope| scope.schema)
     }
 
     /// The outermost schema on the way here with a dynamic anchor of that name, if the first target has it.
@@ -53,11 +53,11 @@ impl Step<'_, '_, '_> {
             let anchors = &resource.references.as_ref()?.dynamic_anchors;
             anchors.iter().find(|(name, _)| name == anchor).map(|(_, id)| *id)
         };
-        self.way().filter_map(anchored).last().unwrap_or(id)
+        self.scopes().filter_map(anchored).last().unwrap_or(id)
     }
 
     /// The scopes from here outwards.
-    fn way(&self) -> impl Iterator<Item = &Scope<'_>> {
+    fn scopes(&self) -> impl Iterator<Item = &Scope<'_>> {
         std::iter::successors(Some(self.scope), |scope| scope.parent)
     }
 }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use pintle_tree::{Node, Str};
 
-use super::Step;
+use super::Validation;
 use crate::schema::decimal::Decimal;
 use crate::schema::document::Doc;
 use crate::schema::message::{Failure, amount, displayed, quoted};
@@ -13,13 +13,13 @@ use crate::schema::rules::{NumberRules, TextRules, Types};
 /// The work of checking a format, whatever the text.
 const FORMAT: u64 = 10;
 
-impl Step<'_, '_, '_> {
+impl Validation<'_, '_, '_> {
     pub(super) fn check_value(&mut self) -> Result<(), Failure> {
         let types = self.schema.types;
-        let found = Types::of(self.node);
+        let found = Types::from_node(self.node);
         if !types.is_empty() && !types.contains(found) {
             let integer = types.contains(Types::INTEGER)
-                && Decimal::of(self.node).is_some_and(|number| number.is_integer());
+                && Decimal::from_node(self.node).is_some_and(|number| number.is_integer());
             if !integer {
                 return Err(self.failure(|| {
                     format!("got {}, want {}", found.names().join(""), types.names().join(" or "))
@@ -73,7 +73,7 @@ impl Step<'_, '_, '_> {
     }
 
     pub(super) fn check_number(&mut self, rules: &NumberRules) {
-        let Some(number) = Decimal::of(self.node) else { return };
+        let Some(number) = Decimal::from_node(self.node) else { return };
         if let Some(unit) = &rules.unit
             && !self.spend(number.distance(unit) / 8)
         {
@@ -127,7 +127,7 @@ fn equal(node: &Node, doc: &Doc) -> bool {
         (Node::Str(a), Doc::Text(b)) => a == b,
         (Node::Int(_) | Node::Float(_), Doc::Number(text) | Doc::Text(text)) => {
             let wanted = text.as_str().and_then(Decimal::parse);
-            wanted.is_some() && Decimal::of(node) == wanted
+            wanted.is_some() && Decimal::from_node(node) == wanted
         }
         (Node::List(a), Doc::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
         (Node::Map(a), Doc::Map(b)) => {

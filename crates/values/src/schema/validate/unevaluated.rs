@@ -12,7 +12,7 @@ pub(super) struct Unevaluated {
 }
 
 impl Unevaluated {
-    pub(super) fn of(node: &Node, schema: &Schema, wanted: bool) -> Self {
+    pub(super) fn new(node: &Node, schema: &Schema, wanted: bool) -> Self {
         let mut unevaluated = Unevaluated::default();
         match node {
             Node::Map(map) => {

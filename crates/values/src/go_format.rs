@@ -3,7 +3,7 @@
 use pintle_tree::{Map, Node, number};
 
 /// Go's `%v`. With `without_nil`, nil entries of maps are left out.
-pub(crate) fn value(node: &Node, without_nil: bool) -> String {
+pub(crate) fn format_v(node: &Node, without_nil: bool) -> String {
     let mut out = String::new();
     push_value(&mut out, node, without_nil);
     out
@@ -22,19 +22,19 @@ fn push_value(out: &mut String, node: &Node, without_nil: bool) {
 }
 
 /// Go's `%t`, a verb for booleans, given anything.
-pub(crate) fn truth(node: &Node) -> String {
+pub(crate) fn format_t(node: &Node) -> String {
     let mut out = String::new();
     match node {
         Node::Nil => out.push_str("%!t(<nil>)"),
-        _ => push_truth(&mut out, node),
+        _ => push_format_t(&mut out, node),
     }
     out
 }
 
-fn push_truth(out: &mut String, node: &Node) {
+fn push_format_t(out: &mut String, node: &Node) {
     match node {
-        Node::List(list) => push_list(out, list, push_truth),
-        Node::Map(map) => push_map(out, map, false, push_truth),
+        Node::List(list) => push_list(out, list, push_format_t),
+        Node::Map(map) => push_map(out, map, false, push_format_t),
         Node::Nil | Node::Bool(_) => push_value(out, node, false),
         Node::Int(_) | Node::Float(_) | Node::Str(_) => {
             out.push_str("%!t(");
@@ -91,8 +91,8 @@ mod tests {
     #[test]
     fn wrong_verbs_make_the_same_noise() {
         let node = Node::List(vec![Node::Float(1.0), Node::Nil, Node::from("x"), Node::Bool(true)]);
-        assert_eq!(truth(&node), "[%!t(float64=1) <nil> %!t(string=x) true]");
-        assert_eq!(truth(&Node::Nil), "%!t(<nil>)");
-        assert_eq!(value(&node, false), "[1 <nil> x true]");
+        assert_eq!(format_t(&node), "[%!t(float64=1) <nil> %!t(string=x) true]");
+        assert_eq!(format_t(&Node::Nil), "%!t(<nil>)");
+        assert_eq!(format_v(&node, false), "[1 <nil> x true]");
     }
 }
