@@ -1,4 +1,4 @@
-//! Chart defaults, parents' values and the user's values become one tree.
+//! Coalesces chart defaults, parents' values and the user's values, as Helm's `pkg/chart/common/util` does.
 
 use pintle_chart::Chart;
 use pintle_tree::{Map, Node, Str, with_stack};
@@ -7,23 +7,23 @@ use crate::scope::{FieldPath, Scope};
 use crate::table::{Item, Table};
 use crate::{Error, LogLine, ReadSource, Result, go_format, schema};
 
-/// The key of the values that all charts of a tree share.
+/// The key of the values shared by all charts of a tree.
 const GLOBAL: &str = "global";
 
-/// What becomes of null in chart defaults.
+/// How null in chart defaults is treated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NullRules {
     /// Null in a chart's defaults is dropped, so a parent chart cannot remove a default of its subchart.
     #[default]
     Helm4,
-    /// Null in a chart's defaults stays, and removes defaults of subcharts.
+    /// Null in a chart's defaults is kept, and removes defaults of subcharts.
     Helm3,
 }
 
-/// Returns the values that `chart` and its subcharts are rendered with: `user` laid over all defaults.
+/// Returns the values that `chart` and its subcharts are rendered with: `user` merged over all defaults.
 ///
 /// # Errors
-/// The values of a subchart are no map.
+/// When the values of a subchart are not a map.
 pub fn coalesce(
     chart: &Chart,
     user: &Map<Node>,
@@ -35,7 +35,8 @@ pub fn coalesce(
     dest.to_map().map_err(|_| Error::CyclicImport(chart.name().to_owned()))
 }
 
-/// Lays one map over another as [`coalesce`] does, without regard to charts: null removes, maps merge.
+/// Merges two maps as [`coalesce`] does, without regard to charts: null removes, maps merge (Helm's
+/// `CoalesceTables`).
 pub fn coalesce_tables(above: &Map<Node>, below: &Map<Node>, log: &mut Vec<LogLine>) -> Map<Node> {
     let dest = Table::over(above);
     let mode = Mode::Coalesce;
@@ -43,21 +44,21 @@ pub fn coalesce_tables(above: &Map<Node>, below: &Map<Node>, log: &mut Vec<LogLi
     dest.to_map().expect("a table over plain maps does not contain itself")
 }
 
-/// Whether the values are checked against the schemas of the charts.
+/// Whether values are validated against the charts' schemas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaCheck {
-    /// They are.
+    /// Validate.
     #[default]
     Check,
-    /// They are not (`--skip-schema-validation`).
+    /// Skip (`--skip-schema-validation`).
     Skip,
 }
 
-/// Returns what `.Values` of the chart is: coalesced, and checked against the schemas. `read` gives files that schemas
-/// refer to.
+/// Returns the `.Values` of the chart: coalesced, and validated against the schemas. `read` returns files that
+/// schemas refer to.
 ///
 /// # Errors
-/// The values of a subchart are no map, or do not fit a schema.
+/// When the values of a subchart are not a map, or violate a schema.
 pub fn render_values(
     chart: &Chart,
     user: &Map<Node>,
@@ -78,14 +79,14 @@ pub fn render_values(
     }
 }
 
-/// Whether null removes what it is laid over, or is kept for a later pass.
+/// Whether null removes the value below it, or is kept for a later pass (Helm's `merge` flag).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     Coalesce,
     Merge,
 }
 
-/// One pass over a tree of charts.
+/// One pass over a chart tree.
 pub(crate) struct Coalescer<'l> {
     pub(crate) log: &'l mut Vec<LogLine>,
     pub(crate) rules: NullRules,
@@ -93,7 +94,7 @@ pub(crate) struct Coalescer<'l> {
 }
 
 impl Coalescer<'_> {
-    /// Lays `dest` over the defaults of a chart, then of its subcharts.
+    /// Merges `dest` over the defaults of a chart, then of its subcharts.
     pub(crate) fn scope<'a>(
         &mut self,
         scope: &Scope<'a>,
@@ -134,7 +135,7 @@ impl Coalescer<'_> {
             } else if item.is_table() {
                 match default {
                     Node::Map(below) => {
-                        // What a parent says about a subchart is kept for the pass over that subchart.
+                        // What a parent sets for a subchart, nulls included, is kept for the pass over that subchart.
                         let mode = if scope.has_subscope(key) { Mode::Merge } else { self.mode };
                         if !is_covered(&item, below, mode) {
                             let above = dest.open(key).expect("a table can be opened");
@@ -155,7 +156,7 @@ impl Coalescer<'_> {
         self.rules == NullRules::Helm4 && mode == Mode::Coalesce
     }
 
-    /// Lays `above` over a map that nobody else sees.
+    /// Merges `above` over a map that is not shared.
     fn over_node<'a>(&mut self, above: &Table<'a>, below: &'a Map<Node>, field: &FieldPath<'_>, mode: Mode) {
         let clean = self.cleans(mode);
         for (key, default) in below.iter() {
@@ -189,7 +190,7 @@ impl Coalescer<'_> {
         }
     }
 
-    /// Lays `above` over `below`, both of which others may see. Nil is kept.
+    /// Merges `above` over `below`, both of which may be shared. Null is kept.
     pub(crate) fn over_table<'a>(&mut self, above: &Table<'a>, below: &Table<'a>, field: &FieldPath<'_>) {
         if above.is(below) {
             return;
@@ -198,7 +199,7 @@ impl Coalescer<'_> {
             below.insert(key, Item::nil());
         }
         for key in below.keys() {
-            // Opened in its field before it is shared.
+            // Opened in place before it is shared, so that both holders see the same table.
             let table = below.open(&key);
             let Some(item) = below.get(&key) else { continue };
             if above.get(&key).is_none() {
@@ -215,7 +216,7 @@ impl Coalescer<'_> {
         }
     }
 
-    /// Gives the globals of a chart to a subchart.
+    /// Copies the globals of a chart to a subchart.
     fn globals<'a>(&mut self, dest: &Table<'a>, source: &Table<'a>, field: &FieldPath<'_>) {
         let Some(to) = self.global_table(dest, "destination") else { return };
         let Some(from) = self.global_table(source, "source") else { return };
@@ -244,7 +245,7 @@ impl Coalescer<'_> {
         dest.insert(GLOBAL.into(), Item::Table(to));
     }
 
-    /// The globals in `values`, an empty table if there are none, or a warning if they are no table.
+    /// The globals in `values`: an empty table if there are none, a warning if they are not a table.
     fn global_table<'a>(&mut self, values: &Table<'a>, which: &str) -> Option<Table<'a>> {
         if values.get(GLOBAL).is_none() {
             return Some(Table::new());
@@ -271,8 +272,8 @@ impl Coalescer<'_> {
     }
 }
 
-/// Whether laying an unchanged map over `below` would change nothing and say nothing. Most charts repeat the defaults
-/// of their subcharts, and then no table needs to be opened.
+/// Whether merging an unchanged map over `below` would neither change anything nor warn. Most charts repeat the
+/// defaults of their subcharts, so this avoids opening tables.
 fn is_covered(item: &Item<'_>, below: &Map<Node>, mode: Mode) -> bool {
     match item.as_node() {
         Some(Node::Map(above)) => covers(above, below, mode),

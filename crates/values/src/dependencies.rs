@@ -1,4 +1,4 @@
-//! Which subcharts are switched on, and under which names.
+//! Enables and disables subcharts, and applies aliases (Helm's `ProcessDependencies`).
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::scope::{FieldPath, Scope};
 use crate::table::{Item, Table};
 use crate::{Error, LogLine, NullRules, Result, imports};
 
-/// Checks that every chart that `chart` lists as a dependency is there.
+/// Checks that every listed dependency is present in `charts/`.
 ///
 /// # Errors
 /// Names those that are missing.
@@ -27,10 +27,10 @@ pub fn missing_dependencies(chart: &Chart) -> Result<()> {
     if missing.is_empty() { Ok(()) } else { Err(Error::MissingDependencies(missing.join(", "))) }
 }
 
-/// Switches subcharts on and off by tags and conditions, gives them their aliases, and moves imported values up.
+/// Enables and disables subcharts by tags and conditions, applies aliases, and processes `import-values`.
 ///
 /// # Errors
-/// The values of a subchart are no map.
+/// When the values of a subchart are not a map.
 pub fn process_dependencies(
     mut chart: Chart,
     user: &Map<Node>,
@@ -46,20 +46,20 @@ pub fn process_dependencies(
     Ok(chart)
 }
 
-/// What to do with a chart that lists dependencies. It is made before anything is changed, because the decisions need
-/// the values of the whole tree.
+/// The decisions for one chart. They are made before anything is changed, because they need the values of the whole
+/// tree.
 struct Plan {
     dependencies: Vec<Dependency>,
     subcharts: Vec<Keep>,
 }
 
-/// A subchart that stays.
+/// A subchart that is enabled.
 struct Keep {
-    /// Which of the subcharts it is.
+    /// The index of the subchart.
     index: usize,
-    /// The name it gets.
+    /// Its name or alias.
     name: String,
-    /// Whether a dependency speaks of it. If so it is a copy; otherwise it is changed in place.
+    /// Whether it is listed as a dependency. If so it is a copy; otherwise it is modified in place.
     listed: bool,
     plan: Option<Plan>,
 }
@@ -69,7 +69,7 @@ impl Plan {
         chart.metadata.declares_dependencies = !self.dependencies.is_empty();
         chart.metadata.dependencies = self.dependencies;
         let mut sources: Vec<Option<Chart>> = chart.subcharts.into_iter().map(Some).collect();
-        // A chart that is used under several names is copied for all but the last of them.
+        // A chart used under several aliases is cloned for all but the last of them.
         let mut uses = vec![0usize; sources.len()];
         for keep in &self.subcharts {
             uses[keep.index] += 1;
@@ -96,8 +96,8 @@ impl Plan {
     }
 }
 
-/// Drops the imports of charts below a copy. Helm's copies share the metadata of charts that no dependency speaks of,
-/// and importing uses the entries up, so that only the first copy imports.
+/// Drops the imports of charts below a copy. Helm's copies share the metadata of unlisted subcharts, and importing
+/// consumes the entries, so only the first copy imports.
 fn consume_imports(copy: &mut Chart, mut plan: Option<&mut Plan>) {
     for (index, subchart) in copy.subcharts.iter_mut().enumerate() {
         let keep = plan.as_mut().and_then(|plan| plan.subcharts.iter_mut().find(|keep| keep.index == index));
@@ -116,19 +116,20 @@ fn consume_imports(copy: &mut Chart, mut plan: Option<&mut Plan>) {
 struct DependencyProcessor<'l> {
     log: &'l mut Vec<LogLine>,
     rules: NullRules,
-    /// The dependencies that are left of charts that were changed in place, by address. A chart below one that is used
-    /// under several names is processed several times, and Helm then goes on from what the time before has left.
+    /// The remaining dependencies of charts that were modified in place, by address. A chart below one with several
+    /// aliases is processed several times, and Helm continues from what the previous pass left.
     changed: BTreeMap<usize, Vec<Dependency>>,
-    /// How many subcharts there are so far.
+    /// The number of subcharts so far.
     charts: usize,
 }
 
-/// How many subcharts a chart may have, with those below them. A chart can be there under many names, and each name costs
-/// time with every other.
+/// The maximum number of subcharts, including nested ones. A chart can be listed under many aliases, and the cost
+/// grows with the square of their number.
 const MAX_CHARTS: usize = 4096;
 
 impl DependencyProcessor<'_> {
-    /// Decides for a chart, known as `name`, and all below it. `path` is where its values are, with a dot at its end.
+    /// Plans a chart, known as `name`, and everything below it. `path` is the path of its values, with a trailing
+    /// dot.
     fn plan<'a>(&mut self, chart: &'a Chart, name: &str, values: &Table<'a>, path: &str) -> Result<Plan> {
         let left = self.changed.get(&address(chart)).unwrap_or(&chart.metadata.dependencies);
         let mut dependencies = left.clone();
@@ -146,7 +147,8 @@ impl DependencyProcessor<'_> {
         let subscopes =
             subcharts.iter().map(|keep| Scope::named(&chart.subcharts[keep.index], &keep.name)).collect();
         let scope = Scope { name: name.into(), values: &chart.values, subscopes };
-        // Helm hands the values of the top chart down unchanged, so keys of a subchart meet keys of its parents here.
+        // Helm passes the values of the top chart down unchanged, so keys of a subchart are looked up next to its
+        // parents'.
         let values = values.copied();
         let mut coalescing = Coalescer { log: self.log, rules: self.rules, mode: Mode::Coalesce };
         coalescing.scope(&scope, &values, &FieldPath::Top)?;
@@ -213,7 +215,7 @@ impl DependencyProcessor<'_> {
     }
 }
 
-/// Whether a chart has a list of dependencies, be it empty. Charts below one that has none are left as they are.
+/// Whether a chart has a list of dependencies, even an empty one. Charts below one without are left as they are.
 pub(crate) fn lists_dependencies(chart: &Chart) -> bool {
     chart.metadata.declares_dependencies || !chart.metadata.dependencies.is_empty()
 }
@@ -222,7 +224,7 @@ fn address(chart: &Chart) -> usize {
     std::ptr::from_ref(chart).addr()
 }
 
-/// The subcharts that may stay: those that no dependency speaks of, then one for each dependency that finds its chart.
+/// The candidate subcharts: unlisted ones first, then one for each dependency whose chart is present.
 fn candidates(chart: &Chart, dependencies: &[Dependency]) -> Vec<Keep> {
     let unlisted = chart
         .subcharts
@@ -243,7 +245,7 @@ fn candidates(chart: &Chart, dependencies: &[Dependency]) -> Vec<Keep> {
     unlisted.chain(listed).collect()
 }
 
-/// Whether a dependency means this chart. A range or version that cannot be read means no chart at all.
+/// Whether a dependency refers to this chart. An invalid constraint or version matches nothing.
 fn matches(dependency: &Dependency, subchart: &Chart) -> bool {
     dependency.name == subchart.name()
         && match (Version::parse(&subchart.metadata.version), Constraint::parse(&dependency.version)) {

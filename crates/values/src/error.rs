@@ -1,68 +1,68 @@
-//! What can go wrong with values.
+//! Errors of values.
 
-/// The result of this room.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why values cannot be put together. Prints as Helm's error does.
+/// Why values cannot be computed. The texts are Helm's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A values file cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// A values file is no YAML map.
+    /// A values file is not a YAML map.
     #[error("failed to parse {name}: {reason}")]
     BadFile {
-        /// The file as the user named it.
+        /// The file as named by the user.
         name: String,
-        /// What the reader says.
+        /// The parse error.
         reason: String,
     },
-    /// A `--set-json` object is no JSON.
+    /// A `--set-json` object is not valid JSON.
     #[error("failed parsing --set-json data JSON: {0}")]
     BadJsonObject(String),
-    /// A `--set-json` assignment breaks its grammar.
+    /// A `--set-json` assignment does not parse.
     #[error("failed parsing --set-json data {0}")]
     BadJson(String),
-    /// Another flag of the `--set` family breaks its grammar.
+    /// Another flag of the `--set` family does not parse.
     #[error("failed parsing --{flag} data: {reason}")]
     BadFlag {
-        /// The flag, without its dashes.
+        /// The flag, without dashes.
         flag: &'static str,
-        /// What the grammar says.
+        /// The parse error.
         reason: String,
     },
-    /// The values of a subchart are no map. The text really carries the noise of a wrong format verb.
+    /// The values of a subchart are not a map. Helm's text uses the wrong format verb (`%t`), and so does ours.
     #[error("type mismatch on {name}: {found}")]
     TypeMismatch {
         /// The subchart.
         name: String,
-        /// What was found.
+        /// What was found, as `%t` prints it.
         found: String,
     },
     /// Imported values contain themselves.
     #[error("import-values of chart {0} contain themselves")]
     CyclicImport(String),
-    /// An import goes to a path that is longer than any chart needs.
+    /// The target path of an import is unreasonably long.
     #[error("import-values of chart {chart} name a path of more than {limit} steps")]
     LongImport {
-        /// The chart that imports.
+        /// The importing chart.
         chart: String,
-        /// How many steps there may be.
+        /// The maximum number of path segments.
         limit: usize,
     },
-    /// A chart has so many subcharts, counted with all that are below them, that it cannot be meant.
+    /// A chart has unreasonably many subcharts, including nested ones.
     #[error("chart {chart} has more than {limit} subcharts")]
     TooManyCharts {
-        /// The chart at which the count was full.
+        /// The chart at which the limit was reached.
         chart: String,
-        /// How many there may be.
+        /// The maximum number.
         limit: usize,
     },
-    /// Charts are listed as dependencies but not there.
+    /// Listed dependencies are missing from `charts/`.
     #[error("found in Chart.yaml, but missing in charts/ directory: {0}")]
     MissingDependencies(String),
-    /// The values do not fit the schemas.
+    /// The values violate the schemas.
     #[error("values don't meet the specifications of the schema(s) in the following chart(s):\n{0}")]
     Schema(String),
 }

@@ -1,4 +1,4 @@
-//! `import-values`: a chart takes values of its subcharts as its own.
+//! `import-values`: a chart takes over values of its subcharts (Helm's `ProcessImportValues`).
 
 use pintle_chart::Chart;
 use pintle_chart::metadata::Dependency;
@@ -10,7 +10,7 @@ use crate::scope::{FieldPath, Scope};
 use crate::table::{Item, Table};
 use crate::{Error, LogLine, NullRules, Result, go_format};
 
-/// Gives every chart with dependencies the values of its subcharts and what it imports from them, deepest first.
+/// Adds the values of subcharts, and what is imported from them, to every chart with dependencies, deepest first.
 pub(crate) fn import_values(chart: &mut Chart, rules: NullRules, log: &mut Vec<LogLine>) -> Result<()> {
     for subchart in &mut chart.subcharts {
         import_values(subchart, rules, log)?;
@@ -26,11 +26,11 @@ pub(crate) fn import_values(chart: &mut Chart, rules: NullRules, log: &mut Vec<L
     Ok(())
 }
 
-/// How many steps the place of an import may have: every one is a level of the values, and those of charts inside charts
-/// add up.
+/// The maximum number of path segments of an import target: each one is a level of nesting, and those of nested
+/// charts add up.
 const MAX_STEPS: usize = 100;
 
-/// Whether the place of an import has too many steps.
+/// Whether the target path of an import is too long.
 fn is_long(import: &Node) -> bool {
     let Node::Map(pair) = import else { return false };
     let Some(Node::Str(parent)) = pair.get("parent") else { return false };
@@ -43,7 +43,7 @@ struct Importer<'l> {
 }
 
 impl Importer<'_> {
-    /// The new values of a chart, and the imports of its dependencies written out as pairs of child and parent.
+    /// The new values of a chart, and the imports of its dependencies in their long form, as child/parent pairs.
     fn values_of(&mut self, chart: &Chart) -> Result<(Map<Node>, Vec<Vec<Node>>)> {
         let cyclic = |_| Error::CyclicImport(chart.name().to_owned());
         let values = Table::new();
@@ -57,8 +57,8 @@ impl Importer<'_> {
             return Err(Error::LongImport { chart: chart.name().to_owned(), limit: MAX_STEPS });
         }
         let pairs = dependencies.iter().map(|entry| self.import(entry, &values, &imported)).collect();
-        // The chart's own values win over what it imports. The copy keeps the two apart where an import has made
-        // them share tables.
+        // The chart's own values take precedence over imports. The copy separates them where an import made them
+        // share tables.
         let above = Table::owning(values.to_map().map_err(cyclic)?);
         self.merging().over_table(&above, &imported, &FieldPath::Top);
         Ok((above.to_map().map_err(cyclic)?, pairs))
@@ -68,7 +68,7 @@ impl Importer<'_> {
         Coalescer { log: self.log, rules: self.rules, mode: Mode::Merge }
     }
 
-    /// Adds what one dependency's imports name to `imported`.
+    /// Adds the imports of one dependency to `imported`.
     fn import<'a>(&mut self, dependency: &Dependency, values: &Table<'a>, imported: &Table<'a>) -> Vec<Node> {
         let mut pairs = Vec::new();
         for import in &dependency.import_values {
@@ -80,7 +80,7 @@ impl Importer<'_> {
             pairs.push(pair(&child, &parent));
             match values.table_at(&format!("{}.{child}", dependency.name)) {
                 Ok(table) => {
-                    // Helm hands out a new map in place of an empty one, so an empty one is never shared.
+                    // Helm creates a new map in place of an empty one, so an empty map is never shared.
                     let table = if table.is_empty() { Table::new() } else { table };
                     let placed = nested_at(&parent, table);
                     self.merging().over_table(imported, &placed, &FieldPath::Top);
@@ -110,7 +110,7 @@ fn pair(child: &str, parent: &str) -> Node {
     Node::Map(entries.into_iter().collect())
 }
 
-/// Tables around `table`, so that it is at `path`; `.` is the top.
+/// Nests `table` at `path`; `.` is the top.
 fn nested_at<'a>(path: &str, table: Table<'a>) -> Table<'a> {
     if path == "." {
         return table;
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn imports_that_contain_themselves_are_an_error() {
-        // Helm itself dies of a stack overflow here.
+        // Helm itself overflows its stack here.
         let imports = r#"[{"child":"t.u","parent":"x"},{"child":"t","parent":"x"}]"#;
         let mut chart = importing(imports, r#"{"t":{"u":{"v":1}}}"#, "{}");
         let error = import_values(&mut chart, NullRules::Helm4, &mut Vec::new()).unwrap_err();

@@ -1,4 +1,4 @@
-//! What the user gave, in order of precedence.
+//! User-supplied values, in order of precedence (Helm's `pkg/cli/values`).
 
 use pintle_tree::{Map, Node, json, merge, set};
 
@@ -7,7 +7,7 @@ use crate::{Error, Result};
 /// The value flags of a command, each in the order given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// `--values`: names of files.
+    /// `--values`: file names.
     pub files: Vec<String>,
     /// `--set-json`.
     pub set_json: Vec<String>,
@@ -21,14 +21,14 @@ pub struct Overrides {
     pub set_literal: Vec<String>,
 }
 
-/// Gives the content of a file by the name the user gave, or the reason why not. This room reads nothing itself.
+/// Returns the content of a file by the name that the user gave, or the reason why not. This crate reads no files.
 pub type ReadSource<'r> = dyn FnMut(&str) -> std::result::Result<Vec<u8>, String> + 'r;
 
-/// Puts everything together: files first, then `--set-json`, `--set`, `--set-string`, `--set-file`, `--set-literal`,
-/// whatever the order on the command line was.
+/// Merges all flags: files first, then `--set-json`, `--set`, `--set-string`, `--set-file`, `--set-literal`,
+/// regardless of their order on the command line.
 ///
 /// # Errors
-/// A file cannot be read, or a text breaks its grammar.
+/// When a file cannot be read, or a text does not parse.
 pub fn layer(overrides: &Overrides, read: &mut ReadSource<'_>) -> Result<Map<Node>> {
     let mut base = Map::new();
     for name in &overrides.files {
@@ -56,7 +56,7 @@ pub fn layer(overrides: &Overrides, read: &mut ReadSource<'_>) -> Result<Map<Nod
     Ok(base)
 }
 
-/// A JSON object is merged as a file would be; anything else is `key=json`.
+/// A JSON object is merged like a file; anything else is `key=json`.
 fn apply_json(text: &str, mut base: Map<Node>) -> Result<Map<Node>> {
     let trimmed = text.trim();
     if trimmed.starts_with('{') {

@@ -1,13 +1,13 @@
-//! Whose value wins: layers, scopes, globals, imports and schemas.
+//! Computes chart values: layers, scopes, globals, imports and schemas.
 //!
-//! The values a chart is rendered with come from its own defaults, from the charts above it and from the user. This
-//! room puts them together exactly as Helm does, decides which subcharts are switched on, moves imported values up,
-//! and checks the outcome against the schemas of the charts.
+//! The values of a chart come from its own defaults, from parent charts and from the user. This crate merges them
+//! exactly as Helm does, enables and disables subcharts, processes `import-values`, and validates the result against
+//! the charts' schemas.
 //!
-//! It reads no files and knows no templates: texts come in already read, and warnings go out as [`LogLine`]s.
+//! It reads no files and knows no templates: texts are passed in, and warnings are returned as [`LogLine`]s.
 //!
-//! Enter at [`layer`] with what the user gave, then [`process_dependencies`], then [`coalesce`] and
-//! [`schema::check`]; [`render_values`] does the last two.
+//! Start with [`layer`] for the user's flags, then [`process_dependencies`], then [`coalesce`] and [`schema::check`];
+//! [`render_values`] does the last two.
 
 mod coalesce;
 mod dependencies;

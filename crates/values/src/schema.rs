@@ -1,6 +1,6 @@
-//! The schemas of charts: checking values against values.schema.json and values.schema.yaml.
+//! Validates values against values.schema.json and values.schema.yaml.
 //!
-//! The validator is our own, because what it says, and in which order it says it, is part of what Helm's users know.
+//! The validator is our own, because its messages and their order are part of Helm's observable output.
 
 mod address;
 mod clock;
@@ -29,11 +29,11 @@ use document::Doc;
 use eager::Compiler;
 use lazy::Lazy;
 
-/// Checks the coalesced values of a chart and its subcharts against their schemas. `read` gives files that schemas
-/// refer to by `file:` URLs, by absolute path.
+/// Validates the coalesced values of a chart and its subcharts. `read` returns files that schemas refer to by `file:`
+/// URLs, by absolute path.
 ///
 /// # Errors
-/// Lists all that does not fit, chart by chart.
+/// Lists all violations, chart by chart.
 pub fn check(chart: &Chart, values: &Node, read: &mut ReadSource<'_>, log: &mut Vec<LogLine>) -> Result<()> {
     let mut text = String::new();
     check_chart(chart, values, read, log, &mut text);
@@ -69,10 +69,10 @@ fn check_chart(
     }
 }
 
-/// Checks values against the text of one JSON schema.
+/// Validates values against the text of one JSON schema.
 ///
 /// # Errors
-/// What does not fit, one line each, or what is wrong with the schema.
+/// The violations, one per line, or what is wrong with the schema.
 pub fn check_json(
     values: &Node,
     schema: &[u8],
@@ -82,10 +82,10 @@ pub fn check_json(
     check_document(values, Doc::read(schema)?, "file:///values.schema.json", read, log)
 }
 
-/// Checks values against the text of one schema written in YAML.
+/// Validates values against the text of one YAML schema.
 ///
 /// # Errors
-/// As [`check_json`].
+/// Like [`check_json`].
 pub fn check_yaml(
     values: &Node,
     schema: &[u8],

@@ -1,9 +1,9 @@
-//! The charts of a tree as coalescing sees them: names, default values, subcharts.
+//! The chart tree as coalescing sees it: names, defaults, subcharts.
 
 use pintle_chart::Chart;
 use pintle_tree::{Map, Node, Str};
 
-/// A chart under the name it has in its parent.
+/// A chart under its name in the parent.
 pub(crate) struct Scope<'a> {
     pub(crate) name: Str,
     pub(crate) values: &'a Map<Node>,
@@ -27,7 +27,7 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Where a value is, for messages: a chain, so that nothing is built unless something is said.
+/// The path of a value, for messages. A linked list, so that nothing is allocated unless there is a message.
 #[derive(Clone, Copy)]
 pub(crate) enum FieldPath<'p> {
     Top,
@@ -35,7 +35,7 @@ pub(crate) enum FieldPath<'p> {
 }
 
 impl FieldPath<'_> {
-    /// The names with dots between them.
+    /// The keys joined with dots.
     pub(crate) fn dotted(&self) -> String {
         match self {
             FieldPath::Top => String::new(),

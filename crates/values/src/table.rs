@@ -1,4 +1,4 @@
-//! A changeable view of values that copies as little as it can.
+//! Copy-on-write tables for coalescing.
 //!
 //! Helm coalesces by changing maps in place, and some of its maps are reachable by two ways: a nested global that a
 //! subchart adds to shows up in its parent too. Charts see the outcome, so tables here have that identity. What is
@@ -11,24 +11,24 @@ use pintle_tree::{Map, Node, Str, merge, path, with_stack};
 
 use crate::go_format;
 
-/// Something in a table.
+/// An item of a table.
 #[derive(Clone)]
 pub(crate) enum Item<'a> {
-    /// A node as it is; if it is a map, it has not been changed and nobody else can see it.
+    /// A borrowed node; if it is a map, it is unchanged and not shared.
     Leaf(&'a Node),
-    /// A node made for this table, such as a default without its nil entries.
+    /// A node created for this table, such as a default without its nil entries.
     Own(Rc<Node>),
-    /// A map that may be changed, by everyone who holds it.
+    /// A mutable map, shared by everyone who holds it.
     Table(Table<'a>),
-    /// A private copy of a table that has not been made yet, because nobody has changed it.
+    /// A deferred copy of a table that nobody has changed so far.
     Copy(Table<'a>),
 }
 
-/// A map with an identity.
+/// A map with identity.
 #[derive(Clone)]
 pub(crate) struct Table<'a>(Rc<RefCell<Map<Item<'a>>>>);
 
-/// A table that contains itself.
+/// The table contains itself.
 #[derive(Debug)]
 pub(crate) struct Cyclic;
 
@@ -49,7 +49,7 @@ impl<'a> Item<'a> {
         self.as_node().is_none_or(|node| node.as_map().is_some())
     }
 
-    /// The node, unless the item is a table of its own.
+    /// The node, unless the item is a table.
     pub(crate) fn as_node(&self) -> Option<&Node> {
         match self {
             Item::Leaf(node) => Some(node),
@@ -58,7 +58,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// A chart default for a place that has none: nil inside it is dropped if `clean`.
+    /// A chart default for a key that has no value: nil inside it is dropped if `clean`.
     pub(crate) fn from_default(node: &'a Node, clean: bool) -> Self {
         match node {
             Node::Map(map) if clean && has_nil(map) => {
@@ -70,7 +70,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Makes the item a changeable table in its place, if it is a map at all.
+    /// Turns the item into a mutable table in place, if it is a map.
     pub(crate) fn open(&mut self) -> Option<Table<'a>> {
         let entries = match self {
             Item::Table(table) => return Some(table.clone()),
@@ -86,7 +86,7 @@ impl<'a> Item<'a> {
         Some(table)
     }
 
-    /// Copies everything into a node.
+    /// Converts everything to a node.
     pub(crate) fn to_node(&self) -> Result<Node, Cyclic> {
         match self {
             Item::Leaf(node) => Ok((*node).clone()),
@@ -101,7 +101,7 @@ impl<'a> Item<'a> {
     }
 }
 
-/// The entries of a map made for a table, one level opened.
+/// The entries of an owned map, one level opened.
 fn own_entries<'a>(map: &Map<Node>) -> Map<Item<'a>> {
     map.iter().map(|(key, node)| (key.clone(), Item::Own(Rc::new(node.clone())))).collect()
 }
@@ -127,13 +127,13 @@ impl<'a> Table<'a> {
         Table(Rc::new(RefCell::new(entries)))
     }
 
-    /// A table that keeps the map itself.
+    /// A table that owns the map.
     pub(crate) fn owning(map: Map<Node>) -> Self {
         let entries = map.into_iter().map(|(key, node)| (key, Item::Own(Rc::new(node)))).collect();
         Table(Rc::new(RefCell::new(entries)))
     }
 
-    /// A copy that shares nothing, as far as anyone can see. The original must not be changed any more.
+    /// A copy that shares nothing observable. The original must not be changed any more.
     pub(crate) fn copied(&self) -> Self {
         Table(Rc::new(RefCell::new(self.copied_entries())))
     }
@@ -166,7 +166,7 @@ impl<'a> Table<'a> {
         self.0.borrow().get(key).cloned()
     }
 
-    /// The table under `key`, opened in its place.
+    /// The table under `key`, opened in place.
     pub(crate) fn open(&self, key: impl AsRef<[u8]>) -> Option<Table<'a>> {
         self.0.borrow_mut().get_mut(key).and_then(Item::open)
     }
@@ -183,7 +183,7 @@ impl<'a> Table<'a> {
         self.0.borrow().is_empty()
     }
 
-    /// The keys at this moment.
+    /// A snapshot of the keys.
     pub(crate) fn keys(&self) -> Vec<Str> {
         self.0.borrow().keys().cloned().collect()
     }
@@ -193,9 +193,9 @@ impl<'a> Table<'a> {
         self.0.borrow().iter().filter(|(_, item)| item.is_nil()).map(|(key, _)| key.clone()).collect()
     }
 
-    /// Copies everything into a map.
+    /// Converts everything to a map.
     pub(crate) fn to_map(&self) -> Result<Map<Node>, Cyclic> {
-        // Whoever is being copied is borrowed, so meeting it again means that it contains itself.
+        // A table being converted is borrowed, so meeting it again means that it contains itself.
         let entries = self.0.try_borrow_mut().map_err(|_| Cyclic)?;
         let mut map = Vec::with_capacity(entries.len());
         for (key, item) in entries.iter() {
@@ -204,7 +204,7 @@ impl<'a> Table<'a> {
         Ok(Map::from_entries(map))
     }
 
-    /// The table at a path, or the step that leads nowhere, as Helm words it.
+    /// The table at a path, or Helm's error for the step that does not resolve.
     pub(crate) fn table_at(&self, steps: &str) -> Result<Table<'a>, path::Error> {
         let mut table = self.clone();
         for step in steps.split('.') {
@@ -213,7 +213,7 @@ impl<'a> Table<'a> {
         Ok(table)
     }
 
-    /// What is at a path, unless there is nothing or a table.
+    /// The value at a path, unless there is none or it is a table.
     pub(crate) fn value_at(&self, path: &str) -> Option<Node> {
         let (parent, key) = match path.rsplit_once('.') {
             Some((parent, key)) => (self.table_at(parent).ok()?, key),

@@ -1,4 +1,4 @@
-//! Compares layering, dependency processing, coalescing and schemas with what Helm recorded.
+//! Compares layering, dependency processing, coalescing and schemas with recorded results of Helm.
 
 #![allow(clippy::print_stdout, reason = "the test says what it skipped and how far it got")]
 
@@ -6,7 +6,7 @@ use pintle_chart::{Chart, File};
 use pintle_tree::{Map, Node, json, set};
 use pintle_values::{LogLine, NullRules, Overrides, SchemaCheck};
 
-/// The recorded cases, or `None` where the corpus is absent.
+/// The recorded cases; `None` where the corpus is absent.
 fn cases(family: &str) -> Option<Vec<Node>> {
     let lines = pintle_testkit::recorded(family);
     let read = |line: &String| json::read(line.as_bytes()).expect("recorded cases are JSON");
@@ -21,7 +21,7 @@ fn texts(node: Option<&Node>) -> Vec<String> {
     node.and_then(Node::as_list).unwrap_or_default().iter().map(|item| text(Some(item))).collect()
 }
 
-/// The tree with integers as floats, as the corpus has them.
+/// The tree with integers as floats, as in the corpus.
 fn floating(node: &Node) -> Node {
     match node {
         Node::Int(value) => Node::Float(*value as f64),
@@ -111,7 +111,7 @@ fn changes_values(input: &Node) -> bool {
     files.values().any(|text| text.as_str().is_some_and(|text| text.contains("set .")))
 }
 
-/// Runs a case and says where it first differs from the record.
+/// Runs a case. Returns the first difference.
 fn coalesced(input: &Node, out: &Node) -> Option<String> {
     let (stage, error) = (text(out.get("stage")), text(out.get("err")));
     let failed = |at: &str, message: String| {
@@ -148,14 +148,14 @@ fn coalesced(input: &Node, out: &Node) -> Option<String> {
     let mut read = |name: &str| Err(format!("open {name}: no such file or directory"));
     match pintle_values::render_values(&chart, &user, NullRules::Helm4, check, &mut read, &mut log) {
         Err(error) => return failed("values", error.to_string()),
-        // What templates change in the values is recorded too, and is the renderer's matter.
+        // Values that templates change are recorded too, but belong to rendering.
         Ok(_) if changes_values(input) => {}
         Ok(values) if out.get("ok") != Some(&floating(&Node::Map(values.clone()))) => {
             return Some(format!("values: {values:?}"));
         }
         Ok(_) => {}
     }
-    // Helm says this once in a process, and the record was made in one.
+    // Helm warns about this once per process, and the record was made in one.
     log.retain(|line| !line.message.contains("URN"));
     let mut lines: Vec<String> = log.iter().map(LogLine::to_string).collect();
     lines.sort();

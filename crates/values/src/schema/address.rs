@@ -1,8 +1,8 @@
-//! IP addresses, with the complaints of Go's `net/netip`.
+//! IP addresses, with the error texts of Go's `net/netip`.
 
 use pintle_tree::quote;
 
-/// Checks an address of either kind.
+/// Validates an IPv4 or IPv6 address.
 pub(super) fn check(text: &str) -> Result<(), String> {
     match text.bytes().find(|byte| matches!(byte, b'.' | b':' | b'%')) {
         Some(b'.') => check_four(text, text.as_bytes()),
@@ -21,7 +21,7 @@ fn complaint(text: &str, message: &str, at: &[u8]) -> String {
     }
 }
 
-/// Checks four numbers with dots between them, which may be the end of a longer address.
+/// Validates a dotted quad, which may be the tail of an IPv6 address.
 fn check_four(whole: &str, text: &[u8]) -> Result<(), String> {
     let (mut value, mut digits, mut dots) = (0u32, 0, 0);
     for (index, &byte) in text.iter().enumerate() {

@@ -35,7 +35,7 @@ pub(super) fn check_duration(text: &str) -> Checked {
     Ok(())
 }
 
-/// Numbers, each followed by one of `all` units in that order.
+/// Numbers, each followed by a unit from `all`, in that order.
 fn check_elements(part: &str, all: &str) -> Checked {
     let mut units = all;
     let mut rest = part;
@@ -59,7 +59,7 @@ fn check_elements(part: &str, all: &str) -> Checked {
     Ok(())
 }
 
-/// `2006-01-02`, with the complaints of Go's `time.Parse`.
+/// `2006-01-02`, with the error texts of Go's `time.Parse`.
 pub(super) fn check_date(text: &str) -> Checked {
     let fail = |at: &str, element: &str| {
         Err(format!(
@@ -100,7 +100,7 @@ fn days_in(year: u32, month: u32) -> u32 {
     }
 }
 
-/// Quotes as Go's `time` package does: bytes beyond ASCII in hexadecimal.
+/// Quotes as Go's `time` package does: non-ASCII bytes in hexadecimal.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for byte in text.bytes() {
@@ -152,7 +152,7 @@ pub(super) fn check_time(text: &str) -> Checked {
     if second >= 60 && minutes != 23 * 60 + 59 { refuse("invalid leap second") } else { Ok(()) }
 }
 
-/// Two characters as a number, as Go's `Atoi` would read them.
+/// Two characters as a number, as Go's `Atoi` reads them.
 fn two_digits(digits: &[u8], what: &str) -> Result<i64, String> {
     let text = std::str::from_utf8(digits).unwrap_or_default();
     match pintle_tree::number::parse_int(text, 10) {
@@ -162,7 +162,7 @@ fn two_digits(digits: &[u8], what: &str) -> Result<i64, String> {
     }
 }
 
-/// Reads `+hh:mm` and returns what it adds to a local time to give UTC, in minutes.
+/// Parses `+hh:mm`. Returns the minutes to add to a local time to get UTC.
 fn offset(text: &[u8]) -> Result<i64, String> {
     if text.len() != 6 {
         return Err("offset must be 6 characters long".to_owned());
@@ -183,7 +183,7 @@ fn offset(text: &[u8]) -> Result<i64, String> {
     Ok(sign * (hour * 60 + minute))
 }
 
-/// A date and a time with `T` between them.
+/// A date and a time, separated by `T`.
 pub(super) fn check_date_time(text: &str) -> Checked {
     if text.len() < 20 {
         return refuse("less than 20 characters long");
@@ -198,7 +198,7 @@ pub(super) fn check_date_time(text: &str) -> Checked {
     check_time(time).map_err(|reason| format!("invalid time element: {reason}"))
 }
 
-/// Two of a start, an end and a duration, with a slash between them.
+/// Two of start, end and duration, separated by a slash.
 pub(super) fn check_period(text: &str) -> Checked {
     let Some((start, end)) = text.split_once('/') else { return refuse("missing slash") };
     let duration = |text: &str, which: &str| {

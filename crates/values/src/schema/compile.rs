@@ -1,4 +1,4 @@
-//! Keywords to rules: one schema at a time.
+//! Compiles the keywords of one schema to rules.
 
 use std::rc::Rc;
 
@@ -11,7 +11,7 @@ use super::draft::Dialect;
 use super::format;
 use super::rules::{Additional, ArrayRules, Dependency, Logic, ObjectRules, Schema, SchemaId, Types};
 
-/// A step from a keyword to a schema under it.
+/// Where a subschema is below its keyword.
 #[derive(Clone, Copy)]
 pub(super) enum KeywordPath<'s> {
     /// The keyword's value is the schema.
@@ -20,15 +20,15 @@ pub(super) enum KeywordPath<'s> {
     Index(usize),
 }
 
-/// What compiling the patterns of all schemas of a chart may cost, in steps of the compiler.
+/// The budget for compiling all patterns of a chart's schemas, in steps of the regex compiler.
 pub(super) const MAX_PATTERN_WORK: u64 = 20_000_000;
 
-/// Where other schemas come from while one is compiled.
+/// Resolves other schemas while one is compiled.
 pub(super) trait Resolver<'d> {
-    /// The schema under a keyword of the one at hand.
+    /// The schema below a keyword of the current one.
     fn inside(&mut self, keyword: &'static str, step: KeywordPath<'_>, doc: &'d Doc) -> SchemaId;
 
-    /// The schema that a reference means.
+    /// The schema that a reference resolves to.
     fn reference(&mut self, reference: &Str) -> Result<SchemaId, String>;
 
     /// A compiled pattern.
@@ -85,8 +85,8 @@ struct Keywords<'d, 'p, P> {
 }
 
 impl<'d, P: Resolver<'d>> Keywords<'d, '_, P> {
-    /// Old drafts ignore what is beside a reference. Helm's library does not ignore keywords that came after draft 4:
-    /// it asserts `const`, and compiles the others, so that their references must be good.
+    /// Old drafts ignore siblings of `$ref`. Helm's library still processes keywords introduced after draft 4: it
+    /// asserts `const` and compiles the others, so their references must be valid.
     fn beside_reference(&mut self, schema: &mut Schema) {
         if self.version >= 6 {
             if let Some(constant) = self.map.get("const") {
@@ -152,7 +152,7 @@ impl<'d, P: Resolver<'d>> Keywords<'d, '_, P> {
         Ok(())
     }
 
-    /// Compiles a keyword that holds other schemas, and says whether it is one.
+    /// Compiles a keyword that holds other schemas. Returns whether it is one.
     fn applies(&mut self, keyword: &str, doc: &'d Doc, schema: &mut Schema) -> Result<bool, String> {
         let version = self.version;
         match keyword {
@@ -223,7 +223,7 @@ impl<'d, P: Resolver<'d>> Keywords<'d, '_, P> {
                         Some(self.places.regex(pattern, "pattern")?);
                 }
             }
-            // All limits are compiled with the first of them.
+            // All limits are compiled together with the first of them.
             "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf"
                 if schema.number.is_none() =>
             {
@@ -234,7 +234,7 @@ impl<'d, P: Resolver<'d>> Keywords<'d, '_, P> {
         Ok(())
     }
 
-    /// The limits of numbers. In draft 4 the exclusive ones are switches on the plain ones.
+    /// Numeric limits. In draft 4 the exclusive ones are booleans that modify the plain ones.
     fn number(&mut self, schema: &mut Schema) {
         let number = |keyword: &str| self.map.get(keyword).and_then(decimal);
         let switched = |keyword: &str| self.map.get(keyword).and_then(Doc::as_bool) == Some(true);
@@ -250,7 +250,7 @@ impl<'d, P: Resolver<'d>> Keywords<'d, '_, P> {
         rules.unit = number("multipleOf");
     }
 
-    /// The schemas of `if`, `then` and `else`, those that can ever count.
+    /// The schemas of `if`, `then` and `else` that can apply.
     fn condition(&mut self, logic: &mut Logic) {
         logic.condition = self.one("if");
         if logic.condition.is_some() {

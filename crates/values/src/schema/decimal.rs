@@ -1,4 +1,4 @@
-//! Exact decimal numbers, so that `0.3` is a multiple of `0.1` and large integers differ.
+//! Exact decimal numbers, so that `0.3` is a multiple of `0.1` and large integers are distinct.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
@@ -9,14 +9,14 @@ use pintle_tree::{Node, number};
 #[derive(Clone, Debug)]
 pub(super) struct Decimal {
     negative: bool,
-    /// Decimal digits without zeros at either end; empty for zero.
+    /// Decimal digits without leading and trailing zeros; empty for zero.
     digits: Vec<u8>,
-    /// The power of ten that the digits are multiplied with.
+    /// The power of ten.
     exponent: i64,
 }
 
 impl Decimal {
-    /// Reads a number as JSON writes it.
+    /// Parses a JSON number.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (negative, body) = match text.strip_prefix('-') {
             Some(body) => (true, body),
@@ -56,7 +56,7 @@ impl Decimal {
         Decimal { negative: negative && !zero, digits, exponent: if zero { 0 } else { exponent } }
     }
 
-    /// How many digits are gone through to tell whether the number is a multiple of another.
+    /// The number of digits processed by [`is_multiple_of`](Self::is_multiple_of), for the work budget.
     pub(super) fn distance(&self, unit: &Decimal) -> u64 {
         self.digits.len() as u64 + self.exponent.abs_diff(unit.exponent)
     }
@@ -65,7 +65,7 @@ impl Decimal {
         self.exponent >= 0
     }
 
-    /// The number as an integer, cut to 64 bits.
+    /// The number as an integer, truncated to 64 bits.
     pub(super) fn to_i64(&self) -> Option<i64> {
         let mut value: i64 = 0;
         for digit in
@@ -96,7 +96,7 @@ impl Decimal {
         if unit.digits.len() as i64 + unit_zeros > self.digits.len() as i64 + self.exponent - lowest {
             return false;
         }
-        // The unit now has at most as many digits as the number, so few that they fit unless someone means harm.
+        // The unit has at most as many digits as the number here, which fits unless the schema is hostile.
         let zeros = std::iter::repeat_n(&b'0', unit_zeros as usize);
         let divisor = unit.digits.iter().chain(zeros).try_fold(0u128, |value, digit| {
             value.checked_mul(10)?.checked_add(u128::from(digit - b'0')).filter(|&value| value < 1 << 120)
@@ -140,7 +140,7 @@ impl PartialEq for Decimal {
 
 impl Eq for Decimal {}
 
-// Equal numbers have the same digits and power; a zero has no digits, and its sign and power say nothing.
+// Equal numbers have equal digits and exponents; the sign and exponent of zero are ignored.
 impl Hash for Decimal {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.digits.hash(state);

@@ -1,8 +1,8 @@
-//! A first schema from values.yaml: types from its values, descriptions from its comments.
+//! Derives a schema from values.yaml: types from its values, descriptions from its comments.
 
 use pintle_tree::{Map, Node, Str, json};
 
-/// How a schema is written down.
+/// The format of a schema file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaFormat {
     /// values.schema.json.
@@ -12,10 +12,11 @@ pub enum SchemaFormat {
     Yaml,
 }
 
-/// Writes a schema that the values in `text` fit. Null gives no type, because it says nothing about the values to come.
+/// Writes a schema that the values in `text` satisfy. Null gives no type, because it does not say what the value may
+/// be.
 ///
 /// # Errors
-/// The text is no values file.
+/// When the text is not a values file.
 pub fn derive(text: &[u8], format: SchemaFormat) -> Result<Vec<u8>, String> {
     let values = pintle_yaml::read_values(text).map_err(|error| error.to_string())?;
     let comments = comments(&String::from_utf8_lossy(text));
@@ -83,17 +84,17 @@ fn type_name(node: &Node) -> Option<&'static str> {
     }
 }
 
-/// The type of all items, if they have one in common.
+/// The common type of all items, if there is one.
 fn common_type(list: &[Node]) -> Option<&'static str> {
     let first = type_name(list.first()?)?;
     list.iter().all(|item| type_name(item) == Some(first)).then_some(first)
 }
 
-/// The comments right above the keys of block maps, by the path of the key.
+/// The comments directly above the keys of block maps, by key path.
 fn comments(text: &str) -> Map<String> {
     let mut found = Vec::new();
     let mut pending: Vec<&str> = Vec::new();
-    // The keys around the line at hand, with their indentation.
+    // The enclosing keys of the current line, with their indentation.
     let mut open: Vec<(usize, &str)> = Vec::new();
     let mut block_scalar: Option<usize> = None;
     for line in text.lines() {
@@ -124,7 +125,7 @@ fn comments(text: &str) -> Map<String> {
     Map::from_entries(found)
 }
 
-/// Splits `key: value`. Keys that are quoted or written in other ways get no description.
+/// Splits `key: value`. Quoted or complex keys get no description.
 fn key_and_value(content: &str) -> Option<(&str, &str)> {
     let (key, value) = content.split_once(':')?;
     let plain = |character: char| character.is_alphanumeric() || "-_./".contains(character);
@@ -133,7 +134,7 @@ fn key_and_value(content: &str) -> Option<(&str, &str)> {
         .then_some((key, value.trim()))
 }
 
-/// What comment lines say about a key: marks of documentation tools and values commented out are left out.
+/// The description in comment lines: markers of documentation tools and commented-out values are left out.
 fn description(lines: &[&str], path: &str) -> Option<String> {
     let mut words: Vec<&str> = Vec::new();
     for line in lines {

@@ -1,4 +1,4 @@
-//! A schema as it was written: JSON whose numbers keep their spelling, because messages repeat it.
+//! A parsed schema: JSON whose numbers keep their spelling, because messages repeat it.
 
 use pintle_tree::json::{self, Assemble};
 use pintle_tree::{Map, Node, Str};
@@ -15,7 +15,7 @@ pub(super) enum Doc {
 }
 
 impl Doc {
-    /// Reads exactly one JSON value.
+    /// Parses exactly one JSON value.
     pub(super) fn read(text: &[u8]) -> Result<Doc, String> {
         let (doc, length) = json::read_prefix_with(text, &mut Docs).map_err(|error| error.to_string())?;
         if text[length..].iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')) {
@@ -53,12 +53,12 @@ impl Doc {
         }
     }
 
-    /// The strings of a list; other items are passed over.
+    /// The strings of a list; other items are skipped.
     pub(super) fn as_texts(&self) -> Option<Vec<Str>> {
         Some(self.as_list()?.iter().filter_map(Doc::as_text).cloned().collect())
     }
 
-    /// The document as a tree, for checking it against a metaschema.
+    /// The document as a tree, for validation against a metaschema.
     pub(super) fn to_node(&self) -> Node {
         match self {
             Doc::Nil => Node::Nil,
@@ -70,7 +70,7 @@ impl Doc {
         }
     }
 
-    /// What a JSON pointer leads to.
+    /// Resolves a JSON pointer.
     pub(super) fn at(&self, pointer: &str) -> Result<&Doc, PointerError> {
         let mut doc = self;
         for token in pointer.split('/').skip(1) {
@@ -86,13 +86,13 @@ impl Doc {
     }
 }
 
-/// Why a JSON pointer leads nowhere.
+/// Why a JSON pointer does not resolve.
 pub(super) enum PointerError {
     Invalid,
     NotFound,
 }
 
-/// Writes a step of a JSON pointer.
+/// Escapes a token of a JSON pointer.
 pub(super) fn escape(token: &str) -> String {
     if token.contains(['~', '/']) { token.replace('~', "~0").replace('/', "~1") } else { token.to_owned() }
 }

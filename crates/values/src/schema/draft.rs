@@ -1,19 +1,19 @@
-//! The drafts of JSON Schema: their names, their metaschemas and where they have schemas inside schemas.
+//! The drafts of JSON Schema: names, metaschemas, and which keywords hold subschemas.
 
 use super::document::Doc;
 
-/// A draft that is understood.
+/// A supported draft.
 #[derive(Debug)]
 pub(super) struct Draft {
     /// 4, 6, 7, 2019 or 2020.
     pub(super) version: u16,
-    /// The metaschema.
+    /// The metaschema's URL.
     pub(super) url: &'static str,
-    /// The keyword that gives a schema its identity.
+    /// The keyword for a schema's identifier.
     pub(super) id: &'static str,
     /// The metaschema and what it refers to, by URL.
     documents: &'static str,
-    /// The vocabularies a draft has, without their prefix.
+    /// The vocabularies of the draft, without their prefix.
     vocabularies: &'static [&'static str],
 }
 
@@ -64,12 +64,12 @@ pub(super) static DRAFTS: [Draft; 5] = [
     },
 ];
 
-/// The draft of schemas that do not name one.
+/// The default draft.
 pub(super) fn latest() -> &'static Draft {
     &DRAFTS[4]
 }
 
-/// The draft that a `$schema` names, if it is a known one.
+/// The draft that a `$schema` names, if supported.
 pub(super) fn named(url: &str) -> Option<&'static Draft> {
     let (url, fragment) = url.split_once('#').unwrap_or((url, ""));
     let bare = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")).unwrap_or(url);
@@ -82,7 +82,7 @@ pub(super) fn named(url: &str) -> Option<&'static Draft> {
     DRAFTS.iter().find(|draft| draft.url.split_once("//").is_some_and(|(_, known)| known == bare))
 }
 
-/// The document of json-schema.org at `url`, if it is a known one.
+/// The document of json-schema.org at `url`, if known.
 pub(super) fn metaschema(url: &str) -> Option<Doc> {
     let bare = url
         .strip_prefix("http://json-schema.org/")
@@ -99,7 +99,7 @@ pub(super) fn metaschema(url: &str) -> Option<Doc> {
     })
 }
 
-/// A draft together with the vocabularies that a metaschema of one's own chooses.
+/// A draft with the vocabularies that a custom metaschema selects.
 #[derive(Clone, Debug)]
 pub(super) struct Dialect {
     pub(super) draft: &'static Draft,
@@ -127,7 +127,7 @@ impl Dialect {
 }
 
 impl Draft {
-    /// The identity that a schema gives itself, without its fragment.
+    /// The identifier of a schema, without its fragment.
     pub(super) fn identity<'d>(&self, schema: &'d pintle_tree::Map<Doc>) -> Option<&'d str> {
         if self.version < 2019 && schema.contains_key("$ref") {
             return None;
@@ -137,7 +137,7 @@ impl Draft {
         (!id.is_empty()).then_some(id)
     }
 
-    /// The vocabularies that a metaschema asks for.
+    /// The vocabularies that a metaschema requires.
     ///
     /// # Errors
     /// Names one that does not exist.
@@ -159,7 +159,7 @@ impl Draft {
         Ok(Some(names))
     }
 
-    /// The schema at a pointer, if the way there leads through keywords that hold schemas. Escapes are not resolved.
+    /// The schema at a pointer, if every step is a keyword that holds schemas. Escapes are not resolved.
     pub(super) fn subschema_at<'d>(&self, doc: &'d Doc, pointer: &str) -> Option<&'d Doc> {
         let mut doc = doc;
         let mut steps = pointer.split('/');
@@ -182,7 +182,7 @@ impl Draft {
         Some(doc)
     }
 
-    /// Calls `visit` with every schema directly inside `schema` and its pointer.
+    /// Visits every direct subschema of `schema` with its pointer.
     pub(super) fn subschemas<E>(
         &self,
         schema: &pintle_tree::Map<Doc>,
@@ -227,7 +227,7 @@ enum Shape {
     Either,
 }
 
-/// The drafts since which a keyword holds schemas, and how.
+/// The draft since which a keyword holds schemas, and how.
 fn shape(keyword: &str) -> Option<(u16, Shape)> {
     Some(match keyword {
         "definitions" | "properties" | "patternProperties" | "dependencies" => (4, Shape::Map),

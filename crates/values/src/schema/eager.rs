@@ -1,4 +1,5 @@
-//! Compiles documents that need thought: with identities, anchors, references to other documents, or errors.
+//! Compiles documents that the lazy compiler cannot handle: with identifiers, anchors, external references, or
+//! errors.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -13,13 +14,13 @@ use super::rules::{References, Schema, SchemaId};
 use super::validate::Schemas;
 use crate::ReadSource;
 
-/// The most schemas that one chart may reach.
+/// The maximum number of schemas reachable from a chart.
 const MAX_SCHEMAS: usize = 200_000;
 
-/// Schemas ready for use. The first is where validation begins.
+/// Compiled schemas. Validation starts with the first.
 pub(super) struct Compiled {
     schemas: Vec<Rc<Schema>>,
-    /// The places of the schemas: a document, and where in it.
+    /// The locations of the schemas: a document, and a pointer into it.
     places: Vec<(usize, String)>,
     /// The URLs of the documents.
     urls: Vec<String>,
@@ -41,7 +42,7 @@ pub(super) struct Compiler<'r, 'l> {
     asserts_formats: bool,
     places: Vec<(usize, String)>,
     by_place: BTreeMap<(usize, String), SchemaId>,
-    /// What compiling patterns has cost so far.
+    /// The cost of compiled patterns so far.
     pattern_work: u64,
 }
 
@@ -63,13 +64,13 @@ impl<'r, 'l> Compiler<'r, 'l> {
         self
     }
 
-    /// Makes a document known under a URL.
+    /// Adds a document under a URL.
     pub(super) fn with(mut self, url: &str, doc: Doc) -> Self {
         self.documents.add(url, doc);
         self
     }
 
-    /// Compiles the document at `url` and all that it refers to.
+    /// Compiles the document at `url` and everything it refers to.
     pub(super) fn compile(mut self, url: &str) -> Result<Compiled, String> {
         let root = self.documents.root(url)?;
         self.enqueue(root, String::new());
@@ -85,7 +86,7 @@ impl<'r, 'l> Compiler<'r, 'l> {
         Ok(Compiled { schemas, places: self.places, urls })
     }
 
-    /// The schema at a place, to be compiled later if it is new.
+    /// The schema at a location, queued for compilation if it is new.
     fn enqueue(&mut self, root: usize, pointer: String) -> SchemaId {
         let id = self.places.len();
         let place = (root, pointer);
@@ -167,7 +168,7 @@ impl<'d> Resolver<'d> for Location<'_, '_, '_> {
             return Err("the patterns of the schema are too large together".to_owned());
         }
         regex.map(Rc::new).map_err(|error| {
-            // The quick look does not compile patterns, so the metaschema has its say here.
+            // The precheck does not compile patterns, so an invalid one is reported by the metaschema here.
             if let Err(complaint) = self.compiler.documents.check_in_full(self.root) {
                 return complaint;
             }

@@ -1,4 +1,4 @@
-//! The formats of strings that schemas may ask for.
+//! The asserted string formats.
 
 use pintle_regex::Regex;
 
@@ -6,7 +6,7 @@ use super::url::Url;
 use super::{address, clock};
 use pintle_tree::quote;
 
-/// A format that is asserted.
+/// An asserted format.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Format {
     pub(super) name: &'static str,
@@ -35,7 +35,7 @@ const FORMATS: &[Format] = &[
     Format { name: "semver", check: check_semver },
 ];
 
-/// The format of a name, if it is one that is asserted.
+/// The format of a name, if it is asserted.
 pub(super) fn named(name: &[u8]) -> Option<Format> {
     FORMATS.iter().find(|format| format.name.as_bytes() == name).copied()
 }

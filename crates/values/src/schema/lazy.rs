@@ -1,7 +1,7 @@
-//! Compiles ordinary documents, and of them only what the values reach.
+//! Compiles ordinary documents, and only those parts that the values reach.
 //!
-//! A document is ordinary if it is well-formed, has no identities or anchors inside, and refers only to places in
-//! itself. Compiling such a document cannot fail, so it need not be done ahead.
+//! A document is ordinary if it is well-formed, has no embedded identifiers or anchors, and refers only to itself.
+//! Compiling it cannot fail, so it can be deferred.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub(super) struct Lazy<'d> {
     url: &'d str,
     dialect: Dialect,
     regexes: BTreeMap<&'d Str, Rc<Regex>>,
-    /// What references mean.
+    /// The targets of references.
     references: BTreeMap<&'d Str, &'d Doc>,
     state: RefCell<State<'d>>,
 }
@@ -31,8 +31,8 @@ pub(super) struct Lazy<'d> {
 #[derive(Default)]
 struct State<'d> {
     slots: Vec<Slot<'d>>,
-    /// The schemas that references lead to, by the address of their document, so that they stay one schema however
-    /// they are reached.
+    /// The schemas that references lead to, by the address of their document, so that each stays one schema however
+    /// it is reached.
     targets: BTreeMap<usize, Option<SchemaId>>,
 }
 
@@ -42,7 +42,7 @@ struct Slot<'d> {
     schema: Option<Rc<Schema>>,
 }
 
-/// How a schema was reached first.
+/// How a schema was first reached.
 #[derive(Clone)]
 enum Origin<'d> {
     Inside(SchemaId, &'static str, Token),
@@ -61,7 +61,7 @@ fn address(doc: &Doc) -> usize {
 }
 
 impl<'d> Lazy<'d> {
-    /// Takes a document if it is an ordinary one.
+    /// Creates a lazy compiler if the document is ordinary.
     pub(super) fn new(doc: &'d Doc, url: &'d str) -> Option<Self> {
         let named = doc.as_map().and_then(|map| map.get("$schema"));
         let draft = match named {
@@ -78,7 +78,7 @@ impl<'d> Lazy<'d> {
             if !regexes.contains_key(pattern) {
                 let regex = Regex::compile(pattern.as_bytes()).ok()?;
                 work += regex.compile_cost();
-                // The compiler will say that it is too much.
+                // The eager compiler reports that it is too much.
                 if work > MAX_PATTERN_WORK {
                     return None;
                 }
@@ -115,7 +115,7 @@ impl<'d> Lazy<'d> {
         schema
     }
 
-    /// The schema of a document, which is new unless a reference leads there.
+    /// The schema of a document, which is new unless it is a reference target.
     fn enqueue(&self, doc: &'d Doc, origin: impl FnOnce() -> Origin<'d>) -> SchemaId {
         let State { slots, targets } = &mut *self.state.borrow_mut();
         let id = slots.len();
@@ -149,7 +149,7 @@ impl<'d> Lazy<'d> {
 
 impl Schemas for Lazy<'_> {
     fn schema(&self, id: SchemaId) -> Rc<Schema> {
-        // Compiling adds slots, so the borrow must end before it.
+        // Compiling adds slots, so the borrow must end first.
         let (doc, known) = {
             let slot = &self.state.borrow().slots[id];
             (slot.doc, slot.schema.clone())

@@ -1,10 +1,10 @@
-//! The words of failures, and the tree they form.
+//! Validation failures as a tree, and their text.
 
 use pintle_tree::{number, quote};
 
 use super::document::Doc;
 
-/// What did not fit, where, and why.
+/// A validation failure: where and why.
 #[derive(Debug, Default)]
 pub(super) struct Failure {
     pub(super) kind: FailureKind,
@@ -21,12 +21,12 @@ pub(super) enum FailureKind {
     Plain,
     /// Several failures of one schema.
     Group,
-    /// A failure behind a reference; not shown when it has just one cause.
+    /// A failure behind a reference; not shown if it has just one cause.
     Reference,
 }
 
 impl Failure {
-    /// The failures that stand side by side in this one.
+    /// The failures grouped in this one.
     pub(super) fn into_group(self) -> Vec<Failure> {
         if self.kind == FailureKind::Group { self.causes } else { vec![self] }
     }
@@ -57,7 +57,7 @@ pub(super) fn quoted(text: &[u8]) -> String {
     format!("'{inner}'")
 }
 
-/// Texts in single quotes, with commas between them.
+/// Comma-separated strings in single quotes.
 pub(super) fn quoted_list<T: AsRef<[u8]>>(texts: &[T]) -> String {
     texts.iter().map(|text| quoted(text.as_ref())).collect::<Vec<_>>().join(", ")
 }
@@ -73,13 +73,14 @@ pub(super) fn displayed(doc: &Doc) -> String {
     }
 }
 
-/// A count with commas between thousands, as English has it.
+/// A count with thousands separators, in English.
 pub(super) fn count(value: i64) -> String {
     let sign = if value < 0 { "-" } else { "" };
     format!("{sign}{}", grouped(&value.unsigned_abs().to_string()))
 }
 
-/// A number as English has it: commas between thousands, and powers of ten for what is very large or small.
+/// A number as Go's `message.Printer` prints it in English: thousands separators, and powers of ten for very large or
+/// small numbers.
 pub(super) fn amount(value: f64) -> String {
     let (negative, digits, exponent) = number::shortest_digits(value);
     let sign = if negative { "-" } else { "" };

@@ -1,4 +1,4 @@
-//! Checks schemas against the metaschema of their draft, to say what is wrong with them.
+//! Validates schemas against the metaschema of their draft.
 
 use super::document::Doc;
 use super::draft::Draft;
@@ -6,7 +6,7 @@ use super::eager::Compiler;
 use super::message::quoted;
 use super::validate;
 
-/// Says what is wrong with a schema, if anything is.
+/// Reports what is wrong with a schema, if anything.
 pub(super) fn check(doc: &Doc, draft: &Draft) -> Result<(), String> {
     let mut nothing = |path: &str| Err(format!("open {path}: not part of a metaschema"));
     let mut log = Vec::new();

@@ -1,16 +1,16 @@
-//! A quick look that accepts ordinary schemas without the metaschema.
+//! A fast check that accepts ordinary schemas without the metaschema.
 //!
-//! It accepts less than the metaschemas do, never more: what it does not accept is checked in full.
+//! It accepts less than the metaschemas do, never more: what it does not accept is validated in full.
 
 use pintle_tree::{Map, Str};
 
 use super::document::Doc;
 
-/// What is in a schema that compiling must know of.
+/// Facts about a schema that the compiler needs.
 pub(super) struct SchemaFacts<'d> {
     pub(super) references: Vec<&'d Str>,
     pub(super) patterns: Vec<&'d Str>,
-    /// Whether no schema inside has an identity, an anchor or a draft of its own.
+    /// Whether no subschema has an identifier, an anchor or a draft of its own.
     pub(super) is_ordinary: bool,
 }
 
@@ -20,12 +20,12 @@ impl Default for SchemaFacts<'_> {
     }
 }
 
-/// Whether a schema is certainly well-formed. Patterns are not looked at: compiling finds the bad ones.
+/// Whether a schema is certainly well-formed. Patterns are not checked: compiling finds the invalid ones.
 pub(super) fn is_well_formed(doc: &Doc, draft: u16) -> bool {
     inspect(doc, draft, 0, &mut SchemaFacts::default())
 }
 
-/// Whether a schema is certainly well-formed, and what is in it.
+/// Whether a schema is certainly well-formed; collects facts about it.
 pub(super) fn inspect<'d>(doc: &'d Doc, draft: u16, depth: usize, facts: &mut SchemaFacts<'d>) -> bool {
     match doc {
         _ if depth > 200 => false,
@@ -38,7 +38,7 @@ pub(super) fn inspect<'d>(doc: &'d Doc, draft: u16, depth: usize, facts: &mut Sc
     }
 }
 
-/// One schema being looked at.
+/// The schema being checked.
 struct Precheck<'d, 's> {
     map: &'d Map<Doc>,
     draft: u16,
@@ -114,7 +114,7 @@ impl<'d> Precheck<'d, '_> {
             "uniqueItems" | "readOnly" | "writeOnly" | "deprecated" => doc.as_bool().is_some(),
             "examples" => doc.as_list().is_some(),
             _ if keyword.starts_with('$') || keyword == "id" => self.core_fits(keyword, doc),
-            // Rare enough for the metaschema.
+            // Rare enough to leave to the metaschema.
             "dependencies" | "dependentRequired" => false,
             _ => true,
         }
@@ -126,7 +126,7 @@ impl<'d> Precheck<'d, '_> {
                 self.text(doc, |facts, reference| facts.references.push(reference))
                     && is_plain_reference(doc, false)
             }
-            // An identity with a fragment is an anchor in old drafts and an error in new ones.
+            // An identifier with a fragment is an anchor in old drafts and an error in new ones.
             "$id" | "id" => {
                 self.facts.is_ordinary &= self.depth == 0;
                 is_plain_reference(doc, false)
@@ -144,13 +144,13 @@ impl<'d> Precheck<'d, '_> {
                 self.facts.is_ordinary = false;
                 doc.as_text().is_some_and(is_plain_anchor)
             }
-            // Rare enough for the metaschema.
+            // Rare enough to leave to the metaschema.
             "$vocabulary" | "$recursiveAnchor" => false,
             _ => true,
         }
     }
 
-    /// An exclusive limit is a number, and in draft 4 a switch that needs the plain limit.
+    /// An exclusive limit is a number, or in draft 4 a boolean that needs the plain limit.
     fn is_exclusive(&self, doc: &Doc, limit: &str) -> bool {
         match doc {
             Doc::Number(_) => self.draft >= 6,
@@ -160,13 +160,13 @@ impl<'d> Precheck<'d, '_> {
     }
 }
 
-/// Whether the items all fit and none is there twice.
+/// Whether all items satisfy `fits` and are unique.
 fn is_list(items: &[Doc], fits: impl Fn(&Doc) -> bool) -> bool {
     items.len() <= 64
         && items.iter().enumerate().all(|(index, item)| fits(item) && !items[..index].contains(item))
 }
 
-/// Choices whose equality is that of their spelling.
+/// Choices that are equal only if they are spelled the same.
 fn is_plain_choice(doc: &Doc) -> bool {
     match doc {
         Doc::Number(text) => is_digits(text.as_bytes()),
@@ -196,7 +196,7 @@ fn is_plain_anchor(name: &Str) -> bool {
         && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
-/// Whether a reference is made of characters that need no thought.
+/// Whether a reference has only characters that need no escaping rules.
 fn is_plain_reference(doc: &Doc, absolute: bool) -> bool {
     let Some(text) = doc.as_text().and_then(Str::as_str) else { return false };
     let body = match text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")) {

@@ -1,4 +1,4 @@
-//! Schema documents: loading them, and finding what a reference means.
+//! Loads schema documents and resolves references.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -11,10 +11,10 @@ use super::url::{self, Url};
 use super::{meta, quick};
 use crate::ReadSource;
 
-/// The deepest nesting of schemas. Helm has no such limit; ours keeps hostile schemas from exhausting the stack.
+/// The maximum nesting of schemas. Helm has no such limit; it keeps hostile schemas from exhausting the stack.
 const MAX_DEPTH: usize = 300;
 
-/// Part of a document with an identity of its own.
+/// A part of a document with its own identifier.
 #[derive(Clone, Debug)]
 pub(super) struct Resource {
     pub(super) pointer: String,
@@ -29,14 +29,14 @@ pub(super) struct Resource {
 pub(super) struct Root {
     pub(super) url: String,
     pub(super) doc: Rc<Doc>,
-    /// By pointer; the document itself is under the empty one.
+    /// By pointer; the document itself has the empty one.
     resources: BTreeMap<String, Resource>,
-    /// Pointers of schemas that have been looked at.
+    /// The pointers of schemas that were already inspected.
     known: BTreeSet<String>,
 }
 
 impl Root {
-    /// The resource that a place belongs to.
+    /// The resource that a pointer belongs to.
     pub(super) fn resource(&self, pointer: &str) -> &Resource {
         let mut pointer = pointer;
         loop {
@@ -54,7 +54,7 @@ impl Root {
         self.resources.values().find(|resource| resource.url == url)
     }
 
-    /// The pointer that a fragment means inside a resource.
+    /// The pointer that a fragment resolves to inside a resource.
     fn fragment_in(&self, fragment: &str, resource: &Resource) -> Result<String, String> {
         if fragment.is_empty() || fragment.starts_with('/') {
             return Ok(format!("{}{fragment}", resource.pointer));
@@ -86,7 +86,7 @@ impl<'r, 'l> Documents<'r, 'l> {
         Documents { roots: Vec::new(), given: BTreeMap::new(), read, log }
     }
 
-    /// Makes a document known under a URL.
+    /// Adds a document under a URL.
     pub(super) fn add(&mut self, url: &str, doc: Doc) {
         self.given.insert(url.to_owned(), Rc::new(doc));
     }
@@ -148,7 +148,7 @@ impl<'r, 'l> Documents<'r, 'l> {
         }
     }
 
-    /// Finds the identities and anchors in a schema and in all schemas inside it.
+    /// Collects the identifiers and anchors of a schema and all its subschemas.
     fn collect(
         &mut self,
         root: &mut Root,
@@ -209,7 +209,7 @@ impl<'r, 'l> Documents<'r, 'l> {
         })
     }
 
-    /// The draft that a schema is written in.
+    /// The draft of a schema.
     fn draft_of(
         &mut self,
         url: &str,
@@ -255,7 +255,7 @@ impl<'r, 'l> Documents<'r, 'l> {
         Ok(Dialect { draft, vocabularies })
     }
 
-    /// What a reference in a document means: a document and a pointer into it.
+    /// Resolves a reference in a document: a document and a pointer into it.
     pub(super) fn resolve(
         &mut self,
         root: usize,
@@ -273,13 +273,13 @@ impl<'r, 'l> Documents<'r, 'l> {
         Ok((index, there.fragment_in(&fragment, &there.resources[""])?))
     }
 
-    /// Checks a document against its metaschema without taking a quick look first.
+    /// Validates a document against its metaschema, without the fast check.
     pub(super) fn check_in_full(&self, root: usize) -> Result<(), String> {
         let root = &self.roots[root];
         complain(root, &root.doc, "")
     }
 
-    /// Makes sure that the schema at a place, which a reference may have put anywhere, is known and well-formed.
+    /// Ensures that the schema at a pointer, which may be anywhere in the document, is known and well-formed.
     pub(super) fn ensure(&mut self, root: usize, pointer: &str) -> Result<(), String> {
         if self.roots[root].known.contains(pointer) {
             return Ok(());
@@ -288,7 +288,7 @@ impl<'r, 'l> Documents<'r, 'l> {
         let schema = at(&self.roots[root].url, &doc, pointer)?;
         let base = self.roots[root].resource(pointer);
         let (url, dialect) = (base.url.clone(), base.dialect.clone());
-        // Taken out, because collecting may load other documents.
+        // Moved out, because collecting may load other documents.
         let mut changed = Root {
             url: self.roots[root].url.clone(),
             doc: doc.clone(),
@@ -302,7 +302,7 @@ impl<'r, 'l> Documents<'r, 'l> {
     }
 }
 
-/// What is at a pointer of a document.
+/// The value at a pointer of a document.
 pub(super) fn at<'d>(url: &str, doc: &'d Doc, pointer: &str) -> Result<&'d Doc, String> {
     doc.at(pointer).map_err(|error| {
         let place = quote::quote(located(url, pointer).as_bytes());
@@ -382,7 +382,7 @@ fn collect_anchors(root: &mut Root, schema: &Map<Doc>, pointer: &str, base: &str
     Ok(())
 }
 
-/// What `reference` means at `base`: a URL and a fragment.
+/// Resolves `reference` against `base`: a URL and a fragment.
 fn join(base: &str, reference: &str) -> Result<(String, String), String> {
     let (body, fragment) = reference.split_once('#').unwrap_or((reference, ""));
     let bad =

@@ -1,4 +1,4 @@
-//! A compiled schema: what a value is asked for.
+//! A compiled schema.
 
 use std::rc::Rc;
 
@@ -9,16 +9,16 @@ use super::decimal::Decimal;
 use super::document::Doc;
 use super::format::Format;
 
-/// Which of the compiled schemas.
+/// The index of a compiled schema.
 pub(super) type SchemaId = usize;
 
-/// One schema. Rules that only some schemas have are boxed.
+/// One schema. Rules that few schemas have are boxed.
 #[derive(Debug, Default)]
 pub(super) struct Schema {
-    /// The schema with an identity of its own that this one is part of.
+    /// The enclosing schema that has its own identifier.
     pub(super) resource: SchemaId,
     pub(super) draft: u16,
-    /// `true` and `false` are schemas too.
+    /// For the schemas `true` and `false`.
     pub(super) boolean: Option<bool>,
     pub(super) types: Types,
     pub(super) value: Option<Box<ValueRules>>,
@@ -31,7 +31,7 @@ pub(super) struct Schema {
 }
 
 impl Schema {
-    /// How many names are looked up in each map, and how many parts of a list are asked for, in units of work.
+    /// The cost of applying the schema: names looked up in each map, and subschemas of lists.
     pub(super) fn size(&self) -> u64 {
         let object = self.object.as_ref().map_or(0, |rules| {
             rules.required.len()
@@ -51,16 +51,16 @@ pub(super) struct ValueRules {
     pub(super) format: Option<Format>,
 }
 
-/// Other schemas that count here too.
+/// Other schemas that apply as well.
 #[derive(Debug, Default)]
 pub(super) struct References {
     pub(super) reference: Option<SchemaId>,
     pub(super) recursive: Option<SchemaId>,
     pub(super) recursive_anchor: bool,
-    /// The first target, and the anchor if the reference names one.
+    /// The initial target, and the anchor if the reference names one.
     pub(super) dynamic: Option<(SchemaId, Option<String>)>,
     pub(super) dynamic_anchor: Option<Str>,
-    /// Of a schema with an identity: the dynamic anchors inside it.
+    /// For a schema with an identifier: the dynamic anchors inside it.
     pub(super) dynamic_anchors: Vec<(String, SchemaId)>,
 }
 
@@ -80,14 +80,14 @@ pub(super) struct ObjectRules {
     pub(super) unevaluated: Option<SchemaId>,
 }
 
-/// What the presence of a property asks for.
+/// What the presence of a property requires.
 #[derive(Debug)]
 pub(super) enum Dependency {
     Properties(Vec<Str>),
     Schema(SchemaId),
 }
 
-/// What happens to properties or items that nothing else speaks of.
+/// The rule for properties or items that nothing else covers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Additional {
     Allowed(bool),
@@ -150,7 +150,7 @@ const TYPES: [&str; 7] = ["null", "boolean", "number", "integer", "string", "arr
 impl Types {
     pub(super) const INTEGER: Types = Types(1 << 3);
 
-    /// The types of a `type` keyword; names that do not exist are passed over.
+    /// The types of a `type` keyword; unknown names are ignored.
     pub(super) fn read(doc: &Doc) -> Self {
         let one = |doc: &Doc| doc.as_text().map_or(0, |name| Types::named(name.as_bytes()).0);
         match doc {

@@ -1,4 +1,4 @@
-//! URLs as Go's `net/url` reads, joins and writes them.
+//! URLs as Go's `net/url` parses, joins and writes them.
 
 use super::address;
 use pintle_tree::quote;
@@ -12,12 +12,12 @@ pub(super) struct Url {
     pub(super) host: String,
     pub(super) path: String,
     query: Option<String>,
-    /// Whether `//` is left out although there is a scheme.
+    /// Whether `//` is omitted although there is a scheme.
     omits_host: bool,
 }
 
 impl Url {
-    /// Reads a URL; a fragment is checked and dropped.
+    /// Parses a URL; a fragment is checked and dropped.
     pub(super) fn parse(text: &str) -> Result<Url, String> {
         let (body, fragment) = text.split_once('#').unwrap_or((text, ""));
         let url = Url::parse_body(body)
@@ -72,7 +72,7 @@ impl Url {
         host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host)
     }
 
-    /// What `reference` means when it is found at this URL.
+    /// Resolves `reference` against this URL.
     pub(super) fn join(&self, reference: &Url) -> Url {
         let mut url = reference.clone();
         if reference.scheme.is_empty() {
@@ -86,7 +86,7 @@ impl Url {
             url.query.clone_from(&self.query);
         }
         if !self.opaque.is_empty() {
-            // A reference inside something opaque can only name a part of it.
+            // A reference inside an opaque URL can only be a fragment.
             url.opaque.clone_from(&self.opaque);
         }
         url.host.clone_from(&self.host);
@@ -213,7 +213,7 @@ fn hexadecimal(digits: &[u8]) -> u8 {
     digits.iter().fold(0, |value, &digit| value << 4 | char::from(digit).to_digit(16).unwrap_or(0) as u8)
 }
 
-/// In a host only bytes beyond ASCII may be escaped, and few other characters are allowed.
+/// In a host only non-ASCII bytes may be escaped, and few other characters are allowed.
 fn unescape_host(host: &str) -> Result<String, String> {
     let bytes = host.as_bytes();
     for (at, &byte) in bytes.iter().enumerate() {
@@ -235,7 +235,7 @@ fn unescape_host(host: &str) -> Result<String, String> {
     unescape(host)
 }
 
-/// Escapes what may not stand in a URL, except letters, digits, `-_.~` and `kept`.
+/// Escapes everything except letters, digits, `-_.~` and `kept`.
 pub(super) fn escaped(text: &str, kept: &[u8]) -> String {
     let mut out = String::with_capacity(text.len());
     for &byte in text.as_bytes() {

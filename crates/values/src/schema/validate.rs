@@ -1,4 +1,4 @@
-//! Values against rules.
+//! Validates values against compiled rules.
 
 mod array;
 mod logic;
@@ -17,20 +17,19 @@ use super::message::{Failure, FailureKind, count};
 use super::rules::{Schema, SchemaId};
 use unevaluated::Unevaluated;
 
-/// The most schemas that may be entered one inside the other. Helm has no such limits as this and the next two; ours bound
-/// what a hostile schema can cost.
+/// The maximum nesting of schemas entered. Helm has none of these limits; they bound the cost of hostile schemas.
 const MAX_DEPTH: usize = 400;
 
-/// The work of one validation, in units of about a tenth of a microsecond.
+/// The work budget of one validation, in units of about 0.1 µs.
 const MAX_WORK: u64 = 50_000_000;
 
-/// What it costs to enter a schema.
+/// The cost of entering a schema.
 const ENTER_COST: u64 = 25;
 
-/// The most text of messages, in bytes. A list of choices is repeated for every value that is none of them.
+/// The maximum total size of messages, in bytes. A list of choices is repeated for every value that matches none.
 const MAX_MESSAGES: usize = 16 << 20;
 
-/// Compiled schemas. Validation begins with number 0.
+/// Compiled schemas. Validation starts with number 0.
 pub(super) trait Schemas {
     fn schema(&self, id: SchemaId) -> Rc<Schema>;
 
@@ -38,7 +37,7 @@ pub(super) trait Schemas {
     fn location(&self, id: SchemaId) -> String;
 }
 
-/// What does not fit, as lines, or `None` if all fits.
+/// The violations as lines; `None` if the value is valid.
 pub(super) fn failures(schemas: &dyn Schemas, node: &Node) -> Option<String> {
     let mut validator = Validator { schemas, work_left: MAX_WORK, text_left: Cell::new(MAX_MESSAGES) };
     let failure = validator.validate_alone(0, node, false).err()?;
@@ -52,11 +51,11 @@ pub(super) fn failures(schemas: &dyn Schemas, node: &Node) -> Option<String> {
 struct Validator<'c> {
     schemas: &'c dyn Schemas,
     work_left: u64,
-    /// How much text messages may still have.
+    /// The bytes of messages that are left.
     text_left: Cell<usize>,
 }
 
-/// Where a value is.
+/// The location of a value in the instance.
 #[derive(Clone, Copy)]
 enum InstancePath<'p> {
     Top,
@@ -74,19 +73,19 @@ impl InstancePath<'_> {
     }
 }
 
-/// The schemas that were entered on the way here.
+/// The schemas entered so far.
 struct Scope<'p> {
     schema: SchemaId,
-    /// The keyword of the reference that led here, if one did.
+    /// The keyword of the reference that led here, if any.
     reference: &'static str,
-    /// Counts values: scopes of one value have the same number.
+    /// A number per value: scopes of one value have the same.
     value: usize,
     depth: usize,
     parent: Option<&'p Scope<'p>>,
 }
 
 impl Scope<'_> {
-    /// The scope that validates the same value with the same schema already.
+    /// The scope that already validates the same value with the same schema.
     fn cycle(&self) -> Option<&Self> {
         let mut scope = self.parent;
         while let Some(candidate) = scope.filter(|candidate| candidate.value == self.value) {
@@ -113,11 +112,11 @@ impl Scope<'_> {
 
 type Outcome = Result<Unevaluated, Failure>;
 
-/// What is said when the work is too much.
+/// The message when the work budget is used up.
 const TOO_COMPLEX: &str = "the schema is too complex to be checked";
 
 impl Validator<'_> {
-    /// Takes so much work; whether there was enough left. Once there was not, there is none.
+    /// Spends work. Returns whether enough was left; once it was not, nothing is left.
     fn spend(&mut self, work: u64) -> bool {
         let left = self.work_left.checked_sub(work);
         self.work_left = left.unwrap_or(0);
@@ -130,7 +129,7 @@ impl Validator<'_> {
         self.enter(node, &InstancePath::Top, &scope, false, brief)
     }
 
-    /// Validates a value with the schema of `scope`. `wanted` says whether the caller asks what is left unevaluated.
+    /// Validates a value with the schema of `scope`. `wanted` is whether the caller needs the unevaluated parts.
     fn enter(
         &mut self,
         node: &Node,
@@ -160,7 +159,7 @@ impl Validator<'_> {
     }
 }
 
-/// One value against one schema.
+/// One value validated against one schema.
 struct Validation<'v, 'c, 'p> {
     validator: &'v mut Validator<'c>,
     schema: &'p Schema,
@@ -168,13 +167,13 @@ struct Validation<'v, 'c, 'p> {
     at: &'p InstancePath<'p>,
     scope: &'p Scope<'p>,
     unevaluated: Unevaluated,
-    /// Whether only the outcome counts, not the reasons.
+    /// Whether only the outcome matters, not the reasons.
     brief: bool,
     failures: Vec<Failure>,
 }
 
 impl Validation<'_, '_, '_> {
-    /// Applies all rules. An early error ends the step; others are gathered.
+    /// Applies all rules. An early error ends the validation; others are collected.
     fn run(&mut self) -> Result<(), Failure> {
         let schema = self.schema;
         if schema.boolean == Some(false) {
@@ -267,7 +266,7 @@ impl Validation<'_, '_, '_> {
         self.failures.extend(result.err());
     }
 
-    /// Does so much work, or says that it is too much; then whatever comes next fails as well.
+    /// Spends work, or reports that it is too much; then everything that follows fails as well.
     fn spend(&mut self, work: u64) -> bool {
         let enough = self.validator.spend(work);
         if !enough {
@@ -276,7 +275,7 @@ impl Validation<'_, '_, '_> {
         enough
     }
 
-    /// A failure here. Its words are only made if someone will read them.
+    /// A failure here. The text is built only if it will be shown.
     fn failure(&self, message: impl FnOnce() -> String) -> Failure {
         if self.brief {
             return Failure::default();

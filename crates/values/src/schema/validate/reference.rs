@@ -1,4 +1,4 @@
-//! References to other schemas, and those whose meaning depends on the way that led to them.
+//! References to other schemas, including dynamic ones, whose target depends on the scope.
 
 use super::{Scope, Validation};
 use crate::schema::message::{Failure, FailureKind};
@@ -27,7 +27,7 @@ impl Validation<'_, '_, '_> {
         }
     }
 
-    /// The outermost schema on the way here whose resource lets itself be extended, if the first target does.
+    /// The outermost scope whose resource has a recursive anchor, if the initial target has one.
     fn recursive_target(&self, id: SchemaId) -> SchemaId {
         let extensible = |id: SchemaId| {
             let schema = self.validator.schemas.schema(id);
@@ -40,7 +40,7 @@ impl Validation<'_, '_, '_> {
         self.scopes().filter(|scope| extensible(resource(scope))).last().map_or(id, |scope| scope.schema)
     }
 
-    /// The outermost schema on the way here with a dynamic anchor of that name, if the first target has it.
+    /// The outermost scope with a dynamic anchor of that name, if the initial target has it.
     fn dynamic_target(&self, id: SchemaId, anchor: &str) -> SchemaId {
         let schemas = self.validator.schemas;
         let first = schemas.schema(id);

@@ -10,7 +10,7 @@ use crate::schema::document::Doc;
 use crate::schema::message::{Failure, amount, displayed, quoted};
 use crate::schema::rules::{NumberRules, TextRules, Types};
 
-/// The work of checking a format, whatever the text.
+/// The cost of checking a format, whatever the text.
 const FORMAT: u64 = 10;
 
 impl Validation<'_, '_, '_> {
@@ -119,7 +119,7 @@ fn same_type(node: &Node, doc: &Doc) -> bool {
     )
 }
 
-/// Whether a value is what a schema says. A number also equals a string that spells it, as in Helm.
+/// Whether a value equals a constant of a schema. As in Helm, a number also equals a string that spells it.
 fn equal(node: &Node, doc: &Doc) -> bool {
     match (node, doc) {
         (Node::Nil, Doc::Nil) => true,

@@ -1,10 +1,10 @@
-//! Which properties and items no rule has looked at.
+//! Tracks properties and items that no rule has evaluated.
 
 use pintle_tree::Node;
 
 use crate::schema::rules::Schema;
 
-/// Which properties or items no rule has looked at. `None` stands for none of them.
+/// The properties or items that no rule has evaluated; `None` stands for none of them.
 #[derive(Default)]
 pub(super) struct Unevaluated {
     pub(super) properties: Option<Vec<bool>>,
