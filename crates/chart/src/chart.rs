@@ -9,32 +9,32 @@ use crate::metadata::Dependency;
 use crate::metadata::{Lock, Metadata};
 use crate::path::{clean, extension};
 
-/// A file of a chart, named by its slash-separated path inside the chart.
+/// A file of a chart, by its slash-separated path inside the chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct File {
     /// The path inside the chart, as in `templates/service.yaml`.
     pub name: String,
     /// The content.
     pub data: Content,
-    /// When the file was last changed, in seconds since 1970, where the source tells.
+    /// The modification time in seconds since the Unix epoch, if the source has one.
     pub modified: Option<i64>,
 }
 
 impl File {
-    /// Returns a file without a time.
+    /// Returns a file without a modification time.
     pub fn new(name: impl Into<String>, data: impl Into<Str>) -> Self {
         File { name: name.into(), data: data.into().into(), modified: None }
     }
 }
 
-/// A chart: what a folder or an archive is read into. It can be sent to other threads and rendered many times.
+/// A chart, loaded from a folder or an archive. It is `Send` and can be rendered repeatedly.
 #[derive(Clone, Debug, Default)]
 pub struct Chart {
-    /// What Chart.yaml says.
+    /// The content of Chart.yaml.
     pub metadata: Metadata,
-    /// What Chart.lock or requirements.lock says.
+    /// The content of Chart.lock or requirements.lock.
     pub lock: Option<Lock>,
-    /// Everything below `templates/`.
+    /// All files below `templates/`.
     pub templates: Vec<File>,
     /// The default values of values.yaml.
     pub values: Map<Node>,
@@ -42,13 +42,13 @@ pub struct Chart {
     pub schema: Option<Str>,
     /// The text of values.schema.yaml.
     pub schema_yaml: Option<Str>,
-    /// All files that have no other heading: README, crds/, ext/ and the rest, as `.Files` shows them.
+    /// All other files: README, crds/, ext/ and the rest. `.Files` shows these, without `ext/`.
     pub files: Vec<File>,
-    /// Every file as it was read, for commands that show or pack the original text.
+    /// Every file as read, for commands that show or pack the original text.
     pub raw: Vec<File>,
     /// The charts below `charts/`.
     pub subcharts: Vec<Chart>,
-    /// The library charts below `library/`, whose `define`s serve this chart and its subcharts.
+    /// The library charts below `library/`, whose `define`s are available to this chart and its subcharts.
     pub libraries: Vec<Chart>,
 }
 
@@ -67,8 +67,8 @@ impl Chart {
         &self.metadata.name
     }
 
-    /// The path of this chart as a subchart of the chart at `parent`, as in `parent/charts/child`; a chart without a
-    /// parent is at its own name.
+    /// The path of this chart as a subchart of the chart at `parent`, as in `parent/charts/child`; without a parent,
+    /// its name.
     pub fn full_path(&self, parent: Option<&str>) -> String {
         match parent {
             Some(parent) => format!("{parent}/charts/{}", self.name()),
@@ -76,7 +76,7 @@ impl Chart {
         }
     }
 
-    /// Whether the chart only lends its `define`s to others.
+    /// Whether this is a library chart, which only provides `define`s.
     pub fn is_library(&self) -> bool {
         self.metadata.kind == "library"
     }
@@ -86,18 +86,18 @@ impl Chart {
         self.metadata.deprecated
     }
 
-    /// Refuses charts that cannot be installed by themselves.
+    /// Rejects charts that cannot be installed on their own.
     ///
     /// # Errors
-    /// A library chart.
+    /// When it is a library chart.
     pub fn check_installable(&self) -> Result<()> {
         match self.metadata.kind.as_str() {
             "" | "application" => Ok(()),
-            kind => Err(Error::told(format!("{kind} charts are not installable"))),
+            kind => Err(Error::message(format!("{kind} charts are not installable"))),
         }
     }
 
-    /// Refuses a chart whose declared dependencies are not all present.
+    /// Rejects a chart whose declared dependencies are not all present.
     ///
     /// # Errors
     /// Names those that are missing.
@@ -114,10 +114,10 @@ impl Chart {
             return Ok(());
         }
         let missing = missing.join(", ");
-        Err(Error::told(format!("found in Chart.yaml, but missing in charts/ directory: {missing}")))
+        Err(Error::message(format!("found in Chart.yaml, but missing in charts/ directory: {missing}")))
     }
 
-    /// The files below `crds/` with the extension of a manifest: those of this chart, then those of its subcharts.
+    /// The manifests below `crds/`: those of this chart, then those of its subcharts.
     pub fn crds(&self) -> Vec<Crd<'_>> {
         let mut crds = Vec::new();
         self.add_crds(None, &mut crds);
@@ -142,7 +142,7 @@ impl Chart {
         self.raw.iter().find(|file| file.name == "values.yaml").map(|file| &file.data[..])
     }
 
-    /// The README: the first file that is called `readme`, `readme.txt` or `readme.md` in any case.
+    /// The README: the first file named `readme`, `readme.txt` or `readme.md`, ignoring case.
     pub fn readme(&self) -> Option<&File> {
         let names = ["readme.md", "readme.txt", "readme"];
         self.files.iter().find(|file| names.iter().any(|name| file.name.eq_ignore_ascii_case(name)))

@@ -1,4 +1,4 @@
-//! What a file holds: text that is here, or text that stays packed until somebody reads it.
+//! File contents that may stay compressed until they are read.
 
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use pintle_tree::Str;
 
-/// The bytes of a file. Cheap to clone, because a file is often held under more than one heading.
+/// The bytes of a file. Cheap to clone, because a file is often listed in several fields of a chart.
 ///
-/// Large files of an archive that few operations look at, custom resource definitions above all, are unpacked only when
-/// they are read, all of one archive at once.
+/// Large files of an archive that few operations read, CRDs above all, are decompressed on first access, all of one
+/// archive at once.
 #[derive(Clone)]
 pub struct Content(Repr);
 
@@ -19,16 +19,16 @@ enum Repr {
     Packed { archive: Arc<Packed>, start: u32, end: u32 },
 }
 
-/// The part of an archive that is unpacked late.
+/// The part of an archive whose decompression is deferred.
 pub(crate) struct Packed {
     archive: Str,
-    /// Finds that part in the archive.
+    /// Extracts that part from the archive.
     unpack: fn(&[u8]) -> Vec<u8>,
     text: OnceLock<Str>,
 }
 
 impl Packed {
-    /// What `unpack` will find in the archive, if anyone asks.
+    /// Defers `unpack` on the archive until the first access.
     pub(crate) fn new(archive: Str, unpack: fn(&[u8]) -> Vec<u8>) -> Self {
         Packed { archive, unpack, text: OnceLock::new() }
     }
@@ -39,9 +39,9 @@ impl Packed {
 }
 
 impl Content {
-    /// A part of what an archive will be found to hold.
+    /// A range of the deferred part of an archive.
     pub(crate) fn packed(archive: &Arc<Packed>, range: Range<usize>) -> Self {
-        // Archives of more than 4 GiB were refused when they were read.
+        // Archives of more than 4 GiB were rejected when they were read.
         Content(Repr::Packed {
             archive: Arc::clone(archive),
             start: range.start as u32,
@@ -55,14 +55,14 @@ impl Content {
             Repr::Here(text) => text.clone(),
             Repr::Packed { archive, start, end } => {
                 let text = archive.text();
-                // The archive was read once already, so all of it is there.
+                // The archive was read completely before, so the range exists.
                 let end = (*end as usize).min(text.len());
                 text.slice((*start as usize).min(end)..end)
             }
         }
     }
 
-    /// How many bytes there are, which is known without unpacking.
+    /// The size in bytes, known without decompressing.
     pub fn size(&self) -> usize {
         match &self.0 {
             Repr::Here(text) => text.len(),

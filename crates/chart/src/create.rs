@@ -1,11 +1,11 @@
-//! New charts: from the scaffold, or from a starter chart.
+//! New charts, from the built-in scaffold or a starter chart.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use pintle_tree::quote::quote;
 
-use crate::error::{Error, Result, refused};
+use crate::error::{Error, Result, file_error};
 use crate::load::load_any_version;
 use crate::metadata::{Metadata, V2, V3};
 use crate::package::{self, Times};
@@ -13,9 +13,9 @@ use crate::path::clean;
 use crate::{Chart, File};
 use pintle_tree::LogLine;
 
-/// Stands for the name of the chart in scaffolds and starters.
+/// The placeholder for the chart name in scaffolds and starters.
 const PLACEHOLDER: &str = "<CHARTNAME>";
-/// The characters that a name may have, as the error shows them.
+/// The valid characters of a name, as the error shows them.
 const NAME_PATTERN: &str = "^[a-zA-Z0-9._-]+$";
 const MAX_NAME: usize = 250;
 
@@ -23,7 +23,7 @@ const MAX_NAME: usize = 250;
 const SCAFFOLD: [(&str, &str); 12] = [
     ("Chart.yaml", include_str!("../scaffold/Chart.yaml")),
     ("values.yaml", include_str!("../scaffold/values.yaml")),
-    // Not called .helmignore in this repository, where it would apply to the scaffold itself.
+    // Not named .helmignore in this repository, where it would apply to the scaffold itself.
     (".helmignore", include_str!("../scaffold/helmignore")),
     ("templates/ingress.yaml", include_str!("../scaffold/templates/ingress.yaml")),
     ("templates/httproute.yaml", include_str!("../scaffold/templates/httproute.yaml")),
@@ -39,13 +39,13 @@ const SCAFFOLD: [(&str, &str); 12] = [
     ),
 ];
 
-/// Which generation a new chart is of.
+/// The chart API version of a new chart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Generation {
     /// `apiVersion: v2`.
     #[default]
     V2,
-    /// `apiVersion: v3`, Helm's experiment, which can be created and looked at only.
+    /// `apiVersion: v3`, Helm's experiment, which can only be created and shown.
     V3,
 }
 
@@ -58,7 +58,7 @@ impl Generation {
     }
 }
 
-/// The files of a new chart called `name`, in memory.
+/// Returns the files of a new chart called `name`.
 pub fn scaffold(name: &str, generation: Generation) -> Vec<File> {
     let file = |(path, text): &(&str, &str)| {
         let text = text.replace(PLACEHOLDER, name);
@@ -71,11 +71,11 @@ pub fn scaffold(name: &str, generation: Generation) -> Vec<File> {
     SCAFFOLD.iter().map(file).collect()
 }
 
-/// Makes the chart `name` in a folder of that name inside `folder`, and returns the path of the new folder. Lines for
-/// the reader about files that were there already go to `report`.
+/// Creates the chart `name` in a folder of that name inside `folder`. Returns the path of the new folder. Messages
+/// about existing files go to `report`.
 ///
 /// # Errors
-/// A name that is none, a folder that is not there, files that cannot be written.
+/// When the name is invalid, the folder does not exist, or files cannot be written.
 pub fn create(
     name: &str,
     generation: Generation,
@@ -83,14 +83,17 @@ pub fn create(
     report: &mut dyn FnMut(&str),
 ) -> Result<PathBuf> {
     check_name(name)?;
-    let folder = std::path::absolute(folder).map_err(refused("getwd", folder))?;
+    let folder = std::path::absolute(folder).map_err(file_error("getwd", folder))?;
     let folder = folder.to_str().map_or(folder.clone(), |text| PathBuf::from(clean(text)));
-    if !fs::metadata(&folder).map_err(refused("stat", &folder))?.is_dir() {
-        return Err(Error::told(format!("no such directory {}", folder.display())));
+    if !fs::metadata(&folder).map_err(file_error("stat", &folder))?.is_dir() {
+        return Err(Error::message(format!("no such directory {}", folder.display())));
     }
     let chart = folder.join(name);
     if chart.exists() && !chart.is_dir() {
-        return Err(Error::told(format!("file {} already exists and is not a directory", chart.display())));
+        return Err(Error::message(format!(
+            "file {} already exists and is not a directory",
+            chart.display()
+        )));
     }
     for file in scaffold(name, generation) {
         let path = chart.join(&file.name);
@@ -101,15 +104,15 @@ pub fn create(
         write(&path, &file.data)?;
     }
     let charts = chart.join("charts");
-    fs::create_dir_all(&charts).map_err(refused("mkdir", &charts))?;
+    fs::create_dir_all(&charts).map_err(file_error("mkdir", &charts))?;
     Ok(chart)
 }
 
-/// Makes the chart `name` inside `folder` from the chart at `starter`, in whose templates and values the placeholder
-/// becomes the name.
+/// Creates the chart `name` inside `folder` from the chart at `starter`, replacing the placeholder in its templates
+/// and values.
 ///
 /// # Errors
-/// A starter that cannot be loaded, files that cannot be written.
+/// When the starter cannot be loaded, or files cannot be written.
 pub fn create_from(
     name: &str,
     generation: Generation,
@@ -119,7 +122,7 @@ pub fn create_from(
     log: &mut Vec<LogLine>,
 ) -> Result<PathBuf> {
     let mut chart = load_any_version(starter, log)
-        .map_err(|error| Error::told(format!("could not load {}: {error}", starter.display())))?;
+        .map_err(|error| Error::message(format!("could not load {}: {error}", starter.display())))?;
     chart.metadata = Metadata {
         api_version: generation.api_version().to_owned(),
         name: name.to_owned(),
@@ -135,20 +138,20 @@ pub fn create_from(
     }
     if let Some(text) = chart.values_text() {
         pintle_yaml::read_values(text)
-            .map_err(|error| Error::told(format!("transforming values file: {error}")))?;
+            .map_err(|error| Error::message(format!("transforming values file: {error}")))?;
     }
     save_unpacked(&mut chart, folder, times)
 }
 
-/// Writes a chart as a folder of its name inside `folder`, its subcharts as archives.
+/// Writes a chart as a folder of its name inside `folder`, with its subcharts as archives.
 ///
 /// # Errors
-/// A name that is a path, files that cannot be written.
+/// When the name is a path, or files cannot be written.
 pub fn save_unpacked(chart: &mut Chart, folder: &Path, times: Times) -> Result<PathBuf> {
     package::check_name(chart.name())?;
     let path = folder.join(chart.name());
     if path.exists() && !path.is_dir() {
-        return Err(Error::told(format!("file {} already exists and is not a directory", path.display())));
+        return Err(Error::message(format!("file {} already exists and is not a directory", path.display())));
     }
     write(&path.join("Chart.yaml"), &chart.metadata.to_yaml()?)?;
     for file in chart.raw.iter().filter(|file| file.name == "values.yaml") {
@@ -158,28 +161,32 @@ pub fn save_unpacked(chart: &mut Chart, folder: &Path, times: Times) -> Result<P
         write(&path.join("values.schema.json"), schema)?;
     }
     for file in chart.templates.iter().chain(&chart.files) {
-        // Paths from folders and archives never lead out, but a chart may have been put together in memory.
+        // Loaded charts never have paths that escape, but a chart may have been built in memory.
         let inside = clean(&file.name);
         if inside.starts_with('/') || inside.starts_with("..") {
-            return Err(Error::told(format!("file {} leads out of the chart", quote(file.name.as_bytes()))));
+            return Err(Error::message(format!(
+                "file {} leads out of the chart",
+                quote(file.name.as_bytes())
+            )));
         }
         write(&path.join(inside), &file.data)?;
     }
     for subchart in &mut chart.subcharts {
         let name = subchart.name().to_owned();
-        package::save(subchart, &path.join("charts"), times)
-            .map_err(|error| Error::told(format!("saving {}/charts/{name}: {error}", chart.metadata.name)))?;
+        package::save(subchart, &path.join("charts"), times).map_err(|error| {
+            Error::message(format!("saving {}/charts/{name}: {error}", chart.metadata.name))
+        })?;
     }
     Ok(path)
 }
 
 fn check_name(name: &str) -> Result<()> {
     if name.is_empty() || name.len() > MAX_NAME {
-        return Err(Error::told(format!("chart name must be between 1 and {MAX_NAME} characters")));
+        return Err(Error::message(format!("chart name must be between 1 and {MAX_NAME} characters")));
     }
     if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)) {
         let pattern = quote(NAME_PATTERN.as_bytes());
-        return Err(Error::told(format!("chart name must match the regular expression {pattern}")));
+        return Err(Error::message(format!("chart name must match the regular expression {pattern}")));
     }
     Ok(())
 }
@@ -199,9 +206,9 @@ fn replaced(data: &[u8], name: &str) -> Vec<u8> {
 
 fn write(path: &Path, data: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(refused("mkdir", folder))?;
+        fs::create_dir_all(folder).map_err(file_error("mkdir", folder))?;
     }
-    fs::write(path, data).map_err(refused("open", path))
+    fs::write(path, data).map_err(file_error("open", path))
 }
 
 #[cfg(test)]

@@ -1,29 +1,29 @@
-//! What can go wrong with a chart, in Helm's words, because people and tools know them.
+//! Errors of charts, with Helm's texts, because people and tools know them.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The result of anything this room does.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a chart could not be read, checked, packed or made.
+/// Why a chart could not be loaded, validated, packed or created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file of the chart does not say what it should.
+    /// A file of the chart is invalid.
     #[error("cannot load {file}: {reason}")]
     File {
         /// The file, as in `Chart.yaml`.
         file: &'static str,
-        /// What is wrong, in Go's words.
+        /// What is wrong, as Go reports it.
         reason: String,
-        /// The line, where the YAML reader tells.
+        /// The line, if the YAML reader reports one.
         line: Option<usize>,
     },
     /// There is no Chart.yaml.
     #[error("Chart.yaml file is missing")]
     NoChartFile,
-    /// Chart.yaml breaks a rule.
+    /// Chart.yaml violates a rule.
     #[error("validation: {0}")]
     Invalid(String),
     /// A subchart cannot be read.
@@ -33,29 +33,29 @@ pub enum Error {
         name: String,
         /// The chart that holds it.
         parent: String,
-        /// What is wrong with it.
+        /// The cause.
         source: Box<Error>,
     },
-    /// A folder below `charts/` is named as an archive.
+    /// A folder below `charts/` has the name of an archive.
     #[error("error unpacking subchart tar in {parent}: expected {expected}, got {found}")]
     FolderNamedAsArchive {
         /// The chart that holds it.
         parent: String,
         /// The archive's name.
         expected: String,
-        /// The file found in its place.
+        /// The file that was found.
         found: String,
     },
-    /// Charts are nested deeper than any sane chart.
+    /// Subcharts are nested too deeply.
     #[error("charts are nested more than {0} deep")]
     TooDeep(usize),
-    /// The archive is not well formed, or breaks a rule for archives.
+    /// The archive is malformed, or violates a rule for archives.
     #[error("{0}")]
     Archive(ArchiveError),
     /// A file that should be a chart archive is not one.
     #[error("{0}")]
     NotAnArchive(String),
-    /// The chart's apiVersion is unknown.
+    /// The chart's `apiVersion` is unknown.
     #[error("unsupported chart version")]
     UnsupportedVersion,
     /// An archive without a Chart.yaml.
@@ -64,12 +64,12 @@ pub enum Error {
     /// A folder without a readable Chart.yaml.
     #[error("unable to detect chart at {}: {source}", path.display())]
     UndetectableFolder {
-        /// Where Chart.yaml should be.
+        /// The expected path of Chart.yaml.
         path: PathBuf,
-        /// What the system says.
+        /// The I/O error.
         source: FileError,
     },
-    /// The system refused a file.
+    /// An I/O error.
     #[error("{0}")]
     System(#[from] FileError),
     /// A file of the chart could not be read.
@@ -77,10 +77,10 @@ pub enum Error {
     Reading {
         /// The path inside the chart.
         name: String,
-        /// What the system says.
+        /// The I/O error.
         source: FileError,
     },
-    /// A symbolic link leads nowhere or in a circle.
+    /// A symlink is dangling or cyclic.
     #[error("error evaluating symlink {}: {reason}", path.display())]
     Link {
         /// The link.
@@ -94,21 +94,21 @@ pub enum Error {
     /// A file that is larger than Helm allows.
     #[error("chart file {name} is larger than the maximum file size {limit}")]
     FileTooLarge {
-        /// The name of the file, in Go's quotes.
+        /// The name of the file, quoted as in Go.
         name: String,
         /// The limit in bytes.
         limit: u64,
     },
-    /// A rule of .helmignore makes no sense.
+    /// A rule of .helmignore is invalid.
     #[error("{0}")]
     IgnoreRule(&'static str),
-    /// Any other failure that is told in Helm's words.
+    /// Any other failure with Helm's text.
     #[error("{0}")]
-    Told(String),
+    Message(String),
 }
 
 impl Error {
-    /// The line of the offending file, where it is known.
+    /// The line of the invalid file, if known.
     pub fn line(&self) -> Option<usize> {
         match self {
             Error::File { line, .. } => *line,
@@ -117,28 +117,28 @@ impl Error {
         }
     }
 
-    pub(crate) fn told(text: impl Into<String>) -> Self {
-        Error::Told(text.into())
+    pub(crate) fn message(text: impl Into<String>) -> Self {
+        Error::Message(text.into())
     }
 }
 
-/// Why an archive was refused.
+/// Why an archive was rejected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ArchiveError {
-    /// The stream does not begin as gzip does.
+    /// The stream is not gzip.
     #[error("gzip: invalid header")]
     GzipHeader,
-    /// The compressed data is damaged.
+    /// The compressed data is corrupt.
     #[error("{0}")]
     Damaged(&'static str),
-    /// The tar structure is damaged.
+    /// The tar structure is corrupt.
     #[error("archive/tar: invalid tar header")]
     TarHeader,
-    /// Nothing in it.
+    /// The archive is empty.
     #[error("no files in chart archive")]
     Empty,
-    /// An entry that breaks a rule of paths.
+    /// An entry whose path is not allowed.
     #[error("{0}")]
     Path(String),
     /// More data than Helm accepts.
@@ -147,7 +147,7 @@ pub enum ArchiveError {
     /// One entry with more data than Helm accepts.
     #[error("decompressed chart file {name} is larger than the maximum file size {limit}")]
     EntryTooLarge {
-        /// The entry, in Go's quotes.
+        /// The entry, quoted as in Go.
         name: String,
         /// The limit in bytes.
         limit: u64,
@@ -160,7 +160,7 @@ impl From<ArchiveError> for Error {
     }
 }
 
-/// A refusal of the operating system, printed as Go prints it: operation, path, reason.
+/// An I/O error, printed as Go prints a `PathError`: operation, path, reason.
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} {}: {}", path.display(), go_reason(source))]
 pub struct FileError {
@@ -168,7 +168,7 @@ pub struct FileError {
     pub operation: &'static str,
     /// The file.
     pub path: PathBuf,
-    /// What the system says.
+    /// The I/O error.
     pub source: io::Error,
 }
 
@@ -178,12 +178,12 @@ impl FileError {
     }
 }
 
-/// Returns a closure for `map_err` that says what was being done to which file.
-pub(crate) fn refused(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+/// Returns a closure for `map_err` that adds the operation and the path.
+pub(crate) fn file_error(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| FileError::new(operation, path, source).into()
 }
 
-/// The reason without Rust's ` (os error 2)`, and in lower case as Go has it.
+/// The reason as Go spells it: lower case, without Rust's ` (os error 2)`.
 fn go_reason(error: &io::Error) -> String {
     let text = error.to_string();
     let reason = match text.find(" (os error") {

@@ -1,45 +1,45 @@
-//! What a chart ships to act by itself: the folder `ext/` with scripts and the permissions that they ask for.
+//! Chart extensions: the `ext/` folder with scripts and requested permissions.
 
 use crate::{Chart, File};
 
-/// The folder that is reserved for extensions.
+/// The folder reserved for extensions.
 pub const FOLDER: &str = "ext/";
 
 /// The folder of scripts.
 const SCRIPTS: &str = "ext/lua/";
 
-/// The script that is loaded by itself.
+/// The main script.
 pub const MAIN: &str = "ext/lua/chart.lua";
 
-/// The file in which a chart asks for permissions.
+/// The file in which a chart requests permissions.
 pub const PERMISSIONS: &str = "ext/permissions.yaml";
 
-/// Whether a file is the business of extensions, and not shown among the chart's files.
+/// Whether a file belongs to the extensions, which `.Files` does not show.
 pub fn is_extension(file: &File) -> bool {
     file.name.starts_with(FOLDER)
 }
 
-/// The script that is loaded by itself.
+/// The main script.
 pub fn main_script(chart: &Chart) -> Option<&File> {
     chart.files.iter().find(|file| file.name == MAIN)
 }
 
-/// All scripts with the names by which they are required: `a.b` for `ext/lua/a/b.lua`.
+/// All scripts by module name: `a.b` for `ext/lua/a/b.lua`.
 pub fn scripts(chart: &Chart) -> impl Iterator<Item = (String, &File)> {
     chart.files.iter().filter_map(|file| {
         let name = file.name.strip_prefix(SCRIPTS)?.strip_suffix(".lua")?;
-        // A dot in a file's name would make two names of one.
+        // A dot in a file name would make the module name ambiguous.
         (!name.is_empty() && !name.contains('.')).then(|| (name.replace('/', "."), file))
     })
 }
 
-/// Whether the chart, or a chart below it, has a script that is loaded by itself.
+/// Whether the chart or a subchart has a main script.
 pub fn has_scripts(chart: &Chart) -> bool {
     let below = chart.subcharts.iter().chain(&chart.libraries);
     main_script(chart).is_some() || below.into_iter().any(has_scripts)
 }
 
-/// The file in which the chart asks for permissions.
+/// The file in which the chart requests permissions.
 pub fn permissions(chart: &Chart) -> Option<&File> {
     chart.files.iter().find(|file| file.name == PERMISSIONS)
 }

@@ -1,13 +1,13 @@
-//! What a chart is and how it is read, checked, packaged and created.
+//! Chart loading, validation, packaging and creation.
 //!
-//! A chart is read from a folder or an archive into a [`Chart`]: metadata, templates, default values, files and
-//! subcharts. Its failures have Helm's texts. This room also knows what belongs to charts at rest: dependencies and
-//! their lock, library charts, packing and scaffolding.
+//! A chart is loaded from a folder or an archive into a [`Chart`]: metadata, templates, default values, files and
+//! subcharts. Errors have Helm's texts. This crate also handles local dependencies and locks, library charts,
+//! packaging and scaffolding.
 //!
-//! It reads the files it is pointed to and nothing else: no environment, no clock, no network. It renders nothing and
-//! merges no values.
+//! It reads only the files it is given: no environment, no clock, no network. It renders nothing and merges no
+//! values.
 //!
-//! Enter at [`load`] for a path, or at [`load_files`] for files in memory.
+//! Start with [`load`] for a path, or [`load_files`] for files in memory.
 //!
 //! ```
 //! use pintle_chart::{File, load_files};
@@ -33,6 +33,6 @@ pub use content::Content;
 pub use error::{ArchiveError, Error, FileError, Result};
 pub use load::{
     BadPattern, MAX_CHART_SIZE, load, load_any_version, load_archive, load_dir, load_file, load_files,
-    load_files_logged, matches, read_archive, read_folder, read_ordinary,
+    load_files_logged, matches, read_archive, read_folder, read_regular,
 };
 pub use pintle_tree::LogLine;

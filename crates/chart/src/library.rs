@@ -1,8 +1,8 @@
-//! Library charts: which one serves whom.
+//! Resolution of library charts.
 //!
-//! Any chart of a tree may ask for libraries (`libraries:` with a range of versions). For each name one version serves
-//! the whole tree: the highest that satisfies everyone who asks, found in `library/` folders and among subcharts of
-//! type library.
+//! Any chart of a tree may request libraries (`libraries:` with a version constraint). For each name, one version is
+//! used for the whole tree: the highest that satisfies all requests, from `library/` folders and subcharts of type
+//! library.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,35 +11,35 @@ use pintle_semver::{Constraint, Version};
 
 use crate::{Chart, File};
 
-/// Who asks for a library, and for which versions of it.
+/// A request for a library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The full path of the chart that asks.
+    /// The full path of the requesting chart.
     pub from: String,
-    /// The range of versions.
+    /// The version constraint.
     pub range: String,
 }
 
-/// Why the libraries of a tree cannot be chosen.
+/// Why the libraries of a tree cannot be resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum LibraryError {
-    /// A range makes no sense.
+    /// A constraint is invalid.
     BadRange {
         /// The library.
         name: String,
-        /// Who asks.
+        /// The request.
         request: Request,
-        /// What is wrong with the range.
+        /// Why it is invalid.
         reason: String,
     },
-    /// No version that is present satisfies everyone.
+    /// No available version satisfies all requests.
     Unsatisfied {
         /// The library.
         name: String,
-        /// Everyone who asks.
+        /// All requests.
         requests: Vec<Request>,
-        /// The versions that are present, lowest first.
+        /// The available versions, lowest first.
         present: Vec<String>,
     },
 }
@@ -67,10 +67,10 @@ impl fmt::Display for LibraryError {
 
 impl std::error::Error for LibraryError {}
 
-/// Chooses the libraries of the tree below `root`, by name.
+/// Resolves the libraries of the tree below `root`, sorted by name.
 ///
 /// # Errors
-/// A range that makes no sense, or a library of which no version satisfies everyone.
+/// When a constraint is invalid, or no version of a library satisfies all requests.
 pub fn resolve(root: &Chart) -> Result<Vec<&Chart>, LibraryError> {
     let mut tree = Tree::default();
     tree.add(root, None);
@@ -81,12 +81,12 @@ pub fn resolve(root: &Chart) -> Result<Vec<&Chart>, LibraryError> {
         .collect()
 }
 
-/// The templates of a library that count: those whose base name begins with `_`, which hold `define`s only.
+/// The templates of a library that are used: partials, whose base name starts with `_` and which hold `define`s only.
 pub fn templates(library: &Chart) -> impl Iterator<Item = &File> {
     library.templates.iter().filter(|file| crate::path::base(&file.name).starts_with('_'))
 }
 
-/// What a tree of charts asks for and what it holds.
+/// The requests and the available libraries of a tree.
 #[derive(Default)]
 struct Tree<'a> {
     requests: BTreeMap<&'a str, Vec<Request>>,
@@ -121,7 +121,7 @@ fn choose<'a>(
 ) -> Result<&'a Chart, LibraryError> {
     let mut ranges = Vec::with_capacity(requests.len());
     for request in &requests {
-        // No range means any version.
+        // An empty constraint accepts any version.
         let range = if request.range.is_empty() { "*" } else { &request.range };
         ranges.push(Constraint::parse(range).map_err(|error| LibraryError::BadRange {
             name: name.to_owned(),

@@ -1,6 +1,6 @@
-//! Slash-separated paths as Go's `path` package treats them.
+//! Slash-separated paths, as in Go's `path` package.
 
-/// The last element of a path: `.` for nothing, `/` for nothing but slashes.
+/// The last element of a path: `.` if empty, `/` if it is nothing but slashes.
 pub fn base(path: &str) -> &str {
     if path.is_empty() {
         return ".";
@@ -12,13 +12,13 @@ pub fn base(path: &str) -> &str {
     trimmed.rsplit('/').next().unwrap_or(trimmed)
 }
 
-/// The extension with its dot, or nothing.
+/// The extension with its dot, or empty.
 pub fn extension(path: &str) -> &str {
     let name = &path[path.rfind('/').map_or(0, |slash| slash + 1)..];
     name.rfind('.').map_or("", |dot| &name[dot..])
 }
 
-/// The shortest path that means the same, by text alone: no `.`, no inner `..`, no double slashes.
+/// The shortest equivalent path, lexically: no `.`, no inner `..`, no double slashes.
 pub fn clean(path: &str) -> String {
     let rooted = path.starts_with('/');
     let mut parts: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! Loads every chart of the corpus, and compares failures to load with what Helm was recorded to say.
+//! Loads every chart of the corpus, and compares load errors with recorded ones of Helm.
 
 use std::fs;
 use std::io::Read;
@@ -9,7 +9,7 @@ use pintle_chart::{Chart, File, load, load_archive, load_files};
 use pintle_testkit::corpus;
 use serde_json::Value;
 
-/// What Helm said when it could not render the chart.
+/// Helm's recorded error for the chart.
 fn recorded_failure(chart: &Path) -> Option<String> {
     let goldens = corpus("goldens/render")?.join(chart.file_name()?);
     let mut unpacked = Vec::new();

@@ -1,9 +1,9 @@
-//! Dependencies from folders: listing, updating and building, as `helm dependency` does.
+//! Dependencies from folders: list, update and build, as `helm dependency`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use pintle_chart::dependency::{Status, Updating, build, list, update};
+use pintle_chart::dependency::{Status, UpdateContext, build, list, update};
 use pintle_chart::metadata::Timestamp;
 use pintle_chart::package::Times;
 
@@ -41,10 +41,10 @@ impl Fixture {
         fs::read_to_string(self.path(name)).expect("can be read")
     }
 
-    /// Runs `command` on `p` and returns its lines, the error last.
-    fn run(&self, command: impl FnOnce(Updating<'_>) -> pintle_chart::Result<()>) -> Vec<String> {
+    /// Runs `command` on `p`. Returns its lines, the error last.
+    fn run(&self, command: impl FnOnce(UpdateContext<'_>) -> pintle_chart::Result<()>) -> Vec<String> {
         let mut lines = Vec::new();
-        let outcome = command(Updating {
+        let outcome = command(UpdateContext {
             chart_path: &self.path("p"),
             now: Timestamp::from_unix(1_700_000_000, 5_000_000),
             times: Times { all: Some(0), fallback: 0 },

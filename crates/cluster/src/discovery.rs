@@ -208,7 +208,7 @@ impl Cluster {
             return Ok(());
         }
         if let Some(of) = kind.strip_suffix("List").filter(|of| !of.is_empty())
-            && self.scope(&mut Object::of(&ObjectId::new(api_version, of, "", "")), "").await.is_ok()
+            && self.scope(&mut Object::from_id(&ObjectId::new(api_version, of, "", "")), "").await.is_ok()
         {
             return Ok(());
         }

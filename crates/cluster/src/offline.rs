@@ -63,7 +63,7 @@ mod tests {
     #[tokio::test]
     async fn it_can_pretend() {
         let cluster = Cluster::offline("shop").noop();
-        let mut object = Object::of(&ObjectId::new("v1", "Secret", "", "a"));
+        let mut object = Object::from_id(&ObjectId::new("v1", "Secret", "", "a"));
         cluster.scope(&mut object, "shop").await.expect("every kind is known");
         assert_eq!(object.namespace(), "shop");
         assert!(cluster.apply_object(&object, false, &WriteParams::strict()).await.is_ok());

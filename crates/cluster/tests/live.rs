@@ -22,7 +22,7 @@ async fn testbed(test: &str) -> Option<(Cluster, String)> {
     let cluster = Cluster::connect(&settings).await.expect("a configuration");
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let namespace = format!("live-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-    let object = Object::of(&ObjectId::new("v1", "Namespace", "", &namespace));
+    let object = Object::from_id(&ObjectId::new("v1", "Namespace", "", &namespace));
     cluster.create(&object, &WriteParams::default()).await.expect("a namespace");
     Some((cluster, namespace))
 }

@@ -32,7 +32,7 @@ impl Bench {
         let cluster = Cluster::connect(&settings).await.expect("a configuration");
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let namespace = format!("node-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
-        let object = Object::of(&ObjectId::new("v1", "Namespace", "", &namespace));
+        let object = Object::from_id(&ObjectId::new("v1", "Namespace", "", &namespace));
         cluster.create(&object, &WriteParams::default()).await.expect("a namespace");
         Some(Bench { cluster, namespace })
     }

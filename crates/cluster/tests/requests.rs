@@ -14,7 +14,7 @@ use pintle_objects::{Object, ObjectId};
 use support::{StoreFuture, cluster, discovery, ok, paths, refusal};
 
 fn config_map(name: &str) -> Object {
-    Object::of(&ObjectId::new("v1", "ConfigMap", "n", name))
+    Object::from_id(&ObjectId::new("v1", "ConfigMap", "n", name))
 }
 
 #[tokio::test]

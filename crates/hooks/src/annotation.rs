@@ -162,7 +162,7 @@ impl EventVocabulary {
     pub(crate) fn event(self, word: &str) -> Result<&'static str, Problem> {
         let (found, known): (_, &'static [&'static str]) = match self {
             EventVocabulary::Native => {
-                (HookEvent::from_word(&normalize(word)).map(HookEvent::as_str), NATIVE)
+                (HookEvent::parse(&normalize(word)).map(HookEvent::as_str), NATIVE)
             }
             EventVocabulary::Filter => (FILTER.into_iter().find(|known| *known == word.trim()), &FILTER),
         };

@@ -163,7 +163,7 @@ fn events(source: &Source<'_>, annotations: &Annotations) -> Result<Vec<EventWei
     let events = event_weights(annotations, EventVocabulary::Native)?;
     Ok(events
         .into_iter()
-        .filter_map(|(word, weight)| HookEvent::from_word(word).map(|event| EventWeight { event, weight }))
+        .filter_map(|(word, weight)| HookEvent::parse(word).map(|event| EventWeight { event, weight }))
         .collect())
 }
 

@@ -10,7 +10,7 @@ pub fn in_order(hooks: &[Hook], event: HookEvent) -> Vec<&Hook> {
     indices_in_order(hooks, event).into_iter().map(|place| &hooks[place]).collect()
 }
 
-/// The same as places in `hooks`, for those who keep more about each hook beside it.
+/// The same as places in `hooks`, for those who keep more about each hook extra_values it.
 pub fn indices_in_order(hooks: &[Hook], event: HookEvent) -> Vec<usize> {
     let mut due: Vec<(i64, usize)> = Vec::new();
     for (place, hook) in hooks.iter().enumerate() {

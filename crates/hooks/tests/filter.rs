@@ -583,7 +583,7 @@ fn native(text: &str) -> Vec<Hook> {
     let mut hooks: Vec<Hook> =
         sorted.hooks.iter().map(|hook| read(&Source::from_sorted(hook)).unwrap()).collect();
     for object in sorted.manifests.iter().filter(|object| is_hook_by_weights(&object.head)) {
-        let hook = pintle_objects::Hook::of(object.path, object.content, &object.head);
+        let hook = pintle_objects::Hook::from_head(object.path, object.content, &object.head);
         hooks.push(read(&Source::from_sorted(&hook)).unwrap());
     }
     hooks

@@ -185,7 +185,7 @@ pub(crate) fn split_hooks(
 
 /// Builds a hook that has no `helm.sh/hook` annotation and names its events in its weights only.
 fn hook_by_weights(object: &Manifest<'_>, reporter: &mut dyn Reporter) -> Result<StoredHook> {
-    let mut hook = pintle_objects::Hook::of(object.path, object.content, &object.head);
+    let mut hook = pintle_objects::Hook::from_head(object.path, object.content, &object.head);
     let read = pintle_hooks::read(&Source::from_sorted(&hook))?;
     read.warnings.iter().for_each(|warning| reporter.log_extra(warning.clone()));
     hook.events = read.events.iter().map(|weighted| weighted.event).collect();

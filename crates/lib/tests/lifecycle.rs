@@ -208,10 +208,10 @@ fn after_rendering_objects_change_and_the_others_keep_their_bytes() {
             rendered.object.set_label("team", "blue");
         }
         objects.retain(|rendered| rendered.object.kind() != "PersistentVolumeClaim");
-        let mut hook = Object::of(&ObjectId::new("batch/v1", "Job", "", "hook"));
+        let mut hook = Object::from_id(&ObjectId::new("batch/v1", "Job", "", "hook"));
         hook.set_annotation("helm.sh/hook", "pre-install");
         objects.push(RenderedObject { template: None, object: hook });
-        let space = Object::of(&ObjectId::new("v1", "Namespace", "", "space"));
+        let space = Object::from_id(&ObjectId::new("v1", "Namespace", "", "space"));
         objects.push(RenderedObject { template: None, object: space });
         Ok(())
     });
@@ -240,7 +240,7 @@ fn a_chart_of_another_engine_needs_no_templates() {
     }
     on(&lifecycle, program("post-render"), |context| {
         assert!(context.objects().is_empty());
-        let object = Object::of(&ObjectId::new("v1", "ConfigMap", "", "made"));
+        let object = Object::from_id(&ObjectId::new("v1", "ConfigMap", "", "made"));
         context.objects_mut()?.push(RenderedObject { template: None, object });
         Ok(())
     });

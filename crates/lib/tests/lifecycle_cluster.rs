@@ -475,7 +475,7 @@ async fn what_is_about_to_be_sent_can_change_and_is_recorded() {
         for rendered in objects.iter_mut() {
             rendered.object.set_label("by", "handler");
         }
-        let object = Object::of(&ObjectId::new("v1", "ConfigMap", "", "two"));
+        let object = Object::from_id(&ObjectId::new("v1", "ConfigMap", "", "two"));
         objects.push(RenderedObject { template: None, object });
         Ok(())
     });

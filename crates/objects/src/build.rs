@@ -172,13 +172,13 @@ fn decode_list(mut body: Map<Node>) -> Result<Built, ObjectError> {
     if members.iter().any(|member| matches!(member.at(&["items"]), Some(Node::List(_)))) {
         return Err(ObjectError::NestedList);
     }
-    let members = members.into_iter().map(|member| settle_member(member, &list)).collect();
+    let members = members.into_iter().map(|member| default_member(member, &list)).collect();
     Ok(Built::List { list, members })
 }
 
 /// Gives a member of a list the type that it takes from the list, and drops the metadata that Kubernetes' accessors
 /// do not see: labels or annotations that are not all strings count as none, and are replaced when Helm adds its own.
-fn settle_member(mut member: Object, list: &Object) -> Result<Object, ObjectError> {
+fn default_member(mut member: Object, list: &Object) -> Result<Object, ObjectError> {
     if member.kind().is_empty() && member.api_version().is_empty() {
         let kind = list.kind().strip_suffix("List").unwrap_or(list.kind()).to_owned();
         let version = list.api_version().to_owned();

@@ -67,7 +67,7 @@ impl fmt::Display for HeadError {
 /// Reads the head of one document. The whole document must be YAML.
 pub(crate) fn read(text: &[u8]) -> Result<Head, HeadError> {
     let root = pintle_yaml::read_with(text, &mut Pruner::default()).map_err(HeadError::Yaml)?;
-    let mut reading = Reading::default();
+    let mut reading = HeadDecoder::default();
     let head = reading.head(&root);
     match reading.clash {
         None => Ok(head),
@@ -81,11 +81,11 @@ const METADATA_TYPE: &str =
 
 /// One pass over a document. Go goes on after a clash of types and reports the first, so this does too.
 #[derive(Default)]
-struct Reading {
+struct HeadDecoder {
     clash: Option<String>,
 }
 
-impl Reading {
+impl HeadDecoder {
     fn head(&mut self, root: &Node) -> Head {
         let mut head = Head::default();
         match root {

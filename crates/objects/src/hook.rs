@@ -66,7 +66,7 @@ impl HookEvent {
     }
 
     /// The event that `word` names; `test-success` is what Helm 2 called a test.
-    pub fn from_word(word: &str) -> Option<HookEvent> {
+    pub fn parse(word: &str) -> Option<HookEvent> {
         match word {
             "test-success" => Some(HookEvent::Test),
             _ => HookEvent::ALL.into_iter().find(|event| event.as_str() == word),
@@ -97,7 +97,7 @@ pub struct Hook<'a> {
 
 impl<'a> Hook<'a> {
     /// What the head of a document says of it as a hook, but for its events.
-    pub fn of(path: &'a str, manifest: &'a [u8], head: &Head) -> Hook<'a> {
+    pub fn from_head(path: &'a str, manifest: &'a [u8], head: &Head) -> Hook<'a> {
         let nothing = HeadMetadata::default();
         let metadata = head.metadata.as_ref().unwrap_or(&nothing);
         Hook {
@@ -114,9 +114,9 @@ impl<'a> Hook<'a> {
 }
 
 /// What the annotations say about being a hook.
-pub(crate) enum Verdict<'a> {
+pub(crate) enum Classification<'a> {
     /// An ordinary object.
-    NoHook,
+    NotAHook,
     /// A hook.
     Hook(Hook<'a>),
     /// A hook of an event that Helm does not know. Helm drops such an object altogether.
@@ -124,14 +124,14 @@ pub(crate) enum Verdict<'a> {
 }
 
 /// Judges by its head whether the document is a hook.
-pub(crate) fn judge<'a>(path: &'a str, manifest: &'a [u8], head: &Head) -> Verdict<'a> {
-    let Some(metadata) = &head.metadata else { return Verdict::NoHook };
-    let Some(words) = metadata.annotations.get(HOOK) else { return Verdict::NoHook };
+pub(crate) fn classify<'a>(path: &'a str, manifest: &'a [u8], head: &Head) -> Classification<'a> {
+    let Some(metadata) = &head.metadata else { return Classification::NotAHook };
+    let Some(words) = metadata.annotations.get(HOOK) else { return Classification::NotAHook };
     let words = words.to_str_lossy();
     let events: Option<Vec<HookEvent>> =
-        words.split(',').map(|word| HookEvent::from_word(&normal(word))).collect();
-    let Some(events) = events else { return Verdict::Unknown(words.into_owned()) };
-    Verdict::Hook(Hook { events, ..Hook::of(path, manifest, head) })
+        words.split(',').map(|word| HookEvent::parse(&normal(word))).collect();
+    let Some(events) = events else { return Classification::Unknown(words.into_owned()) };
+    Classification::Hook(Hook { events, ..Hook::from_head(path, manifest, head) })
 }
 
 /// The weight; anything that is no number counts as 0.
@@ -170,7 +170,7 @@ mod tests {
     fn words_are_trimmed_and_lowered() {
         let head =
             head(&[(HOOK, " Pre-Install ,TEST-success"), (DELETE_POLICY, "Hook-Failed, x"), (WEIGHT, "+7")]);
-        let Verdict::Hook(hook) = judge("p", b"", &head) else { panic!("expected a hook") };
+        let Classification::Hook(hook) = classify("p", b"", &head) else { panic!("expected a hook") };
         assert_eq!(hook.events, [HookEvent::PreInstall, HookEvent::Test]);
         assert_eq!(hook.delete_policies, ["hook-failed", "x"]);
         assert_eq!(hook.weight, 7);
@@ -181,7 +181,7 @@ mod tests {
     fn one_unknown_event_drops_the_object() {
         let head = head(&[(HOOK, "pre-install,crd-install")]);
         assert!(
-            matches!(judge("p", b"", &head), Verdict::Unknown(words) if words == "pre-install,crd-install")
+            matches!(classify("p", b"", &head), Classification::Unknown(words) if words == "pre-install,crd-install")
         );
     }
 

@@ -6,7 +6,7 @@ use pintle_time::{GoTime, RFC3339, Zone};
 use pintle_tree::{Map, Node, json};
 
 /// What a field must be.
-enum Shape {
+enum FieldType {
     /// A string of the Go type of this name.
     Text(&'static str),
     Int,
@@ -22,11 +22,11 @@ enum Shape {
 /// A Go struct whose fields are checked.
 struct Struct {
     name: &'static str,
-    fields: &'static [(&'static str, Shape)],
+    fields: &'static [(&'static str, FieldType)],
 }
 
-const TEXT: Shape = Shape::Text("string");
-const UID: Shape = Shape::Text("types.UID");
+const TEXT: FieldType = FieldType::Text("string");
+const UID: FieldType = FieldType::Text("types.UID");
 
 static META: Struct = Struct {
     name: "ObjectMeta",
@@ -37,15 +37,15 @@ static META: Struct = Struct {
         ("selfLink", TEXT),
         ("uid", UID),
         ("resourceVersion", TEXT),
-        ("generation", Shape::Int),
-        ("creationTimestamp", Shape::Time),
-        ("deletionTimestamp", Shape::Time),
-        ("deletionGracePeriodSeconds", Shape::Int),
-        ("labels", Shape::TextMap),
-        ("annotations", Shape::TextMap),
-        ("ownerReferences", Shape::Structs(&OWNER)),
-        ("finalizers", Shape::Texts),
-        ("managedFields", Shape::Structs(&MANAGED_FIELDS)),
+        ("generation", FieldType::Int),
+        ("creationTimestamp", FieldType::Time),
+        ("deletionTimestamp", FieldType::Time),
+        ("deletionGracePeriodSeconds", FieldType::Int),
+        ("labels", FieldType::TextMap),
+        ("annotations", FieldType::TextMap),
+        ("ownerReferences", FieldType::Structs(&OWNER)),
+        ("finalizers", FieldType::Texts),
+        ("managedFields", FieldType::Structs(&MANAGED_FIELDS)),
     ],
 };
 
@@ -56,8 +56,8 @@ static OWNER: Struct = Struct {
         ("kind", TEXT),
         ("name", TEXT),
         ("uid", UID),
-        ("controller", Shape::Bool),
-        ("blockOwnerDeletion", Shape::Bool),
+        ("controller", FieldType::Bool),
+        ("blockOwnerDeletion", FieldType::Bool),
     ],
 };
 
@@ -65,11 +65,11 @@ static MANAGED_FIELDS: Struct = Struct {
     name: "ManagedFieldsEntry",
     fields: &[
         ("manager", TEXT),
-        ("operation", Shape::Text("v1.ManagedFieldsOperationType")),
+        ("operation", FieldType::Text("v1.ManagedFieldsOperationType")),
         ("apiVersion", TEXT),
-        ("time", Shape::Time),
+        ("time", FieldType::Time),
         ("fieldsType", TEXT),
-        ("fieldsV1", Shape::Any),
+        ("fieldsV1", FieldType::Any),
         ("subresource", TEXT),
     ],
 };
@@ -79,7 +79,7 @@ static MANAGED_FIELDS: Struct = Struct {
 /// # Errors
 /// What Go's decoder says of the first field that has the wrong type.
 pub(crate) fn check(body: &Map<Node>) -> Result<(), String> {
-    let mut decoding = Decoding::default();
+    let mut decoding = MetadataDecoder::default();
     for (key, value) in body.iter() {
         match key.as_str() {
             Some("apiVersion" | "kind") => {
@@ -99,11 +99,11 @@ pub(crate) fn check(body: &Map<Node>) -> Result<(), String> {
 
 /// Go goes on after a field of the wrong type and reports the first; a time that cannot be read ends it at once.
 #[derive(Default)]
-struct Decoding {
+struct MetadataDecoder {
     first: Option<String>,
 }
 
-impl Decoding {
+impl MetadataDecoder {
     fn structure(&mut self, fields: &Map<Node>, wanted: &Struct, path: &str) -> Result<(), String> {
         for (key, value) in fields.iter() {
             let known = wanted.fields.iter().find(|(name, _)| key == name);
@@ -116,30 +116,33 @@ impl Decoding {
     }
 
     /// Checks one field. `field` names it in errors, `path` is the same without the struct.
-    fn field(&mut self, value: &Node, shape: &Shape, field: &str, path: &str) -> Result<(), String> {
+    fn field(&mut self, value: &Node, shape: &FieldType, field: &str, path: &str) -> Result<(), String> {
         match (shape, value) {
-            (_, Node::Nil) | (Shape::Any, _) | (Shape::Bool, Node::Bool(_)) | (Shape::Int, Node::Int(_)) => {}
-            (Shape::Text(kind), value) => self.text(value, field, kind),
-            (Shape::Bool, value) => self.clash(value, field, "bool"),
-            (Shape::Int, Node::Float(_)) => {
+            (_, Node::Nil)
+            | (FieldType::Any, _)
+            | (FieldType::Bool, Node::Bool(_))
+            | (FieldType::Int, Node::Int(_)) => {}
+            (FieldType::Text(kind), value) => self.text(value, field, kind),
+            (FieldType::Bool, value) => self.clash(value, field, "bool"),
+            (FieldType::Int, Node::Float(_)) => {
                 let number = json::write_raw(value).unwrap_or_default();
                 let number = String::from_utf8_lossy(&number);
                 self.note(format!("number {number} into Go struct field {field} of type int64"));
             }
-            (Shape::Int, value) => self.clash(value, field, "int64"),
-            (Shape::Time, Node::Str(text)) => {
+            (FieldType::Int, value) => self.clash(value, field, "int64"),
+            (FieldType::Time, Node::Str(text)) => {
                 GoTime::parse(RFC3339, text.as_bytes(), &Zone::utc())?;
             }
-            (Shape::Time, value) => return Err(clash(value, field, "string")),
-            (Shape::Texts, Node::List(items)) => {
+            (FieldType::Time, value) => return Err(clash(value, field, "string")),
+            (FieldType::Texts, Node::List(items)) => {
                 items.iter().for_each(|item| self.text(item, field, "string"));
             }
-            (Shape::Texts, value) => self.clash(value, field, "[]string"),
-            (Shape::TextMap, Node::Map(entries)) => {
+            (FieldType::Texts, value) => self.clash(value, field, "[]string"),
+            (FieldType::TextMap, Node::Map(entries)) => {
                 entries.values().for_each(|item| self.text(item, field, "string"));
             }
-            (Shape::TextMap, value) => self.clash(value, field, "map[string]string"),
-            (Shape::Structs(wanted), Node::List(items)) => {
+            (FieldType::TextMap, value) => self.clash(value, field, "map[string]string"),
+            (FieldType::Structs(wanted), Node::List(items)) => {
                 for item in items {
                     match item {
                         Node::Nil => {}
@@ -148,7 +151,7 @@ impl Decoding {
                     }
                 }
             }
-            (Shape::Structs(wanted), value) => self.clash(value, field, &format!("[]v1.{}", wanted.name)),
+            (FieldType::Structs(wanted), value) => self.clash(value, field, &format!("[]v1.{}", wanted.name)),
         }
         Ok(())
     }

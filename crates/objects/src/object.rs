@@ -69,7 +69,7 @@ impl Object {
     }
 
     /// Returns an object that has nothing but its identity.
-    pub fn of(id: &ObjectId) -> Self {
+    pub fn from_id(id: &ObjectId) -> Self {
         let mut metadata = Map::new();
         metadata.insert("name".into(), id.name.as_str().into());
         if !id.namespace.is_empty() {
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn labels_and_annotations_are_made_where_there_were_none() {
-        let mut object = Object::of(&ObjectId::new("apps/v1", "Deployment", "n", "web"));
+        let mut object = Object::from_id(&ObjectId::new("apps/v1", "Deployment", "n", "web"));
         object.set_label("a", "b");
         object.set_annotation("c", "d");
         assert_eq!((object.label("a"), object.annotation("c")), (Some("b"), Some("d")));

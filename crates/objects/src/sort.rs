@@ -1,11 +1,11 @@
 //! All rendered files into objects and hooks, in the order in which they are applied.
 
 use crate::head::{self, Head, HeadError};
-use crate::hook::{self, Hook, Verdict};
-use crate::{Error, LogLine, Order, split, spread};
+use crate::hook::{self, Classification, Hook};
+use crate::{Error, LogLine, Order, parallel_map, split};
 
 /// Below this many bytes the heads are read on the calling thread; starting threads would cost more than it gains.
-const WORTH_THREADS: usize = 256 * 1024;
+const PARALLEL_THRESHOLD: usize = 256 * 1024;
 
 /// A document that is an ordinary object.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,12 +55,12 @@ where
             Ok(head) => head,
             Err(error) => return Err(failure(document, error, sorted.log)),
         };
-        match hook::judge(document.path, document.content, &head) {
-            Verdict::NoHook => {
+        match hook::classify(document.path, document.content, &head) {
+            Classification::NotAHook => {
                 sorted.manifests.push(Manifest { path: document.path, content: document.content, head });
             }
-            Verdict::Hook(hook) => sorted.hooks.push(hook),
-            Verdict::Unknown(words) => sorted.log.push(LogLine {
+            Classification::Hook(hook) => sorted.hooks.push(hook),
+            Classification::Unknown(words) => sorted.log.push(LogLine {
                 level: "INFO",
                 message: "skipping unknown hooks".into(),
                 attributes: vec![("hookTypes", words)],
@@ -90,9 +90,9 @@ fn documents<'a, P: AsRef<str>, T: AsRef<[u8]>>(files: &'a [(P, T)]) -> Vec<Docu
 
 /// Reads the heads of all documents.
 fn heads(documents: &[Document<'_>]) -> Vec<Result<Head, HeadError>> {
-    spread(
+    parallel_map(
         documents,
-        WORTH_THREADS,
+        PARALLEL_THRESHOLD,
         |document| document.content.len(),
         |document| head::read(document.content),
     )
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn much_text_gives_the_same_answer_as_little() {
-        let filler = "x".repeat(WORTH_THREADS / 8);
+        let filler = "x".repeat(PARALLEL_THRESHOLD / 8);
         let files: Vec<(String, String)> = (0..40)
             .map(|index| (format!("t/{index:02}.yaml"), format!("kind: K{index:02}\ndata: {filler}\n")))
             .collect();

@@ -22,7 +22,7 @@ impl<'a> Iterator for Documents<'a> {
 
     fn next(&mut self) -> Option<&'a [u8]> {
         loop {
-            let piece = trim_start(self.next_piece()?);
+            let piece = trim_start(self.next_document()?);
             if !piece.is_empty() {
                 return Some(piece);
             }
@@ -32,7 +32,7 @@ impl<'a> Iterator for Documents<'a> {
 
 impl<'a> Documents<'a> {
     /// Everything up to the next separator, blank or not.
-    fn next_piece(&mut self) -> Option<&'a [u8]> {
+    fn next_document(&mut self) -> Option<&'a [u8]> {
         let rest = self.rest?;
         let at_start = std::mem::replace(&mut self.at_start, false);
         let dashes = if at_start && rest.starts_with(b"---") {

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     fn object() -> Object {
-        Object::of(&ObjectId::new("v1", "ConfigMap", "shop", "conf"))
+        Object::from_id(&ObjectId::new("v1", "ConfigMap", "shop", "conf"))
     }
 
     #[test]

@@ -29,16 +29,16 @@ pub(crate) const MESSAGE_END: &str = "HELM_ERR_END";
 
 /// Something a template said in lint mode instead of stopping.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
+pub struct LintMessage {
     /// The level and message of the log line.
-    pub kind: RemarkKind,
+    pub kind: LintMessageKind,
     /// The text that the template gave.
     pub message: String,
 }
 
-/// Which function made a [`Remark`].
+/// Which function made a [`LintMessage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RemarkKind {
+pub enum LintMessageKind {
     /// `required` with nil.
     MissingValue,
     /// `required` with an empty string.
@@ -53,7 +53,7 @@ pub(crate) struct State {
     include_nesting: RefCell<Map<u32>>,
     tpl_nesting: Cell<u32>,
     /// Remarks of lint mode, in order.
-    pub(crate) remarks: RefCell<Vec<Remark>>,
+    pub(crate) lint_messages: RefCell<Vec<LintMessage>>,
 }
 
 impl State {
@@ -63,7 +63,7 @@ impl State {
             lookup: Arc::clone(&target.lookup),
             include_nesting: RefCell::default(),
             tpl_nesting: Cell::new(0),
-            remarks: RefCell::default(),
+            lint_messages: RefCell::default(),
         }
     }
 }
@@ -164,32 +164,35 @@ pub(crate) fn remove_no_value(text: &[u8]) -> Option<Vec<u8>> {
     Some(clean)
 }
 
-fn stop(message: &Str) -> CallError {
+fn fail_with(message: &Str) -> CallError {
     CallError::new(format!("{MESSAGE_START}{message}{MESSAGE_END}"))
 }
 
 fn required(mode: Mode) -> Function {
     host("required", &[Type::Str, Type::Any], Type::Any, move |exec, arguments| {
         let kind = match arguments.any(1) {
-            Value::Nil => RemarkKind::MissingValue,
-            Value::Str(text) if text.is_empty() => RemarkKind::EmptyValue,
+            Value::Nil => LintMessageKind::MissingValue,
+            Value::Str(text) if text.is_empty() => LintMessageKind::EmptyValue,
             value => return Ok(value.clone()),
         };
-        remark_or_stop(mode, exec, kind, &arguments.str(0))
+        record_or_fail(mode, exec, kind, &arguments.str(0))
     })
 }
 
 fn fail(mode: Mode) -> Function {
     host("fail", &[Type::Str], Type::Str, move |exec, arguments| {
-        remark_or_stop(mode, exec, RemarkKind::Fail, &arguments.str(0))
+        record_or_fail(mode, exec, LintMessageKind::Fail, &arguments.str(0))
     })
 }
 
-fn remark_or_stop(mode: Mode, exec: &mut Exec<'_>, kind: RemarkKind, message: &Str) -> CallResult {
+fn record_or_fail(mode: Mode, exec: &mut Exec<'_>, kind: LintMessageKind, message: &Str) -> CallResult {
     if mode == Mode::Strict {
-        return Err(stop(message));
+        return Err(fail_with(message));
     }
-    exec.host::<Rc<State>>().remarks.borrow_mut().push(Remark { kind, message: message.to_string() });
+    exec.host::<Rc<State>>()
+        .lint_messages
+        .borrow_mut()
+        .push(LintMessage { kind, message: message.to_string() });
     Ok(Value::str(""))
 }
 

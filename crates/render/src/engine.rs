@@ -7,7 +7,7 @@ use pintle_chart::{Chart, File, library};
 use pintle_gotmpl::{Exec, MapRef, MapType, Set, Value};
 use pintle_tree::{Map, Node, Str, json};
 
-use crate::builtins::{self, Remark, State, remove_no_value};
+use crate::builtins::{self, LintMessage, State, remove_no_value};
 use crate::context::{Scope, scopes};
 use crate::values_methods::VALUES;
 use crate::{Error, Target};
@@ -27,7 +27,7 @@ pub struct Rendered {
     /// The files in the order in which they were rendered, notes included.
     pub files: Vec<RenderedFile>,
     /// What templates had to say in lint mode.
-    pub remarks: Vec<Remark>,
+    pub lint_messages: Vec<LintMessage>,
     /// The values as the templates left them, where [`Target::keep_values`] asks for them.
     pub values: Option<Map<Node>>,
 }
@@ -88,7 +88,7 @@ impl<'a> Templates<'a> {
             file.text.shrink_to_fit();
             rendered.files.push(file);
         }
-        rendered.remarks = state.remarks.take();
+        rendered.lint_messages = state.lint_messages.take();
         if target.keep_values {
             rendered.values = scopes.last().and_then(|root| final_values(&root.root));
         }

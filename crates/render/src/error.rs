@@ -65,7 +65,7 @@ impl Error {
     pub(crate) fn exec(error: pintle_gotmpl::Error) -> Self {
         let innermost = chain(&error).last().map(|error| error.message().into_owned()).unwrap_or_default();
         let message = own_message(&innermost).map_or(innermost.clone(), ToOwned::to_owned);
-        Error::Template { text: helm_text(&error), message, frames: frames(&error) }
+        Error::Template { text: helm_message(&error), message, frames: frames(&error) }
     }
 }
 
@@ -96,7 +96,7 @@ fn own_message(text: &str) -> Option<&str> {
 
 /// Helm's text: the message of `required` and `fail` with the outermost place; a block of lines for each link where
 /// all links are template errors; and Go's one line otherwise.
-fn helm_text(error: &pintle_gotmpl::Error) -> String {
+fn helm_message(error: &pintle_gotmpl::Error) -> String {
     let whole = error.to_string();
     let mut tokens = whole.splitn(3, ": ");
     let (Some(_), Some(location), Some(rest)) = (tokens.next(), tokens.next(), tokens.next()) else {
@@ -108,7 +108,7 @@ fn helm_text(error: &pintle_gotmpl::Error) -> String {
     let mut blocks: Vec<String> = Vec::new();
     for link in chain(error) {
         // A function that failed with words of its own breaks the chain, and so does `tpl`, which adds words.
-        if fails_in_own_words(link) {
+        if has_own_message(link) {
             return whole;
         }
         let Some(block) = block(&link.to_string()) else { return whole };
@@ -120,7 +120,7 @@ fn helm_text(error: &pintle_gotmpl::Error) -> String {
 }
 
 /// Whether the next link in Go's chain is no template error.
-fn fails_in_own_words(error: &pintle_gotmpl::Error) -> bool {
+fn has_own_message(error: &pintle_gotmpl::Error) -> bool {
     let is_call = error.kind() == ErrorKind::Exec && error.message().starts_with("error calling ");
     let passes_through = error.cause().is_some_and(|cause| error.message().ends_with(&cause.to_string()))
         && !error.message().contains("error during tpl function execution for ")

@@ -43,9 +43,9 @@ impl Glob {
     /// Whether the whole of `name` matches.
     pub(crate) fn matches(&self, name: &str) -> bool {
         let name: Vec<char> = name.chars().collect();
-        let mut places = vec![false; name.len() + 1];
-        places[0] = true;
-        advance(&self.0, &name, places)[name.len()]
+        let mut positions = vec![false; name.len() + 1];
+        positions[0] = true;
+        advance(&self.0, &name, positions)[name.len()]
     }
 }
 
@@ -135,37 +135,37 @@ fn parse_class(source: &mut Characters<'_>) -> Option<Token> {
     (!characters.is_empty()).then_some(Token::Set { characters, negated })
 }
 
-/// The places in `name` where a match of `tokens` can end, given the places where it can begin. Each token is one pass
-/// over the places, so the cost is tokens × length, whatever the pattern.
-fn advance(tokens: &[Token], name: &[char], mut places: Vec<bool>) -> Vec<bool> {
+/// The positions in `name` where a match of `tokens` can end, given the positions where it can begin. Each token is one pass
+/// over the positions, so the cost is tokens × length, whatever the pattern.
+fn advance(tokens: &[Token], name: &[char], mut positions: Vec<bool>) -> Vec<bool> {
     for token in tokens {
-        places = step(token, name, &places);
+        positions = step(token, name, &positions);
     }
-    places
+    positions
 }
 
-fn step(token: &Token, name: &[char], places: &[bool]) -> Vec<bool> {
-    let mut next = vec![false; places.len()];
+fn step(token: &Token, name: &[char], positions: &[bool]) -> Vec<bool> {
+    let mut next = vec![false; positions.len()];
     match token {
         Token::Text(text) => {
-            for place in 0..places.len() {
-                if places[place] && name[place..].starts_with(text) {
+            for place in 0..positions.len() {
+                if positions[place] && name[place..].starts_with(text) {
                     next[place + text.len()] = true;
                 }
             }
         }
-        Token::Super => spread(places, &mut next, |_| true),
-        Token::Any => spread(places, &mut next, |place| name[place] != '/'),
-        Token::Single => one(places, &mut next, |place| name[place] != '/'),
+        Token::Super => skip_many(positions, &mut next, |_| true),
+        Token::Any => skip_many(positions, &mut next, |place| name[place] != '/'),
+        Token::Single => skip_one(positions, &mut next, |place| name[place] != '/'),
         Token::Range { low, high, negated } => {
-            one(places, &mut next, |place| (*low..=*high).contains(&name[place]) != *negated);
+            skip_one(positions, &mut next, |place| (*low..=*high).contains(&name[place]) != *negated);
         }
         Token::Set { characters, negated } => {
-            one(places, &mut next, |place| characters.contains(&name[place]) != *negated);
+            skip_one(positions, &mut next, |place| characters.contains(&name[place]) != *negated);
         }
         Token::AnyOf(alternatives) => {
             for alternative in alternatives {
-                let ends = advance(alternative, name, places.to_vec());
+                let ends = advance(alternative, name, positions.to_vec());
                 next.iter_mut().zip(ends).for_each(|(place, end)| *place |= end);
             }
         }
@@ -174,18 +174,18 @@ fn step(token: &Token, name: &[char], places: &[bool]) -> Vec<bool> {
 }
 
 /// Moves over any number of characters that are accepted.
-fn spread(places: &[bool], next: &mut [bool], accepted: impl Fn(usize) -> bool) {
+fn skip_many(positions: &[bool], next: &mut [bool], accepted: impl Fn(usize) -> bool) {
     let mut reached = false;
-    for place in 0..places.len() {
-        reached = places[place] || (reached && accepted(place - 1));
+    for place in 0..positions.len() {
+        reached = positions[place] || (reached && accepted(place - 1));
         next[place] = reached;
     }
 }
 
 /// Moves over one character that is accepted.
-fn one(places: &[bool], next: &mut [bool], accepted: impl Fn(usize) -> bool) {
-    for place in 0..places.len() - 1 {
-        next[place + 1] = places[place] && accepted(place);
+fn skip_one(positions: &[bool], next: &mut [bool], accepted: impl Fn(usize) -> bool) {
+    for place in 0..positions.len() - 1 {
+        next[place + 1] = positions[place] && accepted(place);
     }
 }
 

@@ -18,7 +18,7 @@ mod lookup;
 mod notes;
 mod values_methods;
 
-pub use builtins::{Remark, RemarkKind};
+pub use builtins::{LintMessage, LintMessageKind};
 pub use capabilities::{Capabilities, HELM_VERSION, KubeVersion};
 pub use engine::{Rendered, RenderedFile, Templates, render};
 pub use error::{Error, Frame};

@@ -1,4 +1,4 @@
-//! `dependency list`: what a chart asks for, and whether it is there.
+//! `dependency list`: declared dependencies and whether they are present.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use crate::metadata::Dependency;
 use crate::path::clean;
 use crate::{Chart, load_any_version};
 
-/// Whether a dependency is there, in Helm's words.
+/// The status of a dependency, as in Helm's table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// An archive of a fitting version.
+    /// An archive of a matching version.
     Ok,
-    /// A folder of a fitting version.
+    /// A folder of a matching version.
     Unpacked,
     /// Neither archive nor folder.
     Missing,
@@ -25,18 +25,18 @@ pub enum Status {
     Corrupt,
     /// An archive of another chart.
     Misnamed,
-    /// A version or range that makes no sense.
+    /// An invalid version or constraint.
     InvalidVersion,
-    /// A version out of range.
+    /// A version outside of the constraint.
     WrongVersion,
-    /// Several archives that could be meant.
+    /// Several matching archives.
     TooManyMatches,
-    /// A name that cannot be looked for.
+    /// A name that is not a valid glob pattern.
     BadPattern,
 }
 
 impl Status {
-    /// The words for the table.
+    /// The text in the table.
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Ok => "ok",
@@ -52,32 +52,32 @@ impl Status {
     }
 }
 
-/// One line of the table.
+/// A row of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The name of the dependency.
     pub name: String,
-    /// Its range of versions.
+    /// The version constraint.
     pub version: String,
-    /// Where it comes from.
+    /// The repository URL.
     pub repository: String,
-    /// Whether it is there.
+    /// The status.
     pub status: Status,
 }
 
-/// The table and what follows it.
+/// The table, and warnings to print after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The table; `None` when the chart has no `dependencies:`.
+    /// The rows; `None` if the chart has no `dependencies:`.
     pub rows: Option<Vec<Row>>,
-    /// Lines for the reader, beginning with `WARNING: `.
+    /// Lines that start with `WARNING: `.
     pub warnings: Vec<String>,
 }
 
 /// Lists the dependencies of the chart at `chart_path`.
 ///
 /// # Errors
-/// A chart that cannot be loaded.
+/// When the chart cannot be loaded.
 pub fn list(chart_path: &Path) -> Result<Listing> {
     let chart = load_any_version(chart_path, &mut Vec::new())?;
     let charts = chart_path.join("charts");
@@ -93,7 +93,7 @@ pub fn list(chart_path: &Path) -> Result<Listing> {
         repository: dependency.repository.clone(),
         status: status(&charts, dependency, &chart),
     });
-    Ok(Listing { rows: Some(rows.collect()), warnings: strangers(&charts, &metadata.dependencies) })
+    Ok(Listing { rows: Some(rows.collect()), warnings: unlisted_warnings(&charts, &metadata.dependencies) })
 }
 
 fn status(charts: &Path, dependency: &Dependency, chart: &Chart) -> Status {
@@ -104,7 +104,7 @@ fn status(charts: &Path, dependency: &Dependency, chart: &Chart) -> Status {
     let mut archives = entries(charts);
     archives.retain(|name| matches(&pattern, name) == Ok(true));
     if archives.len() > 1 {
-        // Of several, those whose name goes on with a version are meant: `db-1.0.0`, not `db-admin-1.0.0`.
+        // Of several matches, only those whose name continues with a version count: `db-1.0.0`, not `db-admin-1.0.0`.
         let prefix = format!("{}-", dependency.name);
         archives.retain(|name| {
             let stem = name.strip_suffix(".tgz").unwrap_or(name);
@@ -131,7 +131,7 @@ fn archive_status(archive: &Path, dependency: &Dependency) -> Status {
     }
 }
 
-/// What is wrong with the version, if anything.
+/// The status of a version, unless it matches.
 fn version_status(found: &str, dependency: &Dependency) -> Option<Status> {
     if found == dependency.version {
         return None;
@@ -142,8 +142,8 @@ fn version_status(found: &str, dependency: &Dependency) -> Option<Status> {
     }
 }
 
-/// Warnings about charts that nobody asked for, and about what is no chart.
-fn strangers(charts: &Path, dependencies: &[Dependency]) -> Vec<String> {
+/// Warnings about charts that are not listed, and about files that are not charts.
+fn unlisted_warnings(charts: &Path, dependencies: &[Dependency]) -> Vec<String> {
     let mut warnings = Vec::new();
     for name in entries(charts) {
         let path = charts.join(&name);
@@ -162,7 +162,7 @@ fn strangers(charts: &Path, dependencies: &[Dependency]) -> Vec<String> {
     warnings
 }
 
-/// The names in a folder, sorted; none if there is no such folder.
+/// The names in a folder, sorted; empty if the folder does not exist.
 fn entries(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut names: Vec<String> =

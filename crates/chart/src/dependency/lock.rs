@@ -1,26 +1,26 @@
-//! Writing of lock files.
+//! Writes lock files.
 
 use std::fs;
 use std::path::Path;
 
 use pintle_tree::quote::quote;
 
-use crate::error::{Error, Result, refused};
+use crate::error::{Error, Result, file_error};
 use crate::metadata::Lock;
 
 /// Writes Chart.lock, or requirements.lock for a `v1` chart, into the chart's folder.
 ///
 /// # Errors
-/// A lock file that is a link, because writing would change a file elsewhere; files that cannot be written.
+/// When the lock file is a symlink, because writing would change a file elsewhere; or when it cannot be written.
 pub fn write_lock(chart_path: &Path, lock: &Lock, legacy: bool) -> Result<()> {
     let name = if legacy { "requirements.lock" } else { "Chart.lock" };
     let file = chart_path.join(name);
     if let Ok(metadata) = fs::symlink_metadata(&file)
         && metadata.is_symlink()
     {
-        let target = fs::read_link(&file).map_err(refused("readlink", &file))?;
+        let target = fs::read_link(&file).map_err(file_error("readlink", &file))?;
         let target = quote(target.to_string_lossy().as_bytes());
-        return Err(Error::told(format!("the {name} file is a symlink to {target}")));
+        return Err(Error::message(format!("the {name} file is a symlink to {target}")));
     }
-    fs::write(&file, lock.to_yaml()?).map_err(refused("open", &file))
+    fs::write(&file, lock.to_yaml()?).map_err(file_error("open", &file))
 }

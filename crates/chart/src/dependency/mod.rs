@@ -1,4 +1,4 @@
-//! Dependencies at rest: what a chart asks for, what is locked, and what lies in `charts/`.
+//! Local dependencies: what a chart declares, what is locked, and what is in `charts/`.
 //!
 //! Charts come from folders (`file://`) and from `charts/` itself. Repositories on the network are refused with an
 //! error that says so.
@@ -13,4 +13,4 @@ pub use list::{Listing, Row, Status, list};
 pub use lock::write_lock;
 pub use requirement::{digest, legacy_digest};
 pub use resolve::{local_path, resolve};
-pub use update::{Updating, build, build_instead, update};
+pub use update::{UpdateContext, build, build_instead, update};

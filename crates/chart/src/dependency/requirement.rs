@@ -1,4 +1,4 @@
-//! The digest that tells whether a lock still fits the dependencies it was made for.
+//! The digest that shows whether a lock still matches the dependencies it was made for.
 
 use pintle_tree::{Node, json};
 use sha2::{Digest, Sha256};
@@ -6,11 +6,11 @@ use sha2::{Digest, Sha256};
 use crate::error::{Error, Result};
 use crate::metadata::Dependency;
 
-/// The digest of Chart.lock: over the JSON of what is asked for and what is locked. `asked` is `None` when the chart
-/// has no `dependencies:` at all.
+/// The digest of Chart.lock: over the JSON of the declared and the locked dependencies (Helm's `HashReq`). `asked` is
+/// `None` if the chart has no `dependencies:` at all.
 ///
 /// # Errors
-/// Values that JSON cannot hold.
+/// When a value cannot be represented in JSON.
 pub fn digest(asked: Option<&[Dependency]>, locked: &[Dependency]) -> Result<String> {
     let mut text = b"[".to_vec();
     match asked {
@@ -23,10 +23,10 @@ pub fn digest(asked: Option<&[Dependency]>, locked: &[Dependency]) -> Result<Str
     Ok(hash(&text))
 }
 
-/// The digest as Helm 2 wrote it into requirements.lock.
+/// The digest that Helm 2 wrote to requirements.lock.
 ///
 /// # Errors
-/// Values that JSON cannot hold.
+/// When a value cannot be represented in JSON.
 pub fn legacy_digest(asked: Option<&[Dependency]>) -> Result<String> {
     let mut text = b"{\"dependencies\":".to_vec();
     match asked {
@@ -54,7 +54,7 @@ fn write_list(dependencies: &[Dependency], text: &mut Vec<u8>) -> Result<()> {
     Ok(())
 }
 
-/// Writes the fields in the order of Go's struct, which is part of what is hashed.
+/// Writes the fields in the order of Go's struct, which the hash depends on.
 fn write_dependency(dependency: &Dependency, text: &mut Vec<u8>) -> Result<()> {
     let string = |text: &str| (!text.is_empty()).then(|| Node::from(text));
     let tags = || dependency.tags.iter().map(|tag| Node::from(tag.as_str())).collect::<Vec<_>>();
@@ -77,7 +77,7 @@ fn write_dependency(dependency: &Dependency, text: &mut Vec<u8>) -> Result<()> {
         text.push(separator);
         separator = b',';
         text.extend_from_slice(format!("\"{name}\":").as_bytes());
-        text.extend(json::write(&value).map_err(|error| Error::told(error.to_string()))?);
+        text.extend(json::write(&value).map_err(|error| Error::message(error.to_string()))?);
     }
     text.push(b'}');
     Ok(())

@@ -1,4 +1,4 @@
-//! Ranges of versions into versions.
+//! Resolves version constraints to versions.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,13 +8,13 @@ use pintle_semver::{Constraint, Version};
 use pintle_tree::quote::quote;
 use pintle_tree::redact::redacted;
 
-use crate::error::{Error, Result, refused};
+use crate::error::{Error, Result, file_error};
 use crate::load_any_version;
 use crate::metadata::Dependency;
 use crate::path::clean;
 use pintle_tree::LogLine;
 
-/// Locks each of `dependencies` of the chart at `chart_path` to the version that is there.
+/// Locks each of `dependencies` of the chart at `chart_path` to the available version.
 ///
 /// # Errors
 /// Bad ranges, missing folders, versions out of range, and repositories on the network.
@@ -29,7 +29,7 @@ pub fn resolve(
         let Dependency { name, version, repository, .. } = dependency;
         let range = Constraint::parse(version).map_err(|error| {
             let name = quote(name.as_bytes());
-            Error::told(format!("dependency {name} has an invalid version/constraint format: {error}"))
+            Error::message(format!("dependency {name} has an invalid version/constraint format: {error}"))
         })?;
         let found = if repository.is_empty() {
             local_path(&format!("charts/{name}"), chart_path)?;
@@ -54,7 +54,7 @@ pub fn resolve(
     if missing.is_empty() {
         return Ok(locked);
     }
-    Err(Error::told(format!(
+    Err(Error::message(format!(
         "can't get a valid version for {} subchart(s): {}. Make sure a matching chart version exists in the repo, \
          or change the version constraint in Chart.yaml",
         missing.len(),
@@ -69,23 +69,23 @@ fn describe(dependency: &Dependency) -> String {
     format!("{name} (repository {repository}, version {version})")
 }
 
-/// Refuses a dependency whose repository is not on this machine.
+/// Rejects a dependency whose repository is not local.
 pub(super) fn check_local(dependency: &Dependency) -> Result<()> {
     let Dependency { name, repository, .. } = dependency;
     if repository.is_empty() || repository.starts_with("file://") {
         return Ok(());
     }
     let repository = redacted(repository);
-    Err(Error::told(format!(
+    Err(Error::message(format!(
         "dependency {name} comes from {repository}, and remote repositories are not supported yet; use a file:// \
          repository or put the chart into charts/"
     )))
 }
 
-/// The folder that `repository` (`file://…` or a plain path) means for the chart at `chart_path`.
+/// The folder of a `repository` (`file://…` or a plain path), relative to the chart at `chart_path`.
 ///
 /// # Errors
-/// A folder that is not there.
+/// When the folder does not exist.
 pub fn local_path(repository: &str, chart_path: &Path) -> Result<PathBuf> {
     let path = repository.strip_prefix("file://").unwrap_or(repository);
     let joined = if path.starts_with('/') { PathBuf::from(path) } else { chart_path.join(path) };
@@ -93,8 +93,8 @@ pub fn local_path(repository: &str, chart_path: &Path) -> Result<PathBuf> {
     match fs::metadata(&folder) {
         Ok(_) => Ok(folder),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            Err(Error::told(format!("directory {} not found", folder.display())))
+            Err(Error::message(format!("directory {} not found", folder.display())))
         }
-        Err(error) => Err(refused("stat", &folder)(error)),
+        Err(error) => Err(file_error("stat", &folder)(error)),
     }
 }

@@ -1,4 +1,4 @@
-//! Archives into files: gzip and tar within Helm's limits, with Helm's rules about paths.
+//! Reads chart archives: gzip and tar within Helm's limits, with Helm's path rules.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,48 +13,48 @@ use crate::content::{Content, Packed};
 use crate::error::ArchiveError;
 use crate::path::clean;
 
-/// The most that one archive may unpack to.
+/// The maximum decompressed size of an archive.
 pub const MAX_CHART_SIZE: u64 = 100 * 1024 * 1024;
-/// The most that one file of a chart may hold.
+/// The maximum size of a file in a chart.
 pub(super) const MAX_FILE_SIZE: u64 = 5 * 1024 * 1024;
-/// What may be skipped besides the files that count: headers, padding, folders. Go has no such limit, but an archive
-/// that is all padding should not keep anyone busy for long.
+/// The maximum size of everything that is not file content: headers, padding, folders. Go has no such limit; it keeps
+/// an archive of nothing but padding from taking long.
 const MAX_OVERHEAD: u64 = 64 * 1024 * 1024;
-/// The most that all archives inside one chart may unpack to together.
+/// The maximum total decompressed size of the archives inside a chart.
 const MAX_NESTED_SIZE: u64 = 1024 * 1024 * 1024;
 
-/// Deflate cannot make more than this many bytes of one.
+/// Deflate's maximum compression ratio.
 const MAX_RATIO: usize = 1032;
-/// From this size on, a file that only templates could ask for waits until they do.
-const LARGE: u64 = 128 * 1024;
-/// From this size on, a custom resource definition waits: what waits keeps the whole archive in memory.
-const LARGE_CRD: u64 = 16 * 1024;
+/// Files from this size on that only templates could read are decompressed on demand.
+const DEFER_SIZE: u64 = 128 * 1024;
+/// CRDs from this size on are decompressed on demand; smaller ones are not worth keeping the archive in memory.
+const DEFER_CRD_SIZE: u64 = 16 * 1024;
 
-/// What may still be unpacked.
+/// The remaining decompressed size.
 pub(super) struct Budget {
     bytes: u64,
 }
 
 impl Budget {
-    /// For the archives inside a chart, all together.
+    /// The budget for all archives inside a chart together.
     pub(super) fn nested() -> Self {
         Budget { bytes: MAX_NESTED_SIZE }
     }
 }
 
-/// Unpacks a chart archive into its files, without the name of the folder they are in.
+/// Reads the files of a chart archive, without the name of their top folder.
 ///
 /// # Errors
-/// Damaged data, paths that lead out of the chart, more data than allowed, no files at all.
+/// When the data is corrupt, a path escapes the chart, a limit is exceeded, or there are no files.
 pub fn read_archive(stream: impl Into<Str>) -> Result<Vec<File>, ArchiveError> {
     read_archive_within(&stream.into(), &mut Budget { bytes: u64::MAX })
 }
 
-/// As [`read_archive`], and takes from `budget` what it unpacks.
+/// Like [`read_archive`], deducting the decompressed size from `budget`.
 pub(super) fn read_archive_within(stream: &Str, budget: &mut Budget) -> Result<Vec<File>, ArchiveError> {
     let mut tar = open(stream)?;
     let mut found = Vec::new();
-    // The files become slices of this. Room that is not used costs nothing.
+    // The files become slices of this buffer. Excess capacity is virtual memory only.
     let mut text = Vec::with_capacity(guess(stream));
     let mut late_size = 0;
     let mut remaining = MAX_CHART_SIZE;
@@ -67,7 +67,7 @@ pub(super) fn read_archive_within(stream: &Str, budget: &mut Budget) -> Result<V
             return Err(ArchiveError::EntryTooLarge { name, limit: MAX_FILE_SIZE });
         }
         let position = tar.position();
-        let late = can_wait(&name, &entry);
+        let late = is_deferred(&name, &entry);
         let range = if late {
             let start = late_size;
             late_size += length_without_bom(&mut tar)?;
@@ -82,12 +82,12 @@ pub(super) fn read_archive_within(stream: &Str, budget: &mut Budget) -> Result<V
         if length < entry.size || remaining == 0 {
             return Err(ArchiveError::TooLarge(MAX_CHART_SIZE));
         }
-        found.push(Found { name, modified: entry.modified, late, range });
+        found.push(ArchiveFile { name, modified: entry.modified, late, range });
     }
     budget.bytes = budget.bytes.checked_sub(tar.position()).ok_or(ArchiveError::TooLarge(MAX_NESTED_SIZE))?;
     let text = Str::from(text);
-    let packed = (late_size > 0).then(|| Arc::new(Packed::new(stream.clone(), unpack_late)));
-    let file = |found: Found| File {
+    let packed = (late_size > 0).then(|| Arc::new(Packed::new(stream.clone(), unpack_deferred)));
+    let file = |found: ArchiveFile| File {
         name: found.name,
         data: match &packed {
             Some(packed) if found.late => Content::packed(packed, found.range),
@@ -99,8 +99,8 @@ pub(super) fn read_archive_within(stream: &Str, budget: &mut Budget) -> Result<V
     if files.is_empty() { Err(ArchiveError::Empty) } else { Ok(files) }
 }
 
-/// A file of an archive, before it is known where its text will be.
-struct Found {
+/// A file of an archive, before its final position is known.
+struct ArchiveFile {
     name: String,
     modified: Option<i64>,
     late: bool,
@@ -111,7 +111,7 @@ fn open(stream: &[u8]) -> Result<TarReader<'_>, ArchiveError> {
     Ok(TarReader::new(Gunzip::new(stream, (MAX_CHART_SIZE + MAX_OVERHEAD) as usize)?))
 }
 
-/// The next entry that is a file, and its path inside the chart.
+/// The next entry that is a regular file, with its path inside the chart.
 fn next_file(tar: &mut TarReader<'_>) -> Result<Option<(String, Entry)>, ArchiveError> {
     while let Some(entry) = tar.next_entry()? {
         if !entry.is_folder() && !entry.is_global_header() {
@@ -121,7 +121,7 @@ fn next_file(tar: &mut TarReader<'_>) -> Result<Option<(String, Entry)>, Archive
     Ok(None)
 }
 
-/// Adds the content of the current entry to `text`, without a byte order mark.
+/// Appends the content of the current entry to `text`, without a byte order mark.
 fn append(tar: &mut TarReader<'_>, text: &mut Vec<u8>) -> Result<(), ArchiveError> {
     let start = text.len();
     tar.content(|piece| text.extend_from_slice(piece))?;
@@ -130,7 +130,7 @@ fn append(tar: &mut TarReader<'_>, text: &mut Vec<u8>) -> Result<(), ArchiveErro
     Ok(())
 }
 
-/// How much [`append`] would add.
+/// How much [`append`] would append.
 fn length_without_bom(tar: &mut TarReader<'_>) -> Result<usize, ArchiveError> {
     let mut length = 0;
     let mut head = Vec::new();
@@ -141,34 +141,33 @@ fn length_without_bom(tar: &mut TarReader<'_>) -> Result<usize, ArchiveError> {
     Ok(length - (head.len() - without_bom(&head).len()))
 }
 
-/// The room to begin with: what the end of the stream claims, if that is possible at all.
+/// The initial capacity: the size in the gzip trailer, if plausible.
 fn guess(stream: &[u8]) -> usize {
     let claimed = stream.last_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize);
     claimed.min(MAX_CHART_SIZE as usize).min(stream.len().saturating_mul(MAX_RATIO))
 }
 
-/// Whether a file stays packed until somebody reads it: large ones for clusters, and those that only some templates look
-/// at.
-fn can_wait(name: &str, entry: &Entry) -> bool {
+/// Whether a file is decompressed on demand: large CRDs, and large files that only some templates read.
+fn is_deferred(name: &str, entry: &Entry) -> bool {
     let mut inside = name;
     while let Some((_, rest)) = inside.strip_prefix("charts/").and_then(|rest| rest.split_once('/')) {
         inside = rest;
     }
     let (folder, base) = inside.split_once('/').unwrap_or(("", inside));
     match folder {
-        "crds" => entry.size >= LARGE_CRD,
+        "crds" => entry.size >= DEFER_CRD_SIZE,
         "templates" | "charts" | "library" => false,
         "" if base.ends_with(".yaml") || base.ends_with(".json") || base.ends_with(".lock") => false,
-        _ => entry.size >= LARGE,
+        _ => entry.size >= DEFER_SIZE,
     }
 }
 
-/// The text of all files that [`can_wait`], one after the other. An archive that was read before has no errors.
-fn unpack_late(stream: &[u8]) -> Vec<u8> {
+/// The text of all [deferred](is_deferred) files. The archive was read before, so there are no errors.
+fn unpack_deferred(stream: &[u8]) -> Vec<u8> {
     let mut text = Vec::with_capacity(guess(stream));
     let Ok(mut tar) = open(stream) else { return text };
     while let Ok(Some((name, entry))) = next_file(&mut tar) {
-        if can_wait(&name, &entry) && append(&mut tar, &mut text).is_err() {
+        if is_deferred(&name, &entry) && append(&mut tar, &mut text).is_err() {
             break;
         }
     }
@@ -180,11 +179,12 @@ pub(super) fn without_bom(data: &[u8]) -> &[u8] {
     data.strip_prefix(b"\xef\xbb\xbf").unwrap_or(data)
 }
 
-/// The path of an entry inside the chart: without the first folder, slashes forward, and never out of the chart.
+/// The path of an entry inside the chart: without the top folder, with forward slashes, and never outside of the
+/// chart.
 fn path_inside(entry: &Entry) -> Result<String, ArchiveError> {
     let refuse = |text: &str| Err(ArchiveError::Path(text.to_owned()));
     let name = String::from_utf8_lossy(&entry.name);
-    // Archives made on Windows have backslashes throughout.
+    // Archives created on Windows have backslashes throughout.
     let delimiter = if name.contains('\\') { '\\' } else { '/' };
     let (first, rest) = name.split_once(delimiter).unwrap_or((&name, ""));
     let rest = if delimiter == '\\' { rest.replace('\\', "/") } else { rest.to_owned() };
@@ -245,9 +245,9 @@ mod tests {
 
     #[test]
     fn what_can_wait_is_unpacked_when_it_is_read() {
-        let crd = b"kind: CustomResourceDefinition\n".repeat(LARGE_CRD as usize / 20);
+        let crd = b"kind: CustomResourceDefinition\n".repeat(DEFER_CRD_SIZE as usize / 20);
         let marked = [b"\xef\xbb\xbf".as_slice(), &crd].concat();
-        let large = vec![b'x'; LARGE as usize];
+        let large = vec![b'x'; DEFER_SIZE as usize];
         let data = archive(&[
             ("p/crds/a.yaml", &crd),
             ("p/templates/crds/a.yaml", &crd),

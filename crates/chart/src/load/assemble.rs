@@ -1,4 +1,4 @@
-//! Files into a chart: each file under its heading, folders and archives below `charts/` into subcharts.
+//! Assembles a chart from its files; folders and archives below `charts/` become subcharts.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use crate::path::extension;
 use crate::{Chart, File};
 use pintle_tree::LogLine;
 
-/// Charts inside charts inside charts: deeper than this is an attack, not a chart.
+/// The maximum nesting of subcharts; deeper is an attack.
 const MAX_DEPTH: usize = 64;
 
-/// The putting together of one chart with all its subcharts.
-pub(super) struct Assembly<'a> {
+/// Assembles a chart with all its subcharts.
+pub(super) struct Assembler<'a> {
     log: &'a mut Vec<LogLine>,
     depth: usize,
-    /// What archives inside archives may still unpack to, all together.
+    /// The remaining decompressed size of nested archives.
     budget: Budget,
 }
 
-impl<'a> Assembly<'a> {
+impl<'a> Assembler<'a> {
     pub(super) fn new(log: &'a mut Vec<LogLine>) -> Self {
-        Assembly { log, depth: 0, budget: Budget::nested() }
+        Assembler { log, depth: 0, budget: Budget::nested() }
     }
 
-    /// Puts one chart together.
+    /// Assembles one chart.
     pub(super) fn chart(&mut self, files: Vec<File>) -> Result<Chart> {
         let mut chart = Chart::default();
         let mut draft = chart_file(&files)?;
@@ -41,26 +41,26 @@ impl<'a> Assembly<'a> {
                 }
                 continue;
             }
-            self.sort_in(file, &mut chart, &mut draft, &mut libraries)?;
+            self.add_file(file, &mut chart, &mut draft, &mut libraries)?;
         }
         chart.metadata = draft.ok_or(Error::NoChartFile)?.validate()?;
         chart.subcharts = self.nested(subcharts, &chart)?;
-        // Helm knows no library/ folder, so it means something only to charts that ask for libraries.
+        // Helm does not know `library/`, so it counts only for charts that request libraries.
         if chart.metadata.api_version == OBJECT_V3 || !chart.metadata.libraries.is_empty() {
             chart.libraries = self.nested(libraries, &chart)?;
         }
         Ok(chart)
     }
 
-    /// Puts one file under its heading.
-    fn sort_in(
+    /// Adds one file to the field it belongs to.
+    fn add_file(
         &mut self,
         file: File,
         chart: &mut Chart,
         draft: &mut Option<Draft>,
         libraries: &mut Folders,
     ) -> Result<()> {
-        // Charts of Helm's own v3 never had a requirements.yaml.
+        // Helm's own v3 charts have no requirements.yaml.
         let legacy = draft.as_ref().is_none_or(|draft| draft.metadata.api_version != V3);
         match file.name.as_str() {
             "Chart.yaml" => {}
@@ -75,7 +75,7 @@ impl<'a> Assembly<'a> {
             "values.schema.json" => chart.schema = Some(file.data.text()),
             "requirements.yaml" if legacy => {
                 let draft = draft.get_or_insert_default();
-                self.remark_on_legacy(draft, DEPENDENCIES_REMARK);
+                self.warn_legacy(draft, DEPENDENCIES_REMARK);
                 draft.read_requirements(&file.data)?;
                 if has_requirements_file(draft) {
                     chart.files.push(file);
@@ -84,7 +84,7 @@ impl<'a> Assembly<'a> {
             "requirements.lock" if legacy => {
                 chart.lock = Lock::read(&file.data, "requirements.lock")?;
                 let draft = draft.get_or_insert_default();
-                self.remark_on_legacy(draft, LOCK_REMARK);
+                self.warn_legacy(draft, LOCK_REMARK);
                 if has_requirements_file(draft) {
                     chart.files.push(file);
                 }
@@ -103,13 +103,13 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    fn remark_on_legacy(&mut self, draft: &Draft, remark: &'static str) {
+    fn warn_legacy(&mut self, draft: &Draft, remark: &'static str) {
         if !has_requirements_file(draft) {
             self.log.push(LogLine { level: "INFO", message: remark.into(), attributes: Vec::new() });
         }
     }
 
-    /// The charts of a folder of charts, by name.
+    /// The charts of a folder such as `charts/`, by name.
     fn nested(&mut self, folders: Folders, parent: &Chart) -> Result<Vec<Chart>> {
         let mut charts = Vec::with_capacity(folders.0.len());
         for (name, files) in folders.0 {
@@ -157,12 +157,13 @@ impl<'a> Assembly<'a> {
 const DEPENDENCIES_REMARK: &str = "Warning: Dependencies are handled in Chart.yaml since apiVersion \"v2\". We recommend migrating dependencies to Chart.yaml.";
 const LOCK_REMARK: &str = "Warning: Dependency locking is handled in Chart.lock since apiVersion \"v2\". We recommend migrating to Chart.lock.";
 
-/// Whether requirements.yaml is the right place for the dependencies of this generation of charts.
+/// Whether this API version keeps its dependencies in requirements.yaml.
 fn has_requirements_file(draft: &Draft) -> bool {
     matches!(draft.metadata.api_version.as_str(), V1 | OBJECT_V3)
 }
 
-/// What all files named Chart.yaml say; an archive may hold several, and Helm reads them on top of each other.
+/// The content of all files named Chart.yaml; an archive may hold several, and Helm decodes them on top of each
+/// other.
 fn chart_file(files: &[File]) -> Result<Option<Draft>> {
     let mut draft = None;
     for file in files.iter().filter(|file| file.name == "Chart.yaml") {
@@ -183,7 +184,7 @@ impl Folders {
     }
 }
 
-/// The files of one folder without the folder's name; a lone file is no part of a chart.
+/// The files of one folder without the folder's name; a single file is not part of a chart.
 fn inside(files: Vec<File>) -> Vec<File> {
     files
         .into_iter()

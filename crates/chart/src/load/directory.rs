@@ -1,4 +1,4 @@
-//! Folders into files: everything below a chart's folder that .helmignore does not exclude, links followed.
+//! Reads chart folders: every file that .helmignore does not exclude, following symlinks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,38 +8,37 @@ use pintle_tree::quote::quote;
 
 use super::archive::{MAX_FILE_SIZE, without_bom};
 use super::ignore::Rules;
-use super::read_ordinary;
+use super::read_regular;
 use crate::File;
-use crate::error::{Error, FileError, Result, refused};
+use crate::error::{Error, FileError, Result, file_error};
 use crate::path::clean;
 use pintle_tree::{LogLine, Str};
 
-/// Folders inside folders: deeper than this the system itself would refuse soon.
+/// The maximum depth of folders.
 const MAX_DEPTH: usize = 512;
 
-/// Reads the files of the chart folder `path`, in the order of their names. Links are followed, as in Helm, and
-/// remarked on in `log`.
+/// Reads the files of the chart folder `path`, sorted by name. Symlinks are followed, as in Helm, and logged.
 ///
 /// # Errors
-/// Files that cannot be read, are too large or are no files; links that lead nowhere or in a circle.
+/// When a file cannot be read, is too large or not regular, or a symlink is dangling or cyclic.
 pub fn read_folder(path: &Path, log: &mut Vec<LogLine>) -> Result<Vec<File>> {
     let root = absolute(path)?;
     let ignore_file = root.join(".helmignore");
     let rules = if ignore_file.exists() {
-        Rules::parse(&read_ordinary(&ignore_file).map_err(refused("open", &ignore_file))?)?
+        Rules::parse(&read_regular(&ignore_file).map_err(file_error("open", &ignore_file))?)?
     } else {
         Rules::parse(b"")?
     };
-    // The walk never leaves the chart unseen: this is what links are measured against.
-    let home = fs::canonicalize(&root).map_err(refused("lstat", &root))?;
+    // Symlinks that leave the chart are logged; this is the folder they are compared with.
+    let home = fs::canonicalize(&root).map_err(file_error("lstat", &root))?;
     let mut walk = Walk { rules, files: Vec::new(), log, home: home.clone(), open: vec![home] };
     walk.folder(&root, "")?;
     Ok(walk.files)
 }
 
-/// The absolute path without `.` and `..`, by text alone as in Go.
+/// The absolute path without `.` and `..`, lexically, as Go's `filepath.Abs`.
 pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
-    let absolute = std::path::absolute(path).map_err(refused("getwd", path))?;
+    let absolute = std::path::absolute(path).map_err(file_error("getwd", path))?;
     Ok(absolute.to_str().map_or(absolute.clone(), |text| PathBuf::from(clean(text))))
 }
 
@@ -47,9 +46,9 @@ struct Walk<'a> {
     rules: Rules,
     files: Vec<File>,
     log: &'a mut Vec<LogLine>,
-    /// The real folder of the chart.
+    /// The real path of the chart folder.
     home: PathBuf,
-    /// The real folders that are being walked, to notice circles.
+    /// The real paths of the folders being walked, to detect cycles.
     open: Vec<PathBuf>,
 }
 
@@ -57,15 +56,15 @@ impl Walk<'_> {
     /// Walks the folder at `path`, which is `name` inside the chart.
     fn folder(&mut self, path: &Path, name: &str) -> Result<()> {
         if self.open.len() > MAX_DEPTH {
-            return Err(Error::told(format!(
+            return Err(Error::message(format!(
                 "folders are nested more than {MAX_DEPTH} deep at {}",
                 path.display()
             )));
         }
-        let entries = fs::read_dir(path).map_err(refused("open", path))?;
+        let entries = fs::read_dir(path).map_err(file_error("open", path))?;
         let mut names = Vec::new();
         for entry in entries {
-            names.push(entry.map_err(refused("readdirent", path))?.file_name());
+            names.push(entry.map_err(file_error("readdirent", path))?.file_name());
         }
         names.sort();
         for entry in names {
@@ -77,11 +76,11 @@ impl Walk<'_> {
     }
 
     fn entry(&mut self, path: &Path, name: &str) -> Result<()> {
-        let mut metadata = fs::symlink_metadata(path).map_err(refused("lstat", path))?;
+        let mut metadata = fs::symlink_metadata(path).map_err(file_error("lstat", path))?;
         let mut target = None;
         if metadata.is_symlink() {
             let resolved = self.resolve(path)?;
-            metadata = fs::symlink_metadata(&resolved).map_err(refused("lstat", &resolved))?;
+            metadata = fs::symlink_metadata(&resolved).map_err(file_error("lstat", &resolved))?;
             target = Some(resolved);
         }
         if self.rules.ignores(name, metadata.is_dir()) {
@@ -110,7 +109,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Walks a folder, unless that would go in a circle.
+    /// Walks a folder, unless that would be a cycle.
     fn enter(&mut self, path: &Path, name: &str, target: Option<PathBuf>) -> Result<()> {
         let real = match target {
             Some(target) if self.open.contains(&target) => {
@@ -118,7 +117,7 @@ impl Walk<'_> {
                 return Err(Error::Link { path: path.to_owned(), reason });
             }
             Some(target) => target,
-            // Below a plain folder nothing but another link can lead back.
+            // Below a plain folder only another symlink can lead back, so its real path can be derived.
             None => match (self.open.last(), path.file_name()) {
                 (Some(parent), Some(own)) => parent.join(own),
                 _ => path.to_owned(),
@@ -130,7 +129,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Where a link leads, remarked on for the reader.
+    /// The target of a symlink; logs a warning.
     fn resolve(&mut self, path: &Path) -> Result<PathBuf> {
         let resolved = fs::canonicalize(path).map_err(|source| Error::Link {
             path: path.to_owned(),
@@ -154,7 +153,7 @@ impl Walk<'_> {
     }
 }
 
-/// The end of a chain of links, which is what Go names when it is missing.
+/// The end of a chain of symlinks, which is what Go names if it is missing.
 fn first_missing(link: &Path) -> PathBuf {
     let mut path = link.to_owned();
     for _ in 0..40 {

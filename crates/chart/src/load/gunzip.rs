@@ -1,10 +1,10 @@
-//! Gzip streams, unzipped piece by piece into a small window that stays in the processor's cache.
+//! Decompresses gzip in chunks, into a window small enough for the CPU cache.
 
 use flate2::{Crc, Decompress, FlushDecompress, Status};
 
 use crate::error::ArchiveError;
 
-/// How much is unzipped at a time.
+/// The window size.
 const WINDOW: usize = 256 * 1024;
 
 const EXTRA: u8 = 4;
@@ -13,31 +13,31 @@ const COMMENT: u8 = 16;
 const HEADER_CHECKSUM: u8 = 2;
 /// The longest name or comment that Go reads.
 const MAX_TEXT: usize = 512;
-/// Checksum and length at the end of a member.
+/// The size of a member's checksum and length.
 const TRAILER: usize = 8;
 
-/// A stream on its way out of its packing.
+/// A gzip stream being decompressed.
 ///
-/// Checksums are not checked: Helm stops at the end of the tar inside, before it could meet them, and damaged ends of
-/// archives must not matter here if they do not there.
+/// Checksums are not verified: Helm stops at the end of the tar, before it would reach them, so corrupt trailers that
+/// Helm accepts must be accepted here.
 pub(super) struct Gunzip<'a> {
     rest: &'a [u8],
     inflate: Decompress,
     window: Vec<u8>,
-    /// What of the window is not taken yet.
+    /// The part of the window that is not consumed yet.
     start: usize,
     end: usize,
-    /// How much may still come out.
+    /// How much may still be decompressed.
     remaining: usize,
     ended: bool,
     failure: Option<ArchiveError>,
 }
 
 impl<'a> Gunzip<'a> {
-    /// Unzips up to about `limit` bytes of `stream`.
+    /// Decompresses up to about `limit` bytes of `stream`.
     ///
     /// # Errors
-    /// A stream that does not begin as gzip does.
+    /// When the stream is not gzip.
     pub(super) fn new(stream: &'a [u8], limit: usize) -> Result<Self, ArchiveError> {
         Ok(Gunzip {
             rest: &stream[header(stream)?..],
@@ -51,12 +51,12 @@ impl<'a> Gunzip<'a> {
         })
     }
 
-    /// Why there is no more data, if that was not the plain end. Matters only to those who want more.
+    /// Why there is no more data, if it is not the regular end. Relevant only if more is needed.
     pub(super) fn failure(&self) -> Option<&ArchiveError> {
         self.failure.as_ref()
     }
 
-    /// Hands the next `length` bytes to `sink` in pieces, and returns how many there were.
+    /// Passes the next `length` bytes to `sink` in chunks. Returns how many there were.
     pub(super) fn take(&mut self, length: usize, mut sink: impl FnMut(&[u8])) -> usize {
         let mut wanted = length;
         loop {
@@ -71,7 +71,7 @@ impl<'a> Gunzip<'a> {
         }
     }
 
-    /// Fills the window anew; `false` at the end.
+    /// Refills the window; `false` at the end.
     fn refill(&mut self) -> bool {
         (self.start, self.end) = (0, 0);
         while self.end == 0 && !self.ended {
@@ -101,7 +101,7 @@ impl<'a> Gunzip<'a> {
         }
     }
 
-    /// A stream may have several members, one after the other.
+    /// A stream may have several members.
     fn next_member(&mut self) -> Result<(), ArchiveError> {
         self.rest = self.rest.get(TRAILER..).unwrap_or_default();
         if self.rest.is_empty() {

@@ -1,13 +1,13 @@
-//! The rules of .helmignore.
+//! The rules of .helmignore (Helm's `pkg/ignore`).
 
 use super::pattern::matches;
 use crate::error::{Error, Result};
 use crate::path::base;
 
-/// The longest line that Go's scanner takes.
+/// The longest line that Go's `bufio.Scanner` accepts.
 const MAX_LINE: usize = 64 * 1024;
 
-/// What a pattern is held against.
+/// What a pattern is matched against.
 #[derive(Debug, PartialEq)]
 enum Scope {
     /// The whole path inside the chart.
@@ -30,8 +30,7 @@ struct Rule {
 pub(super) struct Rules(Vec<Rule>);
 
 impl Rules {
-    /// Reads the text of a .helmignore, and adds the rule that files in `templates/` whose name begins with a point
-    /// are ignored.
+    /// Parses a .helmignore, and adds Helm's default rule that hidden files in `templates/` are ignored.
     pub(super) fn parse(text: &[u8]) -> Result<Rules> {
         let mut rules = Rules::default();
         let text = super::archive::without_bom(text);
@@ -65,7 +64,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Whether the file or folder at `path` inside the chart is left out.
+    /// Whether the file or folder at `path` inside the chart is ignored.
     pub(super) fn ignores(&self, path: &str, is_folder: bool) -> bool {
         self.0.iter().any(|rule| {
             let applies = !rule.folders_only || is_folder;

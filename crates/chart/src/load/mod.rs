@@ -1,12 +1,12 @@
-//! Charts from folders and archives.
+//! Loads charts from folders and archives.
 
 mod archive;
 mod assemble;
 mod directory;
 mod gunzip;
 mod ignore;
-mod ordinary;
 mod pattern;
+mod regular;
 mod sniff;
 mod tar;
 
@@ -15,18 +15,18 @@ use std::io::Read;
 use std::path::Path;
 
 use crate::decode::{Decoder, Place, read_tree};
-use crate::error::{ArchiveError, Error, FileError, Result, refused};
+use crate::error::{ArchiveError, Error, FileError, Result, file_error};
 use crate::metadata::{OBJECT_V3, V1, V2, V3};
 use crate::{Chart, File};
 use pintle_tree::LogLine;
 
 pub use archive::{MAX_CHART_SIZE, read_archive};
-use assemble::Assembly;
+use assemble::Assembler;
 pub use directory::read_folder;
-pub use ordinary::read_ordinary;
 pub use pattern::{BadPattern, matches};
+pub use regular::read_regular;
 
-/// Loads the chart at `path`, a folder or an archive. Remarks about the chart go to `log`.
+/// Loads the chart at `path`, a folder or an archive. Warnings go to `log`.
 ///
 /// # Errors
 /// With Helm's text for whatever is wrong with the path, the archive or the chart.
@@ -37,10 +37,10 @@ pub fn load(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
 /// Loads the chart in the folder `path`.
 ///
 /// # Errors
-/// As [`load`].
+/// Like [`load`].
 pub fn load_dir(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
     let chart_file = directory::absolute(path)?.join("Chart.yaml");
-    let text = read_ordinary(&chart_file).map_err(|source| Error::UndetectableFolder {
+    let text = read_regular(&chart_file).map_err(|source| Error::UndetectableFolder {
         source: FileError::new("open", &chart_file, source),
         path: chart_file,
     })?;
@@ -51,12 +51,12 @@ pub fn load_dir(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
 /// Loads the chart archive `path`.
 ///
 /// # Errors
-/// As [`load`].
+/// Like [`load`].
 pub fn load_file(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
     let data = open_archive(path)?;
     let files = read_archive(data).map_err(|error| match error {
         ArchiveError::GzipHeader => with_file_name(path, error.into()),
-        _ => Error::told("unable to load chart archive"),
+        _ => Error::message("unable to load chart archive"),
     })?;
     let chart_file = files.iter().find(|file| file.name == "Chart.yaml").ok_or(Error::UndetectableArchive)?;
     check_api_version(&chart_file.data)?;
@@ -66,28 +66,28 @@ pub fn load_file(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
 /// Loads a chart archive from a stream.
 ///
 /// # Errors
-/// As [`load`].
+/// Like [`load`].
 pub fn load_archive(stream: impl Read, log: &mut Vec<LogLine>) -> Result<Chart> {
     let mut data = Vec::new();
     stream
         .take(MAX_CHART_SIZE)
         .read_to_end(&mut data)
-        .map_err(|error| Error::told(format!("unable to load chart archive: {error}")))?;
+        .map_err(|error| Error::message(format!("unable to load chart archive: {error}")))?;
     let files = read_archive(data).map_err(|error| match error {
         ArchiveError::GzipHeader => {
-            Error::told(format!("stream does not appear to be a valid chart file (details: {error})"))
+            Error::message(format!("stream does not appear to be a valid chart file (details: {error})"))
         }
-        _ => Error::told(format!("unable to load chart archive: {error}")),
+        _ => Error::message(format!("unable to load chart archive: {error}")),
     })?;
     let chart_file = files.iter().find(|file| file.name == "Chart.yaml").ok_or(Error::UndetectableArchive)?;
     check_api_version(&chart_file.data)?;
     assemble(files, log)
 }
 
-/// Loads the chart at `path` whatever its apiVersion, as Helm's dependency and lint commands do.
+/// Loads the chart at `path` whatever its `apiVersion`, as Helm's dependency and lint commands do.
 ///
 /// # Errors
-/// As [`load`], without the check of the apiVersion.
+/// Like [`load`], without the check of the `apiVersion`.
 pub fn load_any_version(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
     if stat(path)?.is_dir() {
         return assemble(read_folder(path, log)?, log);
@@ -97,7 +97,7 @@ pub fn load_any_version(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
     files.and_then(|files| assemble(files, log)).map_err(|error| with_file_name(path, error))
 }
 
-/// Puts a chart together from its files. Remarks are dropped; [`load_files_logged`] keeps them.
+/// Assembles a chart from its files. Warnings are dropped; [`load_files_logged`] keeps them.
 ///
 /// # Errors
 /// With Helm's text for whatever is wrong with the chart.
@@ -105,7 +105,7 @@ pub fn load_files(files: Vec<File>) -> Result<Chart> {
     assemble(files, &mut Vec::new())
 }
 
-/// Puts a chart together from its files. Remarks go to `log`.
+/// Assembles a chart from its files. Warnings go to `log`.
 ///
 /// # Errors
 /// With Helm's text for whatever is wrong with the chart.
@@ -114,19 +114,19 @@ pub fn load_files_logged(files: Vec<File>, log: &mut Vec<LogLine>) -> Result<Cha
 }
 
 fn assemble(files: Vec<File>, log: &mut Vec<LogLine>) -> Result<Chart> {
-    Assembly::new(log).chart(files)
+    Assembler::new(log).chart(files)
 }
 
 fn stat(path: &Path) -> Result<fs::Metadata> {
-    fs::metadata(path).map_err(refused("stat", path))
+    fs::metadata(path).map_err(file_error("stat", path))
 }
 
-/// Reads a file that should be an archive, and says what it seems to be if it is none.
+/// Reads a file that should be an archive; otherwise the error says what it seems to be.
 fn open_archive(path: &Path) -> Result<Vec<u8>> {
     if stat(path)?.is_dir() {
-        return Err(Error::told("cannot load a directory"));
+        return Err(Error::message("cannot load a directory"));
     }
-    let data = read_ordinary(path).map_err(refused("open", path))?;
+    let data = read_regular(path).map_err(file_error("open", path))?;
     if !data.starts_with(&[0x1f, 0x8b, 0x08]) {
         let name = path.display();
         let yaml = path.extension().is_some_and(|extension| extension == "yml" || extension == "yaml");
@@ -140,7 +140,7 @@ fn open_archive(path: &Path) -> Result<Vec<u8>> {
     Ok(data)
 }
 
-/// Names the file when something in it should be gzip and is not, be it the file itself or an archive inside.
+/// Adds the file name if something in it should be gzip and is not: the file itself, or a nested archive.
 fn with_file_name(path: &Path, error: Error) -> Error {
     let mut inner = &error;
     while let Error::Subchart { source, .. } = inner {
@@ -153,7 +153,7 @@ fn with_file_name(path: &Path, error: Error) -> Error {
     Error::NotAnArchive(format!("file '{path}' does not appear to be a valid chart file (details: {error})"))
 }
 
-/// Refuses a chart of a generation that is not known.
+/// Rejects an unknown `apiVersion`.
 fn check_api_version(chart_file: &[u8]) -> Result<()> {
     let tree = read_tree(chart_file, "Chart.yaml", false)?;
     let mut version = String::new();

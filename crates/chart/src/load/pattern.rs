@@ -1,13 +1,13 @@
-//! Go's `filepath.Match`: `*` and `?` within one path element, `[a-z]` and `[^a]`, backslash to quote.
+//! Go's `filepath.Match`: `*` and `?` within one path element, `[a-z]` and `[^a]`, backslash escapes.
 
-/// The pattern makes no sense.
+/// The pattern is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadPattern;
 
 /// Whether the whole of `name` matches `pattern`.
 ///
 /// # Errors
-/// As in Go, a bad pattern is noticed only when the matching gets as far as the piece between stars that is bad.
+/// As in Go, a malformed pattern is noticed only when matching reaches the malformed chunk.
 pub fn matches(pattern: &str, name: &str) -> Result<bool, BadPattern> {
     let (mut pattern, mut name) = (pattern, name);
     while !pattern.is_empty() {
@@ -22,7 +22,7 @@ pub fn matches(pattern: &str, name: &str) -> Result<bool, BadPattern> {
             name = after;
             continue;
         }
-        match star.then(|| match_later(chunk, name, pattern.is_empty())).transpose()?.flatten() {
+        match star.then(|| match_after_star(chunk, name, pattern.is_empty())).transpose()?.flatten() {
             Some(after) => name = after,
             None => return Ok(false),
         }
@@ -30,8 +30,8 @@ pub fn matches(pattern: &str, name: &str) -> Result<bool, BadPattern> {
     Ok(name.is_empty())
 }
 
-/// Lets the star eat one character after the other, never a slash, until the chunk matches.
-fn match_later<'a>(chunk: &str, name: &'a str, last: bool) -> Result<Option<&'a str>, BadPattern> {
+/// Lets the star consume one character after the other, never a slash, until the chunk matches.
+fn match_after_star<'a>(chunk: &str, name: &'a str, last: bool) -> Result<Option<&'a str>, BadPattern> {
     for (index, character) in name.char_indices() {
         if character == '/' {
             break;
@@ -47,7 +47,7 @@ fn match_later<'a>(chunk: &str, name: &'a str, last: bool) -> Result<Option<&'a 
     Ok(None)
 }
 
-/// Splits off leading stars and what follows them up to the next star outside brackets.
+/// Splits off leading stars and the chunk up to the next star outside of brackets.
 fn scan_chunk(pattern: &str) -> (bool, &str, &str) {
     let body = pattern.trim_start_matches('*');
     let star = body.len() < pattern.len();
@@ -67,7 +67,7 @@ fn scan_chunk(pattern: &str) -> (bool, &str, &str) {
     (star, body, "")
 }
 
-/// What is left of `name` after `chunk`, if the chunk matches its beginning. Scans all of the chunk for errors.
+/// The rest of `name` after `chunk`, if the chunk matches a prefix. Scans the whole chunk for errors.
 fn match_chunk<'a>(chunk: &str, name: &'a str) -> Result<Option<&'a str>, BadPattern> {
     let mut chunk = chunk;
     let mut name = Some(name);
@@ -99,7 +99,7 @@ fn match_chunk<'a>(chunk: &str, name: &'a str) -> Result<Option<&'a str>, BadPat
     Ok(name)
 }
 
-/// Reads a range after its `[` and tells whether `character` is in it.
+/// Parses a range after its `[`. Returns whether `character` is in it.
 fn match_range(range: &str, character: Option<char>) -> Result<(&str, bool), BadPattern> {
     let (negated, mut range) = match range.strip_prefix('^') {
         Some(rest) => (true, rest),
@@ -124,7 +124,7 @@ fn match_range(range: &str, character: Option<char>) -> Result<(&str, bool), Bad
     }
 }
 
-/// One end of a range. Something must follow it.
+/// One end of a range, which must be followed by something.
 fn range_end(range: &str) -> Result<(char, &str), BadPattern> {
     let mut characters = range.chars();
     let mut character = characters.next().ok_or(BadPattern)?;

@@ -1,10 +1,10 @@
-//! A guess at what a file is, for the message that says it is no archive. Follows the WHATWG rules as Go does.
+//! Content type sniffing for the error about files that are not archives, by the WHATWG rules as Go's
+//! `DetectContentType`.
 
-/// How much of a file is looked at. Helm looks at a whole buffer of this size, so that shorter files seem to end in
-/// zeros.
+/// How much of a file is inspected. Helm passes a whole buffer of this size, so shorter files seem to end in zeros.
 const WINDOW: usize = 512;
 
-/// Types that are recognised by their first bytes.
+/// Types recognised by their first bytes.
 const SIGNATURES: [(&[u8], &str); 26] = [
     (b"%PDF-", "application/pdf"),
     (b"%!PS-Adobe-", "application/postscript"),
@@ -34,7 +34,7 @@ const SIGNATURES: [(&[u8], &str); 26] = [
     (b"\x00asm", "application/wasm"),
 ];
 
-/// Tags that begin an HTML page.
+/// Tags that start an HTML page.
 const HTML: [&str; 17] = [
     "<!DOCTYPE HTML",
     "<HTML",
@@ -55,7 +55,7 @@ const HTML: [&str; 17] = [
     "<!--",
 ];
 
-/// The likely content type of a file that begins with `data`.
+/// The likely content type of a file that starts with `data`.
 pub(super) fn content_type(data: &[u8]) -> &'static str {
     let mut window = [0; WINDOW];
     let length = data.len().min(WINDOW);
@@ -74,7 +74,7 @@ pub(super) fn content_type(data: &[u8]) -> &'static str {
     if start.iter().any(binary) { "application/octet-stream" } else { "text/plain; charset=utf-8" }
 }
 
-/// Whether the text begins with the tag in any case, ended by a blank or a bracket.
+/// Whether the text starts with the tag, ignoring case, followed by a space or a bracket.
 fn is_tag(text: &[u8], tag: &str) -> bool {
     text.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes()))
         && matches!(text.get(tag.len()), Some(b' ' | b'>'))

@@ -1,17 +1,17 @@
-//! The part of the tar format that chart archives use: ustar, GNU long names and PAX records.
+//! Reads the subset of tar that chart archives use: ustar, GNU long names and PAX records.
 
 use super::gunzip::Gunzip;
 use crate::error::ArchiveError;
 
 const BLOCK: usize = 512;
-/// The longest name or PAX record that is read, as in Go.
+/// The maximum size of a long name or PAX record, as in Go.
 const MAX_SPECIAL: u64 = 1024 * 1024;
 
 /// One entry of an archive.
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) name: Vec<u8>,
-    /// The size its header claims.
+    /// The size in its header.
     pub(super) size: u64,
     pub(super) modified: Option<i64>,
     mode: u64,
@@ -30,13 +30,13 @@ impl Entry {
         self.flag == b'g'
     }
 
-    /// Links, devices and folders have no content, whatever size they claim.
+    /// Links, devices and folders have no content, whatever size their header states.
     fn content_size(&self) -> u64 {
         if matches!(self.flag, b'1'..=b'6') { 0 } else { self.size }
     }
 }
 
-/// What a PAX or GNU header says about the entry after it.
+/// What a PAX or GNU header sets for the next entry.
 #[derive(Default)]
 struct Override {
     name: Option<Vec<u8>>,
@@ -44,12 +44,12 @@ struct Override {
     modified: Option<i64>,
 }
 
-/// Reads entries one after the other.
+/// Reads entries sequentially.
 pub(super) struct TarReader<'a> {
     stream: Gunzip<'a>,
     /// How much has been read.
     position: u64,
-    /// The size of the current entry's content, and of what fills up its last block.
+    /// The remaining content of the current entry, and the padding of its last block.
     content: u64,
     padding: u64,
 }
@@ -79,7 +79,8 @@ impl<'a> TarReader<'a> {
                 b'K' => {
                     self.special()?;
                 }
-                // Sparse files need a map of their holes. No tool makes charts of them.
+                // Sparse files are not supported: they need a map of their holes, and no tool creates charts with
+                // them.
                 b'S' => return Err(ArchiveError::TarHeader),
                 _ => {
                     entry.name = overrides.name.unwrap_or(entry.name);
@@ -92,11 +93,11 @@ impl<'a> TarReader<'a> {
         }
     }
 
-    /// Hands the content of the current entry to `sink`, piece by piece.
+    /// Passes the content of the current entry to `sink` in chunks.
     pub(super) fn content(&mut self, sink: impl FnMut(&[u8])) -> Result<(), ArchiveError> {
         let length = usize::try_from(self.content).unwrap_or(usize::MAX);
         if self.take(length, sink) < length {
-            return Err(self.cut());
+            return Err(self.truncated());
         }
         self.content = 0;
         Ok(())
@@ -113,7 +114,7 @@ impl<'a> TarReader<'a> {
         self.padding = size.wrapping_neg() % BLOCK as u64;
     }
 
-    /// The content of a header that is about another entry.
+    /// The content of a header that applies to another entry.
     fn special(&mut self) -> Result<Vec<u8>, ArchiveError> {
         if self.content > MAX_SPECIAL {
             return Err(ArchiveError::Damaged("archive/tar: header field too long"));
@@ -123,16 +124,16 @@ impl<'a> TarReader<'a> {
         Ok(content)
     }
 
-    /// Goes to the next header.
+    /// Skips to the next header.
     fn skip(&mut self) -> Result<(), ArchiveError> {
         self.content(|_| ())?;
-        // Go forgives a missing end of the padding, but not of the content.
+        // Go tolerates truncated padding, but not truncated content.
         self.take(self.padding as usize, |_| ());
         self.padding = 0;
         Ok(())
     }
 
-    /// The next header, or `None` at the end: two empty blocks, or nothing more.
+    /// The next header; `None` at the end: two empty blocks, or end of data.
     fn header_block(&mut self) -> Result<Option<[u8; BLOCK]>, ArchiveError> {
         match self.block()? {
             Some(block) if block == [0; BLOCK] => {}
@@ -154,12 +155,12 @@ impl<'a> TarReader<'a> {
         match filled {
             BLOCK => Ok(Some(block)),
             0 if self.stream.failure().is_none() => Ok(None),
-            _ => Err(self.cut()),
+            _ => Err(self.truncated()),
         }
     }
 
-    /// What it means that there is less data than there should be.
-    fn cut(&self) -> ArchiveError {
+    /// The error for truncated data.
+    fn truncated(&self) -> ArchiveError {
         self.stream.failure().cloned().unwrap_or(ArchiveError::Damaged("unexpected EOF"))
     }
 }
@@ -171,7 +172,7 @@ fn parse_header(block: &[u8; BLOCK]) -> Result<Entry, ArchiveError> {
         let own: i64 = block[148..156].iter().map(|byte| value(*byte)).sum();
         all - own + 8 * i64::from(b' ')
     };
-    // Some old writers added up signed bytes.
+    // Some old writers summed signed bytes.
     if claimed != sum(i64::from) && claimed != sum(|byte| i64::from(byte as i8)) {
         return Err(ArchiveError::TarHeader);
     }
@@ -197,7 +198,7 @@ fn text(field: &[u8]) -> &[u8] {
     field.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// A number in octal digits, or in binary when the first bit is set.
+/// A number in octal digits, or binary if the first bit is set (GNU base-256).
 fn number(field: &[u8]) -> Result<i64, ArchiveError> {
     if field[0] & 0x80 != 0 {
         let negative = field[0] & 0x40 != 0;
@@ -217,7 +218,8 @@ fn number(field: &[u8]) -> Result<i64, ArchiveError> {
     })
 }
 
-/// Reads records of the form `length key=value\n`.
+/// Parses records of the form `length key=value
+/// `.
 fn read_pax(mut records: &[u8], overrides: &mut Override) -> Result<(), ArchiveError> {
     while !records.is_empty() {
         let blank = records.iter().position(|byte| *byte == b' ').ok_or(ArchiveError::TarHeader)?;
@@ -245,14 +247,14 @@ fn read_pax(mut records: &[u8], overrides: &mut Override) -> Result<(), ArchiveE
     Ok(())
 }
 
-/// Whether a record is one for Go: names hold no NUL, and neither do keys.
+/// Whether Go accepts a record: names and keys hold no NUL.
 fn is_valid_record(key: &[u8], value: &[u8]) -> bool {
     let checked = if matches!(key, b"path" | b"linkpath" | b"uname" | b"gname") { value } else { key };
     !key.is_empty() && !checked.contains(&0)
 }
 
-/// Whether a record makes the next entry a sparse file of a version that is known. These need a map of their holes, no
-/// tool makes charts of them, and what they pack must not be taken for their content.
+/// Whether a record makes the next entry a sparse file of a known version. They are rejected, because their packed
+/// data must not be taken for their content.
 fn is_sparse(key: &[u8], value: &[u8]) -> bool {
     match key {
         b"GNU.sparse.major" => matches!(value, b"0" | b"1"),

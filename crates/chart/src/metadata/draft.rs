@@ -1,4 +1,4 @@
-//! Chart.yaml as it is read, before anything is checked: the same fields, with the gaps that YAML allows.
+//! Chart.yaml as decoded, before validation: the same fields, with the gaps that YAML allows.
 
 use pintle_tree::{Map, Node};
 
@@ -6,7 +6,7 @@ use super::{Dependency, Maintainer, Metadata, OBJECT_V3, V1, v3};
 use crate::decode::{Decoder, Place, read_tree};
 use crate::error::{Error, Result};
 
-/// The names of Metadata's fields, in Chart.yaml and in records of releases.
+/// The field names of Metadata, in Chart.yaml and in release records.
 pub const METADATA: [&str; 17] = [
     "name",
     "home",
@@ -30,10 +30,10 @@ const MAINTAINER: [&str; 3] = ["name", "email", "url"];
 const DEPENDENCY: [&str; 8] =
     ["name", "version", "repository", "condition", "tags", "enabled", "import-values", "alias"];
 
-/// What Chart.yaml and requirements.yaml say, unchecked. Lists may have nil entries, which checking refuses.
+/// Chart.yaml and requirements.yaml, not validated. Lists may have nil entries, which validation rejects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draft {
-    /// The fields that are no lists of structs; the lists inside are empty.
+    /// The fields that are not lists of structs; those lists are empty.
     pub metadata: Metadata,
     /// The entries of `maintainers:`.
     pub maintainers: Vec<Option<Maintainer>>,
@@ -42,41 +42,41 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// Reads a Chart.yaml on top of what is already known.
+    /// Decodes a Chart.yaml on top of what is already set.
     ///
     /// # Errors
-    /// Text that is no YAML, and fields of the wrong type.
+    /// When the text is not valid YAML, or a field has the wrong type.
     pub fn read_chart_file(&mut self, text: &[u8]) -> Result<()> {
         self.read(text, "Chart.yaml", false)?;
-        // Helm 2 did not ask for an apiVersion.
+        // Helm 2 did not require an `apiVersion`.
         if self.metadata.api_version.is_empty() {
             self.metadata.api_version = V1.to_owned();
         }
         Ok(())
     }
 
-    /// Reads a Chart.yaml alone, and takes duplicate keys and unknown fields for errors.
+    /// Decodes a single Chart.yaml; duplicate keys and unknown fields are errors.
     ///
     /// # Errors
-    /// As [`Draft::read_chart_file`], and for duplicate keys and unknown fields.
+    /// Like [`Draft::read_chart_file`], and for duplicate keys and unknown fields.
     pub fn read_strictly(text: &[u8]) -> Result<Draft> {
         let mut draft = Draft::default();
         draft.read(text, "Chart.yaml", true)?;
         Ok(draft)
     }
 
-    /// Reads a requirements.yaml on top of what is already known. As in Helm, it may set any field of Chart.yaml.
+    /// Decodes a requirements.yaml on top of what is already set. As in Helm, it may set any field of Chart.yaml.
     ///
     /// # Errors
-    /// As [`Draft::read_chart_file`].
+    /// Like [`Draft::read_chart_file`].
     pub fn read_requirements(&mut self, text: &[u8]) -> Result<()> {
         self.read(text, "requirements.yaml", false)
     }
 
-    /// Checks the fields and gives the finished metadata.
+    /// Validates the fields and returns the finished metadata.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first violated rule.
     pub fn validate(self) -> Result<Metadata> {
         let Draft { mut metadata, mut maintainers, mut dependencies } = self;
         super::validate::check(&mut metadata, &mut maintainers, &mut dependencies)?;
@@ -98,7 +98,7 @@ impl Draft {
             root = &flat;
         }
         self.read_libraries(root);
-        // Helm knows no libraries, and strictness is about what Helm does not know for other reasons.
+        // Helm does not know `libraries:`, so strict mode must not reject it.
         let stripped;
         if strict && root.get("libraries").is_some() {
             stripped = without(root, "libraries");
@@ -109,8 +109,8 @@ impl Draft {
         decoder.finish().map_err(|reason| Error::File { file, reason, line: None })
     }
 
-    /// Libraries are ours alone, so a `libraries:` that is something else altogether must not break a chart that Helm
-    /// accepts: what does not look like one is passed over.
+    /// `libraries:` is our extension, so a field of that name with another meaning must not break a chart that Helm
+    /// accepts: whatever does not look like ours is ignored.
     fn read_libraries(&mut self, root: &Node) {
         let Some(list) = root.get("libraries").and_then(Node::as_list) else { return };
         let mut decoder = Decoder::new(false);

@@ -1,4 +1,4 @@
-//! Reading of Chart.lock and requirements.lock.
+//! Decodes Chart.lock and requirements.lock.
 
 use pintle_tree::Node;
 
@@ -9,10 +9,10 @@ use crate::error::{Error, Result};
 const LOCK: [&str; 3] = ["generated", "digest", "dependencies"];
 
 impl Lock {
-    /// Reads the lock `file` (`Chart.lock` or `requirements.lock`). An empty file is no lock.
+    /// Decodes the lock `file` (`Chart.lock` or `requirements.lock`). An empty file is no lock.
     ///
     /// # Errors
-    /// Text that is no YAML, fields of the wrong type, a time that is none.
+    /// When the text is not valid YAML, a field has the wrong type, or the time is invalid.
     pub fn read(text: &[u8], file: &'static str) -> Result<Option<Lock>> {
         let tree = read_tree(text, file, false)?;
         if tree.is_nil() {
@@ -31,7 +31,7 @@ impl Lock {
                 }
                 _ => match time(value) {
                     Ok(text) => lock.generated = text,
-                    // A bad time ends Go's decoding at once, and even a clash noted before it is forgotten.
+                    // An invalid time ends Go's decoding at once, and an earlier type error is forgotten.
                     Err(reason) => {
                         bad_time.get_or_insert(reason);
                     }

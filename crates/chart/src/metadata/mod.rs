@@ -1,4 +1,4 @@
-//! What Chart.yaml says, in all its generations.
+//! Chart.yaml, in all API versions.
 
 mod draft;
 mod lock;
@@ -18,12 +18,12 @@ pub use time::Timestamp;
 pub const V1: &str = "v1";
 /// The second API version, with dependencies in Chart.yaml.
 pub const V2: &str = "v2";
-/// The API version that Helm 4 keeps for experiments; its fields are those of `v2`.
+/// The API version that Helm 4 reserves for experiments; its fields are those of `v2`.
 pub const V3: &str = "v3";
-/// The API version of the Helm 3 proposal, shaped as a Kubernetes object.
+/// The API version of the Helm 3 proposal, shaped like a Kubernetes object.
 pub const OBJECT_V3: &str = "helm.sh/v3";
 
-/// The contents of Chart.yaml, the same for all API versions.
+/// The content of Chart.yaml, common to all API versions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metadata {
     /// `v1`, `v2` or `helm.sh/v3`.
@@ -32,21 +32,21 @@ pub struct Metadata {
     pub name: String,
     /// The version of the chart.
     pub version: String,
-    /// The version of the application inside.
+    /// The version of the application.
     pub app_version: String,
-    /// One sentence about the chart.
+    /// A one-line description.
     pub description: String,
     /// The constraint on the Kubernetes version.
     pub kube_version: String,
     /// `application`, `library` or empty.
     pub kind: String,
-    /// The page of the project.
+    /// The project's home page.
     pub home: String,
-    /// Where the source is.
+    /// Source code URLs.
     pub sources: Vec<String>,
-    /// Words to search by.
+    /// Search keywords.
     pub keywords: Vec<String>,
-    /// Who keeps the chart.
+    /// The maintainers.
     pub maintainers: Vec<Maintainer>,
     /// The URL of an icon.
     pub icon: String,
@@ -54,57 +54,57 @@ pub struct Metadata {
     pub condition: String,
     /// The chart-level tags (historic).
     pub tags: String,
-    /// Whether the chart should no longer be used.
+    /// Whether the chart is deprecated.
     pub deprecated: bool,
     /// Notes for other programs.
     pub annotations: BTreeMap<String, String>,
-    /// The charts this one depends on.
+    /// The dependencies.
     pub dependencies: Vec<Dependency>,
-    /// Whether there is a `dependencies:` list at all, be it empty. Only the dependency commands tell the difference.
+    /// Whether there is a `dependencies:` list, even an empty one. Only the dependency commands distinguish this.
     pub declares_dependencies: bool,
-    /// The library charts this one asks for (`libraries:` of requirements.yaml).
+    /// The requested library charts (`libraries:` of requirements.yaml).
     pub libraries: Vec<Dependency>,
 }
 
-/// Someone who keeps a chart.
+/// A maintainer of a chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Maintainer {
     /// The name.
     pub name: String,
     /// The e-mail address.
     pub email: String,
-    /// A page.
+    /// A URL.
     pub url: String,
 }
 
-/// One entry under `dependencies:`.
+/// An entry of `dependencies:`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Dependency {
     /// The name of the chart.
     pub name: String,
-    /// The range of versions.
+    /// The version constraint.
     pub version: String,
-    /// Where the chart comes from.
+    /// The repository URL.
     pub repository: String,
-    /// Paths of booleans that switch the chart on or off.
+    /// Comma-separated value paths of booleans that enable or disable the chart.
     pub condition: String,
-    /// Tags that switch the chart on or off.
+    /// Tags that enable or disable the chart.
     pub tags: Vec<String>,
-    /// Whether the chart is switched on, decided while dependencies are processed.
+    /// Whether the chart is enabled; set during dependency processing.
     pub enabled: bool,
-    /// What is imported from the chart's values.
+    /// The `import-values` entries.
     pub import_values: Vec<Node>,
-    /// The name the chart gets here.
+    /// The alias of the chart.
     pub alias: String,
 }
 
-/// The contents of Chart.lock.
+/// The content of Chart.lock.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Lock {
-    /// When the lock was written, as the file spells it.
+    /// When the lock was written, as spelled in the file.
     pub generated: String,
-    /// The digest of what was locked.
+    /// The digest of the dependencies.
     pub digest: String,
-    /// The exact versions.
+    /// The locked versions.
     pub dependencies: Vec<Dependency>,
 }

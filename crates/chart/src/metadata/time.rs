@@ -1,13 +1,13 @@
-//! The time of a lock file: RFC 3339, read as strictly as Go's JSON reads it and written back the same way.
+//! The time of a lock file: RFC 3339, parsed as strictly as Go's JSON decoder and written back the same way.
 
 use std::fmt;
 
 use pintle_tree::quote::quote;
 
-/// The layout that Go names in its errors.
+/// The layout in Go's errors.
 const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
 
-/// A moment with the offset it was written in. The default is Go's zero time, the first moment of year 1.
+/// A time with its offset. The default is Go's zero time, the start of year 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timestamp {
     year: u32,
@@ -17,7 +17,7 @@ pub struct Timestamp {
     minute: u32,
     second: u32,
     nanosecond: u32,
-    /// Minutes east of Greenwich.
+    /// Minutes east of UTC.
     offset: i32,
 }
 
@@ -28,10 +28,10 @@ impl Default for Timestamp {
 }
 
 impl Timestamp {
-    /// Reads RFC 3339 text.
+    /// Parses RFC 3339.
     ///
     /// # Errors
-    /// Go's words for what is wrong.
+    /// Go's text for what is wrong.
     pub fn parse(text: &str) -> Result<Timestamp, String> {
         let mut reader = Reader { text, at: 0 };
         let year = reader.number(4, "2006")?;
@@ -40,7 +40,7 @@ impl Timestamp {
         reader.literal("-")?;
         let day = reader.number(2, "02")?;
         reader.literal("T")?;
-        // Go takes one digit for the hour, although RFC 3339 does not.
+        // Go accepts a one-digit hour, although RFC 3339 does not.
         let digits = if reader.rest().as_bytes().get(1) == Some(&b':') { 1 } else { 2 };
         let hour = reader.number(digits, "15")?;
         reader.literal(":")?;
@@ -67,7 +67,7 @@ impl Timestamp {
         Ok(Timestamp { year, month, day, hour, minute, second, nanosecond, offset })
     }
 
-    /// The moment of `seconds` and `nanosecond` since 1970, in UTC.
+    /// The time of `seconds` and `nanosecond` since the Unix epoch, in UTC.
     pub fn from_unix(seconds: i64, nanosecond: u32) -> Timestamp {
         let (days, time) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400) as u32);
         let (year, month, day) = civil(days);
@@ -83,7 +83,7 @@ impl Timestamp {
         }
     }
 
-    /// Seconds since 1970.
+    /// Seconds since the Unix epoch.
     pub fn unix(&self) -> i64 {
         let time = i64::from(self.hour * 3600 + self.minute * 60 + self.second);
         days_since_1970(self.year, self.month, self.day) * 86_400 + time - i64::from(self.offset) * 60
@@ -146,7 +146,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A point and digits, if there are any. Digits past nanoseconds are dropped.
+    /// An optional fraction. Digits beyond nanoseconds are dropped.
     fn fraction(&mut self) -> u32 {
         let rest = self.rest().as_bytes();
         let count = match rest.first() {
@@ -183,7 +183,7 @@ impl Reader<'_> {
         });
         match minutes {
             Some((hours, minutes)) => {
-                // Some people do write offsets of 24 hours, and Go lets them.
+                // Go accepts offsets of up to 24 hours.
                 let wrong = if hours > 24 { Some("hour") } else { (minutes > 60).then_some("minute") };
                 if let Some(part) = wrong {
                     let text = quote(self.text.as_bytes());
@@ -213,7 +213,7 @@ fn days_in(year: u32, month: u32) -> u32 {
     }
 }
 
-/// Days from 1970-01-01 to a date of the Gregorian calendar.
+/// Days from 1970-01-01 to a Gregorian date.
 fn days_since_1970(year: u32, month: u32, day: u32) -> i64 {
     let years = i64::from(year) - 1;
     let before = years * 365 + years / 4 - years / 100 + years / 400;
@@ -221,9 +221,9 @@ fn days_since_1970(year: u32, month: u32, day: u32) -> i64 {
     before + i64::from(in_year + day) - 1 - 719_162
 }
 
-/// The date that lies `days` after 1970-01-01.
+/// The date `days` after 1970-01-01.
 fn civil(days: i64) -> (u32, u32, u32) {
-    // Years 1 to 9999 are all that RFC 3339 can say.
+    // RFC 3339 is limited to the years 1 to 9999.
     let days = days.clamp(-719_162, 2_932_896) + 719_162;
     let mut year = (days / 366) as u32 + 1;
     while days_since_1970(year + 1, 1, 1) + 719_162 <= days {

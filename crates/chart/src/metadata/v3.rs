@@ -1,12 +1,12 @@
-//! Chart.yaml in the shape of a Kubernetes object (`apiVersion: helm.sh/v3`), folded to and from the flat form.
+//! Chart.yaml as a Kubernetes object (`apiVersion: helm.sh/v3`), converted to and from the flat form.
 //!
-//! What is often asked for stands in labels (chart, version, appVersion), all else in `data:`.
+//! Frequently used fields are labels (chart, version, appVersion), everything else is in `data:`.
 
 use pintle_tree::{Map, Node, Str};
 
 use super::{Metadata, OBJECT_V3};
 
-/// Turns the object form into the flat form of `v2`, so that one decoder serves both.
+/// Converts the object form to the flat form of `v2`, so that one decoder serves both.
 pub(super) fn flatten(object: &Node) -> Result<Node, String> {
     match object.get("kind").and_then(Node::as_str) {
         Some("Chart") => {}
@@ -42,7 +42,7 @@ pub(super) fn flatten(object: &Node) -> Result<Node, String> {
     Ok(Node::Map(flat))
 }
 
-/// The proposal calls dependencies `requirements`; both words are understood.
+/// The proposal calls dependencies `requirements`; both names are accepted.
 pub(super) fn rename_requirements(root: &Node) -> Node {
     root.as_map().map_or_else(|| root.clone(), |map| Node::Map(rename(map)))
 }
@@ -56,7 +56,7 @@ fn rename(map: &Map<Node>) -> Map<Node> {
     map.iter().map(|(key, value)| (renamed(key), value.clone())).collect()
 }
 
-/// Turns flat fields back into the object form.
+/// Converts flat fields back to the object form.
 pub(super) fn unflatten(metadata: &Metadata, mut flat: Map<Node>) -> Node {
     let mut labels = Map::new();
     for (label, field) in [("chart", "name"), ("version", "version"), ("appVersion", "appVersion")] {

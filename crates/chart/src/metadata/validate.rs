@@ -1,4 +1,4 @@
-//! The rules that Chart.yaml must keep, with Helm's texts.
+//! The validation rules of Chart.yaml, with Helm's texts.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use crate::error::{Error, Result};
 use crate::path::base;
 
 impl Metadata {
-    /// Tidies the texts (blanks to spaces, unprintable characters away) and checks the rules.
+    /// Sanitizes the strings (whitespace to spaces, unprintable characters removed) and checks the rules.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first violated rule.
     pub fn validate(&mut self) -> Result<()> {
         let mut maintainers: Vec<_> = std::mem::take(&mut self.maintainers).into_iter().map(Some).collect();
         let mut dependencies: Vec<_> = std::mem::take(&mut self.dependencies).into_iter().map(Some).collect();
@@ -24,7 +24,7 @@ impl Metadata {
     }
 }
 
-/// Tidies and checks metadata whose lists of structs still have their gaps.
+/// Sanitizes and validates metadata whose lists of structs may still have nil entries.
 pub(super) fn check(
     metadata: &mut Metadata,
     maintainers: &mut [Option<Maintainer>],
@@ -119,7 +119,7 @@ fn quoted(text: &str) -> String {
     quote(text.as_bytes())
 }
 
-/// Blanks become spaces, and what cannot be printed goes.
+/// Whitespace becomes spaces, and unprintable characters are removed.
 fn sanitize(text: &mut String) {
     let fine = |character: char| character == ' ' || (is_print(character) && !character.is_whitespace());
     if text.chars().all(fine) {

@@ -1,4 +1,4 @@
-//! Metadata back into trees and YAML, with Go's rules of what is left out when empty.
+//! Writes metadata to trees and YAML, with Go's `omitempty` rules.
 
 use pintle_tree::{Map, Node};
 
@@ -6,7 +6,7 @@ use super::{Dependency, Lock, Maintainer, Metadata, OBJECT_V3, Timestamp, V1, v3
 use crate::error::{Error, Result};
 
 impl Metadata {
-    /// The tree that Chart.yaml is written from. A `v1` chart keeps its dependencies in requirements.yaml instead.
+    /// The tree for Chart.yaml. A `v1` chart keeps its dependencies in requirements.yaml instead.
     pub fn to_node(&self) -> Node {
         let mut map = self.flat();
         if self.api_version == V1 {
@@ -16,7 +16,7 @@ impl Metadata {
         if self.api_version == OBJECT_V3 { v3::unflatten(self, map) } else { Node::Map(map) }
     }
 
-    /// All fields as Go's JSON has them, dependencies included whatever the API version.
+    /// All fields as Go's JSON has them, including dependencies, whatever the API version.
     pub fn to_full_node(&self) -> Node {
         Node::Map(self.flat())
     }
@@ -24,7 +24,7 @@ impl Metadata {
     /// The text of Chart.yaml, keys sorted.
     ///
     /// # Errors
-    /// Text that YAML cannot hold.
+    /// When a string cannot be represented in YAML.
     pub fn to_yaml(&self) -> Result<Vec<u8>> {
         yaml(&self.to_node())
     }
@@ -44,13 +44,13 @@ impl Metadata {
             ("kubeVersion", &self.kube_version),
             ("type", &self.kind),
         ] {
-            put_text(&mut map, key, text);
+            insert_text(&mut map, key, text);
         }
-        put_texts(&mut map, "sources", &self.sources);
-        put_texts(&mut map, "keywords", &self.keywords);
-        put_list(&mut map, "maintainers", &self.maintainers, Maintainer::to_node);
-        put_list(&mut map, "dependencies", &self.dependencies, Dependency::to_node);
-        put_list(&mut map, "libraries", &self.libraries, Dependency::to_node);
+        insert_texts(&mut map, "sources", &self.sources);
+        insert_texts(&mut map, "keywords", &self.keywords);
+        insert_list(&mut map, "maintainers", &self.maintainers, Maintainer::to_node);
+        insert_list(&mut map, "dependencies", &self.dependencies, Dependency::to_node);
+        insert_list(&mut map, "libraries", &self.libraries, Dependency::to_node);
         if self.deprecated {
             map.insert("deprecated".into(), Node::Bool(true));
         }
@@ -64,26 +64,26 @@ impl Metadata {
 }
 
 impl Maintainer {
-    /// The tree of one entry of `maintainers:`.
+    /// The tree of an entry of `maintainers:`.
     pub fn to_node(&self) -> Node {
         let mut map = Map::new();
-        put_text(&mut map, "name", &self.name);
-        put_text(&mut map, "email", &self.email);
-        put_text(&mut map, "url", &self.url);
+        insert_text(&mut map, "name", &self.name);
+        insert_text(&mut map, "email", &self.email);
+        insert_text(&mut map, "url", &self.url);
         Node::Map(map)
     }
 }
 
 impl Dependency {
-    /// The tree of one entry of `dependencies:`.
+    /// The tree of an entry of `dependencies:`.
     pub fn to_node(&self) -> Node {
         let mut map = Map::new();
         map.insert("name".into(), self.name.as_str().into());
         map.insert("repository".into(), self.repository.as_str().into());
-        put_text(&mut map, "version", &self.version);
-        put_text(&mut map, "condition", &self.condition);
-        put_text(&mut map, "alias", &self.alias);
-        put_texts(&mut map, "tags", &self.tags);
+        insert_text(&mut map, "version", &self.version);
+        insert_text(&mut map, "condition", &self.condition);
+        insert_text(&mut map, "alias", &self.alias);
+        insert_texts(&mut map, "tags", &self.tags);
         if self.enabled {
             map.insert("enabled".into(), Node::Bool(true));
         }
@@ -95,7 +95,7 @@ impl Dependency {
 }
 
 impl Lock {
-    /// The tree that Chart.lock is written from.
+    /// The tree for Chart.lock.
     pub fn to_node(&self) -> Node {
         let generated = Timestamp::parse(&self.generated).unwrap_or_default();
         let mut map = Map::new();
@@ -111,27 +111,27 @@ impl Lock {
     /// The text of Chart.lock.
     ///
     /// # Errors
-    /// Text that YAML cannot hold.
+    /// When a string cannot be represented in YAML.
     pub fn to_yaml(&self) -> Result<Vec<u8>> {
         yaml(&self.to_node())
     }
 }
 
 fn yaml(node: &Node) -> Result<Vec<u8>> {
-    pintle_yaml::write(node).map_err(|error| Error::told(error.to_string()))
+    pintle_yaml::write(node).map_err(|error| Error::message(error.to_string()))
 }
 
-fn put_text(map: &mut Map<Node>, key: &str, text: &str) {
+fn insert_text(map: &mut Map<Node>, key: &str, text: &str) {
     if !text.is_empty() {
         map.insert(key.into(), text.into());
     }
 }
 
-fn put_texts(map: &mut Map<Node>, key: &str, texts: &[String]) {
-    put_list(map, key, texts, |text| Node::from(text.as_str()));
+fn insert_texts(map: &mut Map<Node>, key: &str, texts: &[String]) {
+    insert_list(map, key, texts, |text| Node::from(text.as_str()));
 }
 
-fn put_list<T>(map: &mut Map<Node>, key: &str, items: &[T], to_node: impl Fn(&T) -> Node) {
+fn insert_list<T>(map: &mut Map<Node>, key: &str, items: &[T], to_node: impl Fn(&T) -> Node) {
     if !items.is_empty() {
         map.insert(key.into(), Node::List(items.iter().map(to_node).collect()));
     }

@@ -1,4 +1,4 @@
-//! Charts into archives, the same bytes for the same chart.
+//! Packs charts into archives, reproducibly.
 
 pub(crate) mod tar;
 
@@ -10,69 +10,69 @@ use flate2::{Compression, GzBuilder};
 use pintle_semver::Version;
 use pintle_tree::{json, quote::quote};
 
-use crate::error::{Error, Result, refused};
+use crate::error::{Error, Result, file_error};
 use crate::metadata::{Timestamp, V2};
 use crate::path::base;
 use crate::{Chart, File};
 use tar::TarWriter;
 
-/// The extra field that marks the gzip header of Helm's archives.
+/// The extra field in the gzip header of Helm's archives.
 const GZIP_EXTRA: &[u8] = b"rr\x28\x00aHR0cHM6Ly95b3V0dS5iZS96OVV6MWljandyTQo=";
 
-/// The times of entries in an archive, in seconds since 1970.
+/// Modification times of archive entries, in seconds since the Unix epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Times {
-    /// The time of every entry, if one is given (`SOURCE_DATE_EPOCH`).
+    /// The time of every entry, if set (`SOURCE_DATE_EPOCH`).
     pub all: Option<i64>,
-    /// The time of entries whose source has none.
+    /// The time of entries without one of their own.
     pub fallback: i64,
 }
 
 impl Times {
-    fn of(self, source: Option<i64>) -> i64 {
+    fn entry_time(self, source: Option<i64>) -> i64 {
         self.all.or(source).unwrap_or(self.fallback)
     }
 }
 
-/// What `package` changes before it packs.
+/// What `package` overrides in Chart.yaml.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
-    /// The version to give the chart.
+    /// The chart version.
     pub version: Option<String>,
-    /// The application version to give the chart.
+    /// The application version.
     pub app_version: Option<String>,
 }
 
-/// Packs `chart` into `folder` and returns the path of the archive.
+/// Packs `chart` into `folder`. Returns the path of the archive.
 ///
 /// # Errors
-/// A version that is none, missing dependencies, and what [`save`] refuses.
+/// When the version is invalid, dependencies are missing, and the errors of [`save`].
 pub fn package(mut chart: Chart, overrides: Overrides, folder: &Path, times: Times) -> Result<PathBuf> {
     if let Some(version) = overrides.version.filter(|version| !version.is_empty()) {
         chart.metadata.version = version;
     }
-    Version::parse(&chart.metadata.version).map_err(|error| Error::told(error.to_string()))?;
+    Version::parse(&chart.metadata.version).map_err(|error| Error::message(error.to_string()))?;
     if let Some(version) = overrides.app_version.filter(|version| !version.is_empty()) {
         chart.metadata.app_version = version;
     }
     chart.check_dependencies()?;
-    save(&mut chart, folder, times).map_err(|error| Error::told(format!("failed to save: {error}")))
+    save(&mut chart, folder, times).map_err(|error| Error::message(format!("failed to save: {error}")))
 }
 
-/// Writes `chart` as `<name>-<version>.tgz` into `folder`, which is made if need be.
+/// Writes `chart` as `<name>-<version>.tgz` into `folder`, which is created if needed.
 ///
 /// # Errors
-/// Metadata that breaks a rule, a schema that is no JSON, files that cannot be written.
+/// When the metadata or the schema is invalid, or files cannot be written.
 pub fn save(chart: &mut Chart, folder: &Path, times: Times) -> Result<PathBuf> {
-    chart.metadata.validate().map_err(|error| Error::told(format!("chart validation: {error}")))?;
+    chart.metadata.validate().map_err(|error| Error::message(format!("chart validation: {error}")))?;
     let file = folder.join(archive_name(chart));
     match fs::metadata(folder) {
         Ok(metadata) if metadata.is_dir() => {}
-        Ok(_) => return Err(Error::told(format!("is not a directory: {}", folder.display()))),
-        Err(_) => fs::create_dir_all(folder).map_err(refused("mkdir", folder))?,
+        Ok(_) => return Err(Error::message(format!("is not a directory: {}", folder.display()))),
+        Err(_) => fs::create_dir_all(folder).map_err(file_error("mkdir", folder))?,
     }
     let data = archive(chart, times)?;
-    fs::write(&file, data).map_err(refused("open", &file))?;
+    fs::write(&file, data).map_err(file_error("open", &file))?;
     Ok(file)
 }
 
@@ -81,11 +81,11 @@ pub fn archive_name(chart: &Chart) -> String {
     format!("{}-{}.tgz", chart.name(), chart.metadata.version)
 }
 
-/// The bytes of the chart's archive: Chart.yaml written anew, then the lock, the values, the schema, templates, files
-/// and subcharts.
+/// Returns the bytes of the archive: Chart.yaml re-encoded, then the lock, values, schema, templates, files and
+/// subcharts.
 ///
 /// # Errors
-/// A chart whose name is a path, a schema that is no JSON.
+/// When the name is a path, or the schema is not valid JSON.
 pub fn archive(chart: &Chart, times: Times) -> Result<Vec<u8>> {
     let zipped = GzBuilder::new()
         .extra(GZIP_EXTRA)
@@ -94,20 +94,20 @@ pub fn archive(chart: &Chart, times: Times) -> Result<Vec<u8>> {
         .write(Vec::new(), Compression::default());
     let mut writer = TarWriter::new(zipped);
     add_chart(&mut writer, chart, "", times)?;
-    let zipped = writer.finish().map_err(no_room)?;
-    zipped.finish().map_err(no_room)
+    let zipped = writer.finish().map_err(write_error)?;
+    zipped.finish().map_err(write_error)
 }
 
-/// Memory never refuses a write, but the traits allow for it.
-fn no_room(error: std::io::Error) -> Error {
-    Error::told(error.to_string())
+/// Writing to memory cannot fail, but the trait allows for it.
+fn write_error(error: std::io::Error) -> Error {
+    Error::message(error.to_string())
 }
 
 fn add_chart<W: Write>(writer: &mut TarWriter<W>, chart: &Chart, prefix: &str, times: Times) -> Result<()> {
     check_name(chart.name())?;
     let folder = format!("{prefix}{}", chart.name());
     let mut add = |name: &str, data: &[u8], modified: Option<i64>| {
-        writer.add(&format!("{folder}/{name}"), data, times.of(modified)).map_err(no_room)
+        writer.add(&format!("{folder}/{name}"), data, times.entry_time(modified)).map_err(write_error)
     };
     let time_of = |name: &str| chart.raw.iter().find(|file| file.name == name).and_then(|file| file.modified);
     add("Chart.yaml", &chart.metadata.to_yaml()?, time_of("Chart.yaml"))?;
@@ -119,7 +119,7 @@ fn add_chart<W: Write>(writer: &mut TarWriter<W>, chart: &Chart, prefix: &str, t
         add("values.yaml", data, *modified)?;
     }
     if let Some(schema) = &chart.schema {
-        json::read(schema).map_err(|_| Error::told("invalid JSON in values.schema.json"))?;
+        json::read(schema).map_err(|_| Error::message("invalid JSON in values.schema.json"))?;
         add("values.schema.json", schema, time_of("values.schema.json"))?;
     }
     for file in chart.templates.iter().chain(&chart.files) {
@@ -135,7 +135,7 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     if base(name) == name {
         return Ok(());
     }
-    Err(Error::told(format!("{} is not a valid chart name", quote(name.as_bytes()))))
+    Err(Error::message(format!("{} is not a valid chart name", quote(name.as_bytes()))))
 }
 
 #[cfg(test)]

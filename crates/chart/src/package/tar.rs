@@ -1,13 +1,13 @@
-//! Writing of tar archives: ustar headers, and PAX records for names that do not fit one.
+//! Writes tar archives: ustar headers, and PAX records for names that do not fit.
 
 use std::io::{self, Write};
 
 const BLOCK: usize = 512;
-/// The longest name and prefix of a ustar header.
+/// The maximum length of a ustar name and prefix.
 const NAME: usize = 100;
 const PREFIX: usize = 155;
 
-/// Writes plain files into an archive.
+/// Writes regular files into an archive.
 pub(crate) struct TarWriter<W> {
     stream: W,
 }
@@ -17,10 +17,10 @@ impl<W: Write> TarWriter<W> {
         TarWriter { stream }
     }
 
-    /// Adds a file that anyone may read.
+    /// Adds a world-readable file.
     pub(crate) fn add(&mut self, name: &str, data: &[u8], modified: i64) -> io::Result<()> {
         let modified = modified.max(0);
-        match fitting(name) {
+        match split_name(name) {
             Some((prefix, name)) => self.entry(prefix, name, b'0', data, modified),
             None => {
                 self.entry("", "PaxHeaders.0/long", b'x', &pax_record("path", name), 0)?;
@@ -61,8 +61,8 @@ impl<W: Write> TarWriter<W> {
     }
 }
 
-/// The name in the two parts of a ustar header, split at a slash, if it fits.
-fn fitting(name: &str) -> Option<(&str, &str)> {
+/// Splits a name at a slash into the two fields of a ustar header, if it fits.
+fn split_name(name: &str) -> Option<(&str, &str)> {
     if !name.is_ascii() {
         return None;
     }
@@ -74,7 +74,8 @@ fn fitting(name: &str) -> Option<(&str, &str)> {
         .find(|(prefix, rest)| prefix.len() <= PREFIX && !rest.is_empty() && rest.len() <= NAME)
 }
 
-/// `length key=value\n`, where the length counts itself.
+/// `length key=value
+/// `, where the length includes itself.
 fn pax_record(key: &str, value: &str) -> Vec<u8> {
     let rest = key.len() + value.len() + " =\n".len();
     let mut length = rest + 1;
@@ -98,7 +99,7 @@ mod tests {
     #[test]
     fn long_names_are_split_at_a_slash() {
         let name = format!("{}/{}", "a".repeat(120), "b".repeat(90));
-        assert_eq!(fitting(&name).map(|(prefix, rest)| (prefix.len(), rest.len())), Some((120, 90)));
-        assert_eq!(fitting(&"c".repeat(101)), None);
+        assert_eq!(split_name(&name).map(|(prefix, rest)| (prefix.len(), rest.len())), Some((120, 90)));
+        assert_eq!(split_name(&"c".repeat(101)), None);
     }
 }

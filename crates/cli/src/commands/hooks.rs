@@ -82,7 +82,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 fn events(invocation: &Invocation<'_>) -> Result<Vec<HookEvent>, Failure> {
     let words = invocation.flags.list("event");
     let event = |word: &String| {
-        HookEvent::from_word(&word.trim().to_lowercase()).ok_or_else(|| {
+        HookEvent::parse(&word.trim().to_lowercase()).ok_or_else(|| {
             let known = HookEvent::ALL.map(HookEvent::as_str).join(", ");
             Failure::usage(format!("unknown event `{word}`")).hint(format!("the events are {known}"))
         })

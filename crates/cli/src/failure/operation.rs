@@ -111,7 +111,7 @@ fn class(error: &Error) -> Class {
             chart::Error::System(_)
             | chart::Error::Reading { .. }
             | chart::Error::Link { .. }
-            | chart::Error::Told(_),
+            | chart::Error::Message(_),
         ) => Class::RunTime,
         Error::Chart(_) => Class::BadChart,
         Error::Values(values::Error::TypeMismatch { .. }) => Class::RunTime,

@@ -38,7 +38,7 @@ pub(super) async fn ensure(cluster: &Cluster, version: &ReleaseVersion) -> Resul
 
 fn application(version: &ReleaseVersion) -> Object {
     let mut object =
-        Object::of(&ObjectId::new(API_VERSION, "Application", &version.namespace, &version.name));
+        Object::from_id(&ObjectId::new(API_VERSION, "Application", &version.namespace, &version.name));
     object.set_label(MANAGED_BY.0, MANAGED_BY.1);
     object.set_label("app.kubernetes.io/instance", &version.name);
     let metadata = &version.chart.metadata;

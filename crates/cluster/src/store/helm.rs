@@ -56,7 +56,7 @@ impl<H: RecordKind> HelmStore<H> {
         if packed.len() > MAX_RECORD_BYTES {
             return Err(too_large::<H>(&name, packed.len(), action));
         }
-        let mut object = Object::of(&ObjectId::new("v1", H::KIND, &version.namespace, &name));
+        let mut object = Object::from_id(&ObjectId::new("v1", H::KIND, &version.namespace, &name));
         let labels = helm::labels(version, label_time);
         object.metadata_mut().insert("labels".into(), api::texts(&labels));
         for (key, value) in lease.map(helm::lease_annotations).into_iter().flatten() {

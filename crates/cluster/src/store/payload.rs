@@ -83,7 +83,7 @@ async fn create(
 }
 
 fn secret(owner: &Object, name: &str, piece: &[u8]) -> Object {
-    let mut object = Object::of(&ObjectId::new("v1", "Secret", owner.namespace(), name));
+    let mut object = Object::from_id(&ObjectId::new("v1", "Secret", owner.namespace(), name));
     object.set_label("helm.sh/release", owner.text(&["spec", "release"]));
     record::set_owner(&mut object, owner);
     object.body_mut().insert("type".into(), TYPE.into());
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn payload_secrets_are_owned_and_not_taken_for_helm_s() {
-        let owner = Object::of(&ObjectId::new("helm.sh/v3", "ReleaseVersion", "ns", "web-01a"));
+        let owner = Object::from_id(&ObjectId::new("helm.sh/v3", "ReleaseVersion", "ns", "web-01a"));
         let object = secret(&owner, "web-01a-1", b"x");
         assert_eq!(object.label("owner"), None);
         let owners =

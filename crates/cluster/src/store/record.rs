@@ -66,7 +66,8 @@ pub(super) fn set_owner(object: &mut Object, owner: &Object) {
 
 /// A release that points to no version yet.
 pub(super) fn new_release(version: &ReleaseVersion) -> Object {
-    let mut object = Object::of(&ObjectId::new(&api_version(), "Release", &version.namespace, &version.name));
+    let mut object =
+        Object::from_id(&ObjectId::new(&api_version(), "Release", &version.namespace, &version.name));
     object.body_mut().insert("spec".into(), Node::Map(spec(version)));
     object
 }
@@ -107,7 +108,8 @@ pub(super) fn new_version(
     note: &PayloadRef,
 ) -> Object {
     let name = version_name(&version.name, id);
-    let mut object = Object::of(&ObjectId::new(&api_version(), "ReleaseVersion", &version.namespace, &name));
+    let mut object =
+        Object::from_id(&ObjectId::new(&api_version(), "ReleaseVersion", &version.namespace, &name));
     object.metadata_mut().insert("labels".into(), labels(version));
     let mut spec = spec(version);
     spec.insert("release".into(), version.name.as_str().into());

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use pintle_events::{Event, RenderedObject};
-use pintle_objects::{Object, ObjectId, spread};
+use pintle_objects::{Object, ObjectId, parallel_map};
 use pintle_release::ReleaseVersion;
 use pintle_tree::Node;
 

@@ -16,7 +16,7 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
     let path = folder.join(FILE);
     let is_folder = if path.is_dir() { Err("should be a file, not a directory".to_owned()) } else { Ok(()) };
     findings.check(Error, FILE, is_folder);
-    let text = match pintle_chart::read_ordinary(&path) {
+    let text = match pintle_chart::read_regular(&path) {
         Ok(text) => text,
         Err(error) => {
             let reason = crate::input::go_error_text(&path, &error);

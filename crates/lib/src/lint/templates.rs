@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pintle_chart::Chart;
-use pintle_render::{Capabilities, Mode, Release, RemarkKind, Target};
+use pintle_render::{Capabilities, LintMessageKind, Mode, Release, Target};
 use pintle_tree::quote::quote;
 use pintle_tree::{LogLine, Node};
 
@@ -61,12 +61,12 @@ fn render(
     let mut target = Target::offline(release, capabilities);
     target.mode = Mode::Lint;
     let rendered = crate::prepare::render_for_lint(chart, options, &target, events, findings)?;
-    findings.log.extend(rendered.remarks.iter().map(|remark| {
+    findings.log.extend(rendered.lint_messages.iter().map(|remark| {
         let attributes = vec![("message", remark.message.clone())];
         match remark.kind {
-            RemarkKind::MissingValue => LogLine::warn("missing required value", attributes),
-            RemarkKind::EmptyValue => LogLine::warn("missing required values", attributes),
-            RemarkKind::Fail => LogLine { level: "INFO", message: "funcMap fail".into(), attributes },
+            LintMessageKind::MissingValue => LogLine::warn("missing required value", attributes),
+            LintMessageKind::EmptyValue => LogLine::warn("missing required values", attributes),
+            LintMessageKind::Fail => LogLine { level: "INFO", message: "funcMap fail".into(), attributes },
         }
     }));
     let mut files = rendered.files;

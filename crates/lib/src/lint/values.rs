@@ -45,5 +45,5 @@ fn check_file(folder: &Path, options: &Options, log: &mut Vec<LogLine>) -> Resul
 
 /// The text of a schema; one that is missing or empty checks nothing.
 fn schema_text(folder: &Path, name: &str) -> Option<Vec<u8>> {
-    pintle_chart::read_ordinary(&folder.join(name)).ok().filter(|text| !text.is_empty())
+    pintle_chart::read_regular(&folder.join(name)).ok().filter(|text| !text.is_empty())
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pintle_chart::Chart;
-use pintle_chart::dependency::{self, Listing, Updating};
+use pintle_chart::dependency::{self, Listing, UpdateContext};
 use pintle_chart::metadata::{Dependency, Timestamp};
 use pintle_chart::package::Times;
 use pintle_events::Event;
@@ -107,10 +107,10 @@ fn run(
     chart: &Path,
     now: i64,
     reporter: &mut dyn Reporter,
-    command: impl FnOnce(Updating<'_>) -> pintle_chart::Result<()>,
+    command: impl FnOnce(UpdateContext<'_>) -> pintle_chart::Result<()>,
 ) -> Result<()> {
     let mut log = Vec::new();
-    let outcome = command(Updating {
+    let outcome = command(UpdateContext {
         chart_path: chart,
         now: Timestamp::from_unix(now, 0),
         times: Times { all: None, fallback: now },

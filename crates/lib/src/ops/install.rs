@@ -299,7 +299,7 @@ fn first_version(
 }
 
 async fn create_namespace(session: &Session, request: &InstallRequest) -> Result<()> {
-    let mut namespace = Object::of(&ObjectId::new("v1", "Namespace", "", &request.namespace));
+    let mut namespace = Object::from_id(&ObjectId::new("v1", "Namespace", "", &request.namespace));
     namespace.set_label("name", &request.namespace);
     deploy::create_or_apply(session, &namespace, request.method).await
 }

@@ -13,13 +13,13 @@ const CLIENT: Method = Method::ClientSide { custom_three_way: false };
 const OWN: Adoption<'_> = Adoption::Marked { release: "web", namespace: "shop" };
 
 fn object(api_version: &str, kind: &str, name: &str) -> Object {
-    let mut object = Object::of(&ObjectId::new(api_version, kind, "shop", name));
+    let mut object = Object::from_id(&ObjectId::new(api_version, kind, "shop", name));
     ownership::set(&mut object, "web", "shop");
     object
 }
 
 fn foreign(api_version: &str, kind: &str, name: &str) -> Object {
-    Object::of(&ObjectId::new(api_version, kind, "shop", name))
+    Object::from_id(&ObjectId::new(api_version, kind, "shop", name))
 }
 
 fn actions(steps: &[Step<'_>]) -> Vec<(String, Action)> {

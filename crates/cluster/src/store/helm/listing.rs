@@ -193,7 +193,7 @@ mod tests {
     fn the_newest_is_chosen_before_states_are_looked_at() {
         let head = |name: &str, number: u64, status: &str| {
             let mut object =
-                Object::of(&ObjectId::new("v1", "Secret", "ns", &helm::object_name(name, number)));
+                Object::from_id(&ObjectId::new("v1", "Secret", "ns", &helm::object_name(name, number)));
             for (key, value) in [("name", name), ("version", &number.to_string()), ("status", status)] {
                 object.set_label(key, value);
             }

@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::thread;
 
 /// More threads than this do not pay for themselves on the sizes that charts have.
-const MOST_THREADS: usize = 8;
+const MAX_THREADS: usize = 8;
 
 /// Does the same for all items and gives the answers in their order. `size` says how much work an item is, and
 /// `worth` from how much on threads pay for themselves.
-pub fn spread<T: Sync, A: Send>(
+pub fn parallel_map<T: Sync, A: Send>(
     items: &[T],
     worth: usize,
     size: impl Fn(&T) -> usize,
@@ -18,7 +18,7 @@ pub fn spread<T: Sync, A: Send>(
     let total: usize = items.iter().map(&size).sum();
     let threads = match total <= worth {
         true => 1,
-        false => thread::available_parallelism().map_or(1, |count| count.get().min(MOST_THREADS)),
+        false => thread::available_parallelism().map_or(1, |count| count.get().min(MAX_THREADS)),
     };
     if threads < 2 || items.len() < 2 {
         return all(items);
@@ -70,8 +70,8 @@ mod tests {
         let items: Vec<usize> = (0..1_000).collect();
         let doubled: Vec<usize> = items.iter().map(|item| item * 2).collect();
         for worth in [0, usize::MAX] {
-            assert_eq!(spread(&items, worth, |item| *item, |item| item * 2), doubled);
+            assert_eq!(parallel_map(&items, worth, |item| *item, |item| item * 2), doubled);
         }
-        assert!(spread(&[] as &[usize], 0, |_| 1, |item| *item).is_empty());
+        assert!(parallel_map(&[] as &[usize], 0, |_| 1, |item| *item).is_empty());
     }
 }
