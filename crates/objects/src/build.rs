@@ -1,4 +1,4 @@
-//! Building objects from a manifest: the checks that Kubernetes' resource builder makes before anything is sent.
+//! Builds objects from a manifest, with the checks of Kubernetes' resource builder (`cli-runtime/pkg/resource`).
 //!
 //! Helm builds all objects of a release before it applies the first, and refuses the release when one cannot be built.
 //! The order of the checks and their texts are the builder's: documents are cut by Kubernetes' rule and read, then
@@ -11,13 +11,13 @@ use pintle_yaml::Stream;
 use crate::metadata;
 use crate::object::{Object, ObjectError};
 
-/// Whether documents are validated before they are decoded; `--disable-openapi-validation` leaves it out.
+/// Whether documents are validated before they are decoded (`--disable-openapi-validation` turns it off).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Validation {
-    /// A document without a type is refused.
+    /// A document without a type is rejected.
     #[default]
     Strict,
-    /// Only what cannot be decoded is refused.
+    /// Only what cannot be decoded is rejected.
     Ignore,
 }
 
@@ -26,17 +26,17 @@ pub enum Validation {
 pub enum Built {
     /// A single object.
     Object(Object),
-    /// A list, which counts as its members.
+    /// A `List`, which counts as its items.
     List {
-        /// The list without its members; the cluster must know its kind, too.
+        /// The list without its items; the cluster must know its kind, too.
         list: Object,
-        /// The members, each by itself.
+        /// The items, each on its own.
         members: Vec<Result<Object, ObjectError>>,
     },
 }
 
-/// Builds the objects of a manifest, document by document. What can be decoded is given beside what cannot; the rest
-/// of the manifest after a document that cannot be read or validated is left out, as the builder does.
+/// Builds the objects of a manifest, document by document. Results and errors are returned side by side; after a
+/// document that cannot be parsed or validated the rest is skipped, as the builder does.
 pub fn build(text: &[u8], validation: Validation) -> Vec<Result<Built, ObjectError>> {
     let mut stream = Stream::new(text);
     let mut built = Vec::new();
@@ -59,10 +59,10 @@ pub fn build(text: &[u8], validation: Validation) -> Vec<Result<Built, ObjectErr
     built
 }
 
-/// Builds one document that was read already.
+/// Builds one parsed document.
 ///
 /// # Errors
-/// What makes it no object.
+/// Why it is not an object.
 pub fn build_document(node: Node, validation: Validation) -> Result<Built, ObjectError> {
     if validation == Validation::Strict {
         validate(&node).map_err(ObjectError::Invalid)?;
@@ -78,13 +78,13 @@ pub fn build_document(node: Node, validation: Validation) -> Result<Built, Objec
     if body.contains_key("items") { decode_list(body) } else { decode(body).map(Built::Object) }
 }
 
-/// Reads one JSON value with its whole numbers as they are.
+/// Parses one JSON value, keeping integers.
 fn read_json(text: &[u8]) -> Result<(Node, usize), json::Error> {
     let (_, used) = json::read_prefix(text)?;
     Ok((json::read_exact(&text[..used])?, used))
 }
 
-/// What is missing for a document to have a type. Lists of the core group have members that are looked at as well.
+/// What a document lacks to have a type. The items of a core `List` are checked as well.
 fn validate(node: &Node) -> Result<(), String> {
     let problems = match type_problems(node) {
         problems if !problems.is_empty() => problems,
@@ -120,7 +120,7 @@ fn type_problems(node: &Node) -> Vec<String> {
     problems
 }
 
-/// Several errors as Kubernetes' tools join them: each text once.
+/// Joins several errors as Kubernetes' aggregates: each text once.
 pub fn aggregate(texts: impl IntoIterator<Item = String>) -> String {
     let mut once: Vec<String> = Vec::new();
     for text in texts {
@@ -133,8 +133,8 @@ pub fn aggregate(texts: impl IntoIterator<Item = String>) -> String {
 
 fn decode(body: Map<Node>) -> Result<Object, ObjectError> {
     let object = Object::new(body);
-    // A version with two slashes is none, and then Go's object has no kind either. Without a version an object can be
-    // decoded; no cluster knows its kind.
+    // An `apiVersion` with two slashes is invalid, and Go's object then has no kind either. An empty one can be
+    // decoded, but no cluster knows its kind.
     if object.kind().is_empty() || object.api_version().matches('/').count() > 1 {
         let text = String::from_utf8_lossy(&object.to_json()).into_owned();
         return Err(ObjectError::Missing { text });
@@ -176,8 +176,8 @@ fn decode_list(mut body: Map<Node>) -> Result<Built, ObjectError> {
     Ok(Built::List { list, members })
 }
 
-/// Gives a member of a list the type that it takes from the list, and drops the metadata that Kubernetes' accessors
-/// do not see: labels or annotations that are not all strings count as none, and are replaced when Helm adds its own.
+/// Defaults the type of a list item from the list, and drops metadata that Kubernetes' accessors do not see: labels
+/// or annotations that are not all strings count as none, and are replaced when Helm adds its own.
 fn default_member(mut member: Object, list: &Object) -> Result<Object, ObjectError> {
     if member.kind().is_empty() && member.api_version().is_empty() {
         let kind = list.kind().strip_suffix("List").unwrap_or(list.kind()).to_owned();

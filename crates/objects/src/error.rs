@@ -1,4 +1,4 @@
-//! What can go wrong between rendered text and objects.
+//! Errors of parsing rendered text into objects.
 
 use crate::LogLine;
 
@@ -6,18 +6,18 @@ use crate::LogLine;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A document is not YAML, or its head has the wrong shape.
+    /// A document is not YAML, or its head has fields of the wrong type.
     #[error("YAML parse error on {path}: {reason}")]
     Document {
         /// The rendered file that holds the document.
         path: String,
-        /// The document's number inside the file, from 0, counting only documents that are not empty.
+        /// The index of the document within the file, counting only non-empty documents.
         index: usize,
-        /// What the YAML or the head's shape lacks, in Go's words.
+        /// What is wrong, as Go reports it.
         reason: String,
-        /// The line inside the document, where the YAML reader tells.
+        /// The line within the document, if the YAML reader reports one.
         line: Option<usize>,
-        /// What was to be logged before the document was met.
+        /// Log lines that precede the error.
         log: Vec<LogLine>,
     },
 }

@@ -1,7 +1,7 @@
-//! Who a document is: the few fields of an object that sorting and hooks look at, read with Go's rules.
+//! The head of a document: the few fields that sorting and hooks need, decoded with Go's rules.
 //!
-//! Helm reads heads into a Go struct through JSON. That has consequences which users see: names of fields match in
-//! any case, numbers and booleans become text where text is wanted, and anything else of the wrong type is an error
+//! Helm decodes heads into a Go struct through JSON, with visible consequences: field names match ignoring case,
+//! numbers and booleans become strings where strings are expected, and anything else of the wrong type is an error
 //! that names Go types.
 
 use std::fmt;
@@ -18,11 +18,11 @@ pub struct Head {
     pub api_version: Str,
     /// The kind, or empty.
     pub kind: Str,
-    /// The metadata, if the document has any.
+    /// The metadata, if present.
     pub metadata: Option<HeadMetadata>,
 }
 
-/// The part of an object's metadata that is read.
+/// The decoded part of an object's metadata.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeadMetadata {
     /// The name, or empty.
@@ -31,17 +31,17 @@ pub struct HeadMetadata {
     pub annotations: Map<Str>,
 }
 
-/// Why a head could not be read.
+/// Why a head could not be decoded.
 #[derive(Debug)]
 pub(crate) enum HeadError {
-    /// The document is no YAML.
+    /// The document is not YAML.
     Yaml(pintle_yaml::Error),
-    /// A field has the wrong type. Holds Go's description of the clash.
+    /// A field has the wrong type; holds Go's text.
     Shape(String),
 }
 
 impl HeadError {
-    /// The line of the document, where the YAML reader tells.
+    /// The line within the document, if the YAML reader reports one.
     pub(crate) fn line(&self) -> Option<usize> {
         match self {
             HeadError::Yaml(error) => error.line(),
@@ -64,7 +64,7 @@ impl fmt::Display for HeadError {
     }
 }
 
-/// Reads the head of one document. The whole document must be YAML.
+/// Decodes the head of one document. The whole document must be valid YAML.
 pub(crate) fn read(text: &[u8]) -> Result<Head, HeadError> {
     let root = pintle_yaml::read_with(text, &mut Pruner::default()).map_err(HeadError::Yaml)?;
     let mut reading = HeadDecoder::default();
@@ -75,11 +75,11 @@ pub(crate) fn read(text: &[u8]) -> Result<Head, HeadError> {
     }
 }
 
-/// The Go type of the metadata field, as its error texts spell it.
+/// The Go type of the metadata field, as its errors spell it.
 const METADATA_TYPE: &str =
     r#"struct { Name string "json:\"name\""; Annotations map[string]string "json:\"annotations\"" }"#;
 
-/// One pass over a document. Go goes on after a clash of types and reports the first, so this does too.
+/// Decodes one document. Like Go, it continues after a type error and reports the first.
 #[derive(Default)]
 struct HeadDecoder {
     clash: Option<String>,
@@ -137,7 +137,7 @@ impl HeadDecoder {
         }
     }
 
-    /// Sets `target` from a scalar; nil leaves it as it is.
+    /// Sets `target` from a scalar; nil leaves it unchanged.
     fn text(&mut self, value: &Node, field: &str, target: &mut Str) {
         match value {
             Node::Nil => {}

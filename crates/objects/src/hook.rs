@@ -1,4 +1,4 @@
-//! Hooks: objects with a `helm.sh/hook` annotation, set aside to run at moments of a release's life.
+//! Hooks: objects with a `helm.sh/hook` annotation, which run at events of a release instead of being applied.
 
 use pintle_tree::{Map, Str};
 
@@ -8,12 +8,12 @@ use crate::head::{Head, HeadMetadata};
 const HOOK: &str = "helm.sh/hook";
 /// The annotation that orders hooks of one event.
 const WEIGHT: &str = "helm.sh/hook-weight";
-/// The annotation that says when a hook's object is deleted.
+/// The annotation for when a hook's object is deleted.
 const DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
-/// The annotation that says when a hook's log is shown.
+/// The annotation for when a hook's log is shown.
 const OUTPUT_LOG_POLICY: &str = "helm.sh/hook-output-log-policy";
 
-/// A moment in a release's life at which hooks run.
+/// An event of a release at which hooks run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HookEvent {
     /// Before anything is installed.
@@ -50,7 +50,7 @@ impl HookEvent {
         HookEvent::Test,
     ];
 
-    /// The word for the event in annotations and releases.
+    /// The name in annotations and release records.
     pub fn as_str(self) -> &'static str {
         match self {
             HookEvent::PreInstall => "pre-install",
@@ -65,7 +65,7 @@ impl HookEvent {
         }
     }
 
-    /// The event that `word` names; `test-success` is what Helm 2 called a test.
+    /// Parses an event name; `test-success` is Helm 2's name for `test`.
     pub fn parse(word: &str) -> Option<HookEvent> {
         match word {
             "test-success" => Some(HookEvent::Test),
@@ -74,29 +74,29 @@ impl HookEvent {
     }
 }
 
-/// An object that runs at certain events instead of being installed.
+/// An object that runs at events instead of being applied.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hook<'a> {
     /// The name of the object.
     pub name: Str,
     /// The kind of the object.
     pub kind: Str,
-    /// The rendered file it comes from.
+    /// The rendered file.
     pub path: &'a str,
     /// The document.
     pub manifest: &'a [u8],
-    /// When it runs.
+    /// The events.
     pub events: Vec<HookEvent>,
-    /// Its place among the hooks of one event, lowest first.
+    /// Its order among the hooks of one event, lowest first.
     pub weight: i64,
-    /// When its object is deleted: the annotation's words in lower case, known or not.
+    /// When its object is deleted: the lower-cased annotation values, known or not.
     pub delete_policies: Vec<String>,
-    /// When its log is shown: the annotation's words in lower case, known or not.
+    /// When its log is shown: the lower-cased annotation values, known or not.
     pub output_log_policies: Vec<String>,
 }
 
 impl<'a> Hook<'a> {
-    /// What the head of a document says of it as a hook, but for its events.
+    /// Creates a hook from the head of a document, without its events.
     pub fn from_head(path: &'a str, manifest: &'a [u8], head: &Head) -> Hook<'a> {
         let nothing = HeadMetadata::default();
         let metadata = head.metadata.as_ref().unwrap_or(&nothing);
@@ -113,17 +113,17 @@ impl<'a> Hook<'a> {
     }
 }
 
-/// What the annotations say about being a hook.
+/// Whether a document is a hook, by its annotations.
 pub(crate) enum Classification<'a> {
     /// An ordinary object.
     NotAHook,
     /// A hook.
     Hook(Hook<'a>),
-    /// A hook of an event that Helm does not know. Helm drops such an object altogether.
+    /// A hook for an event that Helm does not know. Helm drops such an object.
     Unknown(String),
 }
 
-/// Judges by its head whether the document is a hook.
+/// Classifies a document by its head.
 pub(crate) fn classify<'a>(path: &'a str, manifest: &'a [u8], head: &Head) -> Classification<'a> {
     let Some(metadata) = &head.metadata else { return Classification::NotAHook };
     let Some(words) = metadata.annotations.get(HOOK) else { return Classification::NotAHook };
@@ -134,12 +134,12 @@ pub(crate) fn classify<'a>(path: &'a str, manifest: &'a [u8], head: &Head) -> Cl
     Classification::Hook(Hook { events, ..Hook::from_head(path, manifest, head) })
 }
 
-/// The weight; anything that is no number counts as 0.
+/// The weight; anything that is not a number counts as 0.
 fn weight(annotations: &Map<Str>) -> i64 {
     annotations.get(WEIGHT).and_then(Str::as_str).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-/// The comma-separated words of an annotation; none when it is absent.
+/// The comma-separated values of an annotation; empty if it is absent.
 fn word_list(annotations: &Map<Str>, name: &str) -> Vec<String> {
     match annotations.get(name) {
         Some(list) => list.to_str_lossy().split(',').map(normal).collect(),
@@ -147,7 +147,7 @@ fn word_list(annotations: &Map<Str>, name: &str) -> Vec<String> {
     }
 }
 
-/// A word without blanks around it, in lower case. Go lowers character by character, never into two.
+/// A value without surrounding whitespace, in lower case. Go lower-cases rune by rune, never into two.
 fn normal(word: &str) -> String {
     word.trim().chars().filter_map(|character| character.to_lowercase().next()).collect()
 }

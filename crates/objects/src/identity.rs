@@ -1,11 +1,11 @@
-//! Who an object is: the five words by which a cluster finds it.
+//! The identity of an object.
 
 use std::fmt;
 
-/// Names one object of a cluster.
+/// Identifies an object in a cluster.
 ///
-/// Two ids mean the same object when everything but the version is equal, since one object is served in all versions
-/// of its group; [`ObjectId::is_same`] compares so.
+/// Two ids refer to the same object if everything but the version is equal, since an object is served in all versions
+/// of its group; [`ObjectId::is_same`] compares this way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectId {
     /// The API group; empty for the core group.
@@ -14,7 +14,7 @@ pub struct ObjectId {
     pub version: String,
     /// The kind.
     pub kind: String,
-    /// The namespace; empty when the object has none, or none was given yet.
+    /// The namespace; empty if the object has none, or none was given yet.
     pub namespace: String,
     /// The name.
     pub name: String,
@@ -33,7 +33,7 @@ impl ObjectId {
         }
     }
 
-    /// The same id without a version: an object is the same in all versions of its group.
+    /// The same id without a version, since an object is the same in all versions of its group.
     #[must_use]
     pub fn unversioned(mut self) -> Self {
         self.version.clear();
@@ -45,12 +45,12 @@ impl ObjectId {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// Whether both name the same object, in whatever version.
+    /// Whether both refer to the same object, in whatever version.
     pub fn is_same(&self, other: &ObjectId) -> bool {
         self.without_version() == other.without_version()
     }
 
-    /// The words that make the object unique, for sorting and looking up without regard to the version.
+    /// A key for sorting and lookup regardless of the version.
     pub fn without_version(&self) -> (&str, &str, &str, &str) {
         (&self.group, &self.kind, &self.namespace, &self.name)
     }

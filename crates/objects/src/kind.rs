@@ -1,18 +1,18 @@
-//! The order of kinds: what must exist before what.
+//! Helm's install and uninstall order of kinds (`kind_sorter.go`).
 
 use pintle_tree::Str;
 
-/// Which of Helm's two orders of kinds applies.
+/// Which of the two orders applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Namespaces and accounts before what runs in and under them.
+    /// Namespaces and accounts before what depends on them.
     #[default]
     Install,
-    /// The other way round.
+    /// Roughly the reverse.
     Uninstall,
 }
 
-/// Kinds in the order of installing. Kinds that are not listed come after all of these, by name.
+/// The install order. Kinds that are not listed come last, by name.
 const INSTALL: [&str; 38] = [
     "PriorityClass",
     "Namespace",
@@ -54,7 +54,7 @@ const INSTALL: [&str; 38] = [
     "ValidatingWebhookConfiguration",
 ];
 
-/// Kinds in the order of uninstalling: not quite the reverse, because a Service goes before what it leads to.
+/// The uninstall order. Not quite the reverse: a Service goes before what it routes to.
 const UNINSTALL: [&str; 38] = [
     "ValidatingWebhookConfiguration",
     "MutatingWebhookConfiguration",
@@ -97,7 +97,7 @@ const UNINSTALL: [&str; 38] = [
 ];
 
 impl Order {
-    /// The kinds this order knows, first to last.
+    /// The kinds of this order, first to last.
     pub fn kinds(self) -> &'static [&'static str] {
         match self {
             Order::Install => &INSTALL,
@@ -105,7 +105,7 @@ impl Order {
         }
     }
 
-    /// A key that sorts kinds: known kinds by their place, unknown ones after them by name.
+    /// A sort key: listed kinds by position, others after them by name.
     pub(crate) fn rank(self, kind: &Str) -> (usize, Str) {
         match self.kinds().iter().position(|known| kind == known) {
             Some(place) => (place, Str::EMPTY),

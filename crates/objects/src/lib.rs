@@ -1,13 +1,13 @@
-//! Rendered text to Kubernetes objects: splitting, identity, order, hooks.
+//! Parses rendered text into Kubernetes objects: splitting, identity, order, hooks.
 //!
 //! Templates render to text in which documents follow each other. This room cuts that text into documents, reads who
 //! each one is (API version, kind, name, annotations), sets hooks aside and puts everything into the order in which
 //! Helm installs or uninstalls kinds. Documents stay slices of the rendered text; nothing is copied.
 //!
-//! It knows no chart, no template and no cluster. Sorting does not look below the head of a document; [`Object`] is for
-//! those who want the whole of it.
+//! It knows no chart, no template and no cluster. Sorting decodes only the head of a document; [`Object`] is the
+//! whole of it.
 //!
-//! Enter at [`sort`] for a whole set of rendered files, or at [`split`] for one text.
+//! Start with [`sort`] for a set of rendered files, or [`split`] for one text.
 //!
 //! ```
 //! let text = "a: 1\n---\nb: 2\n";

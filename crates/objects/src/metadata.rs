@@ -1,11 +1,10 @@
-//! Whether the metadata of an object can be what Kubernetes' tools take it for. They decode it into Go's `ObjectMeta`
-//! before they do anything with an object, so that a label that is a number is refused before the first request. The
-//! texts are those of Go's decoder.
+//! Validates the metadata of an object as Kubernetes' clients do: they decode it into Go's `ObjectMeta` before the
+//! first request, so a label that is a number is rejected early. The texts are those of Go's decoder.
 
 use pintle_time::{GoTime, RFC3339, Zone};
 use pintle_tree::{Map, Node, json};
 
-/// What a field must be.
+/// The type of a field.
 enum FieldType {
     /// A string of the Go type of this name.
     Text(&'static str),
@@ -15,7 +14,7 @@ enum FieldType {
     Texts,
     TextMap,
     Structs(&'static Struct),
-    /// Anything: the type decodes itself.
+    /// Any value: the type decodes itself.
     Any,
 }
 
@@ -74,10 +73,10 @@ static MANAGED_FIELDS: Struct = Struct {
     ],
 };
 
-/// Checks the type and the metadata of an object.
+/// Validates the type and the metadata of an object.
 ///
 /// # Errors
-/// What Go's decoder says of the first field that has the wrong type.
+/// The decoder's text for the first field of the wrong type.
 pub(crate) fn check(body: &Map<Node>) -> Result<(), String> {
     let mut decoding = MetadataDecoder::default();
     for (key, value) in body.iter() {
@@ -97,7 +96,7 @@ pub(crate) fn check(body: &Map<Node>) -> Result<(), String> {
     decoding.first.map_or(Ok(()), Err)
 }
 
-/// Go goes on after a field of the wrong type and reports the first; a time that cannot be read ends it at once.
+/// Like Go, continues after a field of the wrong type and reports the first; an invalid time ends decoding at once.
 #[derive(Default)]
 struct MetadataDecoder {
     first: Option<String>,

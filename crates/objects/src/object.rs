@@ -1,29 +1,29 @@
-//! A whole Kubernetes object, as manifests describe it and as the cluster gives it back.
+//! A whole Kubernetes object.
 
 use pintle_tree::{Map, Node, Str, json};
 
 use crate::build::{Built, Validation, build};
 use crate::identity::ObjectId;
 
-/// A Kubernetes object. Its whole numbers are [`Node::Int`], as Kubernetes' own tools read them.
+/// A Kubernetes object. Integers are [`Node::Int`], as Kubernetes' own tools decode them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
     body: Map<Node>,
 }
 
-/// Why a text is no Kubernetes object.
+/// Why a text is not a Kubernetes object.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectError {
     /// A document is neither YAML nor JSON.
     #[error("error parsing {file}: {reason}")]
     Parse {
-        /// Where the document comes from; the builder leaves it empty.
+        /// The source of the document; empty in the builder's errors.
         file: String,
-        /// What the reader said.
+        /// The parse error.
         reason: String,
     },
-    /// A document was read and has no type.
+    /// A document has no type.
     #[error("error validating \"\": error validating data: {0}")]
     Invalid(String),
     /// A document has a field of the wrong type.
@@ -35,35 +35,35 @@ pub enum ObjectError {
         /// The document as JSON.
         text: String,
     },
-    /// A member of a list has no type.
+    /// A list item has no type.
     #[error(
         "unable to get type info from the object \"*unstructured.Unstructured\": Object '{field}' is missing in 'object has \
          no {word}'"
     )]
     Untyped {
-        /// `Kind` or `apiVersion`, as Kubernetes says it.
+        /// `Kind` or `apiVersion`, as Kubernetes spells it.
         field: &'static str,
-        /// The same in the builder's words.
+        /// The same in the builder's spelling.
         word: &'static str,
     },
-    /// A member of a list is a list.
+    /// A list item is a list.
     #[error("*unstructured.Unstructured is not a list: no Items field in this object")]
     NestedList,
-    /// The text is no JSON.
+    /// The text is not JSON.
     #[error("the object is no JSON")]
     Json(#[source] json::Error),
-    /// The document is something else than a map.
+    /// The document is not a map.
     #[error("{file}: a document is no object but {found}")]
     NoMap {
-        /// Where the document comes from.
+        /// The source of the document.
         file: String,
-        /// What JSON calls its type.
+        /// Its JSON type.
         found: &'static str,
     },
 }
 
 impl Object {
-    /// Takes a tree as an object.
+    /// Wraps a tree.
     pub fn new(body: Map<Node>) -> Self {
         Object { body }
     }
@@ -82,10 +82,10 @@ impl Object {
         Object { body }
     }
 
-    /// Reads an object from JSON.
+    /// Parses an object from JSON.
     ///
     /// # Errors
-    /// When the text is no JSON or no map.
+    /// When the text is not JSON or not a map.
     pub fn read_json(text: &[u8]) -> Result<Self, ObjectError> {
         match json::read_exact(text).map_err(ObjectError::Json)? {
             Node::Map(body) => Ok(Object { body }),
@@ -93,7 +93,7 @@ impl Object {
         }
     }
 
-    /// Reads all objects of a manifest; the members of lists count one by one. `file` names the manifest in errors.
+    /// Parses all objects of a manifest; items of lists count individually. `file` names the manifest in errors.
     ///
     /// # Errors
     /// The first document that cannot be built; see [`build`].
@@ -116,7 +116,7 @@ impl Object {
         Ok(objects)
     }
 
-    /// Reads those objects of a manifest that can be read.
+    /// Parses the valid objects of a manifest, skipping the others.
     pub fn read_readable(text: &[u8]) -> Vec<Self> {
         let mut objects = Vec::new();
         for built in build(text, Validation::Ignore).into_iter().flatten() {
@@ -130,7 +130,7 @@ impl Object {
 
     /// The object as JSON.
     pub fn to_json(&self) -> Vec<u8> {
-        // The only numbers that JSON cannot hold are infinities, and neither reader lets these in.
+        // JSON cannot represent infinities only, and neither parser accepts these.
         json::write_raw(&self.body).unwrap_or_default()
     }
 
@@ -139,28 +139,28 @@ impl Object {
         &self.body
     }
 
-    /// The tree, for changing it.
+    /// The tree, mutable.
     pub fn body_mut(&mut self) -> &mut Map<Node> {
         &mut self.body
     }
 
-    /// Gives up the tree.
+    /// Returns the tree.
     pub fn into_body(self) -> Map<Node> {
         self.body
     }
 
-    /// A field of the object by path.
+    /// A field by path.
     pub fn at(&self, path: &[&str]) -> Option<&Node> {
         let (first, rest) = path.split_first()?;
         rest.iter().try_fold(self.body.get(first)?, |node, key| node.get(key))
     }
 
-    /// The text at a path; empty when there is none.
+    /// The string at a path; empty if there is none.
     pub fn text(&self, path: &[&str]) -> &str {
         self.at(path).and_then(Node::as_str).unwrap_or_default()
     }
 
-    /// The whole number at a path.
+    /// The integer at a path.
     pub fn int(&self, path: &[&str]) -> Option<i64> {
         match self.at(path)? {
             Node::Int(value) => Some(*value),
@@ -188,12 +188,12 @@ impl Object {
         self.text(&["metadata", "namespace"])
     }
 
-    /// What the cluster calls the object, however often its name is used again.
+    /// The uid, which is unique even if the name is reused.
     pub fn uid(&self) -> &str {
         self.text(&["metadata", "uid"])
     }
 
-    /// The state of the object that was read, for writing it back only if nobody else has.
+    /// The resource version, for optimistic concurrency.
     pub fn resource_version(&self) -> &str {
         self.text(&["metadata", "resourceVersion"])
     }
@@ -218,7 +218,7 @@ impl Object {
         self.metadata_map("annotations").insert(key.into(), value.into());
     }
 
-    /// Sets the namespace; an empty one is taken away.
+    /// Sets the namespace; an empty one removes it.
     pub fn set_namespace(&mut self, namespace: &str) {
         let metadata = child(&mut self.body, "metadata");
         if namespace.is_empty() {
@@ -228,7 +228,7 @@ impl Object {
         }
     }
 
-    /// The metadata, for changing it; made when there is none.
+    /// The metadata, mutable; created if absent.
     pub fn metadata_mut(&mut self) -> &mut Map<Node> {
         child(&mut self.body, "metadata")
     }
@@ -237,13 +237,13 @@ impl Object {
         child(self.metadata_mut(), field)
     }
 
-    /// Who the object is.
+    /// The identity of the object.
     pub fn id(&self) -> ObjectId {
         ObjectId::new(self.api_version(), self.kind(), self.namespace(), self.name())
     }
 }
 
-/// The map under a key; whatever else was there gives way to a new one.
+/// The map under a key; any other value is replaced by a new map.
 fn child<'m>(map: &'m mut Map<Node>, key: &str) -> &'m mut Map<Node> {
     let node = map.entry_or_insert_with(&Str::from(key), Node::empty_map);
     if node.as_map().is_none() {

@@ -1,13 +1,13 @@
-//! The same work for each of many things, on several threads when it is much.
+//! Maps a function over many items, on several threads if the work is large enough.
 
 use std::ops::Range;
 use std::thread;
 
-/// More threads than this do not pay for themselves on the sizes that charts have.
+/// More threads do not pay off for charts of realistic size.
 const MAX_THREADS: usize = 8;
 
-/// Does the same for all items and gives the answers in their order. `size` says how much work an item is, and
-/// `worth` from how much on threads pay for themselves.
+/// Applies the function to all items and returns the results in order. `size` estimates the work of an item, and
+/// `worth` is the total from which threads pay off.
 pub fn parallel_map<T: Sync, A: Send>(
     items: &[T],
     worth: usize,
@@ -29,7 +29,7 @@ pub fn parallel_map<T: Sync, A: Send>(
         let others: Vec<_> = parts
             .map(|part| {
                 let part = &items[part];
-                // A system that gives no more threads still gets its answer, on this one.
+                // If the system refuses another thread, the work is done on this one.
                 thread::Builder::new().spawn_scoped(scope, move || all(part)).map_err(|_| part)
             })
             .collect();
@@ -44,7 +44,7 @@ pub fn parallel_map<T: Sync, A: Send>(
     })
 }
 
-/// Runs of neighbouring items of about `wanted` each.
+/// Splits into runs of neighbouring items of about `wanted` each.
 fn chunks<T>(items: &[T], wanted: usize, size: impl Fn(&T) -> usize) -> Vec<Range<usize>> {
     let mut chunks = Vec::new();
     let (mut start, mut sum) = (0, 0);

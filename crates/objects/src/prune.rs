@@ -1,26 +1,26 @@
-//! A document cut down to its head while it is read, so that megabytes of specification never become a tree.
+//! A YAML builder that keeps only the head of a document, so that large specs never become a tree.
 
 use pintle_tree::{Map, Node, Str};
 use pintle_yaml::Builder;
 
 use pintle_yaml::decode::means_field;
 
-/// Keeps the fields of a head and drops all else. Collections where the head has none stay as empty ones, because
-/// their type matters.
+/// Keeps the fields of a head and drops everything else. Unexpected collections are kept empty, because their type
+/// matters for errors.
 #[derive(Default)]
 pub(crate) struct Pruner {
     root: Option<Node>,
-    /// The entries of the kept maps that are open: the document, its metadata, their annotations.
+    /// The entries of the open maps that are kept: the document, its metadata, their annotations.
     open: Vec<Vec<(Str, Node)>>,
-    /// The keys under which the open maps will be put, without that of the innermost entry.
+    /// The keys of the open maps in their parents.
     outer_keys: Vec<Option<Str>>,
-    /// The key of the entry whose value comes next, if it is kept.
+    /// The key of the current entry, if it is kept.
     key: Option<Str>,
-    /// How many dropped collections are open.
+    /// The depth of dropped collections.
     dropped: usize,
 }
 
-/// How many maps deep annotations are.
+/// The depth of the annotations map.
 const ANNOTATIONS: usize = 3;
 
 impl Pruner {
@@ -38,7 +38,7 @@ impl Pruner {
         }
     }
 
-    /// Whether a map that begins now holds something of the head.
+    /// Whether the map that starts now is part of the head.
     fn keeps_map(&self) -> bool {
         let under = |field| self.key.as_ref().is_some_and(|key| means_field(key.as_bytes(), field));
         match self.open.len() {
@@ -130,7 +130,7 @@ impl Builder for Pruner {
     }
 }
 
-/// Text as it comes out of Go's JSON: bytes that are no UTF-8 become U+FFFD each.
+/// Text as Go's JSON decodes it: each invalid UTF-8 byte becomes U+FFFD.
 fn clean(text: &[u8]) -> Str {
     if std::str::from_utf8(text).is_ok() {
         return Str::new(text);

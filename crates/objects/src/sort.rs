@@ -1,31 +1,31 @@
-//! All rendered files into objects and hooks, in the order in which they are applied.
+//! Sorts rendered files into objects and hooks, in the order in which they are applied.
 
 use crate::head::{self, Head, HeadError};
 use crate::hook::{self, Classification, Hook};
 use crate::{Error, LogLine, Order, parallel_map, split};
 
-/// Below this many bytes the heads are read on the calling thread; starting threads would cost more than it gains.
+/// Below this many bytes the heads are decoded on the calling thread; starting threads would cost more than it saves.
 const PARALLEL_THRESHOLD: usize = 256 * 1024;
 
 /// A document that is an ordinary object.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest<'a> {
-    /// The rendered file it comes from.
+    /// The rendered file.
     pub path: &'a str,
     /// The document, a slice of the rendered text.
     pub content: &'a [u8],
-    /// Who it is.
+    /// Its head.
     pub head: Head,
 }
 
 /// Rendered files, sorted into objects and hooks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sorted<'a> {
-    /// The ordinary objects by order of kind; equal kinds as they stand in the files.
+    /// The ordinary objects by kind order; equal kinds keep the order of the files.
     pub manifests: Vec<Manifest<'a>>,
-    /// The hooks, in the same order. Weights are not looked at here.
+    /// The hooks, in the same order. Weights are not considered here.
     pub hooks: Vec<Hook<'a>>,
-    /// What should be logged, in order.
+    /// Log lines, in order.
     pub log: Vec<LogLine>,
 }
 
@@ -41,7 +41,7 @@ struct Document<'a> {
 /// Files are taken in byte order of their paths. Partials, whose base name begins with `_`, are left out.
 ///
 /// # Errors
-/// The first document that is no YAML or whose head has the wrong shape.
+/// The first document that is not YAML, or whose head has fields of the wrong type.
 pub fn sort<'a, P, T>(files: &'a [(P, T)], order: Order) -> Result<Sorted<'a>, Error>
 where
     P: AsRef<str>,
@@ -72,7 +72,7 @@ where
     Ok(sorted)
 }
 
-/// The documents of all files that count, in order.
+/// The documents of all files except partials, in order.
 fn documents<'a, P: AsRef<str>, T: AsRef<[u8]>>(files: &'a [(P, T)]) -> Vec<Document<'a>> {
     let mut files: Vec<(&str, &[u8])> =
         files.iter().map(|(path, text)| (path.as_ref(), text.as_ref())).collect();

@@ -1,6 +1,6 @@
-//! One rendered text into its documents.
+//! Splits rendered text into documents.
 
-/// Cuts `text` into documents at every line that begins with `---`.
+/// Splits `text` into documents at every line that starts with `---`.
 ///
 /// As Helm has it, only blanks after the three dashes belong to the separator: `---a: 1` leaves `a: 1`, and a line
 /// `-----BEGIN` is cut as well. Leading white space of a document is dropped, trailing white space stays, and
@@ -13,7 +13,7 @@ pub fn split(text: &[u8]) -> Documents<'_> {
 #[derive(Clone, Debug)]
 pub struct Documents<'a> {
     rest: Option<&'a [u8]>,
-    /// Whether `rest` begins the text, where a separator needs no line break before it.
+    /// Whether `rest` is the start of the text, where a separator needs no preceding line break.
     at_start: bool,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Documents<'a> {
     }
 }
 
-/// Drops leading white space as Go's `strings.TrimSpace` knows it, which is Unicode's.
+/// Drops leading white space as Go's `strings.TrimSpace`, which follows Unicode.
 pub(crate) fn trim_start(text: &[u8]) -> &[u8] {
     let mut rest = text;
     loop {
@@ -68,7 +68,7 @@ pub(crate) fn trim_start(text: &[u8]) -> &[u8] {
     }
 }
 
-/// Drops trailing white space as Go's `strings.TrimSpace` knows it.
+/// Drops trailing white space as Go's `strings.TrimSpace`.
 pub fn trim_end(text: &[u8]) -> &[u8] {
     let mut rest = text;
     loop {
@@ -89,7 +89,7 @@ pub fn trim_end(text: &[u8]) -> &[u8] {
     }
 }
 
-/// The first character, if the text begins with valid UTF-8.
+/// The first character, if the text starts with valid UTF-8.
 fn first_character(text: &[u8]) -> Option<char> {
     let head = &text[..text.len().min(4)];
     head.utf8_chunks().next()?.valid().chars().next()

@@ -1,4 +1,4 @@
-//! Compares splitting and sorting with what Helm was recorded to do.
+//! Compares splitting and sorting with recorded results of Helm.
 
 use pintle_objects::{Order, sort, split};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The functions that need the running engine or the target: `include`, `tpl`, `required`, `fail`, `lookup`.
+//! Template functions that need the engine or the target: `include`, `tpl`, `required`, `fail`, `lookup`.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -10,29 +10,29 @@ use pintle_tree::{Map, Str};
 
 use crate::{Lookup, Mode, Target};
 
-/// The name of the template set, under which Helm also evaluates the texts given to `tpl`.
+/// The name of the template set, under which Helm also evaluates the texts of `tpl`.
 const ROOT: &str = "gotpl";
-/// How often one name may be included inside itself.
+/// How often a template may include itself recursively, as in Helm (`recursionMaxNums`).
 const MAX_INCLUDE_NESTING: u32 = 1000;
 
-/// How often `tpl` may run inside itself, where Helm has no bound and dies. It lies above that of `include`, so that a
-/// recursion through both ends in Helm's words.
+/// The maximum nesting of `tpl`, where Helm has no limit and overflows its stack. Above that of `include`, so that a
+/// recursion through both ends with Helm's error.
 const MAX_TPL_NESTING: u32 = 1100;
 
-/// The longest text that `tpl` takes; a parsed template can be forty times as large as its text.
+/// The longest text that `tpl` accepts; a parsed template can be forty times as large as its source.
 const MAX_TPL_SOURCE: usize = 4 << 20;
 
-/// Marks around the text of `required` and `fail`, by which Helm finds it again inside Go's error text.
+/// Markers around the text of `required` and `fail`, by which Helm finds it again inside Go's error text.
 pub(crate) const MESSAGE_START: &str = "HELM_ERR_START";
 /// See [`MESSAGE_START`].
 pub(crate) const MESSAGE_END: &str = "HELM_ERR_END";
 
-/// Something a template said in lint mode instead of stopping.
+/// A message of `required` or `fail` in lint mode, where they do not stop the render.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LintMessage {
-    /// The level and message of the log line.
+    /// The function and case.
     pub kind: LintMessageKind,
-    /// The text that the template gave.
+    /// The template's text.
     pub message: String,
 }
 
@@ -47,12 +47,12 @@ pub enum LintMessageKind {
     Fail,
 }
 
-/// What the functions of one render share.
+/// The state shared by the functions of one render.
 pub(crate) struct State {
     lookup: Arc<dyn Lookup + Send + Sync>,
     include_nesting: RefCell<Map<u32>>,
     tpl_nesting: Cell<u32>,
-    /// Remarks of lint mode, in order.
+    /// Messages of lint mode, in order.
     pub(crate) lint_messages: RefCell<Vec<LintMessage>>,
 }
 
@@ -141,7 +141,7 @@ fn tpl() -> Function {
     })
 }
 
-/// Removes the text that Go prints for what has no value.
+/// Removes the text that Go prints for missing values.
 fn without_no_value(text: Str) -> Str {
     match remove_no_value(text.as_bytes()) {
         Some(clean) => clean.into(),
@@ -149,7 +149,7 @@ fn without_no_value(text: Str) -> Str {
     }
 }
 
-/// Removes `<no value>` from rendered text; `None` when there is nothing to remove.
+/// Removes `<no value>` from rendered text; `None` if there is nothing to remove.
 pub(crate) fn remove_no_value(text: &[u8]) -> Option<Vec<u8>> {
     const NO_VALUE: &[u8] = b"<no value>";
     let mut matches = memchr::memmem::find_iter(text, NO_VALUE).peekable();
@@ -205,11 +205,11 @@ fn lookup() -> Function {
     })
 }
 
-/// Above this size a failed `tpl` passes the inner text on as it is. Every level quotes the level below, which doubles
-/// its backslashes, so a deep recursion would otherwise make a text without end.
+/// Above this size a failed `tpl` passes the inner text on unquoted. Each level quotes the level below, which doubles
+/// its backslashes, so a deep recursion would otherwise grow without bound.
 const MAX_QUOTED: usize = 1 << 20;
 
-/// A failed `tpl`, as Helm words it: with the template that was given, quoted.
+/// Helm's error for a failed `tpl`: with the template source, quoted.
 fn tpl_failure(source: &Str, error: pintle_gotmpl::Error) -> CallError {
     let cause = error.to_string();
     let action = match error.kind() {

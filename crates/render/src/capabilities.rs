@@ -1,4 +1,4 @@
-//! `.Capabilities`: what the cluster can do, given or assumed.
+//! `.Capabilities`: the cluster's version and API versions, discovered or assumed.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -30,10 +30,10 @@ impl KubeVersion {
         }
     }
 
-    /// Reads what `--kube-version` gives.
+    /// Parses `--kube-version`.
     ///
     /// # Errors
-    /// The text says what is wrong with the version, in the words of Kubernetes.
+    /// Kubernetes' text for what is wrong with the version.
     pub fn parse(text: &str) -> Result<Self, String> {
         let components = numeric_components(text);
         if components.is_empty() {
@@ -68,7 +68,7 @@ fn quoted(text: &str) -> String {
     pintle_tree::quote::quote(text.as_bytes())
 }
 
-/// The dotted numbers at the beginning of a version.
+/// The leading dotted numbers of a version.
 fn numeric_components(text: &str) -> Vec<&str> {
     let text = text.trim_start();
     let text = text.strip_prefix('v').unwrap_or(text);
@@ -76,24 +76,24 @@ fn numeric_components(text: &str) -> Vec<&str> {
     text[..length].split('.').take_while(|part| !part.is_empty()).collect()
 }
 
-/// What templates may ask about the cluster they are rendered for.
+/// What templates can find out about the cluster.
 #[derive(Clone, Debug)]
 pub struct Capabilities {
     /// The version of Kubernetes.
     pub kube_version: KubeVersion,
     /// The API versions, as `apps/v1`, and from a live cluster also `apps/v1/Deployment`.
     pub api_versions: Arc<[String]>,
-    /// The version of Helm that this program stands in for, as charts may ask for it.
+    /// The Helm version that charts see.
     pub helm_version: String,
 }
 
-/// The version of the Helm whose behaviour this program has.
+/// The Helm version whose behaviour this program follows.
 pub const HELM_VERSION: &str = "v4.2.4";
 const GO_VERSION: &str = "go1.26.8";
 const CLIENT_VERSION: &str = "v1.36";
 
 impl Default for Capabilities {
-    /// The capabilities assumed without a cluster: Kubernetes 1.36 with its built-in API groups.
+    /// The capabilities without a cluster: Kubernetes 1.36 with its built-in API groups.
     fn default() -> Self {
         Capabilities {
             kube_version: KubeVersion::new(1, 36),
@@ -103,7 +103,7 @@ impl Default for Capabilities {
     }
 }
 
-/// The API versions that Helm 4.2.4 knows without a cluster, in its order.
+/// The API versions that Helm 4.2.4 assumes without a cluster, in its order.
 const DEFAULT_API_VERSIONS: &[&str] = &[
     "v1",
     "admissionregistration.k8s.io/v1",
@@ -163,7 +163,7 @@ const DEFAULT_API_VERSIONS: &[&str] = &[
 ];
 
 impl Capabilities {
-    /// Adds API versions, as `--api-versions` does.
+    /// Adds API versions (`--api-versions`).
     pub fn with_api_versions(mut self, more: &[String]) -> Self {
         if !more.is_empty() {
             self.api_versions = self.api_versions.iter().chain(more).cloned().collect();
@@ -262,7 +262,7 @@ impl Object for KubeVersion {
         }
     }
 
-    /// `String()` belongs to the pointer in Go, so `%v` of the struct shows its fields.
+    /// In Go, `String()` has a pointer receiver, so `%v` of the struct prints its fields.
     fn print(&self) -> String {
         format!("{{{} {} {} {}}}", self.version, self.normalized, self.major, self.minor)
     }

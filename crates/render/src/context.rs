@@ -1,4 +1,4 @@
-//! What a template sees at its root: `.Values`, `.Chart`, `.Files`, `.Release`, `.Capabilities`, `.Subcharts`.
+//! The root context of templates: `.Values`, `.Chart`, `.Files`, `.Release`, `.Capabilities`, `.Subcharts`.
 
 use pintle_chart::Chart;
 use pintle_chart::metadata::{Dependency, Maintainer, Metadata};
@@ -8,18 +8,18 @@ use pintle_tree::{Map, Node, Str};
 use crate::files::Files;
 use crate::{Release, Target};
 
-/// The context that all templates of one chart share.
+/// The context shared by all templates of one chart.
 pub(crate) struct Scope {
-    /// Its path in the tree, as in `root/charts/sub`.
+    /// The chart path, as in `root/charts/sub`.
     pub(crate) path: String,
-    /// The root context; templates may change it and later ones see the change.
+    /// The root context; templates may modify it, and later ones see the change.
     pub(crate) root: MapRef,
 }
 
-/// Makes the contexts of a chart and all charts below it, children before parents.
+/// Builds the contexts of a chart and its subcharts, children first.
 ///
 /// A subchart's `.Values` is the same map as its parent's `.Values.<name>`, and `.Release` and `.Capabilities` are
-/// one value for the whole tree: charts in the wild depend on seeing each other's changes.
+/// shared by the whole tree: charts depend on seeing each other's changes.
 pub(crate) fn scopes(chart: &Chart, values: &Map<Node>, target: &Target) -> Vec<Scope> {
     let values = Value::Map(MapRef::of(MapType::Values, Value::entries_from(values)));
     let shared = Shared { release: release(&target.release), capabilities: target.capabilities.to_value() };
@@ -71,7 +71,7 @@ impl Shared {
     }
 }
 
-/// The table under `name`, typed as chart values. Names with dots are paths, as they are in Helm.
+/// The table under `name`, typed as chart values. As in Helm, names with dots are paths.
 fn table(values: &MapRef, name: &str) -> Option<MapRef> {
     let mut current = values.clone();
     for key in name.split('.') {

@@ -1,4 +1,4 @@
-//! The engine: all templates of a chart tree, parsed into one set and rendered in Helm's order.
+//! The engine: parses all templates of a chart tree into one set and renders them in Helm's order.
 
 use std::cmp::Reverse;
 use std::rc::Rc;
@@ -12,48 +12,48 @@ use crate::context::{Scope, scopes};
 use crate::values_methods::VALUES;
 use crate::{Error, Target};
 
-/// A file that a template became.
+/// A rendered template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenderedFile {
-    /// The path of the template with that of its chart, as in `root/charts/sub/templates/x.yaml`.
+    /// The template path including its chart, as in `root/charts/sub/templates/x.yaml`.
     pub path: String,
     /// The text.
     pub text: Vec<u8>,
 }
 
-/// What a chart rendered to.
+/// The result of rendering a chart.
 #[derive(Clone, Debug, Default)]
 pub struct Rendered {
-    /// The files in the order in which they were rendered, notes included.
+    /// The files in rendering order, notes included.
     pub files: Vec<RenderedFile>,
-    /// What templates had to say in lint mode.
+    /// Messages of lint mode.
     pub lint_messages: Vec<LintMessage>,
-    /// The values as the templates left them, where [`Target::keep_values`] asks for them.
+    /// The values as the templates left them, if [`Target::keep_values`] is set.
     pub values: Option<Map<Node>>,
 }
 
-/// Renders a chart whose dependencies have been processed, with its final values.
+/// Renders a chart whose dependencies have been processed, with its coalesced values.
 ///
 /// # Errors
-/// The first template that cannot be parsed or that fails, with Helm's text and the place.
+/// The first template that does not parse or fails, with Helm's text and the location.
 pub fn render(chart: &Chart, values: &Map<Node>, target: &Target) -> Result<Rendered, Error> {
     Templates::parse(chart, target)?.render(values, target)
 }
 
-/// The parsed templates of a chart, for rendering it more than once.
+/// The parsed templates of a chart, for repeated rendering.
 pub struct Templates<'a> {
     chart: &'a Chart,
     set: Set,
-    /// In the order of rendering, partials included.
+    /// In rendering order, partials included.
     templates: Vec<Template<'a>>,
 }
 
 impl<'a> Templates<'a> {
-    /// Parses the templates of a chart whose dependencies have been processed. What the target says about modes, name
-    /// service and repeatability holds for all renders.
+    /// Parses the templates of a chart whose dependencies have been processed. The target's mode, DNS and
+    /// repeatability settings apply to all renders.
     ///
     /// # Errors
-    /// The first template that cannot be parsed.
+    /// The first template that does not parse.
     pub fn parse(chart: &'a Chart, target: &Target) -> Result<Self, Error> {
         let mut charts = Vec::new();
         collect(chart, chart.name().to_owned(), &mut charts);
@@ -68,7 +68,7 @@ impl<'a> Templates<'a> {
         Ok(Templates { chart, set, templates })
     }
 
-    /// Renders the chart with final values.
+    /// Renders the chart with coalesced values.
     ///
     /// # Errors
     /// The first template that fails.
@@ -79,7 +79,7 @@ impl<'a> Templates<'a> {
         let mut rendered = Rendered::default();
         for template in self.templates.iter().filter(|template| !is_partial(&template.path)) {
             let mut file = template.render(&scopes[template.scope], &mut exec)?;
-            // What has no value prints as `<no value>`; charts rely on it not being there.
+            // Helm drops "<no value>" after rendering (`pkg/engine`); charts rely on it.
             if !target.show_missing
                 && let Some(clean) = remove_no_value(&file.text)
             {
@@ -104,7 +104,7 @@ fn collect<'a>(chart: &'a Chart, path: String, into: &mut Vec<(&'a Chart, String
     into.push((chart, path));
 }
 
-/// The values of the root chart as they are now; `None` when templates made something of them that is no data.
+/// The current values of the root chart; `None` if templates stored something in them that is not data.
 fn final_values(root: &MapRef) -> Option<Map<Node>> {
     let values = root.get("Values")?;
     pintle_gotmpl::encode_check(&values).ok()?;
@@ -112,11 +112,11 @@ fn final_values(root: &MapRef) -> Option<Map<Node>> {
     json::read_map(&text).ok()
 }
 
-/// A template on its way.
+/// A template to render.
 struct Template<'a> {
     path: String,
     file: &'a File,
-    /// The number of the chart among the scopes.
+    /// The index of the chart's scope.
     scope: usize,
 }
 
@@ -133,18 +133,18 @@ impl Template<'_> {
     }
 }
 
-/// The base name of a partial begins with an underscore; it only lends its definitions.
+/// Whether a template is a partial, whose base name starts with an underscore; it is not rendered itself.
 fn is_partial(path: &str) -> bool {
     path.rsplit('/').next().is_some_and(|base| base.starts_with('_'))
 }
 
-/// All templates in the order of parsing and rendering: deepest first, and backwards by name within a depth, so that
-/// definitions of parents and of files that sort first win.
+/// All templates in the order of parsing and rendering: deepest first, and by descending name within a depth, so that
+/// definitions of parents and of files that sort first win (Helm's `sortTemplates`).
 fn ordered_templates<'a>(charts: &[(&'a Chart, String)]) -> Vec<Template<'a>> {
     let mut templates: Vec<Template<'_>> = Vec::new();
     for (scope, (chart, path)) in charts.iter().enumerate() {
         let files = chart.templates.iter();
-        // Of a library chart only partials count.
+        // Only partials of library charts are used.
         let files = files.filter(|file| !chart.is_library() || is_partial(&file.name));
         templates.extend(files.map(|file| Template { path: format!("{path}/{}", file.name), file, scope }));
     }
@@ -153,7 +153,7 @@ fn ordered_templates<'a>(charts: &[(&'a Chart, String)]) -> Vec<Template<'a>> {
     templates
 }
 
-/// Adds the definitions of the library charts that the tree asks for, below everything else.
+/// Adds the definitions of the library charts that the tree requests, with the lowest precedence.
 fn parse_libraries(chart: &Chart, set: &mut Set) -> Result<(), Error> {
     for chosen in library::resolve(chart).map_err(Error::Libraries)? {
         for file in library::templates(chosen) {

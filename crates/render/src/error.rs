@@ -1,4 +1,4 @@
-//! Why a chart did not render: Helm's text, and the place for people.
+//! Render errors: Helm's text, and the location.
 
 use std::fmt;
 
@@ -11,20 +11,20 @@ use crate::builtins::{MESSAGE_END, MESSAGE_START};
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// A template is wrong or failed.
+    /// A template is invalid or failed.
     Template {
         /// Helm's text.
         text: String,
-        /// What happened, without the place.
+        /// The message without the location.
         message: String,
-        /// The places from the template that was rendered down to where it happened.
+        /// The locations, from the rendered template to the failing one.
         frames: Vec<Frame>,
     },
-    /// The library charts that the tree asks for cannot be chosen.
+    /// The library charts that the tree requests cannot be resolved.
     Libraries(LibraryError),
 }
 
-/// One place in the chain of templates that led to an error.
+/// One location in the chain of templates that led to an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Frame {
     /// The path of the template.
@@ -49,7 +49,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 impl Error {
-    /// A template that could not be parsed. Helm keeps the place and the last part of the message.
+    /// A template that does not parse. Helm keeps the location and the last part of the message.
     pub(crate) fn parse(path: &str, error: pintle_gotmpl::Error) -> Self {
         let whole = error.to_string();
         let tokens: Vec<&str> = whole.split(": ").collect();
@@ -61,7 +61,7 @@ impl Error {
         Error::Template { text, message: error.message().into_owned(), frames: frames(&error) }
     }
 
-    /// A template that failed while running.
+    /// A template that failed during execution.
     pub(crate) fn exec(error: pintle_gotmpl::Error) -> Self {
         let innermost = chain(&error).last().map(|error| error.message().into_owned()).unwrap_or_default();
         let message = own_message(&innermost).map_or(innermost.clone(), ToOwned::to_owned);
@@ -74,7 +74,7 @@ fn chain(error: &pintle_gotmpl::Error) -> impl Iterator<Item = &pintle_gotmpl::E
     std::iter::successors(Some(error), |error| error.cause())
 }
 
-/// The places that have a line, outermost first.
+/// The locations that have a line, outermost first.
 fn frames(error: &pintle_gotmpl::Error) -> Vec<Frame> {
     chain(error)
         .filter(|error| error.line() > 0)
@@ -87,15 +87,15 @@ fn frames(error: &pintle_gotmpl::Error) -> Vec<Frame> {
         .collect()
 }
 
-/// The text that `required` or `fail` was given, if one of them made this message.
+/// The text of `required` or `fail`, if one of them produced this message.
 fn own_message(text: &str) -> Option<&str> {
     let start = text.find(MESSAGE_START)? + MESSAGE_START.len();
     let end = text.rfind(MESSAGE_END)?;
     text.get(start..end)
 }
 
-/// Helm's text: the message of `required` and `fail` with the outermost place; a block of lines for each link where
-/// all links are template errors; and Go's one line otherwise.
+/// Helm's text: the message of `required` and `fail` with the outermost location; a block of lines for each link if
+/// all links are template errors; Go's one line otherwise (Helm's `reformatExecErrorMsg`).
 fn helm_message(error: &pintle_gotmpl::Error) -> String {
     let whole = error.to_string();
     let mut tokens = whole.splitn(3, ": ");
@@ -107,7 +107,7 @@ fn helm_message(error: &pintle_gotmpl::Error) -> String {
     }
     let mut blocks: Vec<String> = Vec::new();
     for link in chain(error) {
-        // A function that failed with words of its own breaks the chain, and so does `tpl`, which adds words.
+        // A function that failed with its own message breaks the chain, and so does `tpl`, which adds text.
         if has_own_message(link) {
             return whole;
         }
@@ -119,7 +119,7 @@ fn helm_message(error: &pintle_gotmpl::Error) -> String {
     blocks.concat().trim().to_owned()
 }
 
-/// Whether the next link in Go's chain is no template error.
+/// Whether the next link in Go's chain is not a template error.
 fn has_own_message(error: &pintle_gotmpl::Error) -> bool {
     let is_call = error.kind() == ErrorKind::Exec && error.message().starts_with("error calling ");
     let passes_through = error.cause().is_some_and(|cause| error.message().ends_with(&cause.to_string()))
@@ -128,7 +128,7 @@ fn has_own_message(error: &pintle_gotmpl::Error) -> bool {
     is_call && !passes_through
 }
 
-/// The lines for one link: place, what was executed, and message.
+/// The lines for one link: location, what was executed, and message.
 fn block(text: &str) -> Option<String> {
     let rest = text.strip_prefix("template: ")?;
     if rest.starts_with("no template ") {
@@ -146,7 +146,7 @@ fn block(text: &str) -> Option<String> {
     Some(lines(location, None, own_part(message)))
 }
 
-/// The message up to the text of the link below.
+/// The message up to the text of the next link.
 fn own_part(message: &str) -> &str {
     message.find(" template:").map_or(message, |at| &message[..at])
 }

@@ -1,4 +1,4 @@
-//! `.Files`: the files of a chart that are no templates.
+//! `.Files`: the files of a chart that are not templates.
 
 use std::any::Any;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use pintle_tree::{Map, Node, Str};
 
 use crate::glob::Glob;
 
-/// The files of one chart, or those of them that a pattern matched.
+/// The files of one chart, or those that match a pattern.
 #[derive(Clone, Debug)]
 pub(crate) struct Files(Rc<Map<Content>>);
 
@@ -35,7 +35,7 @@ impl Files {
     }
 
     fn glob(&self, pattern: &[u8]) -> Files {
-        // An invalid pattern means all files, as it does in Helm.
+        // As in Helm, an invalid pattern matches all files.
         let glob = std::str::from_utf8(pattern).ok().and_then(Glob::compile);
         let wanted = |name: &Str| glob.as_ref().is_none_or(|glob| glob.matches(&name.to_str_lossy()));
         Files(Rc::new(
@@ -47,7 +47,7 @@ impl Files {
         ))
     }
 
-    /// A YAML map from base name to what `content` makes of the data.
+    /// A YAML map from base name to the content as converted by `content`.
     fn as_yaml(&self, content: impl Fn(&Str) -> Str) -> Str {
         let entries =
             self.0.iter().map(|(name, data)| (base_name(name), Node::Str(content(&data.text())))).collect();
@@ -63,7 +63,7 @@ impl Files {
             return Ok(Value::List(List::of(ListType::Str, Vec::new())));
         };
         let text = match data.last() {
-            // Go slices the empty text at -1 here.
+            // Go panics here: it slices the empty string at -1.
             None => return Err(CallError::new("runtime error: index out of range [-1]")),
             Some(b'\n') => &data[..data.len() - 1],
             Some(_) => &data[..],
@@ -116,7 +116,7 @@ impl Object for Files {
                 let parts = 1 + arguments.first().and_then(Value::as_text).map_or(0, Str::len) as u64 / 8;
                 self.0.keys().map(|name| 1 + name.len() as u64 / 8 * parts).sum()
             }
-            // Every content is read; what is made of it is counted by itself.
+            // Every content is read; the result is charged separately.
             Some("AsConfig" | "AsSecrets") => {
                 self.0.iter().map(|(_, data)| 1 + data.size() as u64 / 64).sum()
             }
@@ -129,7 +129,7 @@ impl Object for Files {
         self.0.iter().map(|(name, data)| (Value::Str(name.clone()), Value::Bytes(data.text()))).collect()
     }
 
-    /// A file that is not there is an empty `[]byte`, as every missing key of a Go map is the zero of its type.
+    /// A missing file is an empty `[]byte`, Go's zero value for the map.
     fn index(&self, key: &Str) -> Option<Value> {
         Some(Value::Bytes(self.get(key.as_bytes())))
     }

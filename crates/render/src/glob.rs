@@ -1,7 +1,7 @@
 //! The glob patterns of `.Files.Glob`, with `/` as the separator.
 //!
 //! `*` stays within a path segment, `**` crosses segments, `?` is one character other than `/`, `[a-z]`, `[!a-z]` and
-//! `[abc]` are classes, `{a,b}` are alternatives (nestable), and `\` takes the next character as it is.
+//! `[abc]` are classes, `{a,b}` are alternatives (nestable), and `\` escapes the next character.
 
 /// A compiled pattern.
 #[derive(Debug)]
@@ -28,15 +28,15 @@ enum Token {
     AnyOf(Vec<Vec<Token>>),
 }
 
-/// How deep alternatives may nest; deeper patterns count as invalid.
+/// The maximum nesting of alternatives; deeper patterns count as invalid.
 const MAX_NESTING: usize = 64;
 
 impl Glob {
-    /// Compiles a pattern, or answers `None` when it is invalid.
+    /// Compiles a pattern; `None` if it is invalid.
     pub(crate) fn compile(pattern: &str) -> Option<Glob> {
         let mut characters = pattern.chars().peekable();
         let tokens = parse(&mut characters, 0)?;
-        // A stray `}` outside alternatives is plain text and was consumed as such, so nothing can be left.
+        // A stray `}` outside of alternatives was consumed as plain text, so nothing can be left.
         characters.next().is_none().then_some(Glob(tokens))
     }
 
@@ -107,7 +107,7 @@ fn parse_alternatives(source: &mut Characters<'_>, nesting: usize) -> Option<Tok
         alternatives.push(parse(source, nesting)?);
         match source.next() {
             Some(',') => {}
-            // The end of the pattern closes all that is open.
+            // The end of the pattern closes all open alternatives.
             Some('}') | None => return Some(Token::AnyOf(alternatives)),
             Some(_) => return None,
         }
@@ -173,7 +173,7 @@ fn step(token: &Token, name: &[char], positions: &[bool]) -> Vec<bool> {
     next
 }
 
-/// Moves over any number of characters that are accepted.
+/// Skips any number of accepted characters.
 fn skip_many(positions: &[bool], next: &mut [bool], accepted: impl Fn(usize) -> bool) {
     let mut reached = false;
     for place in 0..positions.len() {
@@ -182,7 +182,7 @@ fn skip_many(positions: &[bool], next: &mut [bool], accepted: impl Fn(usize) -> 
     }
 }
 
-/// Moves over one character that is accepted.
+/// Skips one accepted character.
 fn skip_one(positions: &[bool], next: &mut [bool], accepted: impl Fn(usize) -> bool) {
     for place in 0..positions.len() - 1 {
         next[place + 1] = positions[place] && accepted(place);

@@ -1,11 +1,11 @@
-//! Chart and values to text: the template engine with Helm's functions and objects.
+//! Renders charts: the template engine with Helm's functions and objects.
 //!
-//! [`render`] takes a chart whose dependencies have been processed, its final values and a [`Target`], and gives back
-//! every rendered file. All templates of a chart tree share one namespace and one set of mutable contexts, as they do
+//! [`render`] takes a chart whose dependencies have been processed, its coalesced values and a [`Target`], and
+//! returns every rendered file. All templates of a chart tree share one namespace and one set of mutable contexts, as
 //! in Helm, and are rendered in Helm's order.
 //!
-//! This room knows no cluster: what templates may look up comes through [`Lookup`], and what they assume about the
-//! cluster through [`Capabilities`]. It does not know Kubernetes objects either; it makes text.
+//! This crate knows no cluster: `lookup` goes through [`Lookup`], and assumptions about the cluster through
+//! [`Capabilities`]. It does not know Kubernetes objects either; it produces text.
 
 mod builtins;
 mod capabilities;
@@ -35,19 +35,19 @@ pub struct Release {
     pub name: String,
     /// The namespace.
     pub namespace: String,
-    /// The number of this revision.
+    /// The revision number.
     pub revision: i64,
     /// Whether this is an upgrade rather than an installation.
     pub is_upgrade: bool,
 }
 
-/// Whether missing required values stop the render or are only noted.
+/// Whether missing required values stop the render.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// `required` and `fail` stop the render.
     #[default]
     Strict,
-    /// `required` and `fail` leave a note and go on, as `lint` wants it.
+    /// `required` and `fail` record a message and continue, for `lint`.
     Lint,
 }
 
@@ -55,22 +55,22 @@ pub enum Mode {
 pub struct Target {
     /// The release.
     pub release: Release,
-    /// What the cluster can do.
+    /// The cluster's capabilities.
     pub capabilities: Capabilities,
-    /// Where `lookup` finds objects.
+    /// Answers `lookup`.
     pub lookup: Arc<dyn Lookup + Send + Sync>,
-    /// Whether missing values stop the render.
+    /// Whether missing required values stop the render.
     pub mode: Mode,
-    /// Whether `getHostByName` may ask the name service.
+    /// Whether `getHostByName` may use DNS.
     pub dns: bool,
-    /// How much work the templates may do.
+    /// The work that templates may do.
     pub limits: Limits,
-    /// Whether the result tells what the templates made of the values.
+    /// Whether the result includes the values as modified by templates.
     pub keep_values: bool,
-    /// Whether functions of chance and of the clock give the same every time, for comparing renders. What is installed
-    /// must never be rendered so.
+    /// Whether random and clock functions return fixed values, for comparing renders. Must never be used for an
+    /// installation.
     pub repeatable: bool,
-    /// Whether what has no value shows as Go prints it, for finding such places. Helm's output never has it.
+    /// Whether missing values print as `<no value>`, for finding them. Helm's output never has it.
     pub show_missing: bool,
 }
 

@@ -1,18 +1,18 @@
-//! The port through which templates read objects of a live cluster.
+//! The port through which templates read objects from the cluster.
 
 use pintle_tree::{Map, Node};
 
-/// Reads objects for the template function `lookup`.
+/// Answers the template function `lookup`.
 pub trait Lookup {
-    /// Returns the object, or with an empty `name` the list of objects, or an empty map when there is none.
+    /// Returns the object, or with an empty `name` the list of objects, or an empty map if there is none.
     ///
     /// # Errors
-    /// The text says why the cluster could not answer.
+    /// The reason as text.
     fn lookup(&self, api_version: &str, kind: &str, namespace: &str, name: &str)
     -> Result<Map<Node>, String>;
 }
 
-/// No cluster: every look-up finds nothing.
+/// No cluster: every lookup returns an empty map.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoCluster;
 

@@ -1,12 +1,12 @@
-//! NOTES.txt: rendered with everything else, but shown to people instead of being applied.
+//! NOTES.txt: rendered like other templates, but printed instead of applied.
 
 use crate::engine::Rendered;
 
-/// The name that marks a file as notes, in any chart of the tree.
+/// The file name of notes, in any chart of the tree.
 const SUFFIX: &str = "NOTES.txt";
 
-/// Takes the notes out of the rendered files and returns their text: those of the root chart, or with
-/// `with_subcharts` those of all charts, in order of their paths.
+/// Removes the notes from the rendered files and returns their text: those of the root chart, or with
+/// `with_subcharts` those of all charts, sorted by path.
 pub fn notes(rendered: &mut Rendered, root: &str, with_subcharts: bool) -> Vec<u8> {
     let own = format!("{root}/templates/{SUFFIX}");
     let mut text: Vec<u8> = Vec::new();

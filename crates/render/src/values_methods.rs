@@ -1,4 +1,4 @@
-//! The methods that Helm's values type has in Go, which templates can call on `.Values`.
+//! The methods of Helm's `Values` type, which templates can call on `.Values`.
 
 use pintle_gotmpl::{Args, CallError, CallResult, MapMethods, MapRef, MapType, Method, Type, Value};
 use pintle_tree::quote::quote;
@@ -24,7 +24,7 @@ fn call(values: &MapRef, method: &str, arguments: Args<'_>) -> CallResult {
             Err(error) => Err(CallError::new(error.to_string())),
         },
         "Table" => table(values, &path(arguments)).map(|map| Value::Map(map.retyped(MapType::Values))),
-        // Encoding needs a writer, and a template has none to give.
+        // `Encode` needs a writer, and a template has none to pass.
         "Encode" => Err("runtime error: invalid memory address or nil pointer dereference".into()),
         "PathValue" => path_value(values, &path(arguments)),
         _ => Err(CallError::new(format!("no method {method}"))),

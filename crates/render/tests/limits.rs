@@ -1,4 +1,4 @@
-//! Templates that would take for ever, or all memory, end in an error: quickly, and on the small stack of a thread.
+//! Templates that would run forever or exhaust memory end in an error, quickly, and on the small stack of a thread.
 
 #![allow(clippy::disallowed_methods, reason = "only the clock can tell that a run ends soon")]
 
@@ -9,13 +9,13 @@ use pintle_chart::{File, load_files};
 use pintle_render::{Capabilities, Limits, Release, Target, render};
 use pintle_tree::{Map, Node};
 
-/// What a thread gets when nobody asks for more.
+/// The default stack size of a thread.
 const STACK: usize = 2 << 20;
 
-/// After this a run has failed. What ends runs is what they count; this is far more than that takes on a busy machine.
+/// The watchdog timeout. Runs are ended by their limits; this is far more than that takes on a busy machine.
 const WATCHDOG: Duration = Duration::from_secs(600);
 
-/// Small, so that the tests are quick without optimization.
+/// Small, so that the tests are fast without optimization.
 const LIMITS: Limits = Limits { steps: 300_000, output_bytes: 4 << 20, depth: 10_000 };
 
 fn on_a_small_stack<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
@@ -23,7 +23,7 @@ fn on_a_small_stack<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static)
     thread.expect("a thread can be started").join().expect("the thread ends well")
 }
 
-/// Renders one template and tells the text, or the error.
+/// Renders one template. Returns the text or the error.
 fn outcome(template: &str, limits: Limits) -> Result<String, String> {
     let template = template.to_owned();
     on_a_small_stack(move || {
@@ -45,7 +45,7 @@ fn outcome(template: &str, limits: Limits) -> Result<String, String> {
     })
 }
 
-/// Asserts that each template fails with the text, and ends.
+/// Asserts that each template fails with the text.
 fn all_fail(templates: &[&str], text: &str) {
     for template in templates {
         let start = Instant::now();
@@ -170,7 +170,7 @@ fn maps_that_hold_themselves_are_used_without_end_by_nobody() {
     {
         let template = [built, "{{ ", used, " }}"].concat();
         let start = Instant::now();
-        // An error or a text that was cut: both are fine, as long as there is an end.
+        // An error or a truncated text: both are fine, as long as it terminates.
         if let Ok(text) = outcome(&template, LIMITS) {
             assert!(text.len() < 4 << 20, "{used}");
         }
