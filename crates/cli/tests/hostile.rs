@@ -171,7 +171,7 @@ fn files_without_end_are_refused() {
     let place = chart();
     refused(&place, &["template", "r", "web", "-f", "/dev/zero"], "larger than 256 MiB");
     refused(&place, &["template", "r", "web", "--set-file", "a=/dev/zero"], "larger than 256 MiB");
-    refused(&place, &["template", "r", "/dev/zero"], "not an ordinary file");
+    refused(&place, &["template", "r", "/dev/zero"], "not a regular file");
     for name in
         ["Chart.yaml", "values.yaml", ".helmignore", "values.schema.json", "templates/b.yaml", "charts/b.tgz"]
     {

@@ -88,7 +88,7 @@ impl Builtin {
         let (first, rest) = arguments.split_first().unwrap_or((&Value::Nil, &[]));
         let second = rest.first().unwrap_or(&Value::Nil);
         match self {
-            Builtin::Not => Ok(Value::Bool(!first.truth())),
+            Builtin::Not => Ok(Value::Bool(!first.is_true())),
             Builtin::Eq => compare::eq(first, rest).map(Value::Bool),
             Builtin::Ne => compare::eq(first, rest).map(|equal| Value::Bool(!equal)),
             Builtin::Lt => compare::lt(first, second).map(Value::Bool),

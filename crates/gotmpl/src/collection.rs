@@ -192,7 +192,7 @@ thread_local! {
     /// How many values are being dropped inside each other.
     static DROP_DEPTH: Cell<usize> = const { Cell::new(0) };
     /// Values that were met too deep inside others, and wait for the outermost to drop them.
-    static BURIED: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
+    static DEFERRED_DROPS: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
 }
 
 /// How deep values are dropped by recursion. Templates can nest values without bound.
@@ -204,13 +204,13 @@ fn drop_nested(keep: impl FnOnce() -> Value, drop_children: impl FnOnce()) {
     if depth >= MAX_DROP_DEPTH {
         // At the end of a thread the burial ground may be gone; then the value is dropped here.
         let value = keep();
-        let _ = BURIED.try_with(|buried| buried.borrow_mut().push(value));
+        let _ = DEFERRED_DROPS.try_with(|buried| buried.borrow_mut().push(value));
         return;
     }
     DROP_DEPTH.set(depth + 1);
     drop_children();
     if depth == 0 {
-        while let Ok(Some(value)) = BURIED.try_with(|buried| buried.borrow_mut().pop()) {
+        while let Ok(Some(value)) = DEFERRED_DROPS.try_with(|buried| buried.borrow_mut().pop()) {
             drop(value);
         }
     }

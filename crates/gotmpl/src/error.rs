@@ -7,7 +7,7 @@ use pintle_tree::{Str, quote};
 
 use crate::ast::{Position, Tree};
 use crate::function::CallError;
-use crate::shown::Place;
+use crate::node_text::NodeRef;
 
 /// The kinds of [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ struct Parts {
 impl Error {
     /// An error at a place of a source.
     pub(crate) fn parse(source_name: &Str, source: &Str, position: Position, message: String) -> Self {
-        let spot = Spot::new(source, position);
+        let spot = Location::new(source, position);
         Error(Box::new(Parts {
             kind: ErrorKind::Parse,
             template: source_name.clone(),
@@ -63,8 +63,8 @@ impl Error {
     }
 
     /// An error at a node of a running template.
-    pub(crate) fn exec(tree: &Tree, place: Option<Place<'_>>, message: String) -> Self {
-        let spot = place.map(|place| Spot::new(&tree.source.text, place.position(&tree.source)));
+    pub(crate) fn exec(tree: &Tree, place: Option<NodeRef<'_>>, message: String) -> Self {
+        let spot = place.map(|place| Location::new(&tree.source.text, place.position(&tree.source)));
         let (line, column, source_line) =
             spot.map_or((0, 0, Str::EMPTY), |spot| (spot.line, spot.column, spot.text));
         Error(Box::new(Parts {
@@ -236,13 +236,13 @@ impl std::error::Error for Error {
 }
 
 /// A place in a source, for people.
-struct Spot {
+struct Location {
     line: usize,
     column: usize,
     text: Str,
 }
 
-impl Spot {
+impl Location {
     fn new(source: &Str, position: Position) -> Self {
         let source = source.as_bytes();
         let position = (position as usize).min(source.len());
@@ -250,6 +250,6 @@ impl Spot {
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
         let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |newline| newline + 1);
         let length = source[start..].iter().position(|byte| *byte == b'\n').unwrap_or(source.len() - start);
-        Spot { line, column: position - start, text: Str::new(&source[start..start + length]) }
+        Location { line, column: position - start, text: Str::new(&source[start..start + length]) }
     }
 }

@@ -16,10 +16,10 @@ use crate::ast::{Source, Tree, VariableId};
 use crate::error::{Error, ErrorKind};
 use crate::fuel::{Fuel, GO_DEPTH, Limits};
 use crate::function::CallError;
+use crate::node_text::NodeRef;
 use crate::operand::Operand;
 use crate::print::with_stack;
 use crate::set::{Parsed, Set};
-use crate::shown::Place;
 use crate::value::Value;
 
 /// One running render of the templates of a set.
@@ -49,7 +49,7 @@ struct Frame<'t> {
     tree: &'t Tree,
     source: &'t Source,
     /// The node that an error would be blamed on: the one looked at last, as in Go.
-    place: Option<Place<'t>>,
+    place: Option<NodeRef<'t>>,
     /// Where its variables begin.
     base: usize,
 }

@@ -26,7 +26,7 @@ impl Default for Limits {
 
 /// The limit that was reached.
 #[derive(Clone, Copy, Debug)]
-enum Reached {
+enum ExceededLimit {
     Steps,
     Output,
     Memory,
@@ -40,7 +40,7 @@ pub struct Fuel {
     bytes: u64,
     memory: u64,
     limits: Limits,
-    reached: Option<Reached>,
+    exceeded: Option<ExceededLimit>,
 }
 
 impl Fuel {
@@ -48,7 +48,7 @@ impl Fuel {
     pub fn new(limits: Limits) -> Self {
         // Functions make more text than gets written; it is counted by itself.
         let memory = limits.output_bytes.saturating_mul(2);
-        Fuel { steps: limits.steps, bytes: limits.output_bytes, memory, limits, reached: None }
+        Fuel { steps: limits.steps, bytes: limits.output_bytes, memory, limits, exceeded: None }
     }
 
     /// The limits.
@@ -89,7 +89,7 @@ impl Fuel {
                 self.steps = left;
                 true
             }
-            None => self.exhaust(Reached::Steps),
+            None => self.exhaust(ExceededLimit::Steps),
         }
     }
 
@@ -107,7 +107,7 @@ impl Fuel {
             .sum();
         // What escapes text makes it several times as long, so there must be an end before that.
         if steps > MAX_BYTES / 16 {
-            return self.exhaust(Reached::Text);
+            return self.exhaust(ExceededLimit::Text);
         }
         self.step((arguments.len() + steps) as u64)
     }
@@ -119,7 +119,7 @@ impl Fuel {
                 self.bytes = left;
                 true
             }
-            None => self.exhaust(Reached::Output),
+            None => self.exhaust(ExceededLimit::Output),
         }
     }
 
@@ -130,14 +130,14 @@ impl Fuel {
                 self.memory = left;
                 true
             }
-            None => self.exhaust(Reached::Memory),
+            None => self.exhaust(ExceededLimit::Memory),
         }
     }
 
     /// Nothing goes on after a limit was reached, even if a function keeps the error to itself.
     #[cold]
-    fn exhaust(&mut self, reached: Reached) -> bool {
-        self.reached.get_or_insert(reached);
+    fn exhaust(&mut self, exceeded: ExceededLimit) -> bool {
+        self.exceeded.get_or_insert(exceeded);
         self.steps = 0;
         self.bytes = 0;
         self.memory = 0;
@@ -146,21 +146,23 @@ impl Fuel {
 
     /// Whether a limit was reached.
     pub fn is_exhausted(&self) -> bool {
-        self.reached.is_some()
+        self.exceeded.is_some()
     }
 
     /// The text of the error.
     pub(crate) fn message(&self) -> String {
         let Limits { steps, output_bytes, .. } = self.limits;
-        match self.reached {
-            Some(Reached::Output) => {
+        match self.exceeded {
+            Some(ExceededLimit::Output) => {
                 format!("render limit reached: more than {output_bytes} bytes of output")
             }
-            Some(Reached::Memory) => {
+            Some(ExceededLimit::Memory) => {
                 let bytes = output_bytes.saturating_mul(2);
                 format!("render limit reached: functions made more than {bytes} bytes")
             }
-            Some(Reached::Text) => format!("render limit reached: a text of more than {MAX_BYTES} bytes"),
+            Some(ExceededLimit::Text) => {
+                format!("render limit reached: a text of more than {MAX_BYTES} bytes")
+            }
             _ => format!("render limit reached: more than {steps} steps"),
         }
     }

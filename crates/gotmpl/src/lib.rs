@@ -26,6 +26,7 @@ mod exec;
 mod fuel;
 mod function;
 mod lex;
+mod node_text;
 mod object;
 mod operand;
 mod parse;
@@ -33,7 +34,6 @@ mod pool;
 pub mod print;
 mod printf;
 mod set;
-mod shown;
 mod value;
 mod walk;
 

@@ -83,7 +83,7 @@ pub trait Object: fmt::Debug {
     }
 
     /// Go's truth. Structs and pointers are true.
-    fn truth(&self) -> bool {
+    fn is_true(&self) -> bool {
         match self.kind() {
             Kind::Map | Kind::Slice => !self.entries().is_empty(),
             _ => true,

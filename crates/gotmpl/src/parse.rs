@@ -21,14 +21,14 @@ const MAX_BLOCK_DEPTH: usize = 100_000;
 /// A source that is parsed, and what it defines. Can be sent to another thread, which the trees made of it cannot.
 pub(crate) struct ParsedSource {
     source: Source,
-    drafts: Vec<Draft>,
+    templates: Vec<ParsedTemplate>,
 }
 
 impl ParsedSource {
     /// The templates: what the source defines, and itself, which comes last.
     pub(crate) fn into_trees(self) -> impl Iterator<Item = Rc<Tree>> {
         let source = Rc::new(self.source);
-        self.drafts.into_iter().map(move |draft| {
+        self.templates.into_iter().map(move |draft| {
             Rc::new(Tree { name: draft.name, nodes: draft.nodes, source: Rc::clone(&source) })
         })
     }
@@ -39,20 +39,20 @@ pub(crate) fn parse(name: &Str, text: &Str, functions: &Arc<Functions>) -> Resul
     let mut parser = Parser::new(name, text, functions);
     let nodes = parser.source_nodes()?;
     parser.add(nodes)?;
-    let Parser { mut source, drafts, .. } = parser;
+    let Parser { mut source, templates, .. } = parser;
     source.shrink();
-    Ok(ParsedSource { source, drafts })
+    Ok(ParsedSource { source, templates })
 }
 
 /// A template that is parsed, while its source is not yet.
-struct Draft {
+struct ParsedTemplate {
     name: Str,
     nodes: Span<Node>,
 }
 
 /// Parts of lists that are being read. Those of an inner list lie above those of the lists around it.
 #[derive(Default)]
-struct Waiting {
+struct PendingLists {
     nodes: Vec<Node>,
     commands: Vec<Command>,
     words: Vec<Expr>,
@@ -88,9 +88,9 @@ impl State {
 struct Parser<'s> {
     lexer: Lexer<'s>,
     source: Source,
-    waiting: Waiting,
+    waiting: PendingLists,
     state: State,
-    drafts: Vec<Draft>,
+    templates: Vec<ParsedTemplate>,
     block_depth: usize,
 }
 
@@ -124,9 +124,9 @@ impl<'s> Parser<'s> {
         Parser {
             lexer,
             source: Source::new(name, text, functions),
-            waiting: Waiting::default(),
+            waiting: PendingLists::default(),
             state: State::new(name.clone()),
-            drafts: Vec::new(),
+            templates: Vec::new(),
             block_depth: 0,
         }
     }
@@ -165,7 +165,7 @@ impl<'s> Parser<'s> {
         self.state.tokens[self.state.waiting - 1]
     }
 
-    fn next_word(&mut self) -> Token {
+    fn next_token(&mut self) -> Token {
         loop {
             let token = self.next();
             if token.kind != Kind::Space {
@@ -174,8 +174,8 @@ impl<'s> Parser<'s> {
         }
     }
 
-    fn peek_word(&mut self) -> Token {
-        let token = self.next_word();
+    fn peek_token(&mut self) -> Token {
+        let token = self.next_token();
         self.back_up();
         token
     }
@@ -223,12 +223,12 @@ impl<'s> Parser<'s> {
     }
 
     fn expect(&mut self, kind: Kind, context: &str) -> Result<Token, Error> {
-        let token = self.next_word();
+        let token = self.next_token();
         if token.kind == kind { Ok(token) } else { Err(self.unexpected(token, context)) }
     }
 
     fn quoted_name(&mut self, context: &str) -> Result<(Token, Str), Error> {
-        let token = self.next_word();
+        let token = self.next_token();
         if !matches!(token.kind, Kind::Quoted | Kind::RawText) {
             return Err(self.unexpected(token, context));
         }
@@ -250,16 +250,16 @@ impl<'s> Parser<'s> {
     /// Adds the current template to what the source defines.
     fn add(&mut self, nodes: Span<Node>) -> Result<(), Error> {
         let name = self.state.name.clone();
-        match self.drafts.iter().position(|draft| draft.name == name) {
-            None => self.drafts.push(Draft { name, nodes }),
-            Some(at) if self.source.is_blank(self.drafts[at].nodes) => {
+        match self.templates.iter().position(|draft| draft.name == name) {
+            None => self.templates.push(ParsedTemplate { name, nodes }),
+            Some(at) if self.source.is_blank(self.templates[at].nodes) => {
                 // The source itself must stay the last.
-                self.drafts.remove(at);
-                self.drafts.push(Draft { name, nodes });
+                self.templates.remove(at);
+                self.templates.push(ParsedTemplate { name, nodes });
             }
             Some(at) if self.source.is_blank(nodes) => {
-                let kept = self.drafts.remove(at);
-                self.drafts.push(kept);
+                let kept = self.templates.remove(at);
+                self.templates.push(kept);
             }
             Some(_) => {
                 let name = quote::quote(name.as_bytes());
@@ -276,7 +276,7 @@ impl<'s> Parser<'s> {
                 Kind::End => return Ok(self.source.nodes.take(&mut self.waiting.nodes, 0)),
                 Kind::LeftDelimiter => {
                     let delimiter = self.next();
-                    if self.next_word().kind == Kind::KeywordDefine {
+                    if self.next_token().kind == Kind::KeywordDefine {
                         self.definition()?;
                         continue;
                     }
@@ -308,7 +308,7 @@ impl<'s> Parser<'s> {
     /// Nodes up to `{{end}}` or `{{else}}`.
     fn list(&mut self) -> Result<(Span<Node>, Ending), Error> {
         let base = self.waiting.nodes.len();
-        while self.peek_word().kind != Kind::End {
+        while self.peek_token().kind != Kind::End {
             match self.text_or_action()? {
                 Item::Node(node) => self.waiting.nodes.push(node),
                 Item::Ending(ending) => {
@@ -320,7 +320,7 @@ impl<'s> Parser<'s> {
     }
 
     fn text_or_action(&mut self) -> Result<Item, Error> {
-        let token = self.next_word();
+        let token = self.next_token();
         match token.kind {
             Kind::Text => Ok(Item::Node(Node::Text { start: token.start, end: token.end })),
             Kind::LeftDelimiter => {
@@ -334,7 +334,7 @@ impl<'s> Parser<'s> {
     }
 
     fn action(&mut self) -> Result<Item, Error> {
-        let token = self.next_word();
+        let token = self.next_token();
         let node = match token.kind {
             Kind::KeywordBlock => self.block()?,
             Kind::KeywordBreak => {
@@ -364,7 +364,7 @@ impl<'s> Parser<'s> {
     }
 
     fn loop_control(&mut self, word: &str) -> Result<(), Error> {
-        let token = self.next_word();
+        let token = self.next_token();
         if token.kind != Kind::RightDelimiter {
             return Err(self.unexpected(token, &format!("{{{{{word}}}}}")));
         }
@@ -376,7 +376,7 @@ impl<'s> Parser<'s> {
 
     fn otherwise(&mut self) -> Result<Item, Error> {
         // In "else if" and "else with" the second word stays for the branch to read.
-        if !matches!(self.peek_word().kind, Kind::KeywordIf | Kind::KeywordWith) {
+        if !matches!(self.peek_token().kind, Kind::KeywordIf | Kind::KeywordWith) {
             self.expect(Kind::RightDelimiter, "else")?;
         }
         Ok(Item::Ending(Ending::Else))
@@ -407,12 +407,12 @@ impl<'s> Parser<'s> {
         if context == "if" && next == Kind::KeywordIf {
             self.next();
             let branch = with_stack(|| self.branch("if"))?;
-            return Ok(self.source.nodes.alone(Node::If(branch)));
+            return Ok(self.source.nodes.push_single(Node::If(branch)));
         }
         if context == "with" && next == Kind::KeywordWith {
             self.next();
             let branch = with_stack(|| self.branch("with"))?;
-            return Ok(self.source.nodes.alone(Node::With(branch)));
+            return Ok(self.source.nodes.push_single(Node::With(branch)));
         }
         let (list, ending) = self.list()?;
         if ending != Ending::End {
@@ -448,7 +448,7 @@ impl<'s> Parser<'s> {
         const CONTEXT: &str = "template clause";
         let (token, name) = self.quoted_name(CONTEXT)?;
         let mut pipe = None;
-        if self.next_word().kind != Kind::RightDelimiter {
+        if self.next_token().kind != Kind::RightDelimiter {
             self.back_up();
             pipe = Some(self.pipeline(CONTEXT, Kind::RightDelimiter)?);
         }

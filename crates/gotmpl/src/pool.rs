@@ -72,7 +72,7 @@ impl<T> Pool<T> {
     }
 
     /// Adds a part that is a list by itself.
-    pub(crate) fn alone(&mut self, part: T) -> Span<T> {
+    pub(crate) fn push_single(&mut self, part: T) -> Span<T> {
         Span { start: self.push(part).index, length: 1, kind: PhantomData }
     }
 

@@ -13,7 +13,7 @@ pub(crate) const MAX_DEPTH: usize = 10_000;
 pub(crate) const MAX_BYTES: usize = 64 << 20;
 
 /// What stands for the part of a value that lies beyond the bounds.
-pub(crate) const CUT: &[u8] = b"...";
+pub(crate) const TRUNCATED: &[u8] = b"...";
 
 /// Appends `%v` of a value; nil is `<nil>`.
 #[inline]
@@ -48,7 +48,7 @@ pub fn sprint(values: &[Value]) -> Vec<u8> {
     let mut after_text = true;
     for value in values {
         if out.len() >= MAX_BYTES {
-            out.extend_from_slice(CUT);
+            out.extend_from_slice(TRUNCATED);
             break;
         }
         let text = value.kind() == Kind::String;
@@ -66,7 +66,7 @@ pub fn sprintln(values: &[Value]) -> Vec<u8> {
     let mut out = Vec::new();
     for (index, value) in values.iter().enumerate() {
         if out.len() >= MAX_BYTES {
-            out.extend_from_slice(CUT);
+            out.extend_from_slice(TRUNCATED);
             break;
         }
         if index > 0 {
@@ -131,7 +131,7 @@ impl Plain {
             Value::Bytes(bytes) => push_bytes(bytes.as_bytes(), out),
             Value::Object(object) => self.push_object(object.as_ref(), out),
             Value::List(_) | Value::Map(_) if self.depth >= MAX_DEPTH || out.len() >= self.limit => {
-                out.extend_from_slice(CUT);
+                out.extend_from_slice(TRUNCATED);
             }
             Value::List(list) => self.nested(|plain| plain.push_list(list, out)),
             Value::Map(map) => self.nested(|plain| plain.push_map(map, out)),
@@ -148,7 +148,7 @@ impl Plain {
         out.push(b'[');
         for (index, item) in list.items().iter().enumerate() {
             if out.len() >= self.limit {
-                out.extend_from_slice(CUT);
+                out.extend_from_slice(TRUNCATED);
                 break;
             }
             if index > 0 {
@@ -163,7 +163,7 @@ impl Plain {
         out.extend_from_slice(b"map[");
         for (index, (key, item)) in map.borrow().iter().enumerate() {
             if out.len() >= self.limit {
-                out.extend_from_slice(CUT);
+                out.extend_from_slice(TRUNCATED);
                 break;
             }
             if index > 0 {

@@ -6,7 +6,7 @@ mod verbs;
 
 use verbs::Printer;
 
-use crate::print::{CUT, MAX_BYTES};
+use crate::print::{MAX_BYTES, TRUNCATED};
 use crate::value::Value;
 
 /// The largest width or precision that Go takes.
@@ -48,7 +48,7 @@ impl Reader<'_> {
     fn run(&mut self, printer: &mut Printer) {
         while self.at < self.format.len() {
             if printer.out.len() >= MAX_BYTES {
-                printer.out.extend_from_slice(CUT);
+                printer.out.extend_from_slice(TRUNCATED);
                 break;
             }
             self.index_is_good = true;

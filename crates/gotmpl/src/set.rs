@@ -42,12 +42,12 @@ impl ParseCache {
 }
 
 /// From this size on, in bytes, two threads parse quicker than one.
-const WORTH_A_THREAD: usize = 200_000;
+const PARALLEL_THRESHOLD: usize = 200_000;
 
 /// The number of sources that make up half of the text, or all of them when they are few.
 fn halfway(sources: &[(Str, Str)]) -> usize {
     let whole: usize = sources.iter().map(|(_, source)| source.len()).sum();
-    if whole < WORTH_A_THREAD {
+    if whole < PARALLEL_THRESHOLD {
         return sources.len();
     }
     let mut before = 0;
@@ -200,7 +200,8 @@ mod tests {
     #[test]
     fn large_sources_give_the_same_set_and_the_same_error_on_two_threads() {
         let source = |index: usize| {
-            let text = format!("{{{{define \"all\"}}}}{index}{{{{end}}}}{}", "x".repeat(WORTH_A_THREAD / 5));
+            let text =
+                format!("{{{{define \"all\"}}}}{index}{{{{end}}}}{}", "x".repeat(PARALLEL_THRESHOLD / 5));
             (Str::from(format!("t{index}")), Str::from(text))
         };
         let mut sources: Vec<(Str, Str)> = (0..10).map(source).collect();

@@ -216,7 +216,7 @@ impl Value {
     }
 
     /// Go's truth, as `if` and `and` use it: false for nil, zero, and anything of length zero.
-    pub fn truth(&self) -> bool {
+    pub fn is_true(&self) -> bool {
         match self {
             Value::Nil => false,
             Value::Bool(value) => *value,
@@ -226,7 +226,7 @@ impl Value {
             Value::Str(text) | Value::Bytes(text) => !text.is_empty(),
             Value::List(list) => !list.items().is_empty(),
             Value::Map(map) => !map.is_empty(),
-            Value::Object(object) => object.truth(),
+            Value::Object(object) => object.is_true(),
         }
     }
 
@@ -288,7 +288,7 @@ mod tests {
         let map = MapRef::new(Map::new());
         let alias = Value::Map(map.clone());
         map.insert("k".into(), Value::int(1));
-        assert!(alias.truth());
+        assert!(alias.is_true());
         assert!(alias.as_map().is_some_and(|alias| alias.same(&map)));
     }
 

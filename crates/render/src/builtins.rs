@@ -36,7 +36,7 @@ pub struct LintMessage {
     pub message: String,
 }
 
-/// Which function made a [`LintMessage`].
+/// The source of a [`LintMessage`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LintMessageKind {
     /// `required` with nil.

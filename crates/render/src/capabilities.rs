@@ -316,7 +316,7 @@ impl Object for ApiVersions {
             .collect()
     }
 
-    fn truth(&self) -> bool {
+    fn is_true(&self) -> bool {
         !self.0.is_empty()
     }
 

@@ -134,7 +134,7 @@ impl Object for Files {
         Some(Value::Bytes(self.get(key.as_bytes())))
     }
 
-    fn truth(&self) -> bool {
+    fn is_true(&self) -> bool {
         !self.0.is_empty()
     }
 

@@ -7,20 +7,24 @@ pub(crate) fn functions() -> Vec<Function> {
     use Type::{Any, Bool};
     vec![
         Function::pure("default", &[Any], Some(Any), Any, default),
-        Function::pure("empty", &[Any], None, Bool, |args| Ok(Value::Bool(!args.any(0).truth()))),
+        Function::pure("empty", &[Any], None, Bool, |args| Ok(Value::Bool(!args.any(0).is_true()))),
         Function::pure("coalesce", &[], Some(Any), Any, coalesce),
-        Function::pure("all", &[], Some(Any), Bool, |args| Ok(Value::Bool(args.0.iter().all(Value::truth)))),
-        Function::pure("any", &[], Some(Any), Bool, |args| Ok(Value::Bool(args.0.iter().any(Value::truth)))),
+        Function::pure("all", &[], Some(Any), Bool, |args| {
+            Ok(Value::Bool(args.0.iter().all(Value::is_true)))
+        }),
+        Function::pure("any", &[], Some(Any), Bool, |args| {
+            Ok(Value::Bool(args.0.iter().any(Value::is_true)))
+        }),
         Function::pure("ternary", &[Any, Any, Bool], None, Any, ternary),
     ]
 }
 
 fn default(args: Args<'_>) -> CallResult {
-    Ok(args.any(usize::from(args.any(1).truth())).clone())
+    Ok(args.any(usize::from(args.any(1).is_true())).clone())
 }
 
 fn coalesce(args: Args<'_>) -> CallResult {
-    Ok(args.0.iter().find(|value| value.truth()).cloned().unwrap_or_default())
+    Ok(args.0.iter().find(|value| value.is_true()).cloned().unwrap_or_default())
 }
 
 fn ternary(args: Args<'_>) -> CallResult {

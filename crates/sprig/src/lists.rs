@@ -116,7 +116,7 @@ fn reverse(args: Args<'_>) -> CallResult {
 
 fn compact(args: Args<'_>) -> CallResult {
     let items = items(args.any(0), "Cannot compact on type")?;
-    Ok(Value::list(items.iter().filter(|item| item.truth()).cloned().collect()))
+    Ok(Value::list(items.iter().filter(|item| item.is_true()).cloned().collect()))
 }
 
 fn uniq(fuel: &mut Fuel, args: Args<'_>) -> CallResult {

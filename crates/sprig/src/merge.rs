@@ -70,7 +70,7 @@ fn merge_into(
 
 /// What mergo counts as empty: as Go's templates do, except that a complex number never is.
 fn is_empty(value: &Value) -> bool {
-    value.kind() != Kind::Complex128 && !value.truth()
+    value.kind() != Kind::Complex128 && !value.is_true()
 }
 
 #[cfg(test)]

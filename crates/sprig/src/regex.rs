@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn a_wrong_pattern_is_no_match_or_an_error_by_function() {
         let args = [Value::str("["), Value::str("x")];
-        assert!(!call("regexMatch", &args).unwrap().truth());
+        assert!(!call("regexMatch", &args).unwrap().is_true());
         let text = "error parsing regexp: missing closing ]: `[`";
         assert_eq!(call("mustRegexMatch", &args).unwrap_err().message, text);
         assert_eq!(call("regexFind", &args).unwrap_err().message, format!("regexp: Compile(`[`): {text}"));

@@ -176,9 +176,9 @@ mod tests {
     #[test]
     fn versions_compare_and_nil_is_a_panic_except_for_equality() {
         let (old, new) = (version("1.2.3"), version("1.3"));
-        assert!(call(&old, "LessThan", std::slice::from_ref(&new)).unwrap().truth());
+        assert!(call(&old, "LessThan", std::slice::from_ref(&new)).unwrap().is_true());
         assert!(matches!(call(&old, "Compare", &[new]).unwrap(), Value::Int(IntKind::Int, -1)));
-        assert!(!call(&old, "Equal", &[Value::Nil]).unwrap().truth());
+        assert!(!call(&old, "Equal", &[Value::Nil]).unwrap().is_true());
         assert_eq!(call(&old, "LessThan", &[Value::Nil]).unwrap_err().message, NIL_POINTER);
     }
 }

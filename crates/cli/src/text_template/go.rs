@@ -149,7 +149,7 @@ impl Object for Named {
         })
     }
 
-    fn truth(&self) -> bool {
+    fn is_true(&self) -> bool {
         !self.text.is_empty()
     }
 
@@ -227,7 +227,7 @@ impl Object for Absent {
         self
     }
 
-    fn truth(&self) -> bool {
+    fn is_true(&self) -> bool {
         false
     }
 

@@ -7,8 +7,8 @@ use crate::ast::Expr;
 use crate::builtins::{self, Builtin};
 use crate::error::Error;
 use crate::function::Type;
+use crate::node_text::NodeRef;
 use crate::operand::Operand;
-use crate::shown::Place;
 use crate::value::Value;
 
 impl Exec<'_> {
@@ -17,7 +17,7 @@ impl Exec<'_> {
         frame: &mut Frame<'t>,
         dot: &Operand,
         builtin: Builtin,
-        blame: Place<'t>,
+        blame: NodeRef<'t>,
         words: &'t [Expr],
         last: Option<Operand>,
     ) -> Result<Operand, Error> {
@@ -57,7 +57,7 @@ impl Exec<'_> {
             Builtin::Call => {
                 let callee = &self.arguments[base];
                 let shown = match words.first() {
-                    Some(word) => Place::Expr(word).text(frame.source),
+                    Some(word) => NodeRef::Expr(word).text(frame.source),
                     None => reflected(callee),
                 };
                 Err(builtins::call(&shown, callee))
@@ -102,7 +102,7 @@ impl Exec<'_> {
         let mut value = Operand::INVALID;
         for word in words {
             value = self.operand(frame, dot, word)?;
-            if value.value.truth() == decisive {
+            if value.value.is_true() == decisive {
                 return Ok(value);
             }
         }

@@ -4,9 +4,9 @@ use super::{Exec, Frame};
 use crate::ast::{Callee, Expr, Number};
 use crate::error::{Error, ErrorKind};
 use crate::function::{Args, Body, CallError, Function, MapMethods, Type};
+use crate::node_text::NodeRef;
 use crate::object::{Method, Object};
 use crate::operand::Operand;
-use crate::shown::Place;
 use crate::value::{IntKind, List, ListType, MapRef, MapType, Value};
 
 /// What a call costs more than a node.
@@ -71,7 +71,7 @@ impl Exec<'_> {
         frame: &mut Frame<'t>,
         dot: &Operand,
         callee: Callee,
-        blame: Place<'t>,
+        blame: NodeRef<'t>,
         words: &'t [Expr],
         last: Option<Operand>,
     ) -> Result<Operand, Error> {
@@ -93,7 +93,7 @@ impl Exec<'_> {
         dot: &Operand,
         signature: Signature,
         target: Target<'_>,
-        blame: Place<'t>,
+        blame: NodeRef<'t>,
         words: &'t [Expr],
         last: Option<Operand>,
     ) -> Result<Operand, Error> {
@@ -160,7 +160,7 @@ impl Exec<'_> {
     pub(super) fn failed<'t>(
         &self,
         frame: &mut Frame<'t>,
-        blame: Place<'t>,
+        blame: NodeRef<'t>,
         name: &str,
         failure: CallError,
     ) -> Error {
@@ -179,7 +179,7 @@ impl Exec<'_> {
     ) -> Result<Value, Error> {
         match expr {
             Expr::Nil(_) => {
-                frame.place = Some(Place::Expr(expr));
+                frame.place = Some(NodeRef::Expr(expr));
                 if can_be_nil(wanted) {
                     Ok(Value::Nil)
                 } else {
@@ -187,7 +187,7 @@ impl Exec<'_> {
                 }
             }
             Expr::Bool(..) | Expr::Number(_) | Expr::Text(_) => {
-                frame.place = Some(Place::Expr(expr));
+                frame.place = Some(NodeRef::Expr(expr));
                 match wanted {
                     Type::Any => self.constant(frame, expr).map(|operand| operand.value),
                     _ => typed_constant(frame, wanted, expr),
@@ -237,12 +237,12 @@ fn typed_constant(frame: &Frame<'_>, wanted: Type, expr: &Expr) -> Result<Value,
         }
         Type::Float64 => (number(|number| number.float.map(Value::Float)), "float"),
         _ => {
-            let shown = Place::Expr(expr).text(frame.source);
+            let shown = NodeRef::Expr(expr).text(frame.source);
             return Err(frame.error(format!("can't handle {shown} for arg of type {}", wanted.name())));
         }
     };
     value.ok_or_else(|| {
-        frame.error(format!("expected {expected}; found {}", Place::Expr(expr).text(frame.source)))
+        frame.error(format!("expected {expected}; found {}", NodeRef::Expr(expr).text(frame.source)))
     })
 }
 

@@ -10,17 +10,17 @@ use super::{Exec, Frame};
 use crate::ast::{Expr, Name};
 use crate::collection::find;
 use crate::error::Error;
+use crate::node_text::NodeRef;
 use crate::object::{Method, Object};
 use crate::operand::Operand;
 use crate::pool::Span;
-use crate::shown::Place;
 use crate::value::{Kind, MapRef, MapType, Value};
 
 /// Follows names through maps, and hands the value at the end to `look` without cloning anything on the way.
 ///
 /// `None` means that something else than a map is on the way, or nothing: the long way then finds out what to say.
 #[inline]
-fn look_into<R>(
+fn resolve_path<R>(
     value: &Value,
     names: &[Name],
     source: &[u8],
@@ -42,21 +42,21 @@ fn look_into<R>(
     }
     match find(&map.borrow(), name) {
         Some(next) if rest.is_empty() => Some(look(next)),
-        Some(next) => look_further(next, rest, source, methods, look),
+        Some(next) => resolve_further(next, rest, source, methods, look),
         None if rest.is_empty() => Some(look(&Value::Nil)),
         None => None,
     }
 }
 
-/// The recursion of [`look_into`], apart from it so that one step can be inlined.
-fn look_further<R>(
+/// The recursion of [`resolve_path`], apart from it so that one step can be inlined.
+fn resolve_further<R>(
     value: &Value,
     names: &[Name],
     source: &[u8],
     methods: &[Method],
     look: impl FnOnce(&Value) -> R,
 ) -> Option<R> {
-    look_into(value, names, source, methods, look)
+    resolve_path(value, names, source, methods, look)
 }
 
 /// Where a field is asked for, and with what.
@@ -97,9 +97,9 @@ impl Exec<'_> {
             }
             _ => return None,
         };
-        frame.place = Some(Place::Expr(expr));
+        frame.place = Some(NodeRef::Expr(expr));
         let source = frame.source;
-        look_into(value, &source.names[*names], source.text.as_bytes(), methods, look)
+        resolve_path(value, &source.names[*names], source.text.as_bytes(), methods, look)
     }
 
     /// Follows names from a receiver; the last one gets the arguments, if it is a method.
@@ -162,7 +162,7 @@ impl Exec<'_> {
             let signature = Signature::of_method(method);
             let arguments = access.words.get(1..).unwrap_or_default();
             let last = access.last.take();
-            return self.call(frame, dot, signature, target, Place::Expr(access.expr), arguments, last);
+            return self.call(frame, dot, signature, target, NodeRef::Expr(access.expr), arguments, last);
         }
         if access.has_arguments() {
             return Err(frame.error(format!("{} is not a method but has arguments", access.shown_name())));
@@ -187,7 +187,7 @@ impl Exec<'_> {
             let arguments = access.words.get(1..).unwrap_or_default();
             let last = access.last.take();
             let target = Target::Object(object.as_ref());
-            return self.call(frame, dot, signature, target, Place::Expr(access.expr), arguments, last);
+            return self.call(frame, dot, signature, target, NodeRef::Expr(access.expr), arguments, last);
         }
         if object.kind() == Kind::Map {
             if access.has_arguments() {

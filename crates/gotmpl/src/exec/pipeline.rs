@@ -3,8 +3,8 @@
 use super::{Exec, Frame};
 use crate::ast::{Command, Expr, Number, Pipe, VariableId};
 use crate::error::Error;
+use crate::node_text::NodeRef;
 use crate::operand::Operand;
-use crate::shown::Place;
 use crate::value::Value;
 
 impl Exec<'_> {
@@ -15,7 +15,7 @@ impl Exec<'_> {
         dot: &Operand,
         pipe: &'t Pipe,
     ) -> Result<Operand, Error> {
-        frame.place = Some(Place::Pipe(pipe));
+        frame.place = Some(NodeRef::Pipe(pipe));
         // The usual pipeline is one command whose value goes nowhere else.
         let commands = &frame.source.commands[pipe.commands];
         if let ([command], []) = (commands, pipe.variables.as_slice()) {
@@ -77,12 +77,12 @@ impl Exec<'_> {
                 {
                     return Ok(Operand::interface(value));
                 }
-                frame.place = Some(Place::Expr(first));
+                frame.place = Some(NodeRef::Expr(first));
                 self.field_chain(frame, dot, dot, first, *names, words, last)
             }
             Expr::Function(_, callee) => {
-                frame.place = Some(Place::Expr(first));
-                self.function(frame, dot, *callee, Place::Command(command), &words[1..], last)
+                frame.place = Some(NodeRef::Expr(first));
+                self.function(frame, dot, *callee, NodeRef::Command(command), &words[1..], last)
             }
             Expr::Variable(..) => self.variable_chain(frame, dot, first, words, last),
             Expr::Chain(..) => self.chain(frame, dot, first, words, last),
@@ -91,7 +91,7 @@ impl Exec<'_> {
                 self.nested(frame, |exec, frame| exec.pipeline(frame, dot, &frame.source.pipes[*pipe]))
             }
             constant => {
-                frame.place = Some(Place::Expr(constant));
+                frame.place = Some(NodeRef::Expr(constant));
                 self.refuse_arguments(frame, words, &last)?;
                 match constant {
                     Expr::Dot(_) => Ok(dot.clone()),
@@ -112,7 +112,7 @@ impl Exec<'_> {
         if words.len() <= 1 && last.is_none() {
             return Ok(());
         }
-        let shown = words.first().map_or_else(String::new, |word| Place::Expr(word).text(frame.source));
+        let shown = words.first().map_or_else(String::new, |word| NodeRef::Expr(word).text(frame.source));
         Err(frame.error(format!("can't give argument to non-function {shown}")))
     }
 
@@ -138,7 +138,7 @@ impl Exec<'_> {
         let Expr::Variable(_, id, names) = expr else {
             return Ok(Operand::INVALID);
         };
-        frame.place = Some(Place::Expr(expr));
+        frame.place = Some(NodeRef::Expr(expr));
         let value = self.variable(frame, *id)?.clone();
         if names.is_empty() {
             self.refuse_arguments(frame, words, &last)?;
@@ -159,7 +159,7 @@ impl Exec<'_> {
         let Expr::Chain(_, inner, names) = expr else {
             return Ok(Operand::INVALID);
         };
-        frame.place = Some(Place::Expr(expr));
+        frame.place = Some(NodeRef::Expr(expr));
         let receiver = self.operand(frame, dot, &frame.source.words[*inner])?;
         self.field_chain(frame, dot, &receiver, expr, *names, words, last)
     }
@@ -171,7 +171,7 @@ impl Exec<'_> {
         dot: &Operand,
         expr: &'t Expr,
     ) -> Result<Operand, Error> {
-        frame.place = Some(Place::Expr(expr));
+        frame.place = Some(NodeRef::Expr(expr));
         match expr {
             Expr::Dot(_) => Ok(dot.clone()),
             Expr::Nil(_) => Ok(Operand::INVALID),
@@ -180,7 +180,7 @@ impl Exec<'_> {
             Expr::Pipe(pipe) => {
                 self.nested(frame, |exec, frame| exec.pipeline(frame, dot, &frame.source.pipes[*pipe]))
             }
-            Expr::Function(_, callee) => self.function(frame, dot, *callee, Place::Expr(expr), &[], None),
+            Expr::Function(_, callee) => self.function(frame, dot, *callee, NodeRef::Expr(expr), &[], None),
             Expr::Chain(..) => self.chain(frame, dot, expr, &[], None),
             Expr::Bool(..) | Expr::Number(_) | Expr::Text(_) => self.constant(frame, expr),
         }

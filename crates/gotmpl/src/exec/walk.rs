@@ -4,10 +4,10 @@ use super::{Exec, Flow, Frame};
 use crate::ast::{Branch, Call, Node};
 use crate::error::Error;
 use crate::fuel::GO_DEPTH;
+use crate::node_text::NodeRef;
 use crate::operand::Operand;
 use crate::pool::Span;
 use crate::print;
-use crate::shown::Place;
 use crate::value::{Kind, Value};
 
 impl Exec<'_> {
@@ -22,7 +22,7 @@ impl Exec<'_> {
         let source = frame.source;
         for node in &source.nodes[nodes] {
             if !self.fuel.step(1) {
-                frame.place = Some(Place::Node(node));
+                frame.place = Some(NodeRef::Node(node));
                 return Err(self.exhausted(frame));
             }
             let before = out.len();
@@ -31,7 +31,7 @@ impl Exec<'_> {
                     let text = &source.text.as_bytes()[*start as usize..*end as usize];
                     out.extend_from_slice(text);
                     if !self.fuel.write(text.len()) {
-                        frame.place = Some(Place::Node(node));
+                        frame.place = Some(NodeRef::Node(node));
                         return Err(self.exhausted(frame));
                     }
                     continue;
@@ -48,7 +48,7 @@ impl Exec<'_> {
                     }
                     let value = self.pipeline(frame, dot, pipe)?;
                     if pipe.variables.is_empty() {
-                        frame.place = Some(Place::Node(node));
+                        frame.place = Some(NodeRef::Node(node));
                         self.print(frame, &value, out)?;
                     }
                     continue;
@@ -60,11 +60,11 @@ impl Exec<'_> {
                     exec.branch(frame, dot, &source.branches[*branch], true, out)
                 })?,
                 Node::Range(branch) => {
-                    frame.place = Some(Place::Node(node));
+                    frame.place = Some(NodeRef::Node(node));
                     self.nested(frame, |exec, frame| exec.range(frame, dot, &source.branches[*branch], out))?
                 }
                 Node::Template(call) => {
-                    frame.place = Some(Place::Node(node));
+                    frame.place = Some(NodeRef::Node(node));
                     self.template(frame, dot, &source.calls[*call], out)?;
                     continue;
                 }
@@ -97,14 +97,14 @@ impl Exec<'_> {
         let mark = self.variables.len();
         let pipe = &frame.source.pipes[branch.pipe];
         let peeked = match frame.source.only_word(pipe) {
-            Some(word) if !sets_dot => self.peek(frame, dot, word, Value::truth),
+            Some(word) if !sets_dot => self.peek(frame, dot, word, Value::is_true),
             _ => None,
         };
         let (truth, value) = match peeked {
             Some(truth) => (truth, None),
             None => {
                 let value = self.pipeline(frame, dot, pipe)?;
-                (value.value.truth(), Some(value))
+                (value.value.is_true(), Some(value))
             }
         };
         let flow = if truth {

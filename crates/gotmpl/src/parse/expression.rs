@@ -16,13 +16,13 @@ const MAX_PAREN_DEPTH: usize = 10_000;
 impl Parser<'_> {
     /// Variables, if any, and commands up to `end`.
     pub(super) fn pipeline(&mut self, context: &str, end: Kind) -> Result<Id<Pipe>, Error> {
-        let position = self.peek_word().start;
+        let position = self.peek_token().start;
         let mut pipe =
             Pipe { position, assigns: false, variables: Variables::default(), commands: Span::EMPTY };
         self.declarations(&mut pipe, context)?;
         let base = self.waiting.commands.len();
         loop {
-            let token = self.next_word();
+            let token = self.next_token();
             match token.kind {
                 kind if kind == end => {
                     self.check(&self.waiting.commands[base..], context)?;
@@ -53,27 +53,27 @@ impl Parser<'_> {
     /// `$x :=`, `$x =`, and in ranges `$x, $y :=`.
     fn declarations(&mut self, pipe: &mut Pipe, context: &str) -> Result<(), Error> {
         loop {
-            let variable = self.peek_word();
+            let variable = self.peek_token();
             if variable.kind != Kind::Variable {
                 return Ok(());
             }
             self.next();
             // What follows directly is needed to put everything back when this is no declaration.
             let after = self.peek();
-            let next = self.peek_word();
+            let next = self.peek_token();
             if matches!(next.kind, Kind::Assign | Kind::Declare) {
                 pipe.assigns = next.kind == Kind::Assign;
-                self.next_word();
+                self.next_token();
                 self.declare(pipe, variable);
                 return Ok(());
             }
             if next.kind == Kind::Char && self.lexer.text(next) == b"," {
-                self.next_word();
+                self.next_token();
                 self.declare(pipe, variable);
                 if context != "range" || pipe.variables.as_slice().len() >= 2 {
                     return Err(self.error(format!("too many declarations in {context}")));
                 }
-                if !matches!(self.peek_word().kind, Kind::Variable | Kind::RightDelimiter | Kind::RightParen)
+                if !matches!(self.peek_token().kind, Kind::Variable | Kind::RightDelimiter | Kind::RightParen)
                 {
                     return Err(self.error("range can only initialize variables"));
                 }
@@ -121,10 +121,10 @@ impl Parser<'_> {
 
     /// Operands up to a pipe or the end of the pipeline.
     fn command(&mut self) -> Result<Command, Error> {
-        let position = self.peek_word().start;
+        let position = self.peek_token().start;
         let base = self.waiting.words.len();
         loop {
-            self.peek_word();
+            self.peek_token();
             let word = self.operand()?;
             self.waiting.words.extend(word);
             let token = self.next();
@@ -188,7 +188,7 @@ impl Parser<'_> {
     }
 
     fn term(&mut self) -> Result<Option<Expr>, Error> {
-        let token = self.next_word();
+        let token = self.next_token();
         let text = self.lexer.text(token);
         let term = match token.kind {
             Kind::Identifier => Expr::Function(token.start, self.callee(text)?),
@@ -201,7 +201,7 @@ impl Parser<'_> {
                 }
                 Expr::Variable(token.start, id, Span::EMPTY)
             }
-            Kind::Field => Expr::Field(token.start, self.source.names.alone(field_name(token))),
+            Kind::Field => Expr::Field(token.start, self.source.names.push_single(field_name(token))),
             Kind::Bool => Expr::Bool(token.start, text == b"true"),
             Kind::CharConstant | Kind::Complex | Kind::Number => {
                 let number = match token.kind {

@@ -3,7 +3,7 @@
 use super::float::format_float;
 use super::pad::{Integer, Spec};
 use crate::object::{Encoded, Object};
-use crate::print::{CUT, MAX_BYTES, MAX_DEPTH, push_value, with_stack};
+use crate::print::{MAX_BYTES, MAX_DEPTH, TRUNCATED, push_value, with_stack};
 use crate::value::{Kind, List, MapRef, Value};
 
 /// One printf call in progress.
@@ -50,7 +50,7 @@ impl Printer {
             Value::Bytes(bytes) => self.bytes(bytes.as_bytes(), verb),
             Value::Object(object) => self.object(value, object.as_ref(), verb),
             Value::List(_) | Value::Map(_) if self.depth >= MAX_DEPTH || self.out.len() >= MAX_BYTES => {
-                self.out.extend_from_slice(CUT);
+                self.out.extend_from_slice(TRUNCATED);
             }
             Value::List(list) => self.nested(|printer| printer.list(list, verb)),
             Value::Map(map) => self.nested(|printer| printer.map(map, verb)),
@@ -191,7 +191,7 @@ impl Printer {
         self.out.push(if self.spec.go_syntax { b'{' } else { b'[' });
         for (index, item) in list.items().iter().enumerate() {
             if self.out.len() >= MAX_BYTES {
-                self.out.extend_from_slice(CUT);
+                self.out.extend_from_slice(TRUNCATED);
                 break;
             }
             self.separate(index);
@@ -213,7 +213,7 @@ impl Printer {
         }
         for (index, (key, item)) in map.borrow().iter().enumerate() {
             if self.out.len() >= MAX_BYTES {
-                self.out.extend_from_slice(CUT);
+                self.out.extend_from_slice(TRUNCATED);
                 break;
             }
             self.separate(index);

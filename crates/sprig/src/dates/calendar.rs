@@ -80,7 +80,7 @@ impl Object for WeekdayObject {
     }
 
     /// Sunday is zero.
-    fn truth(&self) -> bool {
+    fn is_true(&self) -> bool {
         self.0.0 != 0
     }
 
@@ -133,7 +133,7 @@ mod tests {
         let month = MonthObject(Month(2));
         assert_eq!((month.print().as_str(), month.kind().name()), ("February", "int"));
         assert!(matches!(month.encode(), Encoded::Value(Value::Int(IntKind::Int, 2))));
-        assert!(!WeekdayObject(Weekday(0)).truth());
+        assert!(!WeekdayObject(Weekday(0)).is_true());
         assert_eq!(calendar_number(&Value::object(month)), Some(2));
         assert_eq!(calendar_number(&Value::object(WeekdayObject(Weekday(4)))), Some(4));
         assert_eq!(calendar_number(&Value::object(LocationObject(Zone::utc()))), None);

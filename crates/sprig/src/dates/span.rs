@@ -78,7 +78,7 @@ impl Object for DurationObject {
         })
     }
 
-    fn truth(&self) -> bool {
+    fn is_true(&self) -> bool {
         self.0.0 != 0
     }
 
@@ -109,6 +109,6 @@ mod tests {
         let rounded = duration.call("Round", &[Value::int(Duration::MINUTE.0)]).unwrap();
         assert_eq!(pintle_gotmpl::print::to_str(&rounded), "1h2m0s");
         assert!(matches!(duration.encode(), Encoded::Value(Value::Int(IntKind::Int64, 3_723_500_000_000))));
-        assert!(!DurationObject(Duration(0)).truth());
+        assert!(!DurationObject(Duration(0)).is_true());
     }
 }

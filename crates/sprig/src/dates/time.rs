@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(difference.type_name(), "time.Duration");
         let Value::Object(object) = &difference else { panic!("no object") };
         assert_eq!(shown(object.call("Hours", &[])), "48");
-        assert!(day(2024, 1, 1).call("Before", &[Value::object(day(2024, 1, 2))]).unwrap().truth());
+        assert!(day(2024, 1, 1).call("Before", &[Value::object(day(2024, 1, 2))]).unwrap().is_true());
     }
 
     #[test]

@@ -8,18 +8,18 @@ use crate::print::with_stack;
 
 /// A node that can be blamed for an error.
 #[derive(Clone, Copy)]
-pub(crate) enum Place<'t> {
+pub(crate) enum NodeRef<'t> {
     Node(&'t Node),
     Pipe(&'t Pipe),
     Command(&'t Command),
     Expr(&'t Expr),
 }
 
-impl Place<'_> {
+impl NodeRef<'_> {
     /// Where the node stands in the source.
     pub(crate) fn position(self, source: &Source) -> Position {
         match self {
-            Place::Node(node) => match node {
+            NodeRef::Node(node) => match node {
                 Node::Text { start, .. } => *start,
                 Node::Action(pipe) => source.pipes[*pipe].position,
                 Node::If(branch) | Node::With(branch) | Node::Range(branch) => {
@@ -28,9 +28,9 @@ impl Place<'_> {
                 Node::Template(call) => source.calls[*call].position,
                 Node::Break(position) | Node::Continue(position) => *position,
             },
-            Place::Pipe(pipe) => pipe.position,
-            Place::Command(command) => command.position,
-            Place::Expr(expr) => match expr {
+            NodeRef::Pipe(pipe) => pipe.position,
+            NodeRef::Command(command) => command.position,
+            NodeRef::Expr(expr) => match expr {
                 Expr::Dot(position)
                 | Expr::Nil(position)
                 | Expr::Bool(position, _)
@@ -47,23 +47,23 @@ impl Place<'_> {
 
     /// The node in Go's notation. Blocks are shown by their first action alone.
     pub(crate) fn text(self, source: &Source) -> String {
-        let mut out = Shown { source, out: String::new() };
+        let mut out = NodePrinter { source, out: String::new() };
         match self {
-            Place::Node(node) => out.node(node),
-            Place::Pipe(pipe) => out.pipe(pipe),
-            Place::Command(command) => out.command(command),
-            Place::Expr(expr) => out.expr(expr),
+            NodeRef::Node(node) => out.node(node),
+            NodeRef::Pipe(pipe) => out.pipe(pipe),
+            NodeRef::Command(command) => out.command(command),
+            NodeRef::Expr(expr) => out.expr(expr),
         }
         out.out
     }
 }
 
-struct Shown<'t> {
+struct NodePrinter<'t> {
     source: &'t Source,
     out: String,
 }
 
-impl Shown<'_> {
+impl NodePrinter<'_> {
     fn push(&mut self, text: &[u8]) {
         self.out.push_str(&String::from_utf8_lossy(text));
     }
