@@ -1,5 +1,5 @@
-//! The parsed form of a template, made for walking: functions are resolved, text and names are ranges of the source,
-//! and all parts of a source lie together in pools.
+//! The syntax tree, laid out for execution: functions are resolved, text and names are ranges of the source, and all
+//! parts of a source are in pools.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::builtins::Builtin;
 use crate::function::{FunctionId, Functions};
 use crate::pool::{Id, Pool, Span};
 
-/// A place in the source, in bytes.
+/// A byte offset in the source.
 pub(crate) type Position = u32;
 
 /// The number of a variable name within one source. `$` is number 0.
@@ -26,7 +26,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Whether there is nothing but blanks in it. Such a definition does not replace another.
+    /// Whether it is only white space. As in Go, such a definition does not replace another.
     pub(crate) fn is_empty(&self) -> bool {
         self.source.is_blank(self.nodes)
     }
@@ -37,7 +37,7 @@ pub(crate) struct Source {
     /// Its name, for messages.
     pub(crate) name: Str,
     pub(crate) text: Str,
-    /// What its calls mean.
+    /// The functions that its calls refer to.
     pub(crate) functions: Arc<Functions>,
     /// The names of its variables.
     pub(crate) variables: Vec<Str>,
@@ -53,7 +53,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Returns a source of which nothing is read yet.
+    /// Returns a source that is not parsed yet.
     pub(crate) fn new(name: &Str, text: &Str, functions: &Arc<Functions>) -> Self {
         Source {
             name: name.clone(),
@@ -72,7 +72,7 @@ impl Source {
         }
     }
 
-    /// Gives back the room that is left over: sources stay for the whole render.
+    /// Frees excess capacity: sources live for the whole render.
     pub(crate) fn shrink(&mut self) {
         self.nodes.shrink();
         self.branches.shrink();
@@ -85,7 +85,7 @@ impl Source {
         self.texts.shrink();
     }
 
-    /// Whether nodes are only blank text.
+    /// Whether nodes are only white space.
     pub(crate) fn is_blank(&self, nodes: Span<Node>) -> bool {
         self.nodes[nodes].iter().all(|node| match node {
             Node::Text { start, end } => {
@@ -96,7 +96,7 @@ impl Source {
         })
     }
 
-    /// The operand that a whole pipeline is, when it is but one and declares nothing.
+    /// The operand of a pipeline that consists of one operand and declares nothing.
     #[inline]
     pub(crate) fn only_word(&self, pipe: &Pipe) -> Option<&Expr> {
         match &self.commands[pipe.commands] {
@@ -109,7 +109,7 @@ impl Source {
     }
 }
 
-/// A piece of a template.
+/// A node of a template.
 #[derive(Clone, Copy)]
 pub(crate) enum Node {
     Text { start: Position, end: Position },
@@ -136,7 +136,7 @@ pub(crate) struct Call {
     pub(crate) pipe: Option<Id<Pipe>>,
 }
 
-/// Commands that feed each other, and the variables that take the result.
+/// Commands that feed each other, and the variables that receive the result.
 pub(crate) struct Pipe {
     pub(crate) position: Position,
     /// `=` instead of `:=`.
@@ -145,7 +145,7 @@ pub(crate) struct Pipe {
     pub(crate) commands: Span<Command>,
 }
 
-/// The variables that a pipeline sets: at most two, which only `range` can have.
+/// The variables that a pipeline sets: at most two, and two only in `range`.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Variables {
     ids: [VariableId; 2],
@@ -195,7 +195,7 @@ pub(crate) enum Expr {
     Pipe(Id<Pipe>),
 }
 
-/// The name of a field: where it stands in the source, without its dot.
+/// The name of a field: its range in the source, without the dot.
 #[derive(Clone, Copy)]
 pub(crate) struct Name {
     pub(crate) start: Position,
@@ -213,12 +213,12 @@ impl Name {
 /// A string literal.
 pub(crate) struct Text {
     pub(crate) position: Position,
-    /// Where it ends in the source, with its quotes.
+    /// Its end in the source, including quotes.
     pub(crate) end: Position,
     pub(crate) value: Str,
 }
 
-/// A numeric literal, in all the types that it can take.
+/// A numeric literal, in all types that it can take.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Number {
     pub(crate) position: Position,
@@ -229,7 +229,7 @@ pub(crate) struct Number {
     pub(crate) complex: Option<(f64, f64)>,
 }
 
-/// What a function name means.
+/// What a function name refers to.
 #[derive(Clone, Copy)]
 pub(crate) enum Callee {
     Builtin(Builtin),
@@ -237,7 +237,7 @@ pub(crate) enum Callee {
 }
 
 impl Callee {
-    /// The name that the function has in the table of its source.
+    /// The function's name in the table of its source.
     pub(crate) fn name(self, functions: &Functions) -> &'static str {
         match self {
             Callee::Builtin(builtin) => builtin.name(),

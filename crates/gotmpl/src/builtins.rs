@@ -1,4 +1,4 @@
-//! The functions that every template has: indexing, length, logic, comparison and escaping.
+//! The built-in functions of text/template: indexing, length, logic, comparison and escaping.
 
 use pintle_tree::Str;
 
@@ -66,7 +66,7 @@ impl Builtin {
         TABLE.iter().find(|(_, builtin)| *builtin == self).map_or("", |(name, _)| name)
     }
 
-    /// How many arguments it must have, and whether it takes more.
+    /// The minimum number of arguments, and whether it is variadic.
     pub(crate) fn arity(self) -> (usize, bool) {
         match self {
             Builtin::And | Builtin::Or | Builtin::Call | Builtin::Eq => (1, true),
@@ -77,12 +77,12 @@ impl Builtin {
         }
     }
 
-    /// Whether the result is seen through an interface.
+    /// Whether the static type of the result is `interface {}`.
     pub(crate) fn gives_interface(self) -> bool {
         matches!(self, Builtin::Index)
     }
 
-    /// Calls it. `and`, `or`, `len` and `call` are the executor's, which sees more than values.
+    /// Calls it. `and`, `or`, `len` and `call` are handled by the executor, which knows more than values.
     pub(crate) fn call(self, arguments: &[Value]) -> Result<Value, CallError> {
         let text = |text: Vec<u8>| Ok(Value::Str(Str::from(text)));
         let (first, rest) = arguments.split_first().unwrap_or((&Value::Nil, &[]));
@@ -136,7 +136,7 @@ pub(crate) fn length(item: &Operand) -> Result<Value, CallError> {
     Ok(Value::int(i64::try_from(length).unwrap_or(i64::MAX)))
 }
 
-/// `call`. Templates have no function values, so it always fails, in Go's words.
+/// `call`. Templates have no function values, so it always fails, with Go's text.
 pub(crate) fn call(name: &str, function: &Value) -> CallError {
     match function {
         Value::Nil => "call of nil".into(),
@@ -144,7 +144,7 @@ pub(crate) fn call(name: &str, function: &Value) -> CallError {
     }
 }
 
-/// An index into something of a length; the length itself passes, as in Go.
+/// An index into something of a length; an index equal to the length passes, as in Go.
 fn position(index: &Value, length: usize) -> Result<usize, CallError> {
     let number = match index {
         Value::Int(_, number) => *number,

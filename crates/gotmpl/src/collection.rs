@@ -36,7 +36,7 @@ impl ListType {
     }
 }
 
-/// A slice: its element type, its items, and whether it is Go's nil slice (which JSON writes as `null`).
+/// A slice: its element type, its items, and whether it is Go's nil slice (`null` in JSON).
 #[derive(Clone, Debug)]
 pub struct List {
     /// The element type.
@@ -93,12 +93,12 @@ impl MapType {
     }
 }
 
-/// A shared, changeable map.
+/// A shared, mutable map.
 #[derive(Clone)]
 pub struct MapRef {
     /// The type of the map.
     pub of: MapType,
-    /// Made as Go's nil map.
+    /// Whether it was created as Go's nil map.
     nil: bool,
     cell: Rc<RefCell<Map<Value>>>,
 }
@@ -124,17 +124,17 @@ impl MapRef {
         self.nil && self.is_empty()
     }
 
-    /// The same map, seen as another map type (Go's type conversion: the entries stay shared).
+    /// The same map as another map type (Go's type conversion: the entries stay shared).
     pub fn retyped(&self, of: MapType) -> Self {
         MapRef { of, nil: self.nil, cell: Rc::clone(&self.cell) }
     }
 
-    /// The entries for reading. Do not hold the borrow while calling into templates or functions.
+    /// The entries for reading. Must not be held while calling into templates or functions.
     pub fn borrow(&self) -> Ref<'_, Map<Value>> {
         self.cell.borrow()
     }
 
-    /// The entries for changing. Do not hold the borrow while calling into templates or functions.
+    /// The entries for modification. Must not be held while calling into templates or functions.
     pub fn borrow_mut(&self) -> RefMut<'_, Map<Value>> {
         self.cell.borrow_mut()
     }
@@ -159,23 +159,23 @@ impl MapRef {
         self.len() == 0
     }
 
-    /// The entries as they are now, for loops during which the map may change.
+    /// A snapshot of the entries, for loops during which the map may change.
     pub fn snapshot(&self) -> Vec<(Str, Value)> {
         self.cell.borrow().entries().to_vec()
     }
 
-    /// Whether two references mean the same map.
+    /// Whether both are the same map.
     pub fn same(&self, other: &MapRef) -> bool {
         Rc::ptr_eq(&self.cell, &other.cell)
     }
 
-    /// An address that identifies the map while it lives, for cycle detection.
+    /// An address that identifies the map while it is alive, for cycle detection.
     pub fn address(&self) -> usize {
         Rc::as_ptr(&self.cell).addr()
     }
 }
 
-/// Finds a key. Small maps, which most are, are searched from the front: that is quicker than halving.
+/// Finds a key. Small maps, which most are, are searched linearly, which is faster than binary search.
 #[inline]
 pub(crate) fn find<'m>(map: &'m Map<Value>, key: &[u8]) -> Option<&'m Value> {
     const SMALL: usize = 8;
@@ -189,20 +189,20 @@ pub(crate) fn find<'m>(map: &'m Map<Value>, key: &[u8]) -> Option<&'m Value> {
 }
 
 thread_local! {
-    /// How many values are being dropped inside each other.
+    /// The current nesting of drops.
     static DROP_DEPTH: Cell<usize> = const { Cell::new(0) };
-    /// Values that were met too deep inside others, and wait for the outermost to drop them.
+    /// Values nested too deeply to be dropped recursively; the outermost drop handles them.
     static DEFERRED_DROPS: RefCell<Vec<Value>> = const { RefCell::new(Vec::new()) };
 }
 
-/// How deep values are dropped by recursion. Templates can nest values without bound.
+/// The maximum recursion of drops. Templates can nest values without bound.
 const MAX_DROP_DEPTH: usize = 200;
 
-/// Runs the drop of a container, putting off what lies too deep.
+/// Drops a container, deferring what is nested too deeply.
 fn drop_nested(keep: impl FnOnce() -> Value, drop_children: impl FnOnce()) {
     let depth = DROP_DEPTH.get();
     if depth >= MAX_DROP_DEPTH {
-        // At the end of a thread the burial ground may be gone; then the value is dropped here.
+        // At thread exit the list may already be gone; then the value is dropped here.
         let value = keep();
         let _ = DEFERRED_DROPS.try_with(|buried| buried.borrow_mut().push(value));
         return;
@@ -241,7 +241,7 @@ impl Drop for List {
 
 impl fmt::Debug for MapRef {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Maps can hold themselves, so only the size is shown.
+        // Maps can contain themselves, so only the size is printed.
         write!(formatter, "{}({} entries)", self.of.name(), self.len())
     }
 }

@@ -1,4 +1,4 @@
-//! `eq`, `lt` and their kin: Go's comparison by basic kind.
+//! `eq`, `lt` and related functions: Go's comparison by basic kind.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -31,7 +31,7 @@ fn basic(value: &Value) -> Basic<'_> {
         Value::Complex(parts) => Basic::Complex(**parts),
         Value::Str(text) => Basic::Text(Cow::Borrowed(text)),
         Value::Object(object) => match (object.kind(), object.encode()) {
-            // Named types of a basic kind, such as durations, compare by what they are made of.
+            // Named types of a basic kind, such as durations, compare by their underlying type.
             (Kind::Int(_), Encoded::Value(Value::Int(kind, value))) if kind.is_unsigned() => {
                 Basic::Uint(value as u64)
             }
@@ -86,7 +86,7 @@ fn equal(a: &Value, b: &Value) -> Result<bool, CallError> {
     })
 }
 
-/// Compares values of which neither has a basic kind.
+/// Compares values neither of which has a basic kind.
 fn equal_others(a: &Value, b: &Value) -> Result<bool, CallError> {
     let same_kind = a.kind() == b.kind() || bytes_and_list(a, b);
     if !same_kind && !a.is_nil() && !b.is_nil() {

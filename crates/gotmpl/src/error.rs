@@ -1,4 +1,4 @@
-//! What can go wrong with a template, with Go's one-line text and the parts that it is made of.
+//! Template errors, with Go's one-line text and its parts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,17 +12,17 @@ use crate::node_text::NodeRef;
 /// The kinds of [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// A source that is no template.
+    /// A source that does not parse.
     Parse,
-    /// A template that failed while running.
+    /// A template that failed during execution.
     Exec,
     /// A template that does not exist.
     NoTemplate,
-    /// A template that ran into a limit of [`crate::Limits`].
+    /// A template that exceeded one of [`crate::Limits`].
     Limit,
 }
 
-/// How much of a line an excerpt shows before and after the place, in bytes.
+/// How much of a line an excerpt shows before and after the column, in bytes.
 const EXCERPT_BEFORE: usize = 120;
 /// See [`EXCERPT_BEFORE`].
 const EXCERPT_AFTER: usize = 200;
@@ -39,13 +39,13 @@ struct Parts {
     source_line: Str,
     context: String,
     message: String,
-    /// The message goes on with the text of the cause.
+    /// Whether the message continues with the text of the cause.
     quotes_cause: bool,
     cause: Option<Error>,
 }
 
 impl Error {
-    /// An error at a place of a source.
+    /// An error at a position of a source.
     pub(crate) fn parse(source_name: &Str, source: &Str, position: Position, message: String) -> Self {
         let spot = Location::new(source, position);
         Error(Box::new(Parts {
@@ -81,7 +81,7 @@ impl Error {
         }))
     }
 
-    /// A template that the set does not have.
+    /// A template that the set does not contain.
     pub(crate) fn no_template(name: &Str, root: &Str) -> Self {
         let message = format!(
             "no template {} associated with template {}",
@@ -102,7 +102,7 @@ impl Error {
         }))
     }
 
-    /// Adds why a function failed: with a text of its own, or with the text of a template error.
+    /// Adds why a function failed: with its own text, or with the text of a template error.
     pub(crate) fn because(mut self, failure: CallError) -> Self {
         self.0.quotes_cause = failure.message.is_empty() && failure.cause.is_some();
         self.0.message.push_str(&failure.message);
@@ -120,17 +120,17 @@ impl Error {
         self.0.kind
     }
 
-    /// The template that ran, or the one that is missing.
+    /// The template that was executed, or the missing one.
     pub fn template(&self) -> &Str {
         &self.0.template
     }
 
-    /// The name of the source that the place is in.
+    /// The name of the source that the location is in.
     pub fn source_name(&self) -> &Str {
         &self.0.source_name
     }
 
-    /// The line, from 1; 0 when there is no place.
+    /// The line, from 1; 0 if there is no location.
     pub fn line(&self) -> usize {
         self.0.line
     }
@@ -145,7 +145,7 @@ impl Error {
         &self.0.context
     }
 
-    /// The message without the place.
+    /// The message without the location.
     pub fn message(&self) -> Cow<'_, str> {
         match self.0.cause.as_ref().filter(|_| self.0.quotes_cause) {
             Some(cause) => Cow::Owned(format!("{}{cause}", self.0.message)),
@@ -153,12 +153,12 @@ impl Error {
         }
     }
 
-    /// The template error inside, when a function that runs templates failed.
+    /// The inner template error, if a function that runs templates failed.
     pub fn cause(&self) -> Option<&Error> {
         self.0.cause.as_ref()
     }
 
-    /// The source line of the place with a caret below the column, for people.
+    /// The source line with a caret below the column.
     pub fn excerpt(&self) -> Option<String> {
         if self.0.line == 0 {
             return None;
@@ -166,7 +166,7 @@ impl Error {
         let number = self.0.line.to_string();
         let line = self.0.source_line.as_bytes();
         let column = self.0.column.min(line.len());
-        // Of a very long line only what is around the place is shown.
+        // Of a very long line only the part around the column is shown.
         let (start, end) = (column.saturating_sub(EXCERPT_BEFORE), line.len().min(column + EXCERPT_AFTER));
         let text = String::from_utf8_lossy(&line[start..end]);
         let before = &line[start..column];
@@ -183,7 +183,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut next = Some(self);
-        // A chain of includes nests as deep as the limits allow, so this is a loop.
+        // A chain of includes is as deep as the limits allow, so this is a loop, not a recursion.
         while let Some(error) = next {
             error.0.push_own(formatter)?;
             next = error.0.cause.as_ref().filter(|_| error.0.quotes_cause);
@@ -215,7 +215,7 @@ impl Parts {
 
 impl Drop for Error {
     fn drop(&mut self) {
-        // Unlinks the chain one by one, for the same reason.
+        // Unlinks the chain iteratively, for the same reason.
         let mut next = self.0.cause.take();
         while let Some(mut error) = next {
             next = error.0.cause.take();
@@ -235,7 +235,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// A place in a source, for people.
+/// A location in a source.
 struct Location {
     line: usize,
     column: usize,

@@ -7,7 +7,7 @@ use pintle_tree::quote;
 use crate::print;
 use crate::value::Value;
 
-/// The text of the arguments: a single string as it is, anything else printed.
+/// The text of the arguments: a single string as is, anything else printed.
 pub(crate) fn text_of(arguments: &[Value]) -> Cow<'_, [u8]> {
     if let [Value::Str(text)] = arguments {
         return Cow::Borrowed(text.as_bytes());

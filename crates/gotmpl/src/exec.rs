@@ -1,4 +1,4 @@
-//! The executor: one running render, and the way in for functions that run templates themselves.
+//! The executor: one render, and the entry points for functions that run templates.
 
 mod builtin;
 mod call;
@@ -22,35 +22,35 @@ use crate::print::with_stack;
 use crate::set::{Parsed, Set};
 use crate::value::Value;
 
-/// One running render of the templates of a set.
+/// One render of the templates of a set.
 ///
-/// A render can execute many templates one after the other; they share the limits. Functions get the render while it
-/// runs and may execute further templates.
+/// A render can execute many templates in sequence; they share the limits. Functions get access to the render and may
+/// execute further templates.
 pub struct Exec<'a> {
     set: &'a Set,
     host: Option<&'a dyn Any>,
     fuel: Fuel,
-    /// What evaluated strings define while they run; the innermost is the last.
+    /// Definitions of evaluated strings while they run; the innermost is last.
     overlays: Vec<Parsed>,
-    /// The variables of all templates that are running; each frame looks only at its own.
+    /// The variables of all running templates; each frame sees only its own.
     variables: Vec<(VariableId, Operand)>,
-    /// The arguments of all calls that are being prepared.
+    /// The arguments of all calls being prepared.
     arguments: Vec<Value>,
     depth: usize,
-    /// How many templates, blocks and parentheses are open, which is what the stack is used for.
+    /// The number of open templates, blocks and parentheses, which determines the stack usage.
     nesting: usize,
 }
 
-/// How many templates, blocks and parentheses may be open at a time: each takes up to a kilobyte of stack.
+/// The maximum of `nesting`: each level takes up to a kilobyte of stack.
 const MAX_NESTING: usize = 250_000;
 
-/// A template that is running.
+/// A running template.
 struct Frame<'t> {
     tree: &'t Tree,
     source: &'t Source,
-    /// The node that an error would be blamed on: the one looked at last, as in Go.
+    /// The node that an error is attributed to: the one visited last, as in Go.
     place: Option<NodeRef<'t>>,
-    /// Where its variables begin.
+    /// The start of its variables.
     base: usize,
 }
 
@@ -83,32 +83,32 @@ impl<'a> Exec<'a> {
         }
     }
 
-    /// The render with something for its functions to find by [`Exec::host`].
+    /// Attaches host data, which functions get by [`Exec::host`].
     #[must_use]
     pub fn with_host(mut self, host: &'a dyn Any) -> Self {
         self.host = Some(host);
         self
     }
 
-    /// What the render was given for its functions.
+    /// The host data.
     ///
     /// # Panics
-    /// When it was given nothing, or something of another type: a mistake of the program, not of a template.
+    /// When there is none, or it has another type: a programming error, not one of a template.
     pub fn host<T: 'static>(&self) -> &'a T {
         self.host
             .and_then(|host| host.downcast_ref())
             .expect("the functions of a set are given the host that they were written for")
     }
 
-    /// What is left of the limits, for functions to charge.
+    /// The remaining limits, for functions to charge.
     pub fn fuel(&mut self) -> &mut Fuel {
         &mut self.fuel
     }
 
-    /// Executes a template with `data` as its dot, and appends what it writes.
+    /// Executes a template with `data` as its dot, and appends its output.
     ///
     /// # Errors
-    /// When there is no such template, or it fails; `out` then holds what was written so far.
+    /// When there is no such template, or it fails; `out` then holds the output so far.
     pub fn execute(&mut self, name: impl AsRef<[u8]>, data: &Value, out: &mut Vec<u8>) -> Result<(), Error> {
         let tree = self.lookup(name.as_ref())?;
         self.run(&tree, Operand::concrete(data.clone()), out)
@@ -124,11 +124,11 @@ impl<'a> Exec<'a> {
         Ok(Str::from(out))
     }
 
-    /// Parses a text and executes it, for functions such as `tpl`. What the text defines is seen while it runs, by
-    /// it and by all that it calls.
+    /// Parses a string and executes it, for functions such as `tpl`. Its definitions are visible while it runs, to it
+    /// and to everything it calls.
     ///
     /// # Errors
-    /// When the text is no template (an error of kind [`ErrorKind::Parse`]), or it fails.
+    /// When the string does not parse (an error of kind [`ErrorKind::Parse`]), or it fails.
     pub fn evaluate_string(&mut self, name: &str, source: &Str, data: &Value) -> Result<Str, Error> {
         let parsed = self.set.parse_cached(&Str::from(name), source)?;
         let Some(tree) = parsed.last().map(Rc::clone) else {
@@ -151,7 +151,7 @@ impl<'a> Exec<'a> {
             let Some(tree) = parsed.iter().find(|tree| tree.name.as_bytes() == name) else {
                 continue;
             };
-            // A blank definition does not hide one that was there before.
+            // A blank definition does not hide an existing one.
             if !tree.is_empty() {
                 return Some(Rc::clone(tree));
             }
@@ -193,7 +193,7 @@ impl<'a> Exec<'a> {
         result
     }
 
-    /// The error of a render that has used up its limits.
+    /// The error of a render that has exceeded its limits.
     #[cold]
     fn exhausted(&self, frame: &Frame<'_>) -> Error {
         frame.error(self.fuel.message()).with_kind(ErrorKind::Limit)

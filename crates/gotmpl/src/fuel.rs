@@ -1,20 +1,20 @@
-//! What a render may use up, so that a hostile template ends in an error.
+//! Limits of a render, so that a hostile template ends in an error.
 
 use crate::function::CallError;
 use crate::print::MAX_BYTES;
 use crate::value::Value;
 
-/// Go's bound on templates that call templates, which its message names.
+/// Go's limit on nested template calls, which its message names.
 pub(crate) const GO_DEPTH: usize = 100_000;
 
 /// The limits of one render.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many nodes may be executed, loops and repeated calls included.
+    /// Executed nodes, including loops and repeated calls.
     pub steps: u64,
-    /// How many bytes may be written, those of included templates included.
+    /// Output bytes, including those of included templates.
     pub output_bytes: u64,
-    /// How deep templates may call templates.
+    /// Nested template calls.
     pub depth: usize,
 }
 
@@ -24,7 +24,7 @@ impl Default for Limits {
     }
 }
 
-/// The limit that was reached.
+/// The limit that was exceeded.
 #[derive(Clone, Copy, Debug)]
 enum ExceededLimit {
     Steps,
@@ -33,7 +33,7 @@ enum ExceededLimit {
     Text,
 }
 
-/// What is left of the limits.
+/// The remaining limits.
 #[derive(Debug)]
 pub struct Fuel {
     steps: u64,
@@ -46,7 +46,7 @@ pub struct Fuel {
 impl Fuel {
     /// Returns fuel for the given limits.
     pub fn new(limits: Limits) -> Self {
-        // Functions make more text than gets written; it is counted by itself.
+        // Functions produce more text than is written; it has a limit of its own.
         let memory = limits.output_bytes.saturating_mul(2);
         Fuel { steps: limits.steps, bytes: limits.output_bytes, memory, limits, exceeded: None }
     }
@@ -56,28 +56,28 @@ impl Fuel {
         self.limits
     }
 
-    /// Uses steps, for functions that do much work.
+    /// Charges steps, for functions that do much work.
     ///
     /// # Errors
-    /// When there are not enough left.
+    /// When too few are left.
     pub fn spend(&mut self, steps: u64) -> Result<(), CallError> {
         if self.step(steps) { Ok(()) } else { Err(self.error()) }
     }
 
-    /// How many steps are left, for functions that would have to find out at some length what they will cost.
+    /// The steps left, for functions whose cost is expensive to compute.
     pub fn steps_left(&self) -> u64 {
         self.steps
     }
 
-    /// How many bytes functions may still make.
+    /// The bytes that functions may still produce.
     pub fn memory_left(&self) -> u64 {
         self.memory
     }
 
-    /// Announces that a function makes so many bytes.
+    /// Charges bytes that a function produces, before it does.
     ///
     /// # Errors
-    /// When there are not enough left.
+    /// When too few are left.
     pub fn allocate(&mut self, bytes: usize) -> Result<(), CallError> {
         if self.take_memory(bytes) { Ok(()) } else { Err(self.error()) }
     }
@@ -93,7 +93,7 @@ impl Fuel {
         }
     }
 
-    /// Uses steps for what a function is given: it will look at all of it, as far as anyone knows.
+    /// Charges steps for the arguments of a function, which may read all of them.
     #[inline]
     pub(crate) fn read(&mut self, arguments: &[Value]) -> bool {
         let steps: usize = arguments
@@ -105,7 +105,7 @@ impl Fuel {
                 _ => 0,
             })
             .sum();
-        // What escapes text makes it several times as long, so there must be an end before that.
+        // Escaping makes text several times as long, so the limit must be well below.
         if steps > MAX_BYTES / 16 {
             return self.exhaust(ExceededLimit::Text);
         }
@@ -134,7 +134,7 @@ impl Fuel {
         }
     }
 
-    /// Nothing goes on after a limit was reached, even if a function keeps the error to itself.
+    /// Once a limit is exceeded nothing continues, even if a function swallows the error.
     #[cold]
     fn exhaust(&mut self, exceeded: ExceededLimit) -> bool {
         self.exceeded.get_or_insert(exceeded);
@@ -144,7 +144,7 @@ impl Fuel {
         false
     }
 
-    /// Whether a limit was reached.
+    /// Whether a limit was exceeded.
     pub fn is_exhausted(&self) -> bool {
         self.exceeded.is_some()
     }

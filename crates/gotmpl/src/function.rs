@@ -1,4 +1,4 @@
-//! Functions that templates call: their Go signatures, which the executor checks, and their bodies.
+//! Template functions: their Go signatures, which the executor checks, and their bodies.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -13,7 +13,7 @@ use crate::fuel::Fuel;
 use crate::object::Method;
 use crate::value::{List, MapRef, Value};
 
-/// A Go type in a signature. The executor converts and refuses arguments by it, with Go's texts.
+/// A Go type in a signature. The executor converts or rejects arguments by it, with Go's texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Type {
     /// `interface {}`.
@@ -48,7 +48,8 @@ pub enum Type {
     StrMap,
     /// A host object by its Go type name, for example `time.Time`.
     Object(&'static str),
-    /// As a result: results that templates cannot take, such as two numbers. The text is Go's, with `{}` for the name.
+    /// As a result: a signature that templates cannot call, such as two numbers. The text is Go's, with `{}` for the
+    /// name.
     Refused(&'static str),
 }
 
@@ -76,12 +77,12 @@ impl Type {
     }
 }
 
-/// Why a function failed: the text that Go would show after `error calling NAME: `.
+/// Why a function failed: the text that Go shows after `error calling NAME: `.
 #[derive(Debug)]
 pub struct CallError {
-    /// The text of the error. Empty, with a cause, means the text of the cause: chains of includes can be long.
+    /// The error text. Empty, with a cause, means the text of the cause: chains of includes can be long.
     pub message: String,
-    /// The template error that caused it, when the function ran a template (`include`, `tpl`).
+    /// The template error that caused it, if the function ran a template (`include`, `tpl`).
     pub cause: Option<Box<Error>>,
 }
 
@@ -91,7 +92,7 @@ impl CallError {
         CallError { message: message.into(), cause: None }
     }
 
-    /// Returns an error with a text of its own about a template error.
+    /// Returns an error with its own text about a template error.
     pub fn with_cause(message: impl Into<String>, cause: Error) -> Self {
         CallError { message: message.into(), cause: Some(Box::new(cause)) }
     }
@@ -123,7 +124,7 @@ impl From<&str> for CallError {
     }
 }
 
-/// What a function gives back.
+/// The result of a function.
 pub type CallResult = Result<Value, CallError>;
 
 /// The body of a function that needs the running engine.
@@ -132,11 +133,11 @@ pub type HostBody = Arc<dyn Fn(&mut Exec<'_>, Args<'_>) -> CallResult + Send + S
 /// The body of a function.
 #[derive(Clone)]
 pub enum Body {
-    /// Depends on its arguments alone.
+    /// Depends on its arguments only.
     Pure(fn(Args<'_>) -> CallResult),
-    /// Depends on its arguments alone, and charges for the work that it does.
+    /// Depends on its arguments only, and charges for its work.
     Metered(fn(&mut Fuel, Args<'_>) -> CallResult),
-    /// Needs the running engine, as `include` does.
+    /// Needs the running engine, like `include`.
     Host(HostBody),
 }
 
@@ -151,12 +152,12 @@ pub struct Function {
     pub variadic: Option<Type>,
     /// The type of its result.
     pub result: Type,
-    /// What it does.
+    /// The implementation.
     pub body: Body,
 }
 
 impl Function {
-    /// Returns a function of its arguments alone, for tables of functions.
+    /// Returns a pure function, for function tables.
     pub const fn pure(
         name: &'static str,
         params: &'static [Type],
@@ -167,7 +168,7 @@ impl Function {
         Function { name, params, variadic, result, body: Body::Pure(body) }
     }
 
-    /// Returns a function that charges for its work, for tables of functions.
+    /// Returns a function that charges for its work, for function tables.
     pub const fn metered(
         name: &'static str,
         params: &'static [Type],
@@ -181,7 +182,7 @@ impl Function {
 
 /// The arguments of a call, already checked against the signature.
 ///
-/// The accessors answer a default where the type does not fit, which the executor's check rules out.
+/// The accessors return a default if the type does not match, which the executor's check rules out.
 #[derive(Clone, Copy, Debug)]
 pub struct Args<'a>(pub &'a [Value]);
 
@@ -196,7 +197,7 @@ impl<'a> Args<'a> {
         self.0.is_empty()
     }
 
-    /// The argument as it is.
+    /// The argument as is.
     pub fn any(self, index: usize) -> &'a Value {
         self.0.get(index).unwrap_or(&Value::Nil)
     }
@@ -211,7 +212,7 @@ impl<'a> Args<'a> {
         self.any(index).as_text().map_or(b"", Str::as_bytes)
     }
 
-    /// A `string` argument for sharing.
+    /// A `string` argument, shared.
     pub fn str(self, index: usize) -> Str {
         self.any(index).as_text().cloned().unwrap_or_default()
     }
@@ -248,7 +249,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// The number of a function in its table.
+/// The index of a function in its table.
 pub(crate) type FunctionId = u32;
 
 /// The functions of an engine, by name.
@@ -275,7 +276,7 @@ impl Functions {
         }
     }
 
-    /// Finds a function. The builtins of text/template are not in the table.
+    /// Finds a function. The built-ins of text/template are not in the table.
     pub fn get(&self, name: &str) -> Option<&Function> {
         self.find(name.as_bytes()).map(|id| self.at(id))
     }
@@ -290,8 +291,7 @@ impl Functions {
     }
 }
 
-/// FNV-1a. Names of functions are short and the program's own, so a quick hash is better than one that withstands
-/// chosen keys.
+/// FNV-1a. Function names are short and not chosen by an attacker, so a fast hash is preferable.
 #[derive(Clone)]
 struct NameHasher(u64);
 

@@ -1,4 +1,4 @@
-//! The words of a template. They are made on demand, because an error ends the reading.
+//! The lexer. Tokens are produced on demand, because an error ends lexing.
 
 mod character;
 
@@ -7,12 +7,12 @@ use bstr::{ByteSlice as _, Finder};
 use self::character::{NAME_BYTES, code_point, first_char, is_alphanumeric};
 use crate::ast::Position;
 
-/// The kinds of words.
+/// The kinds of tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Error,
     Bool,
-    /// A printable ASCII character that means nothing by itself, such as a comma.
+    /// A printable ASCII character without a meaning of its own, such as a comma.
     Char,
     CharConstant,
     Complex,
@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-/// A word: its kind and its place in the source.
+/// A token: its kind and its range in the source.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub(crate) kind: Kind,
@@ -61,19 +61,19 @@ pub(crate) struct Token {
     pub(crate) end: Position,
 }
 
-/// Reads words from a source.
+/// Produces the tokens of a source.
 pub(crate) struct Lexer<'s> {
     source: &'s [u8],
-    /// Finds the delimiters that open actions. Making it takes longer than most searches.
+    /// Finds the opening delimiters of actions. Building it takes longer than most searches.
     left: Finder<'static>,
     at: usize,
     start: usize,
     inside_action: bool,
     parens: usize,
-    /// Whether `break` and `continue` are keywords, which functions of these names prevent.
+    /// Whether `break` and `continue` are keywords; functions of these names prevent that.
     pub(crate) break_is_keyword: bool,
     pub(crate) continue_is_keyword: bool,
-    /// The text of the error that an [`Kind::Error`] token stands for.
+    /// The error text of an [`Kind::Error`] token.
     pub(crate) error: String,
 }
 
@@ -92,7 +92,7 @@ fn begins_with_right_trim(text: &[u8]) -> bool {
     matches!(text, [space, b'-', ..] if is_space(*space))
 }
 
-/// How many blanks a text begins with.
+/// The number of leading white space bytes.
 fn leading_space(text: &[u8]) -> usize {
     text.iter().take_while(|byte| is_space(**byte)).count()
 }
@@ -112,12 +112,12 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// The text of a word.
+    /// The text of a token.
     pub(crate) fn text(&self, token: Token) -> &'s [u8] {
         self.source.get(token.start as usize..token.end as usize).unwrap_or_default()
     }
 
-    /// The next word.
+    /// The next token.
     pub(crate) fn next(&mut self) -> Token {
         if self.inside_action { self.action() } else { self.outside() }
     }
@@ -145,7 +145,7 @@ impl<'s> Lexer<'s> {
         token
     }
 
-    /// Text up to the next action, without what trim markers take away.
+    /// Text up to the next action, without what trim markers remove.
     // Most words are inside actions: they are found faster when this stands apart.
     #[inline(never)]
     fn outside(&mut self) -> Token {
@@ -185,7 +185,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Skips a comment; the place is on its `/*`.
+    /// Skips a comment that starts at the current position.
     fn comment(&mut self) -> Option<Token> {
         let Some(length) = self.source[self.at + 2..].find("*/") else {
             return Some(self.fail("unclosed comment"));
@@ -203,7 +203,7 @@ impl<'s> Lexer<'s> {
         None
     }
 
-    /// The closing delimiter, whose place is `self.at`.
+    /// The closing delimiter at `self.at`.
     fn close(&mut self, trims: bool) -> Token {
         if trims {
             self.skip_to(self.at + 2);
@@ -221,7 +221,7 @@ impl<'s> Lexer<'s> {
         self.source.get(self.at).copied()
     }
 
-    /// A word inside an action.
+    /// A token inside an action.
     fn action(&mut self) -> Token {
         let Some(byte) = self.peek() else {
             return self.fail("unclosed action");
@@ -266,7 +266,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// A word that begins beyond ASCII, which only names can.
+    /// A token that starts with a non-ASCII character, which only names can.
     fn beyond_ascii(&mut self) -> Token {
         match first_char(self.rest()) {
             Some((character, _)) if is_alphanumeric(character) => self.identifier(),
@@ -280,7 +280,7 @@ impl<'s> Lexer<'s> {
 
     fn space(&mut self) -> Token {
         let count = leading_space(self.rest());
-        // The last blank may belong to a closing delimiter with a trim marker.
+        // The last space may belong to a closing delimiter with a trim marker.
         let last = self.at + count - 1;
         if right_delimiter(&self.source[last..]) == Some(true) {
             if count == 1 {
@@ -342,7 +342,7 @@ impl<'s> Lexer<'s> {
         self.emit(kind)
     }
 
-    /// A field or a variable; its `.` or `$` is behind.
+    /// A field or a variable; its `.` or `$` is consumed.
     fn name(&mut self, kind: Kind, alone: Kind) -> Token {
         if self.at_terminator() {
             return self.emit(alone);
@@ -398,7 +398,7 @@ impl<'s> Lexer<'s> {
         found
     }
 
-    /// Passes over what may be a number; whether it is one is found out when it is read.
+    /// Skips what may be a number; it is validated when it is parsed.
     fn scan_number(&mut self) -> bool {
         const DECIMAL: &[u8] = b"0123456789_";
         self.accept(b"+-");
@@ -432,7 +432,7 @@ impl<'s> Lexer<'s> {
     }
 }
 
-/// Whether a closing delimiter begins here, and whether it trims.
+/// Whether a closing delimiter starts here, and whether it trims.
 fn right_delimiter(text: &[u8]) -> Option<bool> {
     if text.starts_with(RIGHT) {
         Some(false)

@@ -1,4 +1,4 @@
-//! Nodes as text: error messages show the node at which a template failed, in Go's own notation.
+//! Nodes as text: error messages show the failing node in Go's notation.
 
 use pintle_tree::quote;
 
@@ -6,7 +6,7 @@ use crate::ast::{Command, Expr, Name, Node, Pipe, Position, Source};
 use crate::pool::Span;
 use crate::print::with_stack;
 
-/// A node that can be blamed for an error.
+/// A node that an error can be attributed to.
 #[derive(Clone, Copy)]
 pub(crate) enum NodeRef<'t> {
     Node(&'t Node),
@@ -16,7 +16,7 @@ pub(crate) enum NodeRef<'t> {
 }
 
 impl NodeRef<'_> {
-    /// Where the node stands in the source.
+    /// Its position in the source.
     pub(crate) fn position(self, source: &Source) -> Position {
         match self {
             NodeRef::Node(node) => match node {
@@ -45,7 +45,7 @@ impl NodeRef<'_> {
         }
     }
 
-    /// The node in Go's notation. Blocks are shown by their first action alone.
+    /// The node in Go's notation. Of blocks only the first action is shown.
     pub(crate) fn text(self, source: &Source) -> String {
         let mut out = NodePrinter { source, out: String::new() };
         match self {

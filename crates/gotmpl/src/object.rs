@@ -1,4 +1,4 @@
-//! Host objects: Go structs, pointers and named types that templates reach into.
+//! Host objects: Go structs, pointers and named types that templates can access.
 
 use std::any::Any;
 use std::fmt;
@@ -21,17 +21,17 @@ pub struct Method {
     pub result: Type,
 }
 
-/// What an encoder (`toJson`, `toYaml`) sees of an object.
+/// How an encoder (`toJson`, `toYaml`) sees an object.
 pub enum Encoded {
-    /// Another value stands for the object.
+    /// As another value.
     Value(Value),
-    /// Named fields in this order, as Go writes a struct.
+    /// As named fields in this order, like a Go struct.
     Fields(Vec<(&'static str, Value)>),
-    /// The object cannot be encoded; the text is Go's.
+    /// It cannot be encoded; the text is Go's.
     Error(String),
 }
 
-/// A value with fields and methods of its own.
+/// A value with its own fields and methods.
 pub trait Object: fmt::Debug {
     /// Go's name of the type, as `%T` prints it.
     fn type_name(&self) -> &'static str;
@@ -44,7 +44,7 @@ pub trait Object: fmt::Debug {
     /// The object itself, for functions that know its type.
     fn as_any(&self) -> &dyn Any;
 
-    /// An exported field. For kinds other than structs there are none.
+    /// An exported field; `None` for kinds other than structs.
     fn field(&self, name: &str) -> Option<Value> {
         let _ = name;
         None
@@ -58,31 +58,31 @@ pub trait Object: fmt::Debug {
     /// Calls a method of [`Object::methods`] with arguments of its types.
     ///
     /// # Errors
-    /// As the method says.
+    /// As the method defines.
     fn call(&self, method: &str, arguments: &[Value]) -> Result<Value, CallError> {
         let _ = arguments;
         Err(CallError::new(format!("no method {method}")))
     }
 
-    /// What a call of a method costs in steps, where that depends on how large the object is; without a method, what
-    /// [`Object::entries`] costs.
+    /// The cost of a method call in steps, if it depends on the size of the object; without a method, the cost of
+    /// [`Object::entries`].
     fn cost(&self, method: Option<&str>, arguments: &[Value]) -> u64 {
         let _ = (method, arguments);
         0
     }
 
-    /// The entries when the kind is a map or a slice: key and element, in the order of `range`.
+    /// The entries if the kind is a map or a slice: key and element, in the order of `range`.
     fn entries(&self) -> Vec<(Value, Value)> {
         Vec::new()
     }
 
-    /// Looks up a key when the kind is a map.
+    /// Looks up a key if the kind is a map.
     fn index(&self, key: &Str) -> Option<Value> {
         let _ = key;
         None
     }
 
-    /// Go's truth. Structs and pointers are true.
+    /// Go's `IsTrue`. Structs and pointers are true.
     fn is_true(&self) -> bool {
         match self.kind() {
             Kind::Map | Kind::Slice => !self.entries().is_empty(),
@@ -90,7 +90,7 @@ pub trait Object: fmt::Debug {
         }
     }
 
-    /// The text of `%v`, which is `String()` where the type has one.
+    /// The text of `%v`, which is `String()` if the type has one.
     fn print(&self) -> String;
 
     /// Whether [`Object::print`] is the text of a `String()` method, which verbs such as `%s` and `%q` then format.
@@ -98,17 +98,17 @@ pub trait Object: fmt::Debug {
         true
     }
 
-    /// The text when a template prints the value itself (`{{ . }}`). Go takes the address there, so methods of the
-    /// pointer count, which `%v` of the struct does not see.
+    /// The text when a template prints the value itself (`{{ . }}`). Go takes the address there, so pointer methods
+    /// count, which `%v` of the struct does not see.
     fn print_addressed(&self) -> String {
         self.print()
     }
 
-    /// What encoders see.
+    /// How encoders see it.
     fn encode(&self) -> Encoded;
 
-    /// All exported fields by their Go names, for an encoder that does not know which of them are left out when empty.
-    /// `None` where [`Object::encode`] leaves out nothing.
+    /// All exported fields by their Go names, for an encoder that ignores `omitempty`. `None` if [`Object::encode`]
+    /// omits nothing.
     fn all_fields(&self) -> Option<Vec<(&'static str, Value)>> {
         None
     }

@@ -1,4 +1,4 @@
-//! What the executor works with: a value, and whether it is seen through Go's empty interface.
+//! Operands of the executor: a value, and whether its static type is Go's empty interface.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use crate::value::Value;
 
 /// A value as Go's reflection shows it to templates.
 ///
-/// Three kinds of nothing differ: no value at all, a nil interface (what a missing key of a map gives), and values
-/// that happen to be empty. The first two are [`Value::Nil`], told apart by `interface`.
+/// Three kinds of nothing differ: no value at all, a nil interface (such as a missing map key), and empty values. The
+/// first two are [`Value::Nil`], distinguished by `interface`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Operand {
     pub(crate) value: Value,
@@ -41,7 +41,7 @@ impl Operand {
         self.value.is_nil() && self.interface
     }
 
-    /// What is inside the interface.
+    /// The value inside the interface.
     #[inline]
     pub(crate) fn inside(mut self) -> Self {
         self.interface = false;

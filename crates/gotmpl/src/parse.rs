@@ -1,4 +1,4 @@
-//! The parser: blocks, definitions and the state that Go's parser keeps, because its messages show that state.
+//! The parser: blocks, definitions, and the state that Go's parser keeps, because its messages depend on it.
 
 mod expression;
 pub(crate) mod literal;
@@ -15,17 +15,17 @@ use crate::lex::{Kind, Lexer, Token};
 use crate::pool::{Id, Span};
 use crate::print::with_stack;
 
-/// How deep blocks may nest. Go has no bound; this one keeps generated templates from taking all memory.
+/// The maximum nesting of blocks. Go has none; it keeps generated templates from exhausting memory.
 const MAX_BLOCK_DEPTH: usize = 100_000;
 
-/// A source that is parsed, and what it defines. Can be sent to another thread, which the trees made of it cannot.
+/// A parsed source with its definitions. `Send`, unlike the trees built from it.
 pub(crate) struct ParsedSource {
     source: Source,
     templates: Vec<ParsedTemplate>,
 }
 
 impl ParsedSource {
-    /// The templates: what the source defines, and itself, which comes last.
+    /// The templates: the definitions of the source, and the source itself, which is last.
     pub(crate) fn into_trees(self) -> impl Iterator<Item = Rc<Tree>> {
         let source = Rc::new(self.source);
         self.templates.into_iter().map(move |draft| {
@@ -44,13 +44,13 @@ pub(crate) fn parse(name: &Str, text: &Str, functions: &Arc<Functions>) -> Resul
     Ok(ParsedSource { source, templates })
 }
 
-/// A template that is parsed, while its source is not yet.
+/// A parsed template, while its source is not finished.
 struct ParsedTemplate {
     name: Str,
     nodes: Span<Node>,
 }
 
-/// Parts of lists that are being read. Those of an inner list lie above those of the lists around it.
+/// Parts of lists being parsed. Those of an inner list are above those of the enclosing lists.
 #[derive(Default)]
 struct PendingLists {
     nodes: Vec<Node>,
@@ -58,10 +58,10 @@ struct PendingLists {
     words: Vec<Expr>,
 }
 
-/// What Go's parser keeps for each template that it is in.
+/// The state of Go's parser for each template.
 struct State {
     name: Str,
-    /// The last word read, and words put back before it.
+    /// The last token, and tokens pushed back before it.
     tokens: [Token; 3],
     waiting: usize,
     variables: Vec<VariableId>,
@@ -131,7 +131,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    // Words, with Go's three words of looking ahead.
+    // Tokens, with Go's lookahead of three.
 
     fn next(&mut self) -> Token {
         if self.state.waiting > 0 {
@@ -200,14 +200,14 @@ impl<'s> Parser<'s> {
         if let Some(action) = self.state.action
             && self.line(action) != self.line(token.start)
         {
-            // "unclosed action in action" would say it twice.
+            // "unclosed action in action" would repeat itself.
             let link = if message.ends_with(" action") { " started at" } else { " in action started at" };
             message.push_str(&format!("{link} {}:{}", self.source.name, self.line(action)));
         }
         self.error(message)
     }
 
-    /// A word as messages show it.
+    /// A token as messages show it.
     fn shown(&self, token: Token) -> String {
         let text = self.lexer.text(token);
         match token.kind {
@@ -235,10 +235,10 @@ impl<'s> Parser<'s> {
         Ok((token, self.unquoted(token)?))
     }
 
-    /// What a quoted text says.
+    /// The content of a quoted string.
     fn unquoted(&self, token: Token) -> Result<Str, Error> {
         let quoted = self.lexer.text(token);
-        // Most texts are what stands between the quotes, which needs no copy.
+        // Most strings are plain, which needs no copy.
         if literal::is_plain(quoted) {
             return Ok(self.source.text.slice(token.start as usize + 1..token.end as usize - 1));
         }
@@ -247,13 +247,13 @@ impl<'s> Parser<'s> {
 
     // Templates.
 
-    /// Adds the current template to what the source defines.
+    /// Adds the current template to the definitions of the source.
     fn add(&mut self, nodes: Span<Node>) -> Result<(), Error> {
         let name = self.state.name.clone();
         match self.templates.iter().position(|draft| draft.name == name) {
             None => self.templates.push(ParsedTemplate { name, nodes }),
             Some(at) if self.source.is_blank(self.templates[at].nodes) => {
-                // The source itself must stay the last.
+                // The source itself must stay last.
                 self.templates.remove(at);
                 self.templates.push(ParsedTemplate { name, nodes });
             }
@@ -375,7 +375,7 @@ impl<'s> Parser<'s> {
     }
 
     fn otherwise(&mut self) -> Result<Item, Error> {
-        // In "else if" and "else with" the second word stays for the branch to read.
+        // In "else if" and "else with" the second keyword is left for the branch.
         if !matches!(self.peek_token().kind, Kind::KeywordIf | Kind::KeywordWith) {
             self.expect(Kind::RightDelimiter, "else")?;
         }
@@ -421,7 +421,7 @@ impl<'s> Parser<'s> {
         Ok(list)
     }
 
-    /// A definition that is also called where it stands.
+    /// A definition that is also called in place.
     fn block(&mut self) -> Result<Node, Error> {
         const CONTEXT: &str = "block clause";
         let (token, name) = self.quoted_name(CONTEXT)?;
@@ -433,7 +433,7 @@ impl<'s> Parser<'s> {
         let outer = std::mem::replace(&mut self.state, State::new(name.clone()));
         let (nodes, ending) = self.list()?;
         if ending != Ending::End {
-            // Go reports this one from where the outer template stands.
+            // Go reports this one from the state of the outer template.
             self.state = outer;
             return Err(self.error(format!("unexpected {} in {CONTEXT}", ending.text())));
         }

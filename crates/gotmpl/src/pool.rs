@@ -1,23 +1,23 @@
-//! Parts of one kind, one after the other in memory. Trees refer to their parts by number instead of owning them, so
-//! that reading a source takes few allocations and dropping it takes no walk.
+//! Arena storage for syntax tree parts of one kind. Trees refer to their parts by index instead of owning them, so
+//! that parsing takes few allocations and dropping needs no traversal.
 
 use std::marker::PhantomData;
 use std::ops::Index;
 
-/// The number of a part.
+/// The index of a part.
 pub(crate) struct Id<T> {
     index: u32,
     kind: PhantomData<fn() -> T>,
 }
 
-/// Neighbouring parts.
+/// A range of adjacent parts.
 pub(crate) struct Span<T> {
     start: u32,
     length: u32,
     kind: PhantomData<fn() -> T>,
 }
 
-// Deriving would demand that the parts themselves can be copied.
+// Deriving would require `T: Copy`.
 impl<T> Clone for Id<T> {
     fn clone(&self) -> Self {
         *self
@@ -35,7 +35,7 @@ impl<T> Clone for Span<T> {
 impl<T> Copy for Span<T> {}
 
 impl<T> Span<T> {
-    /// No parts.
+    /// An empty range.
     pub(crate) const EMPTY: Self = Span { start: 0, length: 0, kind: PhantomData };
 
     #[inline]
@@ -63,7 +63,7 @@ impl<T> Default for Pool<T> {
 impl<T> Pool<T> {
     /// Adds a part.
     ///
-    /// Every part stands for at least a byte of a source whose positions have 32 bits, so numbers do not run out.
+    /// Every part stands for at least a byte of a source whose offsets have 32 bits, so indices cannot overflow.
     #[inline]
     pub(crate) fn push(&mut self, part: T) -> Id<T> {
         let index = self.parts.len() as u32;
@@ -71,12 +71,12 @@ impl<T> Pool<T> {
         Id { index, kind: PhantomData }
     }
 
-    /// Adds a part that is a list by itself.
+    /// Adds a list of one part.
     pub(crate) fn push_single(&mut self, part: T) -> Span<T> {
         Span { start: self.push(part).index, length: 1, kind: PhantomData }
     }
 
-    /// Adds a part that directly follows those of the span, or begins one.
+    /// Appends a part to a span, which must be the last one, or starts one.
     #[inline]
     pub(crate) fn extend(&mut self, span: &mut Span<T>, part: T) {
         if span.is_empty() {
@@ -87,7 +87,7 @@ impl<T> Pool<T> {
         self.parts.push(part);
     }
 
-    /// Moves the parts from `base` on here, now that all of them are known.
+    /// Moves the parts from `base` on into the pool, once all of them are known.
     #[inline]
     pub(crate) fn take(&mut self, waiting: &mut Vec<T>, base: usize) -> Span<T>
     where
@@ -99,7 +99,7 @@ impl<T> Pool<T> {
         Span { start, length: self.parts.len() as u32 - start, kind: PhantomData }
     }
 
-    /// Gives back the room that is left over.
+    /// Frees excess capacity.
     pub(crate) fn shrink(&mut self) {
         self.parts.shrink_to_fit();
     }

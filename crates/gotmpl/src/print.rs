@@ -1,4 +1,4 @@
-//! Printing as Go's fmt prints with `%v`, written for speed because every `{{ value }}` comes through here.
+//! Prints values as Go's fmt does with `%v`; optimised, because every `{{ value }}` uses it.
 
 use pintle_tree::{Str, number};
 
@@ -6,13 +6,13 @@ use crate::object::Object;
 use crate::printf;
 use crate::value::{IntKind, Kind, List, MapRef, Value};
 
-/// The deepest nesting that is printed. Go has no bound and dies on a map that holds itself.
+/// The maximum nesting that is printed. Go has none and overflows its stack on a map that contains itself.
 pub(crate) const MAX_DEPTH: usize = 10_000;
 
-/// The most that one value may print, so that a map that holds itself twice ends.
+/// The maximum output of one value, so that a map that contains itself twice terminates.
 pub(crate) const MAX_BYTES: usize = 64 << 20;
 
-/// What stands for the part of a value that lies beyond the bounds.
+/// Replaces the part of a value beyond these limits.
 pub(crate) const TRUNCATED: &[u8] = b"...";
 
 /// Appends `%v` of a value; nil is `<nil>`.

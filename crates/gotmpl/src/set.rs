@@ -1,4 +1,4 @@
-//! Named templates that can call each other, and the memory of what has been parsed.
+//! Sets of named templates, and a cache of parsed sources.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,13 +13,13 @@ use crate::error::Error;
 use crate::function::{Functions, MapMethods};
 use crate::parse::{self, ParsedSource};
 
-/// How many parsed texts are remembered at once.
+/// The maximum number of cached sources.
 const MAX_CACHED: usize = 4_096;
 
-/// The templates of one source; the source itself is the last.
+/// The templates of one source; the source itself is last.
 pub(crate) type Parsed = Rc<[Rc<Tree>]>;
 
-/// Parsed texts by name and source, so that a text that is evaluated in a loop is parsed once.
+/// Parsed sources by name and text, so that a string evaluated in a loop is parsed once.
 #[derive(Default)]
 pub(crate) struct ParseCache {
     parsed: RefCell<HashMap<(Str, Str), Parsed>>,
@@ -41,10 +41,10 @@ impl ParseCache {
     }
 }
 
-/// From this size on, in bytes, two threads parse quicker than one.
+/// From this size on, in bytes, parsing on two threads is faster.
 const PARALLEL_THRESHOLD: usize = 200_000;
 
-/// The number of sources that make up half of the text, or all of them when they are few.
+/// The number of sources that make up half of the text, or all if they are small.
 fn halfway(sources: &[(Str, Str)]) -> usize {
     let whole: usize = sources.iter().map(|(_, source)| source.len()).sum();
     if whole < PARALLEL_THRESHOLD {
@@ -58,7 +58,7 @@ fn halfway(sources: &[(Str, Str)]) -> usize {
     sources.iter().position(reaches).map_or(sources.len(), |index| index + 1)
 }
 
-/// Named templates that share one table of functions.
+/// Named templates that share one function table.
 #[derive(Clone)]
 pub struct Set {
     root: Str,
@@ -70,7 +70,7 @@ pub struct Set {
 }
 
 impl Set {
-    /// Returns an empty set whose templates may call these functions and Go's builtins.
+    /// Returns an empty set whose templates may call these functions and Go's built-ins.
     pub fn new(functions: impl Into<Arc<Functions>>) -> Self {
         Set {
             root: "gotpl".into(),
@@ -82,14 +82,14 @@ impl Set {
         }
     }
 
-    /// The set with the methods that chart values have.
+    /// Adds the methods of chart values.
     #[must_use]
     pub fn with_values_methods(mut self, methods: MapMethods) -> Self {
         self.values_methods = Some(methods);
         self
     }
 
-    /// A set that sees all templates of this one, and whose own definitions stay its own.
+    /// A set that sees all templates of this one, and keeps its own definitions to itself.
     #[must_use]
     pub fn overlay(self: &Rc<Self>) -> Set {
         Set {
@@ -102,22 +102,22 @@ impl Set {
         }
     }
 
-    /// Parses a source under a name, and adds it and what it defines.
+    /// Parses a source under a name, and adds it and its definitions.
     ///
     /// A definition replaces an earlier one of the same name, unless it is blank.
     ///
     /// # Errors
-    /// When the source is no template, calls an unknown function or defines a name twice.
+    /// When the source does not parse, calls an unknown function or defines a name twice.
     pub fn parse(&mut self, name: impl Into<Str>, source: impl Into<Str>) -> Result<(), Error> {
         let parsed = parse::parse(&name.into(), &source.into(), &self.functions)?;
         self.add(parsed);
         Ok(())
     }
 
-    /// Parses many sources as [`Set::parse`] does one after the other, on two threads when they are large together.
+    /// Parses many sources as [`Set::parse`] does in sequence, on two threads if they are large.
     ///
     /// # Errors
-    /// The first source that cannot be parsed, by its number; those before it have been added.
+    /// The first source that does not parse, by index; those before it have been added.
     pub fn parse_all(&mut self, sources: &[(Str, Str)]) -> Result<(), (usize, Error)> {
         let functions = &Arc::clone(&self.functions);
         let all = |sources: &[(Str, Str)]| -> Vec<_> {
@@ -128,7 +128,7 @@ impl Set {
             vec![all(first)]
         } else {
             thread::scope(|scope| {
-                // A thread that cannot be had or that fails leaves its half to this one.
+                // If the thread cannot be started or panics, this thread does its half.
                 let helper = thread::Builder::new().spawn_scoped(scope, || all(second));
                 let first = all(first);
                 let second = helper.ok().and_then(|helper| helper.join().ok()).unwrap_or_else(|| all(second));

@@ -1,4 +1,4 @@
-//! Values as templates see them: Go's kinds and types, shared maps, and objects with fields and methods.
+//! Template values: Go's kinds and types, shared maps, and host objects.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -8,9 +8,9 @@ use pintle_tree::{Map, Node, Str, with_stack};
 pub use crate::collection::{List, ListType, MapRef, MapType};
 use crate::object::Object;
 
-/// A value inside one render. Clones share: a map changed through one clone is changed for all, as in Go.
+/// A value inside one render. Clones share: a map modified through one clone is modified for all, as in Go.
 ///
-/// It is single-threaded on purpose; what crosses threads is [`Node`].
+/// It is deliberately single-threaded; [`Node`] is the type that crosses threads.
 #[derive(Clone, Debug, Default)]
 pub enum Value {
     /// Go's nil.
@@ -18,21 +18,21 @@ pub enum Value {
     Nil,
     /// A boolean.
     Bool(bool),
-    /// An integer of some width; unsigned 64-bit values are kept by their bits.
+    /// An integer of some width; unsigned 64-bit values are stored as their bits.
     Int(IntKind, i64),
     /// A float64.
     Float(f64),
-    /// A complex128, which only template literals can make.
+    /// A complex128, which only template literals can produce.
     Complex(Box<(f64, f64)>),
     /// A string.
     Str(Str),
     /// A `[]byte`.
     Bytes(Str),
-    /// A slice. Templates cannot change one in place, so it is shared as it is.
+    /// A slice. Templates cannot modify one in place, so it is shared.
     List(List),
-    /// A map with string keys, changeable in place.
+    /// A mutable map with string keys.
     Map(MapRef),
-    /// A struct, pointer or named type with fields and methods of its own.
+    /// A struct, pointer or named type with its own fields and methods.
     Object(Rc<dyn Object>),
 }
 
@@ -215,7 +215,7 @@ impl Value {
         }
     }
 
-    /// Go's truth, as `if` and `and` use it: false for nil, zero, and anything of length zero.
+    /// Go's `IsTrue`, as `if` and `and` use it: false for nil, zero, and anything of length zero.
     pub fn is_true(&self) -> bool {
         match self {
             Value::Nil => false,
@@ -230,7 +230,7 @@ impl Value {
         }
     }
 
-    /// Makes a value of a tree that was read from a file or a flag.
+    /// Converts a tree that was read from a file or a flag.
     pub fn from_node(node: &Node) -> Value {
         match node {
             Node::Nil => Value::Nil,
@@ -243,7 +243,7 @@ impl Value {
         }
     }
 
-    /// Makes the entries of a map value of a tree map.
+    /// Converts the entries of a tree map.
     pub fn entries_from(map: &Map<Node>) -> Map<Value> {
         map.iter().map(|(key, node)| (key.clone(), Value::from_node(node))).collect()
     }

@@ -1,4 +1,4 @@
-//! Values as trees that the JSON and YAML writers walk, and the check that they end.
+//! Walks values for the JSON and YAML writers, after a check that they are finite.
 
 use base64::Engine as _;
 use pintle_tree::{KeyOrder, Sink, Walk, natural_order};
@@ -7,10 +7,10 @@ use crate::object::Encoded;
 use crate::print::with_stack;
 use crate::value::Value;
 
-/// From this nesting on Go's encoder looks for cycles.
+/// From this nesting on Go's encoder checks for cycles.
 const TRUSTED_DEPTH: usize = 1_000;
 
-/// The most values that are written in one go; only maps that share parts over and over have more.
+/// The maximum number of values written at once; only maps that share parts repeatedly have more.
 const MAX_VALUES: usize = 50_000_000;
 
 /// Why a value cannot be encoded. Prints as Go's error does.
@@ -18,7 +18,7 @@ const MAX_VALUES: usize = 50_000_000;
 #[error("{0}")]
 pub struct EncodeError(String);
 
-/// Checks that a value can be walked to its end: no map holds itself, and no object refuses.
+/// Checks that a value can be walked: no map contains itself, and no object refuses.
 ///
 /// # Errors
 /// Go's texts, for example `json: unsupported value: encountered a cycle via map[string]interface {}`.
@@ -26,9 +26,9 @@ pub fn encode_check(value: &Value) -> Result<(), EncodeError> {
     Check { above: Vec::new(), depth: 0, count: 0 }.value(value)
 }
 
-/// A walk that looks for cycles.
+/// Checks for cycles.
 struct Check {
-    /// The addresses of the containers that are open, below the trusted depth.
+    /// The addresses of the open containers beyond the trusted depth.
     above: Vec<usize>,
     depth: usize,
     count: usize,
@@ -84,7 +84,7 @@ impl Check {
 }
 
 impl Walk for Value {
-    /// Tells the value to a writer. Run [`encode_check`] first: a map that holds itself has no end.
+    /// Passes the value to a writer. Run [`encode_check`] first: a map that contains itself never ends.
     fn walk<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
         match self {
             Value::Nil => sink.nil(),
@@ -92,7 +92,7 @@ impl Walk for Value {
             Value::Int(kind, value) if kind.is_unsigned() => sink.uint(*value as u64),
             Value::Int(_, value) => sink.int(*value),
             Value::Float(value) => sink.float(*value),
-            // Go refuses complex numbers; templates cannot bring one into data that is encoded with success.
+            // Go rejects complex numbers; templates cannot get one into data that encodes successfully.
             Value::Complex(_) => sink.nil(),
             Value::Str(text) => sink.str(text.as_bytes()),
             Value::Bytes(bytes) => {

@@ -161,9 +161,7 @@ impl EventVocabulary {
     /// Reads the word for an event. Natively `test-success` is but another word for `test`.
     pub(crate) fn event(self, word: &str) -> Result<&'static str, Problem> {
         let (found, known): (_, &'static [&'static str]) = match self {
-            EventVocabulary::Native => {
-                (HookEvent::parse(&normalize(word)).map(HookEvent::as_str), NATIVE)
-            }
+            EventVocabulary::Native => (HookEvent::parse(&normalize(word)).map(HookEvent::as_str), NATIVE),
             EventVocabulary::Filter => (FILTER.into_iter().find(|known| *known == word.trim()), &FILTER),
         };
         found.ok_or_else(|| Problem::UnknownEvent { word: word.trim().to_owned(), known })

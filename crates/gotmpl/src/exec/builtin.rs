@@ -1,5 +1,5 @@
-//! Calls of the builtins, some of which see more than values: `and` and `or` stop early, `len` and `call` tell kinds
-//! of nothing apart.
+//! Calls of built-ins that need more than values: `and` and `or` short-circuit, `len` and `call` distinguish kinds of
+//! nil.
 
 use super::call::{CALL_STEPS, check_arity, checked};
 use super::{Exec, Frame};

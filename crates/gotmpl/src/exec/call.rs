@@ -1,4 +1,4 @@
-//! Calls: the number of arguments, their types, and the texts when they do not fit.
+//! Calls: the number and types of arguments, with Go's error texts.
 
 use super::{Exec, Frame};
 use crate::ast::{Callee, Expr, Number};
@@ -9,10 +9,10 @@ use crate::object::{Method, Object};
 use crate::operand::Operand;
 use crate::value::{IntKind, List, ListType, MapRef, MapType, Value};
 
-/// What a call costs more than a node.
+/// The extra cost of a call over a node.
 pub(super) const CALL_STEPS: u64 = 4;
 
-/// What a call must look like.
+/// The signature of a call.
 #[derive(Clone, Copy)]
 pub(super) struct Signature {
     name: &'static str,
@@ -65,7 +65,7 @@ pub(super) fn check_arity(
 }
 
 impl Exec<'_> {
-    /// Calls what a function name means.
+    /// Calls the function that a name refers to.
     pub(super) fn function<'t>(
         &mut self,
         frame: &mut Frame<'t>,
@@ -137,7 +137,7 @@ impl Exec<'_> {
             Target::Function(Body::Pure(body)) => body(Args(&self.arguments[base..])),
             Target::Function(Body::Metered(body)) => body(&mut self.fuel, Args(&self.arguments[base..])),
             Target::Function(Body::Host(body)) => {
-                // The function may run templates, which use the same stack of arguments.
+                // The function may run templates, which use the same argument stack.
                 let arguments = self.arguments.split_off(base);
                 body(self, Args(&arguments))
             }
@@ -146,7 +146,7 @@ impl Exec<'_> {
         }
     }
 
-    /// Counts what a function has made.
+    /// Charges the result of a function.
     pub(super) fn charge(&mut self, frame: &Frame<'_>, value: &Value) -> Result<(), Error> {
         let size = match value {
             Value::Str(text) | Value::Bytes(text) => text.len(),
@@ -194,7 +194,7 @@ impl Exec<'_> {
                 }
             }
             _ => {
-                // Most arguments are values of maps that fit as they are.
+                // Most arguments are values of maps that already have the right type.
                 let fitting =
                     |value: &Value| (wanted == Type::Any || fits(value, wanted)).then(|| value.clone());
                 if wanted != Type::Map
@@ -209,7 +209,7 @@ impl Exec<'_> {
     }
 }
 
-/// A literal as the type that a parameter wants.
+/// A literal as the type of a parameter.
 fn typed_constant(frame: &Frame<'_>, wanted: Type, expr: &Expr) -> Result<Value, Error> {
     let number = |pick: fn(&Number) -> Option<Value>| match expr {
         Expr::Number(number) => pick(&frame.source.numbers[*number]),
@@ -246,7 +246,7 @@ fn typed_constant(frame: &Frame<'_>, wanted: Type, expr: &Expr) -> Result<Value,
     })
 }
 
-/// Whether Go lets nil stand for a value of the type.
+/// Whether nil is a valid value of the type in Go.
 fn can_be_nil(wanted: Type) -> bool {
     match wanted {
         Type::Any | Type::Bytes | Type::List | Type::Strings | Type::Ints | Type::Lists => true,
@@ -275,7 +275,7 @@ pub(super) fn checked(frame: &Frame<'_>, operand: Operand, wanted: Type) -> Resu
         return Err(frame.error(message));
     }
     Ok(match operand.value {
-        // Named map types arrive as what they are made of.
+        // Named map types are passed as their underlying type.
         Value::Map(map) if wanted == Type::Map && map.is_nil() => Value::Nil,
         Value::Map(map) if wanted == Type::Map => Value::Map(map.retyped(MapType::Any)),
         value => value,
@@ -300,7 +300,7 @@ fn fits(value: &Value, wanted: Type) -> bool {
         (Type::Map, Value::Map(map)) => map.of != MapType::Str,
         (Type::StrMap, Value::Map(map)) => map.of == MapType::Str,
         (Type::Object("common.Values"), Value::Map(map)) => map.of != MapType::Str,
-        // A pointer fits where the value is wanted.
+        // Go dereferences a pointer where the value is expected.
         (Type::Object(name), Value::Object(object)) => {
             let given = object.type_name();
             given == name || given.strip_prefix('*') == Some(name)

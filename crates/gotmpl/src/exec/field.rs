@@ -16,9 +16,10 @@ use crate::operand::Operand;
 use crate::pool::Span;
 use crate::value::{Kind, MapRef, MapType, Value};
 
-/// Follows names through maps, and hands the value at the end to `look` without cloning anything on the way.
+/// Follows names through maps, and passes the final value to `look` without cloning anything.
 ///
-/// `None` means that something else than a map is on the way, or nothing: the long way then finds out what to say.
+/// `None` means that something other than a map, or nothing, is on the path; the slow path then produces the right
+/// error.
 #[inline]
 fn resolve_path<R>(
     value: &Value,
@@ -36,7 +37,7 @@ fn resolve_path<R>(
     let name = name.of(source);
     let may_be_method =
         map.of == MapType::Values && methods.iter().any(|method| name == method.name.as_bytes());
-    // Long chains would recurse deep.
+    // Long chains would recurse too deeply.
     if may_be_method || map.of == MapType::Str || rest.len() > 16 {
         return None;
     }
@@ -48,7 +49,7 @@ fn resolve_path<R>(
     }
 }
 
-/// The recursion of [`resolve_path`], apart from it so that one step can be inlined.
+/// The recursion of [`resolve_path`], separate so that one step can be inlined.
 fn resolve_further<R>(
     value: &Value,
     names: &[Name],
@@ -59,11 +60,11 @@ fn resolve_further<R>(
     resolve_path(value, names, source, methods, look)
 }
 
-/// Where a field is asked for, and with what.
+/// A field access, with its arguments.
 struct Access<'t, 'c> {
     expr: &'t Expr,
     name: &'t [u8],
-    /// The command's words, of which the first is the field itself; only for the last field of a chain.
+    /// The command's operands, of which the first is the field itself; only for the last field of a chain.
     words: &'t [Expr],
     last: &'c mut Option<Operand>,
 }
@@ -79,7 +80,7 @@ impl Access<'_, '_> {
 }
 
 impl Exec<'_> {
-    /// Looks at the value of a field or variable without cloning it, when the way there leads through maps alone.
+    /// Passes the value of a field or variable to a closure without cloning it, if the path goes through maps only.
     #[inline]
     pub(super) fn peek<'t, R>(
         &self,
@@ -102,7 +103,7 @@ impl Exec<'_> {
         resolve_path(value, &source.names[*names], source.text.as_bytes(), methods, look)
     }
 
-    /// Follows names from a receiver; the last one gets the arguments, if it is a method.
+    /// Follows names from a receiver; the last one gets the arguments if it is a method.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn field_chain<'t>(
         &mut self,
@@ -202,7 +203,7 @@ impl Exec<'_> {
                     format!("{} has arguments but cannot be invoked as function", access.shown_name());
                 Err(frame.error(message))
             }
-            // A nil field is an empty pointer or interface.
+            // A nil field is a nil pointer or interface.
             Some(Value::Nil) => Ok(Operand::interface(Value::Nil)),
             Some(value) => Ok(Operand::concrete(value)),
             None => Err(no_field(frame, receiver, &access)),

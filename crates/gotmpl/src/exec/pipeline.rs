@@ -16,7 +16,7 @@ impl Exec<'_> {
         pipe: &'t Pipe,
     ) -> Result<Operand, Error> {
         frame.place = Some(NodeRef::Pipe(pipe));
-        // The usual pipeline is one command whose value goes nowhere else.
+        // The common case: one command whose value is not assigned.
         let commands = &frame.source.commands[pipe.commands];
         if let ([command], []) = (commands, pipe.variables.as_slice()) {
             let mut value = self.command(frame, dot, command, None)?;
@@ -38,7 +38,7 @@ impl Exec<'_> {
         Ok(value)
     }
 
-    /// Overwrites the variable of that name that was declared last.
+    /// Assigns to the most recently declared variable of that name.
     pub(super) fn assign(
         &mut self,
         frame: &Frame<'_>,
@@ -59,7 +59,7 @@ impl Exec<'_> {
         found.map(|(_, value)| value).ok_or_else(|| undefined(frame, variable))
     }
 
-    /// A command; `last` is what the command before it gave.
+    /// A command; `last` is the result of the previous one.
     fn command<'t>(
         &mut self,
         frame: &mut Frame<'t>,
@@ -116,7 +116,7 @@ impl Exec<'_> {
         Err(frame.error(format!("can't give argument to non-function {shown}")))
     }
 
-    /// A boolean, number or string where any type will do.
+    /// A boolean, number or string where any type is accepted.
     pub(super) fn constant(&self, frame: &Frame<'_>, expr: &Expr) -> Result<Operand, Error> {
         Ok(Operand::concrete(match expr {
             Expr::Bool(_, value) => Value::Bool(*value),
@@ -164,7 +164,7 @@ impl Exec<'_> {
         self.field_chain(frame, dot, &receiver, expr, *names, words, last)
     }
 
-    /// An argument where any type will do.
+    /// An argument where any type is accepted.
     pub(super) fn operand<'t>(
         &mut self,
         frame: &mut Frame<'t>,
@@ -193,7 +193,7 @@ fn undefined(frame: &Frame<'_>, variable: VariableId) -> Error {
     frame.error(format!("undefined variable: {name}"))
 }
 
-/// A number by the type that its spelling suggests.
+/// A number by the type that its spelling implies.
 fn number_value(frame: &Frame<'_>, number: &Number) -> Result<Value, Error> {
     if let Some(parts) = number.complex {
         return Ok(Value::Complex(Box::new(parts)));

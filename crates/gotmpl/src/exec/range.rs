@@ -1,4 +1,4 @@
-//! `range`: over lists, maps, objects and whole numbers.
+//! `range`: over lists, maps, objects and integers.
 
 use super::walk::pointed_text;
 use super::{Exec, Flow, Frame};
@@ -24,7 +24,7 @@ impl Exec<'_> {
         Ok(flow)
     }
 
-    /// Runs the body for each element; tells whether there was any.
+    /// Runs the body for each element. Returns whether there was any.
     fn range_over<'t>(
         &mut self,
         frame: &mut Frame<'t>,
@@ -45,7 +45,7 @@ impl Exec<'_> {
                 Ok(!list.items().is_empty())
             }
             Value::Map(map) => {
-                // As in Go, the entries are those at the beginning, whatever the body does to the map.
+                // As in Go, the entries are those at the start, whatever the body does to the map.
                 if !self.fuel.step(map.len() as u64 / 8) {
                     return Err(self.exhausted(frame));
                 }
@@ -76,7 +76,7 @@ impl Exec<'_> {
                     let message = format!("can't use {shown} to iterate over more than one variable");
                     return Err(frame.error(message));
                 }
-                // As bits, so that large unsigned numbers count on.
+                // As bits, so that large unsigned numbers are counted correctly.
                 let unsigned_end = *end as u64;
                 let ran = if kind.is_unsigned() { unsigned_end > 0 } else { *end > 0 };
                 let mut number = 0u64;
@@ -110,7 +110,7 @@ impl Exec<'_> {
         }
     }
 
-    /// Runs the body once; tells whether the loop goes on.
+    /// Runs the body once. Returns whether the loop continues.
     fn iteration<'t>(
         &mut self,
         frame: &mut Frame<'t>,

@@ -1,4 +1,4 @@
-//! Walking the nodes of a template and writing what they give.
+//! Executes the nodes of a template and writes their output.
 
 use super::{Exec, Flow, Frame};
 use crate::ast::{Branch, Call, Node};

@@ -1,9 +1,9 @@
-//! The characters of names, quickly for ASCII and as Go sees them beyond.
+//! Name characters: fast for ASCII, by Go's rules beyond.
 
 use crate::printf;
 use crate::value::Value;
 
-/// The ASCII bytes that names may hold.
+/// The ASCII bytes of names.
 pub(super) static NAME_BYTES: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -14,7 +14,7 @@ pub(super) static NAME_BYTES: [bool; 256] = {
     table
 };
 
-/// The character that a text begins with, and its length; an invalid byte is U+FFFD.
+/// The first character of a text and its length; an invalid byte is U+FFFD.
 pub(super) fn first_char(text: &[u8]) -> Option<(char, usize)> {
     let byte = *text.first()?;
     if byte.is_ascii() {
@@ -31,13 +31,13 @@ pub(super) fn code_point(character: char) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// The first digits of the decimal digit blocks of Unicode beyond ASCII, each ten long.
+/// The first digits of Unicode's decimal digit blocks beyond ASCII, ten digits each.
 const DIGIT_BLOCKS: [u32; 24] = [
     0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0,
     0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1b50, 0xff10,
 ];
 
-/// Whether names may hold the character: letters, digits and the underscore.
+/// Whether a character may be part of a name: letters, digits and the underscore.
 pub(super) fn is_alphanumeric(character: char) -> bool {
     if character.is_ascii() {
         return character == '_' || character.is_ascii_alphanumeric();

@@ -10,7 +10,7 @@ use crate::lex::{Kind, Token};
 use crate::pool::{Id, Span};
 use crate::print::with_stack;
 
-/// How deep parentheses may nest, as in Go.
+/// The maximum nesting of parentheses, as in Go.
 const MAX_PAREN_DEPTH: usize = 10_000;
 
 impl Parser<'_> {
@@ -58,7 +58,7 @@ impl Parser<'_> {
                 return Ok(());
             }
             self.next();
-            // What follows directly is needed to put everything back when this is no declaration.
+            // The following token is needed to push everything back if this is not a declaration.
             let after = self.peek();
             let next = self.peek_token();
             if matches!(next.kind, Kind::Assign | Kind::Declare) {
@@ -152,7 +152,7 @@ impl Parser<'_> {
         if first.kind != Kind::Field {
             return Ok(Some(term));
         }
-        // The names of a field or variable already stand last in their pool, so more of them can follow.
+        // The names of a field or variable are last in their pool, so more can be appended.
         let mut names = match term {
             Expr::Field(_, names) | Expr::Variable(_, _, names) => names,
             _ => Span::EMPTY,
@@ -161,7 +161,7 @@ impl Parser<'_> {
             let token = self.next();
             self.source.names.extend(&mut names, field_name(token));
         }
-        // The place of a chain is its second part, as in Go.
+        // The position of a chain is its second part, as in Go.
         Ok(Some(match term {
             Expr::Field(..) => Expr::Field(first.start, names),
             Expr::Variable(_, id, _) => Expr::Variable(first.start, id, names),

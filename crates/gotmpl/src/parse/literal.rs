@@ -1,13 +1,13 @@
-//! Literals as Go's strconv reads them: quoted text, characters and numbers.
+//! Literals as Go's strconv parses them: strings, characters and numbers.
 
 use pintle_tree::{Str, number, quote};
 
 use crate::ast::Number;
 
-/// Go's text for a literal that cannot be read.
+/// Go's text for an invalid literal.
 const INVALID: &str = "invalid syntax";
 
-/// Whether a quoted text is just what stands between its quotes.
+/// Whether a quoted string needs no unescaping.
 pub(crate) fn is_plain(quoted: &[u8]) -> bool {
     let [first, inner @ .., last] = quoted else { return false };
     first == last
@@ -169,7 +169,7 @@ pub(crate) fn number(text: &[u8]) -> Result<Number, String> {
     Ok(number)
 }
 
-/// A complex number whose imaginary part is zero can also be used as a real one.
+/// A complex number without imaginary part can also be used as a real one.
 fn simplified(text: &[u8], parts: (f64, f64)) -> Number {
     let real = Some(parts.0).filter(|_| parts.1 == 0.0);
     Number {
@@ -193,7 +193,7 @@ fn whole_unsigned(value: f64) -> Option<u64> {
     fits.then_some(value as u64)
 }
 
-/// Go's `strconv.ParseFloat`, for which a number that is too large is an error.
+/// Go's `strconv.ParseFloat`, which rejects numbers that are too large.
 fn float(text: &str) -> Option<f64> {
     number::parse_float(text).filter(|value| value.is_finite())
 }

@@ -161,7 +161,7 @@ impl Documents {
             found.push((path, same.map_or(DocumentText::Changed(object), DocumentText::Same)));
         }
         let written =
-            spread(&found, PARALLEL_THRESHOLD, |_| TYPICAL_DOCUMENT_SIZE, |(_, found)| found.text(event));
+            parallel_map(&found, PARALLEL_THRESHOLD, |_| TYPICAL_DOCUMENT_SIZE, |(_, found)| found.text(event));
         let mut texts: BTreeMap<String, VecDeque<Vec<u8>>> = BTreeMap::new();
         for ((path, _), text) in found.into_iter().zip(written) {
             texts.entry(path).or_default().push_back(text?);

@@ -179,7 +179,7 @@ async fn run(
 
 /// What the record says: the usual words, and what went wrong with handlers, of which Helm has none.
 fn described(text: &str, problems: &[Error]) -> String {
-    match problems.iter().find(|problem| matches!(problem, Error::HookEvent(_))) {
+    match problems.iter().find(|problem| matches!(problem, Error::Event(_))) {
         Some(problem) => format!("{text}, but {problem}"),
         None => text.to_owned(),
     }
