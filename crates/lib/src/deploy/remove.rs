@@ -127,7 +127,7 @@ impl Executor<'_> {
         made.extend(in_flight.into_iter().filter(|id| {
             there.remove(id).is_some_and(|live| ownership::check(&live, name, namespace).is_ok())
         }));
-        let made: Vec<Object> = made.iter().map(Object::of).collect();
+        let made: Vec<Object> = made.iter().map(Object::from_id).collect();
         self.delete_all(&made, PropagationPolicy::Background).await.map(drop)
     }
 }

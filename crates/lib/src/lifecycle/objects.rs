@@ -42,7 +42,7 @@ impl Documents {
         });
         let texts: Vec<(&str, &[u8])> = texts.collect();
         let read = |(path, text): &(&str, &[u8])| Document::new((*path).to_owned(), text.to_vec());
-        Documents { documents: spread(&texts, PARALLEL_THRESHOLD, |(_, text)| text.len(), read) }
+        Documents { documents: parallel_map(&texts, PARALLEL_THRESHOLD, |(_, text)| text.len(), read) }
     }
 
     /// Returns whether every document is certainly a valid object, so that the full validation can be skipped.
@@ -160,8 +160,12 @@ impl Documents {
             let same = duplicates.and_then(|duplicates| take_equal(duplicates, &object));
             found.push((path, same.map_or(DocumentText::Changed(object), DocumentText::Same)));
         }
-        let written =
-            parallel_map(&found, PARALLEL_THRESHOLD, |_| TYPICAL_DOCUMENT_SIZE, |(_, found)| found.text(event));
+        let written = parallel_map(
+            &found,
+            PARALLEL_THRESHOLD,
+            |_| TYPICAL_DOCUMENT_SIZE,
+            |(_, found)| found.text(event),
+        );
         let mut texts: BTreeMap<String, VecDeque<Vec<u8>>> = BTreeMap::new();
         for ((path, _), text) in found.into_iter().zip(written) {
             texts.entry(path).or_default().push_back(text?);

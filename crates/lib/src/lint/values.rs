@@ -22,7 +22,7 @@ pub(super) fn check(folder: &Path, options: &Options, findings: &mut Findings) {
 
 fn check_file(folder: &Path, options: &Options, log: &mut Vec<LogLine>) -> Result<(), String> {
     let path = folder.join(FILE);
-    let text = pintle_chart::read_ordinary(&path).map_err(|error| input::go_error_text(&path, &error));
+    let text = pintle_chart::read_regular(&path).map_err(|error| input::go_error_text(&path, &error));
     let text = text.map_err(|reason| format!("unable to parse YAML: {reason}"))?;
     let defaults = pintle_yaml::read_map(&text).map_err(|error| {
         // Helm reads into a named type here, and its error says so.

@@ -106,7 +106,7 @@ struct UnpackedArchive {
 
 impl UnpackedArchive {
     fn new(archive: &Path, scratch: &Path) -> std::result::Result<Self, String> {
-        let data = pintle_chart::read_ordinary(archive)
+        let data = pintle_chart::read_regular(archive)
             .map_err(|error| format!("unable to open tarball: {}", input::go_error_text(archive, &error)))?;
         let failed = |reason: &dyn std::fmt::Display| format!("unable to extract tarball: {reason}");
         let files = pintle_chart::read_archive(data).map_err(|error| failed(&error))?;

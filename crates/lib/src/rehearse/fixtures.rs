@@ -24,7 +24,7 @@ pub(super) async fn apply(session: &Session, paths: &[PathBuf], namespace: &str)
             }
         } else {
             for file in files(path)? {
-                let data = pintle_chart::read_ordinary(&file)
+                let data = pintle_chart::read_regular(&file)
                     .map_err(|error| fixture_error(&file.display().to_string(), &error))?;
                 read(&file.display().to_string(), &data, &mut objects)?;
             }
