@@ -55,5 +55,6 @@ pub use pintle_objects as objects;
 pub use pintle_registry as registry;
 pub use pintle_release as release;
 pub use pintle_render as render;
+pub use pintle_repo as repo;
 pub use pintle_tree as tree;
 pub use pintle_values as values;

@@ -17,7 +17,9 @@ pub struct Settings {
     pub insecure: bool,
     /// A PEM file of additional certificate authorities.
     pub authorities: Option<PathBuf>,
-    /// The client certificate and its key, as PEM files.
+    /// Whether the authorities of the system are trusted too.
+    pub system_authorities: bool,
+    /// A certificate of our own and its key.
     pub certificate: Option<(PathBuf, PathBuf)>,
     /// The proxies.
     pub proxies: Proxies,
@@ -37,6 +39,7 @@ impl Default for Settings {
             plain_http: false,
             insecure: false,
             authorities: None,
+            system_authorities: true,
             certificate: None,
             proxies: Proxies::default(),
             retries: 5,
@@ -96,8 +99,8 @@ impl fmt::Debug for Login {
     }
 }
 
-/// Whether a registry is on this machine, by its host name.
-pub(crate) fn is_loopback(registry: &str) -> bool {
+/// Whether a host is this machine, by its name.
+pub fn is_loopback(registry: &str) -> bool {
     let host = match registry.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) && !host.is_empty() => host,
         _ => registry,

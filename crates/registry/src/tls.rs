@@ -23,7 +23,7 @@ pub(crate) fn config(settings: &Settings) -> Result<ClientConfig> {
     let builder = if settings.insecure {
         builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAnyCertificate { provider }))
     } else {
-        builder.with_root_certificates(roots(settings.authorities.as_deref())?)
+        builder.with_root_certificates(roots(settings)?)
     };
     let Some((certificate, key)) = &settings.certificate else { return Ok(builder.with_no_client_auth()) };
     let chain = certificates(certificate)?;
@@ -41,10 +41,13 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>> {
     if read.is_empty() { Err(unusable(file, "it contains no certificate")) } else { Ok(read) }
 }
 
-/// The system's root certificates, and those of a file.
-fn roots(file: Option<&Path>) -> Result<RootCertStore> {
+/// The authorities of the system, and those of a file.
+fn roots(settings: &Settings) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    let file = settings.authorities.as_deref();
+    if settings.system_authorities {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    }
     if let Some(file) = file {
         let (added, _) = roots.add_parsable_certificates(certificates(file)?);
         if added == 0 {

@@ -42,8 +42,8 @@ const ERROR_BODY_LIMIT: usize = 16 << 10;
 /// The connect timeout.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Sends single requests, without retries.
-pub(crate) struct Transport {
+/// Sends requests.
+pub struct Transport {
     client: Client<HttpsConnector<Dialer>, Body>,
     idle_timeout: Duration,
     /// Whether a client certificate is configured, for the error message.
@@ -51,8 +51,11 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
-    /// Creates a transport from the settings.
-    pub(crate) fn new(settings: &Settings) -> Result<Transport> {
+    /// A transport as the settings want it; reads the files that they name.
+    ///
+    /// # Errors
+    /// When a file cannot be read or used.
+    pub fn new(settings: &Settings) -> Result<Transport> {
         let mut http = HttpConnector::new();
         http.enforce_http(false);
         http.set_connect_timeout(Some(CONNECT_TIMEOUT));
@@ -104,6 +107,7 @@ impl Transport {
             method,
             uri,
             status: head.status,
+            reason: None,
             headers: head.headers,
             body,
             idle_timeout: self.idle_timeout,
@@ -116,6 +120,34 @@ impl Transport {
             Ok(Ok(_)) => true,
             Ok(Err(error)) => !error.is_connect() || tls::is_tls_error(&error),
             Err(_) => false,
+        }
+    }
+
+    /// Sends a GET request to an address that has a scheme and a host, and waits for the head of the answer. Nothing is
+    /// followed or tried again.
+    ///
+    /// # Errors
+    /// Why there is no answer, in the words of Go's HTTP client.
+    pub async fn get(&self, uri: &Uri, headers: HeaderMap) -> std::result::Result<Answer, String> {
+        let mut request = Request::new(full(Bytes::new()));
+        *request.uri_mut() = uri.clone();
+        *request.headers_mut() = headers;
+        match self.client.request(request).await {
+            Ok(response) => {
+                let (head, body) = response.into_parts();
+                let reason = head.extensions.get::<hyper::ext::ReasonPhrase>();
+                let reason = reason.map(|reason| String::from_utf8_lossy(reason.as_bytes()).into_owned());
+                Ok(Answer {
+                    method: Method::GET,
+                    uri: uri.clone(),
+                    status: head.status,
+                    reason,
+                    headers: head.headers,
+                    body,
+                    idle_timeout: self.idle_timeout,
+                })
+            }
+            Err(error) => Err(crate::go_words::of(&error, uri).await),
         }
     }
 
@@ -146,25 +178,41 @@ pub(crate) fn innermost(error: &(dyn StdError + 'static)) -> String {
     inner.to_string()
 }
 
-/// A response whose body is still to be read.
-pub(crate) struct Answer {
+/// An answer, of which the body is still to come.
+pub struct Answer {
     method: Method,
-    /// The final URL, after redirects.
-    pub(crate) uri: Uri,
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
+    /// Where it came from, after redirections.
+    pub uri: Uri,
+    /// The status.
+    pub status: StatusCode,
+    /// What the server calls the status, if not by its usual name.
+    reason: Option<String>,
+    /// The headers.
+    pub headers: HeaderMap,
     body: Incoming,
     idle_timeout: Duration,
 }
 
 impl Answer {
-    /// A header, if present and valid text.
-    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+    /// The status as the server put it, such as `404 Not Found`.
+    pub fn status_line(&self) -> String {
+        let usual = self.status.canonical_reason();
+        match self.reason.as_deref().or(usual) {
+            Some(reason) => format!("{} {reason}", self.status.as_u16()),
+            None => self.status.as_u16().to_string(),
+        }
+    }
+
+    /// A header, if it is there and readable.
+    pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The next chunk of the body.
-    pub(crate) async fn chunk(&mut self) -> Result<Option<Bytes>> {
+    /// The next piece of the body.
+    ///
+    /// # Errors
+    /// When the connection breaks off, or nothing comes for too long.
+    pub async fn piece(&mut self) -> Result<Option<Bytes>> {
         let cut = |reason: String| Error::Network { url: shown(&self.uri), reason };
         loop {
             let frame = timeout(self.idle_timeout, self.body.frame()).await;

@@ -147,12 +147,12 @@ impl<T> Default for Assembler<T> {
 
 impl<T> Assembler<T> {
     /// An assembler that notices keys that come twice in a map.
-    pub(crate) fn watchful() -> Self {
+    pub fn watchful() -> Self {
         Assembler { watchful: true, ..Assembler::default() }
     }
 
     /// Whether a watchful assembler saw a key twice in a map.
-    pub(crate) fn repeated(&self) -> bool {
+    pub fn repeated(&self) -> bool {
         self.repeated
     }
 

@@ -25,7 +25,8 @@ pub fn read_tree(text: &[u8], strict: bool) -> Result<Node, Error> {
 
 /// A tree that still tells whole numbers from floats, because `version: 1000000` and `version: 1e6` become different
 /// texts.
-struct Exact(Node);
+#[derive(Debug)]
+pub struct Exact(pub Node);
 
 impl Assemble for Exact {
     fn nil() -> Self {

@@ -1,0 +1,111 @@
+//! Why a request failed, in the words of Go's HTTP client: scripts and people know Helm's errors by them.
+
+use std::error::Error as StdError;
+use std::io;
+
+use http::Uri;
+use rustls::{AlertDescription, CertificateError, InvalidMessage};
+
+use crate::transport::innermost;
+
+/// The words for a request that got no answer.
+pub(crate) async fn of(error: &hyper_util::client::legacy::Error, uri: &Uri) -> String {
+    if let Some(said) = find::<rustls::Error>(error) {
+        return tls(said, uri);
+    }
+    let refused = find::<io::Error>(error).map(io::Error::kind);
+    if !error.is_connect() {
+        return exchange(error, refused);
+    }
+    let host = uri.host().unwrap_or_default();
+    let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 });
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let Some(address) = tokio::net::lookup_host((bare, port)).await.ok().and_then(|mut found| found.next())
+    else {
+        return format!("dial tcp: lookup {host}: no such host");
+    };
+    let reason = match refused {
+        Some(io::ErrorKind::ConnectionRefused) => "connect: connection refused".to_owned(),
+        Some(io::ErrorKind::TimedOut) => "i/o timeout".to_owned(),
+        Some(io::ErrorKind::NetworkUnreachable) => "connect: network is unreachable".to_owned(),
+        Some(io::ErrorKind::HostUnreachable) => "connect: no route to host".to_owned(),
+        // What answered was cut off while it shook hands.
+        Some(io::ErrorKind::UnexpectedEof) => return "EOF".to_owned(),
+        Some(io::ErrorKind::ConnectionReset) => {
+            return "read: connection reset by peer".to_owned();
+        }
+        _ => innermost(error),
+    };
+    format!("dial tcp {address}: {reason}")
+}
+
+/// A connection that came about, and then brought nothing that can be read.
+fn exchange(error: &(dyn StdError + 'static), kind: Option<io::ErrorKind>) -> String {
+    if let Some(said) = find::<hyper::Error>(error) {
+        if said.is_incomplete_message() {
+            return "EOF".to_owned();
+        }
+        if said.is_parse() {
+            return "net/http: HTTP/1.x transport connection broken: malformed HTTP response".to_owned();
+        }
+    }
+    match kind {
+        Some(io::ErrorKind::ConnectionReset) => "read: connection reset by peer".to_owned(),
+        Some(io::ErrorKind::UnexpectedEof) => "EOF".to_owned(),
+        _ => innermost(error),
+    }
+}
+
+fn tls(error: &rustls::Error, uri: &Uri) -> String {
+    let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    let unverified = |reason: &str| format!("tls: failed to verify certificate: x509: {reason}");
+    match error {
+        rustls::Error::InvalidCertificate(reason) => match reason {
+            CertificateError::UnknownIssuer => unverified("certificate signed by unknown authority"),
+            CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. } => {
+                unverified("certificate has expired or is not yet valid")
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                unverified(&format!("certificate is not valid for {host}"))
+            }
+            other => unverified(&other.to_string()),
+        },
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            "http: server gave HTTP response to HTTPS client".to_owned()
+        }
+        rustls::Error::AlertReceived(alert) => format!("remote error: tls: {}", alert_words(*alert)),
+        other => other.to_string(),
+    }
+}
+
+fn alert_words(alert: AlertDescription) -> String {
+    match alert {
+        AlertDescription::CertificateRequired => "certificate required".to_owned(),
+        AlertDescription::BadCertificate => "bad certificate".to_owned(),
+        AlertDescription::UnknownCA => "unknown certificate authority".to_owned(),
+        AlertDescription::HandshakeFailure => "handshake failure".to_owned(),
+        AlertDescription::ProtocolVersion => "protocol version not supported".to_owned(),
+        AlertDescription::UnrecognisedName => "unrecognized name".to_owned(),
+        other => format!("{other:?}"),
+    }
+}
+
+/// The first error of a type among an error and what led to it.
+fn find<'e, T: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Option<&'e T> {
+    let mut next = Some(error);
+    let mut found = None;
+    while let Some(error) = next {
+        if let Some(wanted) = error.downcast_ref::<T>() {
+            found = Some(wanted);
+        }
+        // What an `io::Error` holds is not among its sources.
+        next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(held) => Some(held),
+            None => error.source(),
+        };
+    }
+    found
+}

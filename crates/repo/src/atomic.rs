@@ -1,0 +1,43 @@
+//! Files that are there whole or not at all.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+/// Writes a file beside its place and moves it there. Readers see the old bytes or the new ones.
+pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let mut file = beside(path)?;
+    file.write_all(bytes)?;
+    place(file, path, mode)
+}
+
+/// A file that is to be moved to `path`. It goes away by itself unless [`place`] is called.
+pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    tempfile::Builder::new().prefix(".pintle-").tempfile_in(folder)
+}
+
+/// Moves a file to its place.
+pub(crate) fn place(file: NamedTempFile, path: &Path, mode: u32) -> io::Result<()> {
+    restrict(file.as_file(), mode)?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+#[cfg(unix)]
+fn restrict(file: &fs::File, mode: u32) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn restrict(_: &fs::File, _: u32) -> io::Result<()> {
+    Ok(())
+}
+
+/// Makes a folder and those above it.
+pub(crate) fn folder(path: &Path) -> io::Result<()> {
+    fs::create_dir_all(path)
+}

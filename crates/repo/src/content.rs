@@ -1,0 +1,187 @@
+//! The content cache: charts by the digest of their bytes, in files that Helm shares.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::atomic;
+use crate::error::{Error, Result, refused};
+
+/// What is cached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An archive.
+    Chart,
+    /// A provenance file, under the digest of its archive.
+    Provenance,
+}
+
+impl Kind {
+    fn suffix(self) -> &'static str {
+        match self {
+            Kind::Chart => ".chart",
+            Kind::Provenance => ".prov",
+        }
+    }
+}
+
+/// The cache in a folder.
+#[derive(Clone, Debug)]
+pub struct ContentCache {
+    root: PathBuf,
+}
+
+impl ContentCache {
+    /// The cache in this folder, which need not be there.
+    pub fn new(root: impl Into<PathBuf>) -> ContentCache {
+        ContentCache { root: root.into() }
+    }
+
+    /// Where something is, or would be.
+    pub fn path(&self, digest: &str, kind: Kind) -> PathBuf {
+        let front = digest.get(..2).unwrap_or_default();
+        self.root.join(front).join(format!("{digest}{}", kind.suffix()))
+    }
+
+    /// The archive of a digest, if it is there and really has that digest. Helm does not look.
+    pub fn chart(&self, digest: &str) -> Option<PathBuf> {
+        let path = self.path(digest, Kind::Chart);
+        let metadata = fs::metadata(&path).ok()?;
+        if !metadata.is_file() || metadata.len() == 0 {
+            return None;
+        }
+        (hash_file(&path).ok()? == digest).then_some(path)
+    }
+
+    /// A file to write to that [`ContentCache::keep`] takes.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or written to.
+    pub fn incoming(&self) -> Result<tempfile::NamedTempFile> {
+        atomic::folder(&self.root).map_err(refused("mkdir", &self.root))?;
+        atomic::beside(&self.root.join("x")).map_err(refused("open", &self.root))
+    }
+
+    /// Puts a file in its place.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn keep(&self, file: tempfile::NamedTempFile, digest: &str, kind: Kind) -> Result<PathBuf> {
+        let path = self.path(digest, kind);
+        let folder = path.parent().unwrap_or(&self.root);
+        atomic::folder(folder).map_err(refused("mkdir", folder))?;
+        atomic::place(file, &path, 0o644).map_err(refused("rename", &path))?;
+        Ok(path)
+    }
+
+    /// Keeps a copy of a file that is elsewhere. That it cannot be kept is nothing to stop for.
+    pub fn keep_copy(&self, source: &Path, digest: &str, kind: Kind) {
+        if self.path(digest, kind).exists() && (kind == Kind::Provenance || self.chart(digest).is_some()) {
+            return;
+        }
+        let copied = self.incoming().and_then(|mut file| {
+            let mut from = File::open(source).map_err(refused("open", source))?;
+            io::copy(&mut from, file.as_file_mut()).map_err(refused("copy", source))?;
+            Ok(file)
+        });
+        if let Ok(file) = copied {
+            let _ = self.keep(file, digest, kind);
+        }
+    }
+}
+
+/// The digest that an index declares: 64 hexadecimal digits, with or without `sha256:` before them.
+///
+/// # Errors
+/// Why it cannot be compared with anything.
+pub(crate) fn declared(text: &str) -> Result<Option<String>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let hex = match text.split_once(':') {
+        Some(("sha256", hex)) => hex,
+        Some((algorithm, _)) => return Err(format!("its algorithm is {algorithm}, not sha256")),
+        None => text,
+    };
+    if hex.len() != 64 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Err("it does not have 64 hexadecimal digits".to_owned());
+    }
+    Ok(Some(hex.to_ascii_lowercase()))
+}
+
+/// The digest of a file.
+pub(crate) fn hash_file(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex(&hasher.finalize())),
+            count => hasher.update(&buffer[..count]),
+        }
+    }
+}
+
+/// Bytes in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Writes and hashes at once.
+pub(crate) struct Hashing<'w> {
+    pub(crate) sink: &'w mut dyn io::Write,
+    pub(crate) hasher: Sha256,
+}
+
+impl io::Write for Hashing<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.sink.write_all(bytes)?;
+        self.hasher.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.sink.flush()
+    }
+}
+
+/// Compares what came with what was declared.
+pub(crate) fn compare(url: &str, expected: Option<&str>, found: &str) -> Result<()> {
+    match expected {
+        Some(expected) if expected != found => Err(Error::Digest {
+            url: pintle_tree::redact::redacted(url).into_owned(),
+            expected: expected.to_owned(),
+            found: found.to_owned(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sha256_in_full_can_be_compared() {
+        let hex = "AB".repeat(32);
+        assert_eq!(declared(&hex), Ok(Some("ab".repeat(32))));
+        assert_eq!(declared(&format!("sha256:{hex}")), Ok(Some("ab".repeat(32))));
+        assert_eq!(declared(""), Ok(None));
+        assert_eq!(declared("md5:00"), Err("its algorithm is md5, not sha256".to_owned()));
+        assert_eq!(declared("xyz"), Err("it does not have 64 hexadecimal digits".to_owned()));
+    }
+
+    #[test]
+    fn what_does_not_have_its_digest_is_not_in_the_cache() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let cache = ContentCache::new(folder.path());
+        let digest = "00".repeat(32);
+        let file = cache.incoming().expect("a file");
+        fs::write(file.path(), b"other bytes").expect("it is written");
+        let path = cache.keep(file, &digest, Kind::Chart).expect("it is kept");
+        assert!(path.ends_with(format!("00/{digest}.chart")));
+        assert_eq!(cache.chart(&digest), None);
+    }
+}

@@ -1,0 +1,69 @@
+//! What can go wrong between a reference and a chart. The texts are Helm's wherever Helm has one.
+
+use std::io;
+use std::path::Path;
+
+/// The outcome of what this crate does.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A failure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// What was asked for makes no sense, or is not there.
+    #[error("{0}")]
+    Input(String),
+    /// A server could not be reached, or said no.
+    #[error("{0}")]
+    Fetch(String),
+    /// An index that cannot be used.
+    #[error("{0}")]
+    Index(String),
+    /// A file that could not be worked with.
+    #[error("{0}")]
+    File(String),
+    /// Bytes that are not those that the index of the repository declares.
+    #[error(
+        "{url} does not match the digest in the index of the repository: expected sha256:{expected}, found \
+         sha256:{found}"
+    )]
+    Digest {
+        /// Where the bytes came from.
+        url: String,
+        /// What the index declares.
+        expected: String,
+        /// What came.
+        found: String,
+    },
+}
+
+impl Error {
+    /// The same failure with words in front of it.
+    #[must_use]
+    pub fn within(self, front: &str) -> Error {
+        let told = format!("{front}: {self}");
+        match self {
+            Error::Input(_) => Error::Input(told),
+            Error::Fetch(_) | Error::Digest { .. } => Error::Fetch(told),
+            Error::Index(_) => Error::Index(told),
+            Error::File(_) => Error::File(told),
+        }
+    }
+
+    /// What may help.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Error::Digest { .. } => Some(
+                "the chart was damaged or exchanged, or the index is wrong; nothing of it was kept. \
+                 --insecure-skip-digest takes it as it is",
+            ),
+            _ => None,
+        }
+    }
+}
+
+/// Says what was being done to which file, as Go says it.
+pub(crate) fn refused(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    let path = path.to_owned();
+    move |source| Error::File(pintle_chart::FileError { operation, path, source }.to_string())
+}

@@ -1,0 +1,95 @@
+//! Index files: what a repository says about its charts.
+//!
+//! An index may have tens of thousands of versions, of which a command wants a few. [`read`] therefore goes over the text
+//! once and hands each version over as it comes, and [`Catalog`] keeps what search and choice need. [`Side`] is the
+//! catalog in a file beside the index, so that the text is gone over once per download and not once per command.
+
+mod catalog;
+mod choose;
+mod decode;
+mod json;
+mod read;
+mod side;
+mod write;
+
+pub use catalog::{Catalog, ChartEntry, Detail, Text, VersionHead};
+pub use choose::{Chosen, Found};
+pub use decode::VersionEntry;
+pub use side::{Cached, SIDE_SUFFIX, Validators};
+pub use write::{IndexDocument, index_directory};
+
+use pintle_chart::metadata::Timestamp;
+use pintle_tree::Node;
+
+use crate::error::{Error, Result};
+
+/// The largest index that is read. The largest known ones are a quarter of it.
+pub const MAX_INDEX: u64 = 512 << 20;
+
+/// What is told about an index while it is read.
+pub trait Receiver {
+    /// A chart, which may turn out to have no versions.
+    fn chart(&mut self, name: &str);
+    /// A version of the chart that was named last, in the order of the file.
+    fn version(&mut self, entry: VersionEntry);
+    /// Forgets everything; the document will be told again.
+    fn reset(&mut self);
+}
+
+/// A remark about an entry that was left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// The chart.
+    pub chart: String,
+    /// The version, in Go's quotes and with a blank before it; nothing for entries that are null.
+    pub version: String,
+    /// What is wrong with the entry.
+    pub reason: String,
+}
+
+impl Skipped {
+    /// What Helm logs about it; `source` is the file or the URL of the index.
+    pub fn message(&self, source: &str) -> String {
+        let chart = pintle_tree::quote::quote(self.chart.as_bytes());
+        format!(
+            "skipping loading invalid entry for chart {chart}{} from {source}: {}",
+            self.version, self.reason
+        )
+    }
+}
+
+/// Goes over an index, JSON or YAML, by Helm's rules.
+///
+/// # Errors
+/// What is no index. Entries that are wrong by themselves are skipped, and given back.
+pub fn read(text: &[u8], receiver: &mut dyn Receiver) -> Result<Vec<Skipped>> {
+    if text.is_empty() {
+        return Err(Error::Index("empty index.yaml file".to_owned()));
+    }
+    let begins = text.iter().copied().find(|byte| !byte.is_ascii_whitespace());
+    let told = match begins {
+        // Whatever JSON may begin with. Text that turns out to be none is YAML.
+        Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => json::read(text, receiver),
+        _ => None,
+    };
+    let told = match told {
+        Some(told) => told,
+        None => {
+            receiver.reset();
+            read::read(text, receiver)
+        }
+    }?;
+    if told.api_version.is_empty() {
+        return Err(Error::Index("no API version specified".to_owned()));
+    }
+    Ok(told.skipped)
+}
+
+/// Decodes a time; nil is the first moment of year 1, as in Go.
+pub(crate) fn time(value: &Node) -> std::result::Result<Timestamp, String> {
+    match value {
+        Node::Nil => Ok(Timestamp::default()),
+        Node::Str(text) => Timestamp::parse(&text.to_str_lossy()),
+        _ => Err("Time.UnmarshalJSON: input is not a JSON string".to_owned()),
+    }
+}

@@ -1,0 +1,249 @@
+//! Trees into entries of an index, with the rules and the texts of Go's JSON.
+
+use pintle_chart::metadata::{Dependency, Draft, METADATA, Maintainer, Metadata, Timestamp, V1};
+use pintle_tree::Node;
+use pintle_tree::quote::quote;
+use pintle_yaml::decode::{Decoder, Place};
+
+use super::{Skipped, time};
+
+/// The fields of an entry that are not those of Chart.yaml.
+const OWN: [&str; 8] = ["urls", "created", "removed", "digest", "checksum", "engine", "tillerVersion", "url"];
+
+const MAINTAINER: [&str; 3] = ["name", "email", "url"];
+const DEPENDENCY: [&str; 8] =
+    ["name", "version", "repository", "condition", "tags", "enabled", "import-values", "alias"];
+
+/// One version of a chart.
+#[derive(Clone, Debug, Default)]
+pub struct VersionEntry {
+    /// What Chart.yaml says.
+    pub metadata: Metadata,
+    /// Where the archive is.
+    pub urls: Vec<String>,
+    /// When it was made.
+    pub created: Timestamp,
+    /// Whether it was taken back.
+    pub removed: bool,
+    /// The digest of the archive.
+    pub digest: String,
+    /// Fields that only Helm 2 knew, kept for writing the index again: checksum, engine, tillerVersion and url.
+    pub legacy: [String; 4],
+}
+
+/// Where text and numbers differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// Unknown fields are errors; numbers and booleans become text.
+    Yaml,
+    /// Unknown fields count for nothing; text must be text.
+    Json,
+}
+
+/// What stops an index from being read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    /// Whether it ends the decoding at once, whatever was noted before.
+    pub(super) fatal: bool,
+    /// What is wrong.
+    pub(super) text: String,
+}
+
+pub(super) enum Decoded {
+    Entry(Box<VersionEntry>),
+    Skipped(Skipped),
+    Wrong(Wrong),
+}
+
+/// The first error of a decoding, without the words in front that only YAML has.
+pub(super) fn outcome(decoder: Decoder) -> Result<(), Wrong> {
+    const FRONT: &str = "error unmarshaling JSON: while decoding JSON: ";
+    decoder
+        .finish()
+        .map_err(|text| Wrong { fatal: false, text: text.strip_prefix(FRONT).unwrap_or(&text).to_owned() })
+}
+
+/// Decodes one entry.
+pub(super) fn version(chart: &str, node: &Node, dialect: Dialect) -> Decoded {
+    match node {
+        Node::Nil => {
+            return Decoded::Skipped(Skipped {
+                chart: chart.to_owned(),
+                version: String::new(),
+                reason: "empty entry".to_owned(),
+            });
+        }
+        Node::Map(_) => {}
+        other => {
+            return Decoded::Wrong(clash(other, "IndexFile.entries", "repo.ChartVersion"));
+        }
+    }
+    let mut draft = Draft::default();
+    let mut entry = VersionEntry::default();
+    let mut bad_time = None;
+    let mut decoder = Decoder::new(dialect == Dialect::Yaml);
+    decoder.fields(node, &names(), |decoder, name, value| {
+        let path = format!("entries.{name}");
+        let place = Place { structure: "ChartVersion", path: &path };
+        let mut fields = Fields { decoder, place, dialect };
+        let metadata = &mut draft.metadata;
+        match name {
+            "name" => fields.text(value, &mut metadata.name),
+            "home" => fields.text(value, &mut metadata.home),
+            "sources" => fields.texts(value, &mut metadata.sources),
+            "version" => fields.text(value, &mut metadata.version),
+            "description" => fields.text(value, &mut metadata.description),
+            "keywords" => fields.texts(value, &mut metadata.keywords),
+            "maintainers" => {
+                let target = &mut draft.maintainers;
+                fields.decoder.structs(value, place, "v2.Maintainer", target, |decoder, value, target| {
+                    maintainer(decoder, value, target, dialect);
+                });
+            }
+            "icon" => fields.text(value, &mut metadata.icon),
+            "apiVersion" => fields.text(value, &mut metadata.api_version),
+            "condition" => fields.text(value, &mut metadata.condition),
+            "tags" => fields.text(value, &mut metadata.tags),
+            "appVersion" => fields.text(value, &mut metadata.app_version),
+            "deprecated" => fields.decoder.bool(value, place, &mut metadata.deprecated),
+            "annotations" => fields.decoder.string_map(value, place, &mut metadata.annotations),
+            "kubeVersion" => fields.text(value, &mut metadata.kube_version),
+            "dependencies" => {
+                let target = &mut draft.dependencies;
+                fields.decoder.structs(value, place, "v2.Dependency", target, |decoder, value, target| {
+                    dependency(decoder, value, target, dialect);
+                });
+            }
+            "type" => fields.text(value, &mut metadata.kind),
+            "urls" => fields.texts(value, &mut entry.urls),
+            "created" => match time(value) {
+                Ok(time) => entry.created = time,
+                Err(reason) => {
+                    bad_time.get_or_insert(reason);
+                }
+            },
+            "removed" => fields.decoder.bool(value, place, &mut entry.removed),
+            "digest" => fields.text(value, &mut entry.digest),
+            "checksum" => fields.text(value, &mut entry.legacy[0]),
+            "engine" => fields.text(value, &mut entry.legacy[1]),
+            "tillerVersion" => fields.text(value, &mut entry.legacy[2]),
+            _ => fields.text(value, &mut entry.legacy[3]),
+        }
+    });
+    if let Some(text) = bad_time {
+        return Decoded::Wrong(Wrong { fatal: true, text });
+    }
+    if let Err(wrong) = outcome(decoder) {
+        return Decoded::Wrong(wrong);
+    }
+    checked(chart, draft, entry)
+}
+
+/// Checks the metadata of an entry. Dependencies that share a name are let through, since some servers lose aliases.
+fn checked(chart: &str, mut draft: Draft, mut entry: VersionEntry) -> Decoded {
+    if draft.metadata.api_version.is_empty() {
+        V1.clone_into(&mut draft.metadata.api_version);
+    }
+    let version = format!(" {}", quote(draft.metadata.version.as_bytes()));
+    let gaps =
+        draft.maintainers.iter().any(Option::is_none) || draft.dependencies.iter().any(Option::is_none);
+    let verdict = if gaps {
+        draft.validate().map(|_| Metadata::default())
+    } else {
+        let mut metadata = draft.metadata;
+        metadata.maintainers = draft.maintainers.into_iter().flatten().collect();
+        metadata.dependencies = draft.dependencies.into_iter().flatten().collect();
+        match metadata.validate() {
+            Err(error)
+                if !error
+                    .to_string()
+                    .starts_with("validation: more than one dependency with name or alias") =>
+            {
+                Err(error)
+            }
+            _ => Ok(metadata),
+        }
+    };
+    match verdict {
+        Ok(metadata) => {
+            entry.metadata = metadata;
+            Decoded::Entry(Box::new(entry))
+        }
+        Err(error) => {
+            Decoded::Skipped(Skipped { chart: chart.to_owned(), version, reason: error.to_string() })
+        }
+    }
+}
+
+/// A clash of types, in Go's words.
+pub(super) fn clash(node: &Node, field: &str, wanted: &str) -> Wrong {
+    let kind = node.json_type();
+    let text = format!("json: cannot unmarshal {kind} into Go struct field {field} of type {wanted}");
+    Wrong { fatal: false, text }
+}
+
+fn names() -> [&'static str; 25] {
+    let mut names = [""; 25];
+    names[..17].copy_from_slice(&METADATA);
+    names[17..].copy_from_slice(&OWN);
+    names
+}
+
+/// A field that is being decoded.
+struct Fields<'d, 'p> {
+    decoder: &'d mut Decoder,
+    place: Place<'p>,
+    dialect: Dialect,
+}
+
+impl Fields<'_, '_> {
+    fn text(&mut self, value: &Node, target: &mut String) {
+        if self.dialect == Dialect::Json && !matches!(value, Node::Nil | Node::Str(_)) {
+            let Place { structure, path } = self.place;
+            let wrong = clash(value, &format!("{structure}.{path}"), "string");
+            return self.decoder.note(|| wrong.text);
+        }
+        self.decoder.string(value, self.place, target);
+    }
+
+    fn texts(&mut self, value: &Node, target: &mut Vec<String>) {
+        if self.dialect == Dialect::Json
+            && let Some(list) = value.as_list()
+            && let Some(other) = list.iter().find(|item| !matches!(item, Node::Nil | Node::Str(_)))
+        {
+            let Place { structure, path } = self.place;
+            let wrong = clash(other, &format!("{structure}.{path}"), "string");
+            self.decoder.note(|| wrong.text);
+        }
+        self.decoder.strings(value, self.place, target);
+    }
+}
+
+fn maintainer(decoder: &mut Decoder, value: &Node, target: &mut Maintainer, dialect: Dialect) {
+    decoder.fields(value, &MAINTAINER, |decoder, name, value| {
+        let (path, slot) = match name {
+            "name" => ("entries.maintainers.name", &mut target.name),
+            "email" => ("entries.maintainers.email", &mut target.email),
+            _ => ("entries.maintainers.url", &mut target.url),
+        };
+        Fields { decoder, place: Place { structure: "Maintainer", path }, dialect }.text(value, slot);
+    });
+}
+
+fn dependency(decoder: &mut Decoder, value: &Node, target: &mut Dependency, dialect: Dialect) {
+    decoder.fields(value, &DEPENDENCY, |decoder, name, value| {
+        let path = format!("entries.dependencies.{name}");
+        let place = Place { structure: "Dependency", path: &path };
+        let mut fields = Fields { decoder, place, dialect };
+        match name {
+            "name" => fields.text(value, &mut target.name),
+            "version" => fields.text(value, &mut target.version),
+            "repository" => fields.text(value, &mut target.repository),
+            "condition" => fields.text(value, &mut target.condition),
+            "tags" => fields.texts(value, &mut target.tags),
+            "enabled" => fields.decoder.bool(value, place, &mut target.enabled),
+            "import-values" => fields.decoder.nodes(value, place, &mut target.import_values),
+            _ => fields.text(value, &mut target.alias),
+        }
+    });
+}

@@ -1,0 +1,297 @@
+//! Indexes in YAML, in one pass: no more of the document is in memory than one entry.
+
+use std::collections::HashSet;
+
+use pintle_tree::Node;
+use pintle_yaml::decode::{Decoder, Exact, Place, means_field};
+use pintle_yaml::{Assembler, Builder};
+
+use super::decode::{Decoded, Dialect, Wrong, clash, outcome, version};
+use super::{Receiver, Skipped, time};
+use crate::error::{Error, Result};
+
+/// The fields of the document.
+const FIELDS: [&str; 6] = ["serverInfo", "apiVersion", "generated", "entries", "publicKeys", "annotations"];
+
+/// What is known about the document besides its entries.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) api_version: String,
+    pub(super) skipped: Vec<Skipped>,
+}
+
+/// Reads an index in YAML. Unknown and repeated fields are errors.
+pub(super) fn read(text: &[u8], receiver: &mut dyn Receiver) -> Result<Told> {
+    let mut walker = Walker {
+        inner: Assembler::watchful(),
+        inner_depth: 0,
+        depth: 0,
+        top: Vec::new(),
+        tops: HashSet::new(),
+        charts: HashSet::new(),
+        repeated: false,
+        told: Told::default(),
+        gathering: Gathering::new(receiver, Dialect::Yaml),
+    };
+    pintle_yaml::read_with(text, &mut walker).map_err(|error| Error::Index(error.to_string()))?;
+    if walker.repeated {
+        pintle_yaml::read_strict(text).map_err(|error| Error::Index(error.to_string()))?;
+    }
+    let Walker { mut told, gathering, .. } = walker;
+    let front = |text: String| format!("error unmarshaling JSON: while decoding JSON: {text}");
+    told.skipped = gathering.finish().map_err(|wrong| Error::Index(front(wrong.text)))?;
+    Ok(told)
+}
+
+/// Hands over what is good, and remembers what is not.
+pub(super) struct Gathering<'r> {
+    receiver: &'r mut dyn Receiver,
+    dialect: Dialect,
+    chart: String,
+    skipped: Vec<Skipped>,
+    /// What was skipped of the chart at hand; Helm goes over the entries from the last to the first.
+    skipped_here: Vec<Skipped>,
+    /// Errors, with what decides which comes first: fields are decoded in the order of their names.
+    wrong: Vec<((String, String, usize), Wrong)>,
+    count: usize,
+}
+
+impl<'r> Gathering<'r> {
+    pub(super) fn new(receiver: &'r mut dyn Receiver, dialect: Dialect) -> Gathering<'r> {
+        Gathering {
+            receiver,
+            dialect,
+            chart: String::new(),
+            skipped: Vec::new(),
+            skipped_here: Vec::new(),
+            wrong: Vec::new(),
+            count: 0,
+        }
+    }
+
+    fn reset(&mut self) {
+        self.receiver.reset();
+        self.chart.clear();
+        self.skipped.clear();
+        self.skipped_here.clear();
+        self.wrong.clear();
+    }
+
+    pub(super) fn begin_chart(&mut self, name: &[u8]) {
+        self.end_chart();
+        self.chart = String::from_utf8_lossy(name).into_owned();
+        self.count = 0;
+        self.receiver.chart(&self.chart);
+    }
+
+    fn end_chart(&mut self) {
+        self.skipped.extend(self.skipped_here.drain(..).rev());
+    }
+
+    /// The list of a chart that is no list.
+    pub(super) fn no_list(&mut self, node: &Node) {
+        if !node.is_nil() {
+            self.note("entries", clash(node, "IndexFile.entries", "repo.ChartVersions"));
+        }
+    }
+
+    pub(super) fn version(&mut self, node: &Node) {
+        self.count += 1;
+        match version(&self.chart, node, self.dialect) {
+            Decoded::Entry(entry) => self.receiver.version(*entry),
+            Decoded::Skipped(skipped) => self.skipped_here.push(skipped),
+            Decoded::Wrong(wrong) => self.note("entries", wrong),
+        }
+    }
+
+    pub(super) fn note(&mut self, field: &str, wrong: Wrong) {
+        let chart = if field == "entries" { self.chart.clone() } else { String::new() };
+        self.wrong.push(((field.to_owned(), chart, self.count), wrong));
+    }
+
+    /// A field of the document other than its entries.
+    pub(super) fn field(&mut self, key: &[u8], node: &Node, told: &mut Told) {
+        let Some(name) = FIELDS.iter().find(|name| means_field(key, name)) else {
+            if self.dialect == Dialect::Yaml {
+                let text = format!("json: unknown field {}", pintle_tree::quote::quote(key));
+                let field = String::from_utf8_lossy(key).into_owned();
+                self.note(&field, Wrong { fatal: false, text });
+            }
+            return;
+        };
+        let place = Place { structure: "IndexFile", path: name };
+        let mut decoder = Decoder::new(false);
+        match *name {
+            "apiVersion" if self.dialect == Dialect::Json && !matches!(node, Node::Nil | Node::Str(_)) => {
+                self.note(name, clash(node, "IndexFile.apiVersion", "string"));
+            }
+            "apiVersion" => decoder.string(node, place, &mut told.api_version),
+            "publicKeys" => decoder.strings(node, place, &mut Vec::new()),
+            "annotations" => decoder.string_map(node, place, &mut std::collections::BTreeMap::new()),
+            "generated" => {
+                if let Err(text) = time(node) {
+                    self.note(name, Wrong { fatal: true, text });
+                }
+            }
+            "serverInfo" if !matches!(node, Node::Nil | Node::Map(_)) => {
+                self.note(name, clash(node, "IndexFile.serverInfo", "map[string]interface {}"));
+            }
+            "entries" if !node.is_nil() => {
+                self.note(name, clash(node, "IndexFile.entries", "map[string]repo.ChartVersions"));
+            }
+            _ => {}
+        }
+        if let Err(wrong) = outcome(decoder) {
+            self.note(name, wrong);
+        }
+    }
+
+    pub(super) fn finish(mut self) -> std::result::Result<Vec<Skipped>, Wrong> {
+        self.end_chart();
+        self.wrong.sort_by(|left, right| left.0.cmp(&right.0));
+        let fatal = self.wrong.iter().position(|(_, wrong)| wrong.fatal);
+        if !self.wrong.is_empty() {
+            return Err(self.wrong.swap_remove(fatal.unwrap_or(0)).1);
+        }
+        self.skipped.sort_by(|left, right| left.chart.cmp(&right.chart));
+        Ok(self.skipped)
+    }
+}
+
+/// Follows the document down to its entries, and builds what is below.
+struct Walker<'r> {
+    inner: Assembler<Exact>,
+    /// How many collections are open inside of what is being built.
+    inner_depth: usize,
+    /// Where we are: 0 outside, 1 in the document, 2 in `entries`, 3 in the list of a chart.
+    depth: usize,
+    top: Vec<u8>,
+    tops: HashSet<Vec<u8>>,
+    charts: HashSet<Vec<u8>>,
+    repeated: bool,
+    told: Told,
+    gathering: Gathering<'r>,
+}
+
+impl Walker<'_> {
+    fn built(&mut self) {
+        if self.inner_depth > 0 {
+            return;
+        }
+        self.repeated |= self.inner.repeated();
+        let Exact(node) = self.inner.finish();
+        self.inner.reset();
+        match self.depth {
+            0 if node.is_nil() => {}
+            0 => {
+                let text = format!(
+                    "json: cannot unmarshal {} into Go value of type repo.IndexFile",
+                    node.json_type()
+                );
+                self.gathering.note("", Wrong { fatal: false, text });
+            }
+            1 => self.gathering.field(&self.top, &node, &mut self.told),
+            2 => self.gathering.no_list(&node),
+            _ => self.gathering.version(&node),
+        }
+    }
+}
+
+impl Builder for Walker<'_> {
+    type Node = ();
+
+    fn reset(&mut self) {
+        self.inner.reset();
+        (self.inner_depth, self.depth, self.repeated) = (0, 0, false);
+        self.tops.clear();
+        self.charts.clear();
+        self.told = Told::default();
+        self.gathering.reset();
+    }
+
+    fn nil(&mut self) {
+        self.inner.nil();
+        self.built();
+    }
+
+    fn bool(&mut self, value: bool) {
+        self.inner.bool(value);
+        self.built();
+    }
+
+    fn int(&mut self, value: i64) {
+        self.inner.int(value);
+        self.built();
+    }
+
+    fn uint(&mut self, value: u64) {
+        self.inner.uint(value);
+        self.built();
+    }
+
+    fn float(&mut self, value: f64) {
+        self.inner.float(value);
+        self.built();
+    }
+
+    fn str(&mut self, text: &[u8]) {
+        self.inner.str(text);
+        self.built();
+    }
+
+    fn begin_list(&mut self) {
+        if self.inner_depth == 0 && self.depth == 2 {
+            self.depth = 3;
+            return;
+        }
+        self.inner_depth += 1;
+        self.inner.begin_list();
+    }
+
+    fn end_list(&mut self) {
+        if self.inner_depth == 0 {
+            self.depth = 2;
+            return;
+        }
+        self.inner_depth -= 1;
+        self.inner.end_list();
+        self.built();
+    }
+
+    fn begin_map(&mut self) {
+        if self.inner_depth == 0 && (self.depth == 0 || self.depth == 1 && means_field(&self.top, "entries"))
+        {
+            self.depth += 1;
+            return;
+        }
+        self.inner_depth += 1;
+        self.inner.begin_map();
+    }
+
+    fn key(&mut self, key: &[u8]) {
+        match (self.inner_depth, self.depth) {
+            (0, 1) => {
+                self.top.clear();
+                self.top.extend_from_slice(key);
+                self.repeated |= !self.tops.insert(key.to_vec());
+            }
+            (0, _) => {
+                self.repeated |= !self.charts.insert(key.to_vec());
+                self.gathering.begin_chart(key);
+            }
+            _ => self.inner.key(key),
+        }
+    }
+
+    fn end_map(&mut self) {
+        if self.inner_depth == 0 {
+            self.depth = self.depth.saturating_sub(1);
+            return;
+        }
+        self.inner_depth -= 1;
+        self.inner.end_map();
+        self.built();
+    }
+
+    fn finish(&mut self) {}
+}

@@ -1,0 +1,49 @@
+//! Charts from HTTP repositories.
+//!
+//! [`Repositories`] is the file of repositories that have a name, [`repository`] fetches and caches their indexes,
+//! [`Cached`] answers questions about an index without reading all of it, and [`Resolver`] is the one place that turns
+//! a reference into an archive, checked against its digest and kept in the [`ContentCache`]. Files are laid out as Helm
+//! lays them out, so that both programs can work in one home.
+//!
+//! This crate knows no cluster, prints nothing and reads no environment: files, proxies and credentials are given to it.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use pintle_repo::{Folders, Getter, Proxies, Resolver, Wanted};
+//!
+//! let getter = Getter::new(Proxies::default(), Duration::from_secs(120), "example/1.0");
+//! let folders = Folders {
+//!     repository_config: "repositories.yaml".into(),
+//!     repository_cache: "cache".into(),
+//!     content_cache: "content".into(),
+//! };
+//! let resolver = Resolver { folders, getter: &getter, skip_digest: false, needs_all_indexes: false };
+//! let wanted = Wanted { reference: "bitnami/nginx".into(), version: "^18".into(), ..Wanted::default() };
+//! let chart = resolver.fetch(&resolver.resolve(&wanted)?)?;
+//! println!("{} {}", chart.path.display(), chart.digest);
+//! # Ok::<(), pintle_repo::Error>(())
+//! ```
+
+pub mod address;
+mod atomic;
+mod config;
+mod content;
+mod error;
+mod get;
+pub mod hub;
+pub mod index;
+pub mod pull;
+pub mod repository;
+mod resolve;
+pub mod search;
+
+pub use config::{Entry, Locked, Repositories};
+pub use content::{ContentCache, Kind};
+pub use error::{Error, Result};
+pub use get::{Access, Getter, Request, Response};
+pub use index::{Cached, Skipped};
+pub use pintle_registry::Proxies;
+pub use resolve::{
+    Fetched, Folders, MAX_ARCHIVE, Resolved, Resolver, Source, Wanted, provenance_url,
+    unreachable_repository, warnings,
+};

@@ -1,0 +1,412 @@
+//! From what the user typed to a chart: the one place that knows what a reference means.
+//!
+//! A reference that is no path is `repo/name` of a configured repository, a name with `--repo URL`, the URL of an
+//! archive, or the name of a chart in a registry (`oci://…`). [`Resolver::resolve`] finds out where the archive is,
+//! which digest it must have and how to reach it; [`Resolver::fetch`] brings it into the content cache.
+
+use std::path::PathBuf;
+
+use pintle_tree::LogLine;
+use pintle_tree::quote::quote;
+use sha2::{Digest as _, Sha256};
+
+use crate::address::{Address, resolve_reference};
+use crate::config::{Entry, Repositories};
+use crate::content::{ContentCache, Hashing, Kind, compare, declared, hex};
+use crate::error::{Error, Result};
+use crate::get::{Access, Getter, Request};
+use crate::index::Cached;
+use crate::repository::{check_scheme, index_of, index_path};
+
+/// The largest archive that is fetched.
+pub const MAX_ARCHIVE: u64 = 1 << 30;
+
+/// What charts are asked for with.
+const ACCEPT: &str = "application/gzip,application/octet-stream";
+
+/// Where things are kept.
+#[derive(Clone, Debug, Default)]
+pub struct Folders {
+    /// `repositories.yaml`.
+    pub repository_config: PathBuf,
+    /// The folder of cached indexes.
+    pub repository_cache: PathBuf,
+    /// The folder of cached charts.
+    pub content_cache: PathBuf,
+}
+
+/// A chart that is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// The reference, as it was typed.
+    pub reference: String,
+    /// The version or the range of versions; empty for the newest.
+    pub version: String,
+    /// The URL of a repository that has no name; empty if the reference says it all.
+    pub repo_url: String,
+    /// How to reach servers, by the flags.
+    pub access: Access,
+}
+
+/// Where a chart comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The URL of the archive.
+    pub url: String,
+    /// The URL of the repository, if it came by its index.
+    pub repository: String,
+    /// The version that was chosen, if it came by an index.
+    pub version: String,
+}
+
+/// An archive that was found and not fetched yet.
+#[derive(Clone, Debug)]
+pub struct Resolved {
+    /// Where it is.
+    pub source: Source,
+    /// The name of its file.
+    pub file_name: String,
+    /// The SHA-256 that the index declares, in hexadecimal digits.
+    pub digest: Option<String>,
+    /// What there is to say about it.
+    pub log: Vec<LogLine>,
+    home: String,
+    access: Access,
+}
+
+/// An archive in a file.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    /// The file.
+    pub path: PathBuf,
+    /// Where it comes from.
+    pub source: Source,
+    /// Its SHA-256, in hexadecimal digits.
+    pub digest: String,
+}
+
+/// Resolves references.
+pub struct Resolver<'g> {
+    /// Where things are kept.
+    pub folders: Folders,
+    /// Fetches.
+    pub getter: &'g Getter,
+    /// Whether archives that do not have the digest of the index are taken all the same.
+    pub skip_digest: bool,
+    /// Whether an index that cannot be read stops the search for the repository of a URL, as in Helm.
+    pub needs_all_indexes: bool,
+}
+
+impl Resolver<'_> {
+    /// Finds the archive of a chart.
+    ///
+    /// # Errors
+    /// References that lead nowhere, in Helm's words.
+    pub fn resolve(&self, wanted: &Wanted) -> Result<Resolved> {
+        let version = wanted.version.trim();
+        if wanted.repo_url.is_empty() {
+            return self.resolve_typed(wanted.reference.trim(), version, &wanted.access);
+        }
+        let (url, found, log) = self.find_in(wanted, version)?;
+        let mut access = wanted.access.clone();
+        if !access.pass_credentials_all && !same_host(&wanted.repo_url, &url) {
+            access.username.clear();
+            access.password.clear();
+        }
+        // What follows is what Helm does with any URL, so that a configured repository lends its credentials.
+        let mut resolved = self.resolve_typed(&url, version, &access)?;
+        resolved.digest = self.expected(&found.detail.digest, &mut resolved.log);
+        resolved.log.splice(0..0, log);
+        resolved.source.repository.clone_from(&wanted.repo_url);
+        resolved.source.version = found.version;
+        Ok(resolved)
+    }
+
+    /// Looks a chart up in a repository that is given by its URL.
+    fn find_in(&self, wanted: &Wanted, version: &str) -> Result<(String, crate::index::Found, Vec<LogLine>)> {
+        let Wanted { reference, repo_url, access, .. } = wanted;
+        let entry = Entry {
+            url: repo_url.clone(),
+            username: access.username.clone(),
+            password: access.password.clone(),
+            cert_file: access.cert_file.clone(),
+            key_file: access.key_file.clone(),
+            ca_file: access.ca_file.clone(),
+            insecure_skip_tls_verify: access.insecure_skip_tls_verify,
+            pass_credentials_all: access.pass_credentials_all,
+            ..Entry::default()
+        };
+        check_scheme(repo_url)?;
+        let index = index_of(self.getter, &entry).map_err(|error| unreachable_repository(repo_url, error))?;
+        let mut log = warnings(&index, repo_url);
+        let mut what = format!("chart {}", quote(reference.as_bytes()));
+        if !version.is_empty() {
+            what.push_str(&format!(" version {}", quote(version.as_bytes())));
+        }
+        let found = index
+            .get(reference, version)
+            .map_err(|_| Error::Input(format!("{what} not found in {repo_url} repository")))?;
+        log.extend(found.log.clone());
+        let url = found
+            .detail
+            .urls
+            .first()
+            .ok_or_else(|| Error::Input(format!("{what} has no downloadable URLs")))?;
+        let url = resolve_reference(repo_url, url)
+            .map_err(|error| Error::Input(format!("failed to make chart URL absolute: {error}")))?;
+        Ok((url, found, log))
+    }
+
+    fn resolve_typed(&self, reference: &str, version: &str, access: &Access) -> Result<Resolved> {
+        let address = Address::parse(reference)
+            .map_err(|_| Error::Input(format!("invalid chart URL format: {reference}")))?;
+        if address.scheme == "oci" {
+            return Err(Error::Input(format!("charts in registries cannot be fetched yet: {reference}")));
+        }
+        let repositories = Repositories::load(&self.folders.repository_config)?.unwrap_or_default();
+        if address.is_absolute() && !address.host.is_empty() && !address.path.is_empty() {
+            return self.resolve_url(reference, &address, &repositories, access);
+        }
+        self.resolve_name(reference, &address, version, &repositories, access)
+    }
+
+    /// The URL of an archive: a repository that lists it knows how to reach it.
+    fn resolve_url(
+        &self,
+        reference: &str,
+        address: &Address,
+        repositories: &Repositories,
+        access: &Access,
+    ) -> Result<Resolved> {
+        let mut log = Vec::new();
+        let owner = self.owner(reference, repositories, &mut log)?;
+        check_getter(address)?;
+        let mut resolved = Resolved {
+            source: Source { url: reference.to_owned(), ..Source::default() },
+            file_name: file_name(address),
+            digest: None,
+            log,
+            home: reference.to_owned(),
+            access: access.clone(),
+        };
+        if let Some(entry) = owner {
+            resolved.home.clone_from(&entry.url);
+            resolved.source.repository.clone_from(&entry.url);
+            lend(entry, &mut resolved.access);
+        }
+        Ok(resolved)
+    }
+
+    /// The repository that lists a URL.
+    fn owner<'e>(
+        &self,
+        url: &str,
+        repositories: &'e Repositories,
+        log: &mut Vec<LogLine>,
+    ) -> Result<Option<&'e Entry>> {
+        for entry in &repositories.entries {
+            check_scheme(&entry.url)?;
+            let path = index_path(&self.folders.repository_cache, &entry.name);
+            match Cached::open(&path) {
+                Ok(index) => {
+                    log.extend(warnings(&index, &path.to_string_lossy()));
+                    if index.lists(url) {
+                        return Ok(Some(entry));
+                    }
+                }
+                Err(error) if self.needs_all_indexes => return Err(no_cached_repository(error)),
+                Err(error) => log.push(LogLine::warn(
+                    "repo is corrupt or missing",
+                    vec![("repo", entry.name.clone()), ("error", error.to_string())],
+                )),
+            }
+        }
+        Ok(None)
+    }
+
+    /// `repo/name`.
+    fn resolve_name(
+        &self,
+        reference: &str,
+        address: &Address,
+        version: &str,
+        repositories: &Repositories,
+        access: &Access,
+    ) -> Result<Resolved> {
+        let path = address.plain_path();
+        let Some((name, chart)) = path.split_once('/') else {
+            return Err(Error::Input(format!(
+                "non-absolute URLs should be in form of repo_name/path_to_chart, got: {address}"
+            )));
+        };
+        let entry = repositories.get(name).ok_or_else(|| Error::Input(format!("repo {name} not found")))?;
+        if entry.url.is_empty() {
+            return Err(Error::Input(format!("no URL found for repository {name}")));
+        }
+        check_scheme(&entry.url)?;
+        let path = index_path(&self.folders.repository_cache, name);
+        let index = Cached::open(&path).map_err(no_cached_repository)?;
+        let mut log = warnings(&index, &path.to_string_lossy());
+        let found = index.get(chart, version).map_err(|cause| {
+            Error::Input(format!(
+                "chart {} matching {version} not found in {name} index. (try 'helm repo update'): {cause}",
+                quote(chart.as_bytes())
+            ))
+        })?;
+        log.extend(found.log);
+        let url = found.detail.urls.first().ok_or_else(|| {
+            Error::Input(format!("chart {} has no downloadable URLs", quote(reference.as_bytes())))
+        })?;
+        let url = resolve_reference(&entry.url, url)
+            .map_err(|_| Error::Input(format!("invalid chart URL format: {reference}")))?;
+        let address = Address::parse(&url).map_err(Error::Input)?;
+        check_getter(&address)?;
+        let digest = self.expected(&found.detail.digest, &mut log);
+        let mut access = access.clone();
+        lend(entry, &mut access);
+        Ok(Resolved {
+            source: Source { url, repository: entry.url.clone(), version: found.version },
+            file_name: file_name(&address),
+            digest,
+            log,
+            home: entry.url.clone(),
+            access,
+        })
+    }
+
+    /// The digest that an archive must have, if the index declares one that can be compared.
+    fn expected(&self, digest: &str, log: &mut Vec<LogLine>) -> Option<String> {
+        match declared(digest) {
+            Ok(digest) => digest,
+            Err(reason) => {
+                log.push(LogLine::warn(
+                    "the digest in the index cannot be checked and is ignored",
+                    vec![("digest", digest.to_owned()), ("reason", reason)],
+                ));
+                None
+            }
+        }
+    }
+
+    /// Brings an archive into the content cache, unless it is there.
+    ///
+    /// # Errors
+    /// When it cannot be fetched or kept, or is not what the index declares.
+    pub fn fetch(&self, resolved: &Resolved) -> Result<Fetched> {
+        let cache = ContentCache::new(&self.folders.content_cache);
+        let fetched = |path, digest| Fetched { path, digest, source: resolved.source.clone() };
+        if let Some(digest) = &resolved.digest
+            && let Some(path) = cache.chart(digest)
+        {
+            return Ok(fetched(path, digest.clone()));
+        }
+        let mut file = cache.incoming()?;
+        let digest = self.download(resolved, file.as_file_mut())?;
+        let path = cache.keep(file, &digest, Kind::Chart)?;
+        Ok(fetched(path, digest))
+    }
+
+    /// Writes an archive to `sink`, from the cache or from the network, and gives its SHA-256.
+    ///
+    /// # Errors
+    /// When it cannot be fetched or written, or is not what the index declares.
+    pub fn copy_to(&self, resolved: &Resolved, sink: &mut dyn std::io::Write) -> Result<String> {
+        let cache = ContentCache::new(&self.folders.content_cache);
+        if let Some(digest) = &resolved.digest
+            && let Some(path) = cache.chart(digest)
+        {
+            let mut file = std::fs::File::open(&path).map_err(crate::error::refused("open", &path))?;
+            std::io::copy(&mut file, sink).map_err(crate::error::refused("write", &path))?;
+            return Ok(digest.clone());
+        }
+        self.download(resolved, sink)
+    }
+
+    fn download(&self, resolved: &Resolved, sink: &mut dyn std::io::Write) -> Result<String> {
+        let mut hashing = Hashing { sink, hasher: Sha256::new() };
+        self.getter.get(&request(resolved, &resolved.source.url), &mut hashing)?;
+        let digest = hex(&hashing.hasher.finalize());
+        if !self.skip_digest {
+            compare(&resolved.source.url, resolved.digest.as_deref(), &digest)?;
+        }
+        Ok(digest)
+    }
+
+    /// Fetches the provenance file that stands beside an archive, with the same credentials.
+    ///
+    /// # Errors
+    /// When it cannot be fetched.
+    pub fn provenance(&self, resolved: &Resolved) -> Result<Vec<u8>> {
+        let url = provenance_url(resolved);
+        let request = Request { limit: 16 << 20, ..request(resolved, &url) };
+        self.getter.get_bytes(&request).map(|(_, text)| text)
+    }
+}
+
+/// Where the provenance file of an archive is.
+pub fn provenance_url(resolved: &Resolved) -> String {
+    format!("{}.prov", resolved.source.url)
+}
+
+fn request<'r>(resolved: &'r Resolved, url: &'r str) -> Request<'r> {
+    Request {
+        url,
+        home: &resolved.home,
+        access: resolved.access.clone(),
+        accept: ACCEPT,
+        known: None,
+        compressed: false,
+        limit: MAX_ARCHIVE,
+    }
+}
+
+/// What a configured repository knows about reaching it goes before the flags. Its leave to take any certificate counts
+/// too, which Helm forgets.
+fn lend(entry: &Entry, access: &mut Access) {
+    let Entry { cert_file, key_file, ca_file, .. } = entry;
+    if !cert_file.is_empty() || !key_file.is_empty() || !ca_file.is_empty() {
+        access.cert_file.clone_from(cert_file);
+        access.key_file.clone_from(key_file);
+        access.ca_file.clone_from(ca_file);
+    }
+    if !entry.username.is_empty() && !entry.password.is_empty() {
+        access.username.clone_from(&entry.username);
+        access.password.clone_from(&entry.password);
+        access.pass_credentials_all = entry.pass_credentials_all;
+    }
+    access.insecure_skip_tls_verify |= entry.insecure_skip_tls_verify;
+}
+
+fn check_getter(address: &Address) -> Result<()> {
+    match address.scheme.as_str() {
+        "http" | "https" => Ok(()),
+        "oci" => Err(Error::Input(format!("charts in registries cannot be fetched yet: {address}"))),
+        other => Err(Error::Input(format!("scheme {} not supported", quote(other.as_bytes())))),
+    }
+}
+
+fn same_host(left: &str, right: &str) -> bool {
+    match (Address::parse(left), Address::parse(right)) {
+        (Ok(left), Ok(right)) => left.scheme == right.scheme && left.host == right.host,
+        _ => false,
+    }
+}
+
+fn file_name(address: &Address) -> String {
+    pintle_chart::path::base(&address.plain_path()).to_owned()
+}
+
+fn no_cached_repository(error: Error) -> Error {
+    error.within("no cached repo found. (try 'helm repo update')")
+}
+
+/// Says that something at a URL is no repository.
+pub fn unreachable_repository(url: &str, cause: Error) -> Error {
+    let url = quote(url.as_bytes());
+    cause.within(&format!("looks like {url} is not a valid chart repository or cannot be reached"))
+}
+
+/// What Helm logs about the entries of an index that it leaves out.
+pub fn warnings(index: &Cached, source: &str) -> Vec<LogLine> {
+    index.skipped.iter().map(|skipped| LogLine::warn(skipped.message(source), Vec::new())).collect()
+}

@@ -1,0 +1,3 @@
+//! The crate from the outside.
+
+mod index;
