@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::bench_cluster;
+use crate::bench_repositories;
 use crate::bench_scripts;
 use crate::helm::{VERSION, bare, helm};
 use crate::instructions::{benches_binary, hot_paths};
@@ -63,6 +64,7 @@ impl Row {
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((first, rest)) if first == "cluster" => return bench_cluster::run(rest),
+        Some((first, _)) if first == "repositories" => return bench_repositories::run(),
         Some((first, rest)) if first == "scripts" => return bench_scripts::run(rest),
         _ => {}
     }

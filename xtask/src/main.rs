@@ -2,6 +2,7 @@
 
 mod bench;
 mod bench_cluster;
+mod bench_repositories;
 mod bench_scripts;
 mod ci;
 mod clients;
@@ -53,6 +54,8 @@ cargo xtask TASK
                          run Helm and Pintle side by side and print ratios
   bench cluster [--on NAME] [--rounds COUNT]
                          the same on a cluster: many objects, many releases
+  bench repositories
+                         what one chart of a large repository costs, beside Helm
   bench scripts [ROUNDS]
                          what the scripts of charts cost, over the same charts without them
   instructions [--write]

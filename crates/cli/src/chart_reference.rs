@@ -1,42 +1,84 @@
-//! Where a chart is: from what was typed to a path, or to a clear word about what cannot be fetched yet.
+//! Where a chart is: from what was typed to a path, fetched if need be.
 
 use std::io::ErrorKind;
 
+use pintle::repo::Wanted;
 use pintle_tree::quote::quote;
 use pintle_tree::redact::redacted;
 
 use crate::failure::{Class, Failure, reason};
+use crate::invocation::Invocation;
+use crate::remote;
 
 /// What to do about a chart that is not where it was looked for.
-const PATHS: &str = "give the path of a folder or an archive";
+const PATHS: &str = "give the path of a folder or an archive, or repo/name of a repository";
 
-/// Finds the chart that `reference` means: a path that exists.
+/// Finds the chart that `reference` means: a path that exists, or an archive that is brought into the content cache.
 ///
 /// # Errors
 ///
-/// Paths that do not exist, and references to repositories, registries and URLs, which cannot be fetched yet.
-pub(crate) fn locate(reference: &str) -> Result<String, Failure> {
-    let reference = reference.trim();
-    let shown = redacted(reference);
-    let missing = match std::fs::metadata(reference) {
-        Ok(_) => return Ok(absolute(reference)),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidInput) => {
-            format!("there is no chart at `{shown}`")
+/// Paths that do not exist, and charts that cannot be fetched.
+pub(crate) fn locate(invocation: &mut Invocation<'_>, reference: &str) -> Result<String, Failure> {
+    let wanted = remote::wanted(&invocation.flags, reference.trim());
+    locate_wanted(invocation, &wanted)
+}
+
+/// As [`locate`], with a version of its own instead of that of the flags.
+pub(crate) fn locate_version(
+    invocation: &mut Invocation<'_>,
+    reference: &str,
+    version: &str,
+) -> Result<String, Failure> {
+    let wanted =
+        Wanted { version: version.to_owned(), ..remote::wanted(&invocation.flags, reference.trim()) };
+    locate_wanted(invocation, &wanted)
+}
+
+fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<String, Failure> {
+    let reference = wanted.reference.as_str();
+    if wanted.repo_url.is_empty() {
+        match std::fs::metadata(reference) {
+            Ok(_) => return Ok(absolute(reference)),
+            Err(error) if reference.starts_with(['/', '.']) => return Err(missing(reference, &error)),
+            Err(_) => {}
         }
-        Err(error) => format!("cannot look at `{shown}`: {}", reason(&error)),
+        if reference.starts_with("oci://") {
+            return Err(Failure::not_built(
+                format!("cannot fetch `{}`: charts in registries are not supported yet", redacted(reference)),
+                "fetch it by other means, as with `helm pull`, and give its path",
+            ));
+        }
+    }
+    let getter = remote::getter(invocation, remote::TIMEOUT);
+    let resolver = remote::resolver(invocation, &getter);
+    let cache = &resolver.folders.repository_cache;
+    std::fs::create_dir_all(cache)
+        .map_err(|error| Failure::run_time(format!("mkdir {}: {}", cache.display(), reason(&error))))?;
+    let resolved = resolver.resolve(wanted);
+    let resolved = resolved.map_err(|error| {
+        let failure = Failure::from(error);
+        match failure.text.starts_with("non-absolute URLs") {
+            true => {
+                failure.in_our_words(format!("there is no chart at `{}`", redacted(reference))).hint(PATHS)
+            }
+            false => failure,
+        }
+    })?;
+    for line in &resolved.log {
+        invocation.ui.log(line);
+    }
+    let fetched = resolver.fetch(&resolved)?;
+    Ok(absolute(&fetched.path.to_string_lossy()))
+}
+
+fn missing(reference: &str, error: &std::io::Error) -> Failure {
+    let shown = redacted(reference);
+    let own = match error.kind() {
+        ErrorKind::NotFound | ErrorKind::InvalidInput => format!("there is no chart at `{shown}`"),
+        _ => format!("cannot look at `{shown}`: {}", reason(error)),
     };
-    if reference.starts_with(['/', '.']) {
-        let text = format!("path {} not found", quote(reference.as_bytes()));
-        return Err(Failure::new(Class::BadInput, text).in_our_words(missing).hint(PATHS));
-    }
-    if reference.contains("://") || reference.contains('/') {
-        return Err(Failure::not_built(
-            format!("{missing}, and charts in repositories, registries and at URLs are not supported yet"),
-            "fetch it by other means, as with `helm pull`, and give its path",
-        ));
-    }
-    let text = format!("non-absolute URLs should be in form of repo_name/path_to_chart, got: {reference}");
-    Err(Failure::new(Class::BadInput, text).in_our_words(missing).hint(PATHS))
+    let text = format!("path {} not found", quote(reference.as_bytes()));
+    Failure::new(Class::BadInput, text).in_our_words(own).hint(PATHS)
 }
 
 /// A path from the root, cleaned, without following links: errors show it.

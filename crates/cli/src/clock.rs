@@ -2,6 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use pintle::chart::metadata::Timestamp as ChartTimestamp;
 use pintle::release::Timestamp;
 use pintle_time::Zone;
 
@@ -9,6 +10,12 @@ use pintle_time::Zone;
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     i64::try_from(since).unwrap_or(i64::MAX)
+}
+
+/// Now, with all its digits.
+pub(crate) fn moment() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp::from_unix(i64::try_from(since.as_secs()).unwrap_or(i64::MAX), since.subsec_nanos())
 }
 
 /// The clock of the computer, in the zone of the user.

@@ -48,6 +48,12 @@ pub(crate) enum OperandOffer {
     ReleaseAndChart,
     /// A release and then one of its versions.
     ReleaseAndVersion,
+    /// A chart of a repository for the first operand, and nothing after it.
+    RemoteChart,
+    /// Any number of repositories.
+    Repositories,
+    /// Nothing for so many operands, and then no more.
+    NothingUpTo(usize),
     /// A variable for the first operand.
     Variable,
     /// A path of commands.

@@ -19,10 +19,13 @@ pub(crate) mod list;
 pub(crate) mod lua;
 pub(crate) mod package;
 pub(crate) mod post_render;
+pub(crate) mod pull;
 pub(crate) mod reference;
 pub(crate) mod rehearse;
+pub(crate) mod repo;
 pub(crate) mod rollback;
 pub(crate) mod schema;
+pub(crate) mod search;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod template;
@@ -62,9 +65,12 @@ pub(crate) static ROOT: Command = Command {
         &lua::COMMAND,
         &package::COMMAND,
         &post_render::COMMAND,
+        &pull::COMMAND,
         &rehearse::COMMAND,
+        &repo::COMMAND,
         &rollback::COMMAND,
         &schema::COMMAND,
+        &search::COMMAND,
         &show::COMMAND,
         &status::COMMAND,
         &template::COMMAND,
@@ -79,21 +85,16 @@ pub(crate) static ROOT: Command = Command {
 
 /// Commands of Helm that are not built yet, with their other names. They are refused with a clear word, and help does
 /// not list them.
-pub(crate) static LATER: &[(&str, &[&str])] = &[
-    ("plugin", &[]),
-    ("pull", &["fetch"]),
-    ("push", &[]),
-    ("registry", &[]),
-    ("repo", &[]),
-    ("search", &[]),
-    ("verify", &[]),
-];
+pub(crate) static LATER: &[(&str, &[&str])] =
+    &[("plugin", &[]), ("push", &[]), ("registry", &[]), ("verify", &[])];
 
 const LONG: &str = "\
 A package manager for Kubernetes: charts in, releases out.
 
-This version works on charts that are files, and on clusters:
+Charts come from files and from repositories:
 
+- {program} search:      search for charts
+- {program} pull:        download a chart
 - {program} create:      create a new chart
 - {program} template:    render a chart to Kubernetes objects
 - {program} install:     make a release of a chart in a cluster
@@ -111,6 +112,9 @@ Helm's environment variables are honoured; `{program} env` shows what they come 
 | $HELM_CACHE_HOME                   | the directory of cached files                                   |
 | $HELM_CONFIG_HOME                  | the directory of configuration files                            |
 | $HELM_DATA_HOME                    | the directory of plugins and starters                           |
+| $HELM_REPOSITORY_CONFIG            | the file with names and URLs of chart repositories              |
+| $HELM_REPOSITORY_CACHE             | the directory of cached repository indexes                      |
+| $HELM_CONTENT_CACHE                | the directory of cached charts                                  |
 | $HELM_DEBUG                        | enable verbose output                                           |
 | $HELM_DRIVER                       | the storage driver: native, secret, configmap, memory, sql      |
 | $HELM_MAX_HISTORY                  | the maximum number of revisions per release                     |

@@ -1,5 +1,6 @@
 //! Answers to the shell: what could stand where the cursor is, in cobra's `__complete` protocol.
 
+mod charts;
 mod flags;
 mod live;
 pub(crate) mod script;
@@ -28,6 +29,8 @@ pub(crate) enum Directive {
     NoSpace = 2,
     /// Do not offer files.
     NoFiles = 4,
+    /// Both.
+    NoSpaceNoFiles = 6,
 }
 
 impl Directive {
@@ -37,6 +40,7 @@ impl Directive {
             Directive::Error => "ShellCompDirectiveError",
             Directive::NoSpace => "ShellCompDirectiveNoSpace",
             Directive::NoFiles => "ShellCompDirectiveNoFileComp",
+            Directive::NoSpaceNoFiles => "ShellCompDirectiveNoSpace, ShellCompDirectiveNoFileComp",
         }
     }
 }
@@ -161,7 +165,13 @@ fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Answer {
     match invocation.place.command.offer {
         OperandOffer::Files => Answer::nothing(Directive::Default),
         OperandOffer::FirstFile if count == 0 => Answer::nothing(Directive::Default),
-        OperandOffer::Chart | OperandOffer::ChartAndEvent if count == 0 => charts(unfinished),
+        OperandOffer::Chart | OperandOffer::ChartAndEvent if count == 0 => {
+            charts::charts(invocation, unfinished, true)
+        }
+        OperandOffer::RemoteChart if count == 0 => charts::charts(invocation, unfinished, false),
+        OperandOffer::RemoteChart => Answer::nothing(Directive::NoFiles),
+        OperandOffer::Repositories => charts::repositories(invocation),
+        OperandOffer::NothingUpTo(most) if count < most => Answer::nothing(Directive::NoFiles),
         OperandOffer::ChartAndEvent if count == 1 => {
             let events = TABLE.iter().filter(|entry| !entry.core && entry.name.starts_with(unfinished));
             let choices = events.map(|entry| (entry.name.to_owned(), entry.when.to_owned())).collect();
@@ -169,9 +179,13 @@ fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Answer {
         }
         OperandOffer::NameAndChart => {
             let before = usize::from(!parsed.on("generate-name"));
-            if count == before { charts(unfinished) } else { Answer::nothing(Directive::NoFiles) }
+            if count == before {
+                charts::charts(invocation, unfinished, true)
+            } else {
+                Answer::nothing(Directive::NoFiles)
+            }
         }
-        OperandOffer::ReleaseAndChart if count == 1 => charts(unfinished),
+        OperandOffer::ReleaseAndChart if count == 1 => charts::charts(invocation, unfinished, true),
         OperandOffer::Releases => live::releases(invocation),
         OperandOffer::Release | OperandOffer::ReleaseAndChart | OperandOffer::ReleaseAndVersion
             if count == 0 =>
@@ -199,16 +213,4 @@ fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Answer {
         }
         _ => no_more(),
     }
-}
-
-/// Charts are files and folders for now; before the first letter, the two ways to begin a path are a hint.
-fn charts(unfinished: &str) -> Answer {
-    if !unfinished.is_empty() {
-        return Answer::nothing(Directive::Default);
-    }
-    let choice = |text: &str, description: &str| (text.to_owned(), description.to_owned());
-    Answer::new(
-        Directive::NoSpace,
-        vec![choice("./", "a chart below the current folder"), choice("/", "a chart anywhere")],
-    )
 }

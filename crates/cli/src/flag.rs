@@ -106,6 +106,8 @@ pub(crate) enum Offer {
     Namespaces,
     /// The revisions of the release that is named.
     Revisions,
+    /// The versions of the chart that is named.
+    ChartVersions,
     /// The versions of Kubernetes that the cluster in the box can be.
     KubeVersions,
 }
@@ -113,8 +115,6 @@ pub(crate) enum Offer {
 /// What a flag needs that this program cannot do yet; using such a flag is refused, never ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Chart repositories and registries.
-    Repository,
     /// Signatures.
     Signature,
     /// Plugins.

@@ -1,5 +1,6 @@
 //! From flags to the parts of requests that several operations share.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 
 use pintle::release::VersionRef;
@@ -8,15 +9,14 @@ use pintle::values::Overrides;
 use pintle::{DeployOptions, DryRun, HookLogs, Method, MethodChoice, RecordObjects, WaitStrategy};
 use pintle_tree::number::{IntError, parse_int};
 use pintle_tree::quote::quote;
-use pintle_tree::redact::redacted;
 
 use crate::failure::Failure;
 use crate::flag::parsed::Parsed;
 use crate::flag::value::{bad_number, read_bool};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
-use crate::text_template;
 use crate::ui::Ui;
+use crate::{remote, text_template};
 
 /// The name of the release and the reference to the chart, by the rules for one and for two operands. `alone` names the
 /// release when there is but the chart, and no template for the name.
@@ -44,16 +44,20 @@ pub(crate) fn name_and_chart(
 ///
 /// # Errors
 ///
-/// Values at URLs, which cannot be fetched yet.
-pub(crate) fn overrides(flags: &Parsed) -> Result<Overrides, Failure> {
+/// Files at URLs that cannot be fetched.
+pub(crate) fn overrides(invocation: &Invocation<'_>) -> Result<Overrides, Failure> {
+    let flags = &invocation.flags;
     let files = flags.list("values");
-    if let Some(url) = files.iter().find(|name| has_scheme(name)) {
-        return Err(Failure::not_built(
-            format!("cannot fetch `{}`: values at URLs are not supported yet", redacted(url)),
-            "fetch the file first and give its path",
-        ));
+    let set_files = flags.list("set-file").iter().flat_map(|text| text.split(','));
+    let set_files = set_files.filter_map(|part| part.split_once('=')).map(|(_, file)| file);
+    let mut fetched = BTreeMap::new();
+    for url in files.iter().map(String::as_str).chain(set_files).filter(|name| is_url(name)) {
+        if !fetched.contains_key(url) {
+            fetched.insert(url.to_owned(), fetch(invocation, url)?);
+        }
     }
     Ok(Overrides {
+        fetched,
         files: files.to_vec(),
         set_json: flags.list("set-json").to_vec(),
         set: flags.list("set").to_vec(),
@@ -63,12 +67,19 @@ pub(crate) fn overrides(flags: &Parsed) -> Result<Overrides, Failure> {
     })
 }
 
-/// Whether a name is a URL: `scheme://…`.
-fn has_scheme(name: &str) -> bool {
-    name.split_once("://").is_some_and(|(scheme, _)| {
-        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
-    })
+/// The largest values file that is fetched.
+const MAX_VALUES: u64 = 256 << 20;
+
+fn fetch(invocation: &Invocation<'_>, url: &str) -> Result<Vec<u8>, Failure> {
+    let getter = remote::getter(invocation, remote::TIMEOUT);
+    let request = pintle::repo::Request { url, home: url, limit: MAX_VALUES, ..Default::default() };
+    Ok(getter.get_bytes(&request)?.1)
+}
+
+/// Whether a name is something to fetch.
+fn is_url(name: &str) -> bool {
+    let scheme = name.split_once(':').map_or("", |(scheme, _)| scheme);
+    scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
 }
 
 /// The Kubernetes version that `--kube-version` gives.

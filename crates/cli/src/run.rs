@@ -57,6 +57,9 @@ fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mu
     for (flag, advice) in &flags.deprecated {
         ui.deprecated(flag, advice);
     }
+    if personality == Personality::Helm {
+        warn_about_gone_repositories(&flags, &environment, ui);
+    }
     let Some(command) = place.command.run.filter(|_| !flags.on("help")) else {
         return ui.print(&help::help(&place, personality, &environment));
     };
@@ -97,6 +100,34 @@ fn set_color(
     Ok(())
 }
 
+/// Helm warns at every start about repositories that were gone years ago, but about the second only if the first is there.
+fn warn_about_gone_repositories(flags: &Parsed, environment: &Environment, ui: &mut Ui) {
+    const GONE: [(&str, &str, &str); 2] = [
+        ("stable", "kubernetes-charts.storage.googleapis.com", "https://charts.helm.sh/stable"),
+        (
+            "incubator",
+            "kubernetes-charts-incubator.storage.googleapis.com",
+            "https://charts.helm.sh/incubator",
+        ),
+    ];
+    let path = flags.text_or_setting("repository-config", environment);
+    let text = std::fs::read(path).unwrap_or_default();
+    // Most files name neither, and need not be understood at every start.
+    if !String::from_utf8_lossy(&text).contains("kubernetes-charts") {
+        return;
+    }
+    let Ok(repositories) = pintle::repo::Repositories::parse(&text) else { return };
+    for (name, old, new) in GONE {
+        let Some(entry) = repositories.get(name) else { return };
+        if entry.url.contains(old) {
+            ui.note(&format!(
+                "WARNING: {old:?} is deprecated for {name:?} and will be deleted Nov. 13, 2020.\nWARNING: You should \
+                 switch to {new:?} via:\nWARNING: helm repo add {name:?} {new:?} --force-update"
+            ));
+        }
+    }
+}
+
 /// Switch-like words of earlier times still work, with a warning.
 fn warn_about_waiting(flags: &Parsed, ui: &mut Ui) {
     let given = if flags.declares("wait") { flags.text("wait") } else { return };
@@ -123,9 +154,6 @@ fn refuse_what_is_missing(place: &Place, flags: &Parsed) -> Result<(), Failure> 
         return Ok(());
     };
     let (what, hint) = match need {
-        Need::Repository => {
-            ("repositories and registries are not supported yet", "pull the chart first and give its path")
-        }
         Need::Signature => {
             ("signatures are not supported yet", "leave it out, and sign or verify with another tool")
         }

@@ -37,15 +37,15 @@ fn an_unknown_command_is_refused_with_suggestions() {
 #[test]
 fn a_command_of_helm_that_is_not_built_yet_says_so() {
     let place = Place::new();
-    assert_snapshot!(place.helm("pull web"), @"
+    assert_snapshot!(place.helm("plugin list"), @"
     exit 1
     --- stderr
-    Error: `helm pull` is not built yet: this version works with charts that are files, and does not talk to repositories or registries; `helm --help` lists what works today
+    Error: `helm plugin` is not built yet; `helm --help` lists what works today
     ");
-    assert_snapshot!(place.pintle("fetch web"), @"
+    assert_snapshot!(place.pintle("plugin list"), @"
     exit 1
     --- stderr
-    error: `pintle fetch` is not built yet: this version works with charts that are files, and does not talk to repositories or registries
+    error: `pintle plugin` is not built yet
 
     hint: `pintle --help` lists what works today
     ");

@@ -335,6 +335,10 @@ fn charts_begin_with_a_path() {
     assert_snapshot!(place.helm("__completeNoDesc install web ''"), @"
     exit 0
     --- stdout
+    oci://
+    https://
+    http://
+    file://
     ./
     /
     :2

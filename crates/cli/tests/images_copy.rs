@@ -234,7 +234,7 @@ fn memory_does_not_depend_on_the_size_of_layers() {
 }
 
 /// Certificates that our own template functions make, as files of the place.
-fn certificates(place: &Place) {
+pub(crate) fn certificates(place: &Place) {
     let template = r#"{{ $ca := genCA "ours" 2 }}{{ $server := genSignedCert "127.0.0.1" (list "127.0.0.1") (list "localhost") 2 $ca }}
 {{- range $name, $text := dict "ca.pem" $ca.Cert "server.pem" $server.Cert "server.key" $server.Key }}
 {{ $name }}: |

@@ -109,7 +109,7 @@ fn a_chart_that_is_not_there_is_told_before_a_cluster_that_is_not_there() {
     --- stderr
     error: there is no chart at `./nope`
 
-    hint: give the path of a folder or an archive
+    hint: give the path of a folder or an archive, or repo/name of a repository
     ");
     assert_snapshot!(place.helm(&format!("install a ./web {NOBODY}")), @r#"
     exit 1

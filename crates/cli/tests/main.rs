@@ -40,6 +40,7 @@ mod reference;
 #[path = "../../registry/tests/support/mod.rs"]
 mod registries;
 mod rehearse;
+mod repositories;
 mod rollback;
 mod schema;
 mod scripts;

@@ -5,8 +5,6 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use pintle_tree::redact::redacted;
-
 /// Limit for one values file. It only exists so that `-f /dev/zero` ends; real values files are smaller by orders of
 /// magnitude.
 const MAX_VALUES_FILE_SIZE: u64 = 256 << 20;
@@ -16,9 +14,6 @@ pub(crate) fn read_values(path: &str) -> Result<Vec<u8>, String> {
     if path.trim() == "-" {
         let error = |error: &io::Error| format!("read standard input: {error}");
         return read_bounded(io::stdin().lock(), 0, "standard input", error);
-    }
-    if path.contains("://") {
-        return Err(format!("cannot fetch {}: values can only be read from files yet", redacted(path)));
     }
     let failed = |error: &io::Error| go_error_text(Path::new(path), error);
     let file = fs::File::open(path).map_err(|error| failed(&error))?;

@@ -1,5 +1,7 @@
 //! User-supplied values, in order of precedence (Helm's `pkg/cli/values`).
 
+use std::collections::BTreeMap;
+
 use pintle_tree::{Map, Node, json, merge, set};
 
 use crate::{Error, Result};
@@ -19,6 +21,8 @@ pub struct Overrides {
     pub set_file: Vec<String>,
     /// `--set-literal`.
     pub set_literal: Vec<String>,
+    /// The contents of what was fetched already, by the names that the flags give.
+    pub fetched: BTreeMap<String, Vec<u8>>,
 }
 
 /// Returns the content of a file by the name that the user gave, or the reason why not. This crate reads no files.
@@ -31,6 +35,10 @@ pub type ReadSource<'r> = dyn FnMut(&str) -> std::result::Result<Vec<u8>, String
 /// When a file cannot be read, or a text does not parse.
 pub fn layer(overrides: &Overrides, read: &mut ReadSource<'_>) -> Result<Map<Node>> {
     let mut base = Map::new();
+    let mut read = |name: &str| match overrides.fetched.get(name) {
+        Some(text) => Ok(text.clone()),
+        None => read(name),
+    };
     for name in &overrides.files {
         let text = read(name).map_err(Error::Unreadable)?;
         let values = pintle_yaml::read_values(&text)

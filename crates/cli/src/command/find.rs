@@ -101,11 +101,7 @@ fn takes_next(argument: &str, flags: &[&'static Flag]) -> bool {
 fn unknown(personality: Personality, word: &str) -> Failure {
     if LATER.iter().any(|(name, aliases)| *name == word || aliases.contains(&word)) {
         return Failure::not_built(
-            format!(
-                "`{} {word}` is not built yet: this version works with charts that are files, and does not talk to \
-                 repositories or registries",
-                personality.program()
-            ),
+            format!("`{} {word}` is not built yet", personality.program()),
             format!("`{} --help` lists what works today", personality.program()),
         );
     }

@@ -72,17 +72,18 @@ fn install(
 
 /// What installing and upgrading have in common.
 pub(crate) fn request_of(
-    invocation: &Invocation<'_>,
+    invocation: &mut Invocation<'_>,
     reference: &str,
     mode: DryRun,
     delivery: DeployOptions,
 ) -> Result<InstallRequest, Failure> {
-    let chart = PathBuf::from(chart_reference::locate(reference)?);
+    let chart = PathBuf::from(chart_reference::locate(invocation, reference)?);
+    let values = request::overrides(invocation)?;
     let flags = &invocation.flags;
     Ok(InstallRequest {
         chart,
         namespace: kubeconfig::namespace(flags, invocation.environment),
-        values: request::overrides(flags)?,
+        values,
         create_namespace: flags.on("create-namespace"),
         skip_crds: flags.on("skip-crds"),
         take_ownership: flags.on("take-ownership"),

@@ -38,11 +38,12 @@ static OWN: &[Flag] = &[
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let events = scripts::lifecycle(invocation)?;
+    let values = request::overrides(invocation)?;
     let flags = &invocation.flags;
     let request = LintRequest {
         kube_version: request::kube_version(invocation)?,
         namespace: kubeconfig::namespace(flags, invocation.environment),
-        values: request::overrides(flags)?,
+        values,
         skip_schema: flags.on("skip-schema-validation"),
         extra_rules: invocation.personality == Personality::Pintle,
         scratch: invocation.environment.temporary_folder(),

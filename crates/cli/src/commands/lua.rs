@@ -104,7 +104,8 @@ Prints a definition file for luau-lsp, which gives editors completion and checks
 };
 
 fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let chart = chart_reference::locate(invocation.operand(0))?;
+    let reference = invocation.operand(0).to_owned();
+    let chart = chart_reference::locate(invocation, &reference)?;
     let findings = pintle::ops::check_scripts(Path::new(&chart), &mut Reporting::new(invocation.ui))?;
     for finding in &findings {
         invocation.ui.print(&format!("{finding}\n"))?;
@@ -167,11 +168,14 @@ fn revoke(invocation: &mut Invocation<'_>, grants: &Grants, wanted: &[String]) -
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let event = event(invocation.operand(1))?;
     let events = scripts::lifecycle(invocation)?;
+    let reference = invocation.operand(0).to_owned();
+    let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
+    let values = request::overrides(invocation)?;
     let flags = &invocation.flags;
     let request = TryEventRequest {
-        chart: PathBuf::from(chart_reference::locate(invocation.operand(0))?),
+        chart,
         event,
-        values: request::overrides(flags)?,
+        values,
         name: flags.text("release").to_owned(),
         namespace: kubeconfig::namespace(flags, invocation.environment),
         is_upgrade: flags.on("is-upgrade"),

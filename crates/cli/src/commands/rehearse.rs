@@ -14,7 +14,7 @@ use pintle::rehearse::{RehearseRequest, Severity};
 use crate::clock::SystemClock;
 use crate::command::{Command, OperandOffer, Operands};
 use crate::failure::{Class, Failure};
-use crate::flag::groups::VALUES;
+use crate::flag::groups::{CHART, DEVEL, REMOTE, VALUES};
 use crate::flag::{Flag, Kind, Offer};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, print_json};
@@ -46,7 +46,7 @@ Exit codes: 0 for a chart that works, 1 for one that does not (with --strict, on
 that cannot be used.",
     operands: Operands::Exactly(1),
     offer: OperandOffer::Chart,
-    flags: &[VALUES, OWN, SCRIPTS],
+    flags: &[VALUES, OWN, DEVEL, CHART, REMOTE, SCRIPTS],
     run: Some(run),
     ..Command::BLANK
 };
@@ -75,8 +75,12 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         return Err(Failure::usage(format!("`{output}` is no form of a report"))
             .hint("the forms are text, json and junit"));
     }
-    let chart = chart_reference::locate(invocation.operand(0))?;
-    let from = older::Older::of(&chart, flags.text("from"))?;
+    let reference = invocation.operand(0).to_owned();
+    let chart = chart_reference::locate(invocation, &reference)?;
+    let from = invocation.flags.text("from").to_owned();
+    let from = older::Older::of(invocation, (&reference, &chart), &from)?;
+    let values = request::overrides(invocation)?;
+    let flags = &invocation.flags;
     let given = flags.list("given").iter().map(PathBuf::from).collect();
     let events = scripts::lifecycle(invocation)?;
     let version = request::kube_version(invocation)?;
@@ -90,7 +94,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         fixtures: given,
         name: flags.text("release-name").to_owned(),
         namespace,
-        values: request::overrides(flags)?,
+        values,
         kube_version: version.map(|it| format!("{}.{}", it.major, it.minor)).unwrap_or_default(),
         timeout: flags.duration("timeout"),
         clock: Arc::new(SystemClock),

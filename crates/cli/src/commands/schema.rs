@@ -61,7 +61,8 @@ fn derive(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             return Err(Failure::usage(format!("invalid format `{other}`: must be one of json, yaml")));
         }
     };
-    let chart = PathBuf::from(chart_reference::locate(invocation.operand(0))?);
+    let reference = invocation.operand(0).to_owned();
+    let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
     let schema =
         pintle::ops::derive_schema(&DeriveRequest { chart, format }, &mut Reporting::new(invocation.ui))?;
     invocation.ui.out().write_all(&schema)?;
@@ -69,8 +70,9 @@ fn derive(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 }
 
 fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let overrides = request::overrides(&invocation.flags)?;
-    let chart = chart_reference::locate(invocation.operand(0))?;
+    let overrides = request::overrides(invocation)?;
+    let reference = invocation.operand(0).to_owned();
+    let chart = chart_reference::locate(invocation, &reference)?;
     pintle::ops::check_schema(Path::new(&chart), &overrides, &mut Reporting::new(invocation.ui))?;
     invocation.ui.print("The values fit the schema.\n")
 }

@@ -96,7 +96,8 @@ enum Part {
 }
 
 fn run(invocation: &mut Invocation<'_>, part: Part) -> Result<(), Failure> {
-    let chart = chart_reference::locate(invocation.operand(0))?;
+    let reference = invocation.operand(0).to_owned();
+    let chart = chart_reference::locate(invocation, &reference)?;
     let shown = pintle::ops::show(Path::new(&chart), &mut Reporting::new(invocation.ui))?;
     let out = match part {
         Part::Values if invocation.flags.given("jsonpath") => {
@@ -108,7 +109,8 @@ fn run(invocation: &mut Invocation<'_>, part: Part) -> Result<(), Failure> {
 }
 
 fn permissions(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let chart = chart_reference::locate(invocation.operand(0))?;
+    let reference = invocation.operand(0).to_owned();
+    let chart = chart_reference::locate(invocation, &reference)?;
     let asked = pintle::ops::permissions(Path::new(&chart), &mut Reporting::new(invocation.ui))?;
     if asked.charts.is_empty() {
         return invocation.ui.print("The chart asks for no permissions.\n");

@@ -79,7 +79,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let live = asks_the_cluster(invocation)? || invocation.flags.on("validate");
     // `release-name` counts as a name that was given, so --generate-name changes nothing here.
     let (name, reference) = request::name_and_chart(&invocation.flags, |_| Ok("release-name".to_owned()))?;
-    let chart = PathBuf::from(chart_reference::locate(&reference)?);
+    let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
+    let values = request::overrides(invocation)?;
     let flags = &invocation.flags;
     let layout = match (flags.text("output-dir"), flags.on("release-name")) {
         ("", _) => Layout::Stream,
@@ -90,7 +91,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         chart,
         name,
         namespace: kubeconfig::namespace(flags, invocation.environment),
-        values: request::overrides(flags)?,
+        values,
         kube_version,
         api_versions: flags.list("api-versions").to_vec(),
         is_upgrade: flags.on("is-upgrade"),

@@ -61,7 +61,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         return upgrade(invocation, &connection, &reference, mode, delivery);
     }
     // A chart that is not there is told before the cluster is looked for.
-    crate::chart_reference::locate(&reference)?;
+    let reference = crate::chart_reference::locate(invocation, &reference)?;
     let connection = Connection::open(invocation)?;
     upgrade(invocation, &connection, &reference, mode, delivery)
 }

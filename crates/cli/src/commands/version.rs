@@ -30,7 +30,7 @@ With --template, the fields Version, GitCommit, GitTreeState, GoVersion and Kube
 };
 
 /// The Helm that this program behaves as.
-const HELM: &str = "v4.2.4";
+pub(crate) const HELM: &str = "v4.2.4";
 const GO: &str = "go1.26.8";
 const KUBERNETES: &str = "v1.36";
 const FIELDS: [(&str, &str); 5] = [

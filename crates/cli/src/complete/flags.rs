@@ -73,6 +73,7 @@ pub(super) fn values(flag: &Flag, invocation: &mut Invocation<'_>) -> Answer {
             let versions = ApiCatalog::versions().iter().map(|version| (version.to_string(), String::new()));
             Answer::new(Directive::NoFiles, versions.collect())
         }
+        Offer::ChartVersions => super::charts::versions(invocation),
         Offer::Namespaces => live::namespaces(invocation),
         Offer::Revisions => match invocation.flags.operands.as_slice() {
             [release] => live::revisions(invocation, &release.clone()),

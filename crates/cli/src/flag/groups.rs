@@ -85,11 +85,15 @@ pub(crate) static VALUES: &[Flag] = &[
 /// Flags that say where a chart is and how to get it.
 pub(crate) static CHART: &[Flag] = &[
     Flag::text("version", "the version of the chart, or a range such as ^2.0.0; without it, the newest")
-        .offer(Offer::Nothing),
+        .offer(Offer::ChartVersions),
     Flag::switch("verify", "verify the signature of the chart before using it").needs(Need::Signature),
     Flag::text("keyring", "the file of public keys for --verify").or_setting(Setting::Keyring),
-    Flag::text("repo", "the URL of the repository that has the chart").needs(Need::Repository),
+    Flag::text("repo", "the URL of the repository that has the chart"),
     Flag::switch("pass-credentials", "send credentials to every host, not just the repository's"),
+    Flag::switch(
+        "insecure-skip-digest",
+        "take an archive that does not have the digest of its repository's index",
+    ),
 ];
 
 /// Flags for reaching repositories and registries.

@@ -92,7 +92,7 @@ impl Place {
 }
 
 /// Words between blanks; single quotes keep blanks together.
-fn words(line: &str) -> Vec<String> {
+pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut quoted, mut open) = (false, false);
     for character in line.chars() {

@@ -13,12 +13,18 @@ use crate::failure::Failure;
 use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
-use crate::{kubeconfig, request};
+use crate::{chart_reference, kubeconfig, request};
 
 /// Flags that name the chart or the release, and how it is rendered.
 pub(crate) static SUBJECT: &[Flag] = &[
     Flag::text("chart-path", "the folder or archive of the chart").short('c'),
-    Flag::text("release-name", "use the chart and values of this release").short('r').offer(Offer::Nothing),
+    Flag::text("release-name", "use the chart and values of this release")
+        .short('r')
+        .offer(Offer::Nothing),
+    Flag::text("repo", "the URL of the repository that has the chart"),
+    Flag::text("version", "the version of a chart of a repository, or a range such as ^2.0.0")
+        .offer(Offer::Nothing),
+    Flag::switch("devel", "include pre-releases"),
     Flag::text("kube-version", "the Kubernetes version to render for").offer(Offer::Nothing),
     Flag::text("log-level", "the log level: error, warn, info or debug ($LOG_LEVEL)")
         .or_setting(Setting::LogLevel)
@@ -54,13 +60,20 @@ impl Named {
 
     /// Reads what was named.
     pub(crate) fn load(&self, invocation: &mut Invocation<'_>) -> Result<Subject, Failure> {
-        let values = request::overrides(&invocation.flags)?;
+        let values = request::overrides(invocation)?;
         match self {
             Named::Chart(path) => {
-                files::check("--chart-path", path)?;
-                if !Path::new(path).exists() {
-                    return Err(Failure::usage(format!("there is no chart at `{path}`")));
-                }
+                let fetched;
+                let path = if is_remote(invocation, path) {
+                    fetched = chart_reference::locate(invocation, path)?;
+                    &fetched
+                } else {
+                    files::check("--chart-path", path)?;
+                    if !Path::new(path).exists() {
+                        return Err(Failure::usage(format!("there is no chart at `{path}`")));
+                    }
+                    path
+                };
                 let namespace = kubeconfig::namespace(&invocation.flags, invocation.environment);
                 let reporter = &mut Reporting::new(invocation.ui);
                 Ok(Subject::from_chart(Path::new(path), &values, "release-name", &namespace, reporter)?)
@@ -91,9 +104,23 @@ pub(crate) fn options(invocation: &Invocation<'_>) -> Result<ImageOptions, Failu
 /// Whether a word means a chart. What could be the name of a release is one if Helm has called us as its plugin, or if
 /// there is no such file.
 fn is_chart(invocation: &Invocation<'_>, word: &str) -> bool {
-    let is_path = word.contains(['/', '\\']) || word.starts_with('.') || word.ends_with(".tgz");
+    let is_path = has_repository(invocation)
+        || word.contains(['/', '\\'])
+        || word.starts_with('.')
+        || word.ends_with(".tgz");
     let of_plugin = invocation.environment.variable("HELM_PLUGIN_DIR").is_some();
     is_path || (!of_plugin && Path::new(word).exists())
+}
+
+/// Whether the repository of the chart is given.
+fn has_repository(invocation: &Invocation<'_>) -> bool {
+    invocation.flags.declares("repo") && !invocation.flags.text("repo").is_empty()
+}
+
+/// Whether a chart has to be fetched.
+fn is_remote(invocation: &Invocation<'_>, word: &str) -> bool {
+    let is_name = word.contains('/') && !word.starts_with(['/', '.']) && !word.contains("..");
+    has_repository(invocation) || (is_name && !Path::new(word).exists())
 }
 
 /// The chart that the working folder is in.

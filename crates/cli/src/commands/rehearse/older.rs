@@ -9,6 +9,7 @@ use tempfile::TempDir;
 use super::git;
 use crate::chart_reference;
 use crate::failure::{Class, Failure};
+use crate::invocation::Invocation;
 
 /// The chart to upgrade from.
 pub(super) enum Older {
@@ -21,22 +22,31 @@ pub(super) enum Older {
 }
 
 impl Older {
-    /// Finds what `reference` means for a chart.
+    /// Finds what `reference` means for a chart, which was typed in one way and is at a path.
     ///
     /// # Errors
     ///
     /// When there is nothing of the kind.
-    pub(super) fn of(chart: &str, reference: &str) -> Result<Older, Failure> {
+    pub(super) fn of(
+        invocation: &mut Invocation<'_>,
+        (typed, chart): (&str, &str),
+        reference: &str,
+    ) -> Result<Older, Failure> {
         if reference.is_empty() {
             return Ok(Older::Itself);
         }
         if let Some(commit) = reference.strip_prefix("git:") {
             return at_commit(Path::new(chart), commit);
         }
-        if Path::new(reference).exists() || !is_version(reference) {
-            return Ok(Older::At(PathBuf::from(chart_reference::locate(reference)?)));
+        let is_path = Path::new(reference).exists();
+        if !is_path && is_version(reference) {
+            if Path::new(typed).exists() {
+                return of_version(Path::new(chart), reference);
+            }
+            return Ok(Older::At(chart_reference::locate_version(invocation, typed, reference)?.into()));
         }
-        of_version(Path::new(chart), reference)
+        // What `--version` says is about the chart, not about the one before it.
+        Ok(Older::At(chart_reference::locate_version(invocation, reference, "")?.into()))
     }
 
     /// Where it is.

@@ -1,0 +1,32 @@
+//! `repo`: the repositories that charts come from.
+
+mod add;
+mod index;
+mod list;
+mod remove;
+mod update;
+
+use crate::command::{Command, Operands};
+use crate::flag::{Flag, Kind};
+
+/// `repo`
+pub(crate) static COMMAND: Command = Command {
+    name: "repo",
+    operands_text: "add|remove|list|index|update [ARGS]",
+    short: "add, list, remove, update and index chart repositories",
+    long: "\
+Works with chart repositories: servers that list charts in a file index.yaml.
+
+    {program} repo add bitnami https://charts.bitnami.com/bitnami
+    {program} search repo nginx
+    {program} install web bitnami/nginx
+
+Repositories and what is cached of them are kept where Helm keeps them, and in its files.",
+    operands: Operands::None,
+    subcommands: &[&add::COMMAND, &index::COMMAND, &list::COMMAND, &remove::COMMAND, &update::COMMAND],
+    ..Command::BLANK
+};
+
+/// How long fetching an index may take.
+const TIMEOUT: Flag = Flag::of("timeout", Kind::Duration, "2m0s", "how long fetching an index may take")
+    .offer(crate::flag::Offer::Nothing);

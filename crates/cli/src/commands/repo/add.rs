@@ -1,0 +1,142 @@
+//! `repo add`: gives a repository a name.
+
+use pintle::repo::repository::{check_scheme, download_index};
+use pintle::repo::{Entry, Locked, Repositories, unreachable_repository};
+use pintle_tree::LogLine;
+use pintle_tree::quote::quote;
+
+use super::TIMEOUT;
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::Failure;
+use crate::flag::Flag;
+use crate::invocation::Invocation;
+use crate::{password, read, remote};
+
+/// `repo add NAME URL`
+pub(super) static COMMAND: Command = Command {
+    name: "add",
+    operands_text: "[NAME] [URL]",
+    short: "add a chart repository",
+    long: "\
+Fetches the index of a repository and remembers the repository by a name.
+
+Adding it again as it is does nothing; with other settings, --force-update is needed.",
+    operands: Operands::Exactly(2),
+    offer: OperandOffer::NothingUpTo(2),
+    flags: &[OWN],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::text("username", "the user to log in as"),
+    Flag::text("password", "the password"),
+    Flag::switch("password-stdin", "read the password from standard input"),
+    Flag::switch("force-update", "replace a repository of the same name"),
+    Flag::text("cert-file", "the client certificate to present over TLS"),
+    Flag::text("key-file", "the key of the client certificate"),
+    Flag::text("ca-file", "the file of certificate authorities to trust instead of the system's"),
+    Flag::switch("insecure-skip-tls-verify", "do not check the server's certificate"),
+    Flag::switch("allow-deprecated-repos", "let repositories be added that are known to be gone"),
+    Flag::switch("pass-credentials", "send credentials to every host, not just the repository's"),
+    // Helm 3 had it, and scripts still say it.
+    Flag::switch("no-update", "").hidden(),
+    TIMEOUT,
+];
+
+/// Repositories that are gone for good, and where their charts are now.
+const GONE: [(&str, &str); 2] = [
+    ("//kubernetes-charts.storage.googleapis.com", "https://charts.helm.sh/stable"),
+    ("//kubernetes-charts-incubator.storage.googleapis.com", "https://charts.helm.sh/incubator"),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let (name, url) = (invocation.operand(0).to_owned(), invocation.operand(1).to_owned());
+    if !invocation.flags.on("allow-deprecated-repos")
+        && let Some((_, new)) = GONE.iter().find(|(old, _)| url.contains(old))
+    {
+        let (url, new) = (quote(url.as_bytes()), quote(new.as_bytes()));
+        return Err(Failure::usage(format!("repo {url} is no longer available; try {new} instead")));
+    }
+    let folders = remote::folders(&invocation.flags, invocation.environment);
+    let lock = Locked::open(&folders.repository_config)?;
+    let mut repositories = lock.read()?;
+    let entry = entry(invocation, name, url)?;
+    if entry.name.contains('/') {
+        return Err(Failure::usage(format!(
+            "repository name ({}) contains '/', please specify a different name without '/'",
+            entry.name
+        )));
+    }
+    if skips(invocation, &repositories, &entry)? {
+        return Ok(());
+    }
+    check_scheme(&entry.url)?;
+    let getter = remote::getter(invocation, invocation.flags.duration("timeout"));
+    let skipped = download_index(&getter, &entry, &folders.repository_cache)
+        .map_err(|error| unreachable_repository(&entry.url, error))?;
+    for skipped in skipped {
+        invocation.ui.log(&LogLine::warn(skipped.message(&entry.url), Vec::new()));
+    }
+    let name = quote(entry.name.as_bytes());
+    repositories.update(entry);
+    lock.write(&repositories)?;
+    invocation.ui.print(&format!("{name} has been added to your repositories\n"))
+}
+
+/// Whether the repository is there as it is wanted.
+fn skips(
+    invocation: &mut Invocation<'_>,
+    repositories: &Repositories,
+    entry: &Entry,
+) -> Result<bool, Failure> {
+    if invocation.flags.on("force-update") {
+        return Ok(false);
+    }
+    let name = &entry.name;
+    match repositories.get(name) {
+        None => Ok(false),
+        Some(there) if there != entry => Err(Failure::usage(format!(
+            "repository name ({name}) already exists, please specify a different name"
+        ))
+        .hint("--force-update replaces it")),
+        Some(_) => {
+            let name = quote(name.as_bytes());
+            invocation.ui.print(&format!("{name} already exists with the same configuration, skipping\n"))?;
+            Ok(true)
+        }
+    }
+}
+
+fn entry(invocation: &mut Invocation<'_>, name: String, url: String) -> Result<Entry, Failure> {
+    let access = remote::access(&invocation.flags);
+    let mut password = access.password;
+    if !access.username.is_empty() && password.is_empty() {
+        password = ask(invocation)?;
+    }
+    Ok(Entry {
+        name,
+        url,
+        username: access.username,
+        password,
+        cert_file: access.cert_file,
+        key_file: access.key_file,
+        ca_file: access.ca_file,
+        insecure_skip_tls_verify: access.insecure_skip_tls_verify,
+        pass_credentials_all: access.pass_credentials_all,
+    })
+}
+
+fn ask(invocation: &mut Invocation<'_>) -> Result<String, Failure> {
+    if invocation.flags.on("password-stdin") {
+        let text = read::standard_input()?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let text = text.strip_suffix('\n').unwrap_or(&text);
+        return Ok(text.strip_suffix('\r').unwrap_or(text).to_owned());
+    }
+    invocation.ui.print("Password: ")?;
+    invocation.ui.flush()?;
+    let read = password::read();
+    invocation.ui.print("\n")?;
+    read.map_err(Failure::run_time)
+}

@@ -1,0 +1,70 @@
+//! `repo index`: makes the index of a repository.
+
+use std::path::PathBuf;
+
+use pintle::chart::metadata::Timestamp;
+use pintle::repo::index::{IndexDocument, index_directory};
+use pintle_tree::LogLine;
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::Failure;
+use crate::flag::Flag;
+use crate::invocation::Invocation;
+use crate::{chart_reference, clock};
+
+/// `repo index DIR`
+pub(super) static COMMAND: Command = Command {
+    name: "index",
+    operands_text: "[DIR]",
+    short: "make the index of a folder of archives",
+    long: "\
+Looks for archives of charts in a folder and in the folders directly below it, and writes index.yaml there.
+
+With --merge, charts that another index lists are kept in it, as far as the folder does not have them.",
+    operands: Operands::Exactly(1),
+    offer: OperandOffer::FirstFile,
+    flags: &[&[
+        Flag::text("url", "where the archives will be"),
+        Flag::text("merge", "an index whose charts are listed too"),
+        Flag::switch("json", "write JSON, into the same file"),
+    ]],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let folder = PathBuf::from(chart_reference::absolute(invocation.operand(0)));
+    let json = invocation.flags.on("json");
+    let now = now(invocation);
+    let mut index = index_directory(&folder, invocation.flags.text("url"), now)?;
+    let merge = invocation.flags.text("merge").to_owned();
+    if !merge.is_empty() {
+        let path = PathBuf::from(&merge);
+        let other = if path.exists() {
+            let (other, skipped) =
+                IndexDocument::load(&path).map_err(|error| error.within("merge failed"))?;
+            for skipped in skipped {
+                invocation.ui.log(&LogLine::warn(skipped.message(&merge), Vec::new()));
+            }
+            other
+        } else {
+            let empty = IndexDocument { generated: now, ..IndexDocument::default() };
+            // Helm goes on when it cannot write this one.
+            let _ = empty.write(&path, json);
+            empty
+        };
+        for line in index.merge(other) {
+            invocation.ui.log(&line);
+        }
+    }
+    index.sort();
+    Ok(index.write(&folder.join("index.yaml"), json)?)
+}
+
+/// The time of the index; `SOURCE_DATE_EPOCH` makes it the same each time.
+fn now(invocation: &Invocation<'_>) -> Timestamp {
+    match invocation.environment.source_date_epoch() {
+        Some(seconds) => Timestamp::from_unix(seconds, 0),
+        None => clock::moment(),
+    }
+}

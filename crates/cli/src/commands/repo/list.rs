@@ -1,0 +1,53 @@
+//! `repo list`: the repositories that have a name.
+
+use pintle::repo::Repositories;
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::Failure;
+use crate::flag::Flag;
+use crate::flag::delivery::OUTPUT;
+use crate::invocation::Invocation;
+use crate::output::format::{Format, Record, Records, print_data};
+use crate::output::table::table;
+use crate::remote;
+
+/// `repo list`
+pub(super) static COMMAND: Command = Command {
+    name: "list",
+    aliases: &["ls"],
+    short: "list chart repositories",
+    long: "Lists the repositories that were added, with their URLs.",
+    operands: Operands::None,
+    offer: OperandOffer::Nothing,
+    flags: &[&[Flag::switch("no-headers", "leave the headings of the table out")], OUTPUT],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let folders = remote::folders(&invocation.flags, invocation.environment);
+    // A file that cannot be read has no repositories, as in Helm.
+    let repositories = Repositories::load(&folders.repository_config).ok().flatten().unwrap_or_default();
+    let entries = &repositories.entries;
+    match Format::of(&invocation.flags) {
+        Format::Table if entries.is_empty() => {
+            invocation.ui.note("no repositories to show");
+            Ok(())
+        }
+        Format::Table => {
+            let mut rows = Vec::new();
+            if !invocation.flags.on("no-headers") {
+                rows.push(vec!["NAME".to_owned(), "URL".to_owned()]);
+            }
+            rows.extend(entries.iter().map(|entry| vec![entry.name.clone(), entry.url.clone()]));
+            invocation.ui.print(&format!("{}\n", table(&rows, 0)))
+        }
+        format => {
+            let record = |entry: &pintle::repo::Entry| {
+                Record::default().with("name", entry.name.as_str()).with("url", entry.url.as_str())
+            };
+            let records: Vec<Record> = entries.iter().map(record).collect();
+            print_data(invocation.ui, format, &Records(&records))
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! `search`: looks for charts.
+
+mod hub;
+mod repo;
+
+use pintle_tree::quote::quote;
+
+use crate::command::{Command, Operands};
+use crate::failure::Failure;
+
+/// `search`
+pub(crate) static COMMAND: Command = Command {
+    name: "search",
+    operands_text: "[keyword]",
+    short: "look for charts",
+    long: "Looks for charts in the repositories that were added, or in a hub that knows many.",
+    operands: Operands::Any,
+    subcommands: &[&hub::COMMAND, &repo::COMMAND],
+    ..Command::BLANK
+};
+
+fn nothing_found() -> Failure {
+    Failure::run_time("no results found")
+}
+
+fn bad_constraint(error: &dyn std::fmt::Display, text: &str) -> Failure {
+    Failure::usage(format!("an invalid version/constraint format: {error}"))
+        .in_our_words(format!("{} is no range of versions: {error}", quote(text.as_bytes())))
+}

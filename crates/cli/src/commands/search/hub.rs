@@ -1,0 +1,88 @@
+//! `search hub`: looks for charts in a hub.
+
+use std::time::Duration;
+
+use pintle::repo::hub::{self, HubChart};
+
+use super::nothing_found;
+use crate::command::{Command, Operands};
+use crate::failure::Failure;
+use crate::flag::delivery::OUTPUT;
+use crate::flag::{Flag, Kind};
+use crate::invocation::Invocation;
+use crate::output::format::{Format, Record, Records, print_data};
+use crate::output::table::table;
+use crate::remote;
+
+/// `search hub [KEYWORD…]`
+pub(super) static COMMAND: Command = Command {
+    name: "hub",
+    operands_text: "[KEYWORD]",
+    short: "look for charts in Artifact Hub or another hub",
+    long: "\
+Asks a hub for charts, Artifact Hub unless --endpoint names another. The results are pages about charts, not references
+that can be installed: add the repository of a chart first (--list-repo-url shows it).",
+    operands: Operands::Any,
+    flags: &[OWN, OUTPUT],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::text("endpoint", "the hub to ask").or("https://hub.helm.sh"),
+    Flag::of("max-col-width", Kind::Uint, "50", "how wide a column may become"),
+    Flag::switch("list-repo-url", "show the URLs of repositories too"),
+    Flag::switch("fail-on-no-result", "fail if nothing is found"),
+];
+
+/// A hub that does not answer must not keep a user waiting for ever, as it does in Helm.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let getter = remote::getter(invocation, PATIENCE);
+    let words = invocation.flags.operands.join(" ");
+    let charts = hub::search(&getter, invocation.flags.text("endpoint"), &words)?;
+    let flags = &invocation.flags;
+    if charts.is_empty() && flags.on("fail-on-no-result") {
+        return Err(nothing_found());
+    }
+    match Format::of(flags) {
+        Format::Table if charts.is_empty() => invocation.ui.print("No results found\n"),
+        Format::Table => {
+            let limit = usize::try_from(flags.uint("max-col-width")).unwrap_or(usize::MAX);
+            let text = table(&rows(&charts, flags.on("list-repo-url")), limit);
+            invocation.ui.print(&format!("{text}\n"))
+        }
+        format => {
+            let records: Vec<Record> = charts.iter().map(record).collect();
+            print_data(invocation.ui, format, &Records(&records))
+        }
+    }
+}
+
+fn rows(charts: &[HubChart], repositories: bool) -> Vec<Vec<String>> {
+    let mut rows = vec![["URL", "CHART VERSION", "APP VERSION", "DESCRIPTION"].map(str::to_owned).to_vec()];
+    rows.extend(charts.iter().map(|chart| {
+        let HubChart { url, version, app_version, description, .. } = chart.clone();
+        vec![url, version, app_version, description]
+    }));
+    if repositories {
+        rows[0].push("REPO URL".to_owned());
+        for (row, chart) in rows[1..].iter_mut().zip(charts) {
+            row.push(chart.repository_url.clone());
+        }
+    }
+    rows
+}
+
+fn record(chart: &HubChart) -> Record {
+    let repository = Record::default()
+        .with("url", chart.repository_url.as_str())
+        .with("name", chart.repository_name.as_str());
+    Record::default()
+        .with("url", chart.url.as_str())
+        .with("version", chart.version.as_str())
+        .with("app_version", chart.app_version.as_str())
+        .with("description", chart.description.as_str())
+        .with_record("repository", repository)
+}

@@ -1,0 +1,117 @@
+//! `search repo`: looks for charts in repositories.
+
+use pintle::repo::repository::index_path;
+use pintle::repo::search::{Hit, Pattern, search};
+use pintle::repo::{Cached, Repositories, warnings};
+use pintle_semver::Constraint;
+use pintle_tree::LogLine;
+
+use super::{bad_constraint, nothing_found};
+use crate::command::{Command, Operands};
+use crate::failure::Failure;
+use crate::flag::delivery::OUTPUT;
+use crate::flag::{Flag, Kind};
+use crate::invocation::Invocation;
+use crate::output::format::{Format, Record, Records, print_data};
+use crate::output::table::table;
+use crate::remote;
+
+/// `search repo [KEYWORD…]`
+pub(super) static COMMAND: Command = Command {
+    name: "repo",
+    operands_text: "[keyword]",
+    short: "look for charts in the repositories that were added",
+    long: "\
+Looks for a word in the names, descriptions and keywords of the charts of all repositories that were added. Nothing is
+fetched: `{program} repo update` does that.
+
+    {program} search repo nginx
+    {program} search repo nginx --devel
+    {program} search repo nginx --version ^1.0.0 --versions",
+    operands: Operands::Any,
+    flags: &[OWN, OUTPUT],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::switch("regexp", "take the word for a regular expression").short('r'),
+    Flag::switch("versions", "list all versions of each chart, not just the newest").short('l'),
+    Flag::switch("devel", "let pre-releases count too, as --version '>0.0.0-0' does; --version wins over it"),
+    Flag::text("version", "a range of versions, such as ^2.0.0"),
+    Flag::of("max-col-width", Kind::Uint, "50", "how wide a column may become"),
+    Flag::switch("fail-on-no-result", "fail if nothing is found"),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let flags = &invocation.flags;
+    let version = match flags.text("version") {
+        "" if flags.on("devel") => ">0.0.0-0",
+        "" => ">0.0.0",
+        version => version,
+    }
+    .to_owned();
+    let all_versions = flags.on("versions");
+    let indexes = indexes(invocation)?;
+    let flags = &invocation.flags;
+    let pattern = Pattern::new(&flags.operands, flags.on("regexp")).map_err(Failure::usage)?;
+    let constraint = Constraint::parse(&version).map_err(|error| bad_constraint(&error, &version))?;
+    let hits = search(&indexes, &pattern, &constraint, all_versions);
+    print(invocation, &hits)
+}
+
+/// The indexes of all repositories; those that cannot be read are told and passed over.
+fn indexes(invocation: &mut Invocation<'_>) -> Result<Vec<(String, Cached)>, Failure> {
+    let folders = remote::folders(&invocation.flags, invocation.environment);
+    let repositories = Repositories::load(&folders.repository_config).ok().flatten();
+    let Some(repositories) = repositories.filter(|file| !file.entries.is_empty()) else {
+        return Err(Failure::usage("no repositories configured").hint("`repo add` adds one"));
+    };
+    let mut indexes = Vec::new();
+    for entry in repositories.entries {
+        let path = index_path(&folders.repository_cache, &entry.name);
+        match Cached::open(&path) {
+            Ok(index) => {
+                for line in warnings(&index, &path.to_string_lossy()) {
+                    invocation.ui.log(&line);
+                }
+                indexes.push((entry.name, index));
+            }
+            Err(error) => invocation.ui.log(&LogLine::warn(
+                "repo is corrupt or missing",
+                vec![("repo", entry.name), ("error", error.to_string())],
+            )),
+        }
+    }
+    Ok(indexes)
+}
+
+fn print(invocation: &mut Invocation<'_>, hits: &[Hit]) -> Result<(), Failure> {
+    if hits.is_empty() && invocation.flags.on("fail-on-no-result") {
+        return Err(nothing_found());
+    }
+    match Format::of(&invocation.flags) {
+        Format::Table if hits.is_empty() => invocation.ui.print("No results found\n"),
+        Format::Table => {
+            let heads = ["NAME", "CHART VERSION", "APP VERSION", "DESCRIPTION"].map(str::to_owned).to_vec();
+            let row = |hit: &Hit| {
+                let Hit { name, version, app_version, description, .. } = hit;
+                vec![name.clone(), version.clone(), app_version.clone(), description.clone()]
+            };
+            let rows: Vec<Vec<String>> = std::iter::once(heads).chain(hits.iter().map(row)).collect();
+            let limit = usize::try_from(invocation.flags.uint("max-col-width")).unwrap_or(usize::MAX);
+            invocation.ui.print(&format!("{}\n", table(&rows, limit)))
+        }
+        format => {
+            let record = |hit: &Hit| {
+                Record::default()
+                    .with("name", hit.name.as_str())
+                    .with("version", hit.version.as_str())
+                    .with("app_version", hit.app_version.as_str())
+                    .with("description", hit.description.as_str())
+            };
+            let records: Vec<Record> = hits.iter().map(record).collect();
+            print_data(invocation.ui, format, &Records(&records))
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What we do differently from Helm, and what needs no Helm beside it.
+
+use std::fs;
+
+use super::server::{self, LOGIN, Server};
+use crate::support::Place;
+
+fn set_up() -> (Place, Server) {
+    let place = Place::new();
+    let files = server::files(&place);
+    (place, Server::plain(&files))
+}
+
+fn good(told: String) -> String {
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    told
+}
+
+#[test]
+fn an_index_that_is_still_the_same_is_not_sent_again() {
+    let (place, server) = set_up();
+    let url = format!("http://{}", server.address);
+    good(place.pintle(&format!("repo add r {url}/etag")));
+    server.asked();
+    good(place.pintle("repo update"));
+    let asked = server.asked();
+    assert_eq!(asked[0].headers.get("if-none-match").map(String::as_str), Some("\"one\""));
+    // An index that another program has put there is not the one that the server spoke of.
+    let index = place.path().join(".cache/helm/repository/r-index.yaml");
+    let text = fs::read_to_string(&index).expect("it is there");
+    fs::write(&index, text.replace("A Web server", "A changed one")).expect("it can be written");
+    good(place.pintle("repo update"));
+    assert_eq!(server.asked()[0].headers.get("if-none-match"), None);
+    assert_eq!(fs::read_to_string(&index).expect("it is there"), text);
+}
+
+#[test]
+fn an_index_may_be_compressed_on_its_way() {
+    let (place, server) = set_up();
+    let url = format!("http://{}", server.address);
+    good(place.pintle(&format!("repo add r {url}/gzip")));
+    let told = good(place.pintle("search repo database"));
+    assert!(told.contains("r/db"), "{told}");
+}
+
+#[test]
+fn bytes_that_do_not_have_the_digest_of_the_index_are_refused_and_not_kept() {
+    let (place, server) = set_up();
+    let url = format!("http://{}", server.address);
+    good(place.pintle(&format!("repo add r {url}/charts")));
+    let index = place.path().join(".cache/helm/repository/r-index.yaml");
+    let text = fs::read_to_string(&index).expect("it is there");
+    let digest = text.split("digest: ").nth(1).expect("a digest").split('\n').next().expect("a line");
+    fs::write(&index, text.replace(digest, &"ab".repeat(32))).expect("it can be written");
+    for command in ["pull r/db", "show chart r/db", "template x r/db"] {
+        let told = place.pintle(command);
+        assert!(told.starts_with("exit 1\n"), "{command}: {told}");
+        assert!(
+            told.contains(&format!("expected sha256:{}, found sha256:{digest}", "ab".repeat(32))),
+            "{told}"
+        );
+    }
+    assert!(!place.path().join("db-0.3.0.tgz").exists());
+    assert!(!place.path().join(format!(".cache/helm/content/ab/{}.chart", "ab".repeat(32))).exists());
+    good(place.pintle("show chart r/db --insecure-skip-digest"));
+}
+
+#[test]
+fn a_digest_that_cannot_be_compared_is_told_and_ignored() {
+    let (place, server) = set_up();
+    good(place.pintle(&format!("repo add r http://{}/charts", server.address)));
+    let index = place.path().join(".cache/helm/repository/r-index.yaml");
+    let text = fs::read_to_string(&index).expect("it is there");
+    let digest =
+        text.split("digest: ").nth(1).expect("a digest").split('\n').next().expect("a line").to_owned();
+    for odd in ["md5:00", "abc"] {
+        fs::write(&index, text.replace(&digest, odd)).expect("it can be written");
+        let told = good(place.pintle("show chart r/db"));
+        assert!(told.contains("the digest in the index cannot be checked and is ignored"), "{told}");
+    }
+}
+
+#[test]
+fn a_cached_chart_that_was_changed_is_fetched_again() {
+    let (place, server) = set_up();
+    good(place.pintle(&format!("repo add r http://{}/charts", server.address)));
+    let want = good(place.pintle("show chart r/db"));
+    let content = place.path().join(".cache/helm/content");
+    let folder = fs::read_dir(content).expect("it is there").flatten().next().expect("a chart").path();
+    let chart = fs::read_dir(folder).expect("it is there").flatten().next().expect("a chart").path();
+    let bytes = fs::read(&chart).expect("it can be read");
+    fs::write(&chart, &bytes[..bytes.len() / 2]).expect("it can be written");
+    assert_eq!(good(place.pintle("show chart r/db")), want);
+    assert_eq!(fs::read(&chart).expect("it can be read"), bytes);
+}
+
+#[test]
+fn pulling_fills_the_cache_and_uses_it() {
+    let (place, server) = set_up();
+    good(place.pintle(&format!("repo add r http://{}/charts", server.address)));
+    good(place.pintle("pull r/db"));
+    server.asked();
+    fs::create_dir(place.path().join("again")).expect("it can be made");
+    good(place.pintle("pull r/db -d again"));
+    good(place.pintle("show chart r/db"));
+    assert!(server.asked().is_empty(), "it is all there");
+    let both =
+        ["db-0.3.0.tgz", "again/db-0.3.0.tgz"].map(|name| fs::read(place.path().join(name)).expect("there"));
+    assert_eq!(both[0], both[1]);
+}
+
+#[test]
+fn credentials_do_not_follow_a_redirect_to_another_server() {
+    let (place, server) = set_up();
+    let other = Server::plain(&server::files(&place));
+    let port = other.address.rsplit_once(':').expect("a port").1;
+    let line = format!("repo add r http://{}/away/{port} --username me --password secret", server.address);
+    let told = place.pintle(&line);
+    assert!(told.starts_with("exit 1\n") && told.contains("401 Unauthorized"), "{told}");
+    assert_eq!(server.asked()[0].headers.get("authorization").map(String::as_str), Some(LOGIN));
+    assert_eq!(other.asked()[0].headers.get("authorization"), None);
+}
+
+#[test]
+fn one_broken_cache_does_not_stop_charts_that_have_a_url() {
+    let (place, server) = set_up();
+    let url = format!("http://{}/charts", server.address);
+    good(place.pintle(&format!("repo add r {url}")));
+    fs::remove_file(place.path().join(".cache/helm/repository/r-index.yaml")).expect("it is there");
+    let told = good(place.pintle(&format!("show chart {url}/web-1.0.0.tgz")));
+    assert!(told.contains("repo is corrupt or missing"), "{told}");
+}
+
+#[test]
+fn unpacking_makes_no_folder_but_that_of_the_chart() {
+    let (place, server) = set_up();
+    fs::create_dir(place.path().join("here")).expect("it can be made");
+    let url = format!("http://{}/charts/web-1.0.0.tgz", server.address);
+    good(place.pintle(&format!("pull {url} --untar -d here")));
+    let names: Vec<_> = fs::read_dir(place.path().join("here")).expect("there").flatten().collect();
+    assert_eq!(names.len(), 1);
+    assert!(place.path().join("here/web/Chart.yaml").exists());
+    let told = place.pintle(&format!("pull {url} --untar -d here"));
+    assert!(
+        told.contains("failed to untar: a file or directory with the name here/web already exists"),
+        "{told}"
+    );
+}
+
+#[test]
+fn repositories_are_kept_for_their_owner_only_and_no_command_loses_another_ones_change() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (place, server) = set_up();
+    let program = place.linked("pintle");
+    let children: Vec<_> = (0..8)
+        .map(|number| {
+            std::process::Command::new(&program)
+                .args(["repo", "add", &format!("r{number}"), &format!("http://{}/charts", server.address)])
+                .env_clear()
+                .env("HOME", place.path())
+                .stdout(std::process::Stdio::null())
+                .spawn()
+                .expect("it can be run")
+        })
+        .collect();
+    for mut child in children {
+        assert!(child.wait().expect("it ends").success());
+    }
+    let told = good(place.pintle("repo list --no-headers"));
+    assert_eq!(told.lines().filter(|line| line.contains("http://")).count(), 8, "{told}");
+    let file = place.path().join(".config/helm/repositories.yaml");
+    assert_eq!(fs::metadata(file).expect("there").permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn values_come_from_servers_too() {
+    let (place, server) = set_up();
+    let url = format!("http://{}/charts", server.address);
+    let told = good(place.pintle(&format!("template x {url}/web-1.0.0.tgz -f {url}/values.yaml")));
+    assert!(told.contains("from afar"), "{told}");
+}
+
+#[test]
+fn a_repository_whose_certificate_need_not_be_checked_gives_its_charts_too() {
+    let place = Place::new();
+    let files = server::files(&place);
+    crate::images_copy::certificates(&place);
+    let server = Server::tls(&files, &place);
+    good(place.pintle(&format!("repo add r https://{}/charts --insecure-skip-tls-verify", server.address)));
+    good(place.pintle("show chart r/web"));
+    good(place.pintle("pull r/db"));
+}
+
+#[test]
+fn charts_of_repositories_are_taken_wherever_a_chart_is_meant() {
+    let (place, server) = set_up();
+    let url = format!("http://{}/charts", server.address);
+    good(place.pintle(&format!("repo add r {url}")));
+    for command in [
+        "rehearse r/web",
+        "rehearse r/web --version 1.1.0 --from 1.0.0",
+        "rehearse r/web --version 1.1.0 --from r/db",
+        "images list r/web --version ^1.0.0",
+        &format!("images inspect web --repo {url}"),
+        "hooks list r/web",
+        "schema derive r/web",
+        "lua check r/web",
+        "install x r/web --cluster embedded",
+        &format!("install x web --repo {url} --cluster embedded"),
+        "upgrade x r/web --install --cluster embedded",
+    ] {
+        good(place.pintle(command));
+    }
+}
+
+#[test]
+fn an_answer_that_does_not_end_is_cut_off_and_leaves_nothing() {
+    let (place, server) = set_up();
+    let url = format!("http://{}/cut", server.address);
+    let told = place.pintle(&format!("pull {url}/web-1.0.0.tgz"));
+    assert!(told.starts_with("exit 1\n") && told.contains("unexpected EOF"), "{told}");
+    let here: Vec<_> =
+        fs::read_dir(place.path()).expect("there").flatten().map(|entry| entry.file_name()).collect();
+    assert!(
+        here.iter().all(
+            |name| !name.to_string_lossy().contains("tgz") && !name.to_string_lossy().starts_with(".tmp")
+        ),
+        "{here:?}"
+    );
+}

@@ -1,0 +1,5 @@
+//! Charts from repositories on a server of our own, beside the real Helm and without it.
+
+mod beside_helm;
+mod commands;
+pub(crate) mod server;

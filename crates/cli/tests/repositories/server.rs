@@ -1,0 +1,263 @@
+//! A static HTTP server on loopback, which behaves in different ways below different paths.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+
+use crate::support::Place;
+
+/// What was asked.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    /// The path, with its query.
+    pub(crate) path: String,
+    /// The headers, with names in lower case.
+    pub(crate) headers: BTreeMap<String, String>,
+}
+
+/// A server with its address. It goes on until the tests end.
+pub(crate) struct Server {
+    /// `127.0.0.1:PORT`.
+    pub(crate) address: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+/// Files by their paths.
+pub(crate) type Files = Arc<BTreeMap<String, Vec<u8>>>;
+
+impl Server {
+    /// Serves files over HTTP.
+    pub(crate) fn plain(files: &Files) -> Server {
+        Server::start(files, None)
+    }
+
+    /// Serves files over HTTPS with the certificate that is in a folder.
+    pub(crate) fn tls(files: &Files, place: &Place) -> Server {
+        use rustls::pki_types::pem::PemObject as _;
+        use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+        let file = |name: &str| place.path().join(name);
+        let chain = CertificateDer::pem_file_iter(file("server.pem")).unwrap();
+        let chain = chain.collect::<Result<_, _>>().unwrap();
+        let key = PrivateKeyDer::from_pem_file(file("server.key")).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config =
+            rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = config.unwrap().with_no_client_auth().with_single_cert(chain, key).unwrap();
+        Server::start(files, Some(Arc::new(config)))
+    }
+
+    fn start(files: &Files, tls: Option<Arc<rustls::ServerConfig>>) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("it has an address").to_string();
+        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let (log, files) = (Arc::clone(&asked), Arc::clone(files));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (log, files, tls) = (Arc::clone(&log), Arc::clone(&files), tls.clone());
+                std::thread::spawn(move || {
+                    let mut stream = stream;
+                    match tls {
+                        None => serve(&mut stream, &files, &log),
+                        Some(config) => {
+                            let Ok(mut session) = rustls::ServerConnection::new(config) else { return };
+                            let mut secure = rustls::Stream::new(&mut session, &mut stream);
+                            serve(&mut secure, &files, &log);
+                            secure.conn.send_close_notify();
+                            let _ = secure.flush();
+                        }
+                    }
+                });
+            }
+        });
+        Server { address, asked }
+    }
+
+    /// What was asked since the last time.
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        std::mem::take(&mut *self.asked.lock().expect("nobody panicked"))
+    }
+}
+
+fn serve(stream: &mut (impl Read + Write), files: &Files, log: &Mutex<Vec<Asked>>) {
+    let Some(asked) = head(stream) else { return };
+    let answer = answer(&asked, files);
+    log.lock().expect("nobody panicked").push(asked);
+    let _ = stream.write_all(&answer);
+    let _ = stream.flush();
+}
+
+fn head(stream: &mut impl Read) -> Option<Asked> {
+    let mut text = Vec::new();
+    let mut byte = [0];
+    while !text.ends_with(b"\r\n\r\n") {
+        if stream.read(&mut byte).ok()? == 0 || text.len() > 64 << 10 {
+            return None;
+        }
+        text.push(byte[0]);
+    }
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let mut lines = text.lines();
+    let path = lines.next()?.split(' ').nth(1)?.to_owned();
+    let headers = lines.filter_map(|line| line.split_once(": "));
+    let headers = headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
+    Some(Asked { path, headers })
+}
+
+/// `me:secret`.
+pub(crate) const LOGIN: &str = "Basic bWU6c2VjcmV0";
+
+fn answer(asked: &Asked, files: &Files) -> Vec<u8> {
+    let path = asked.path.split('?').next().unwrap_or_default();
+    let (first, rest) = path.trim_start_matches('/').split_once('/').unwrap_or(("", ""));
+    let file = || files.get(rest).or_else(|| files.get(path.trim_start_matches('/')));
+    match first {
+        "auth" if asked.headers.get("authorization").is_none_or(|login| login != LOGIN) => {
+            reply("401 Unauthorized", &[("www-authenticate", "Basic realm=x")], b"no\n")
+        }
+        "moved" => reply("302 Found", &[("location", &format!("/charts/{rest}"))], b""),
+        "away" => match path.split('/').nth(2) {
+            Some(port) => {
+                let rest = rest.split_once('/').map_or("", |(_, rest)| rest);
+                reply("302 Found", &[("location", &format!("http://127.0.0.1:{port}/auth/{rest}"))], b"")
+            }
+            None => reply("404 Not Found", &[], b""),
+        },
+        "loop" => reply("301 Moved Permanently", &[("location", path)], b""),
+        "nowhere" => reply("302 Found", &[], b""),
+        "teapot" => reply("418 I'm a teapot", &[], b""),
+        "custom" => reply("404 Gone Fishing", &[], b""),
+        "error" => reply("500 Internal Server Error", &[], b"oops\n"),
+        "cut" => {
+            b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\nconnection: close\r\n\r\napiVersion: v1\n".to_vec()
+        }
+        "silent" => Vec::new(),
+        "etag" if asked.headers.get("if-none-match").is_some_and(|tag| tag == "\"one\"") => {
+            reply("304 Not Modified", &[("etag", "\"one\"")], b"")
+        }
+        "gzip" if asked.headers.get("accept-encoding").is_some_and(|names| names.contains("gzip")) => {
+            match file() {
+                Some(bytes) => reply("200 OK", &[("content-encoding", "gzip")], &zipped(bytes)),
+                None => reply("404 Not Found", &[], b""),
+            }
+        }
+        _ => match file() {
+            Some(bytes) if first == "etag" => reply("200 OK", &[("etag", "\"one\"")], bytes),
+            Some(bytes) => reply("200 OK", &[], bytes),
+            None => reply("404 Not Found", &[], b"404 page not found\n"),
+        },
+    }
+}
+
+fn reply(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    let mut answer = format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n", body.len());
+    for (name, value) in headers {
+        answer.push_str(&format!("{name}: {value}\r\n"));
+    }
+    answer.push_str("\r\n");
+    let mut answer = answer.into_bytes();
+    answer.extend_from_slice(body);
+    answer
+}
+
+/// The bytes in gzip, stored as they are: what matters is that they must be unwrapped.
+fn zipped(bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+    let mut chunks = bytes.chunks(65_535).peekable();
+    while let Some(chunk) = chunks.next() {
+        let length = u16::try_from(chunk.len()).expect("a chunk is short");
+        out.push(u8::from(chunks.peek().is_none()));
+        out.extend_from_slice(&length.to_le_bytes());
+        out.extend_from_slice(&(!length).to_le_bytes());
+        out.extend_from_slice(chunk);
+    }
+    let mut sum = !0_u32;
+    for byte in bytes {
+        sum ^= u32::from(*byte);
+        for _ in 0..8 {
+            sum = if sum & 1 == 1 { sum >> 1 ^ 0xedb8_8320 } else { sum >> 1 };
+        }
+    }
+    out.extend_from_slice(&(!sum).to_le_bytes());
+    out.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    out
+}
+
+/// Packs charts into archives with the program itself, and lists them in indexes of many kinds. Gives the files to serve;
+/// the archives are also in the folder `archives` of the place.
+pub(crate) fn files(place: &Place) -> Files {
+    for (name, version, more) in [
+        ("web", "1.0.0", "appVersion: \"1.25\"\ndescription: A Web server\nkeywords: [http, Proxy]\n"),
+        ("web", "1.1.0", "appVersion: \"1.26\"\ndescription: A web server for all\nkeywords: [http]\n"),
+        ("web", "2.0.0-rc.1", "description: The next web server\n"),
+        ("db", "0.3.0", "description: A database with a description that is longer than fifty characters\n"),
+        ("only-pre", "0.1.0-alpha", "description: not ready\n"),
+        ("lib", "1.0.0", "type: library\ndescription: shared\ndeprecated: true\n"),
+    ] {
+        let chart = format!("src/{name}-{version}");
+        place
+            .write(
+                &format!("{chart}/Chart.yaml"),
+                &format!("apiVersion: v2\nname: {name}\nversion: {version}\n{more}"),
+            )
+            .write(&format!("{chart}/values.yaml"), "# how to greet\ngreeting: hello\n")
+            .write(&format!("{chart}/README.md"), "# A chart\n");
+        if name != "lib" {
+            place.write(
+                &format!("{chart}/templates/config.yaml"),
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {greeting: {{ .Values.greeting }}}\n",
+            );
+        }
+        let told = place.called(
+            "helm",
+            &format!("package {chart} -d archives"),
+            &[("SOURCE_DATE_EPOCH", "1700000000")],
+        );
+        assert!(told.starts_with("exit 0"), "{told}");
+    }
+    let told = place.called("helm", "repo index archives", &[("SOURCE_DATE_EPOCH", "1700000000")]);
+    assert!(told.starts_with("exit 0"), "{told}");
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(place.path().join("archives")).expect("it is there").flatten() {
+        let name = entry.file_name().into_string().expect("a plain name");
+        files.insert(name, std::fs::read(entry.path()).expect("it can be read"));
+    }
+    let index = String::from_utf8(files["index.yaml"].clone()).expect("it is text");
+    let mut put = |path: &str, text: String| files.insert(path.to_owned(), text.into_bytes());
+    put("values.yaml", "greeting: from afar\n".to_owned());
+    put("bad-values.yaml", "greeting: [\n".to_owned());
+    put("web-1.1.0.tgz.prov", "no signature\n".to_owned());
+    let one = |fields: &str| {
+        format!("apiVersion: v1\nentries:\n  web:\n  - {{name: web, version: 1.0.0, {fields}}}\n")
+    };
+    put("empty/index.yaml", String::new());
+    put("broken/index.yaml", "apiVersion: v1\nentries: [\n".to_owned());
+    put("html/index.yaml", "<!DOCTYPE html>\n<html><body>Hello</body></html>\n".to_owned());
+    put("noapi/index.yaml", index.replace("apiVersion: v1\nentries", "entries"));
+    put("unknown/index.yaml", one("bogus: 1"));
+    put("unknown-top/index.yaml", "apiVersion: v1\nfoo: bar\nentries: {}\n".to_owned());
+    put("repeated/index.yaml", "apiVersion: v1\nentries: {}\napiVersion: v1\n".to_owned());
+    put("wrong-type/index.yaml", one("urls: x"));
+    put("wrong-entries/index.yaml", "apiVersion: v1\nentries: [1]\n".to_owned());
+    put("wrong-list/index.yaml", "apiVersion: v1\nentries: {web: {a: 1}}\n".to_owned());
+    put("wrong-item/index.yaml", "apiVersion: v1\nentries: {web: [5]}\n".to_owned());
+    put("wrong-time/index.yaml", one("created: yesterday"));
+    put("no-list/index.yaml", "apiVersion: v1\nentries: {web: null}\n".to_owned());
+    put("nothing/index.yaml", "apiVersion: v1\nentries: {}\n".to_owned());
+    put("nourls/index.yaml", one("description: none"));
+    put("odd-url/index.yaml", one("urls: ['a:b:c%zz']"));
+    put("odd-scheme/index.yaml", one("urls: ['ftp://h/x.tgz']"));
+    put("lost/index.yaml", one("urls: [gone-1.0.0.tgz]"));
+    put("numbers/index.yaml", "apiVersion: v1\nentries:\n  web:\n  - {name: web, version: 1.10, appVersion: 1e6, urls: [web-1.0.0.tgz]}\n".to_owned());
+    put("chartmuseum/index.yaml", format!("{index}serverInfo: {{contextPath: /x}}\n"));
+    put("null-entry/index.yaml", "apiVersion: v1\nentries:\n  web:\n  - null\n  - {name: web, version: 1.0.0, urls: [web-1.0.0.tgz]}\n".to_owned());
+    put("bad-version/index.yaml", "apiVersion: v1\nentries:\n  web:\n  - {name: web, version: one}\n  - {name: web, version: 1.0.0, urls: [web-1.0.0.tgz]}\n".to_owned());
+    put("no-name/index.yaml", "apiVersion: v1\nentries:\n  web:\n  - {version: 1.0.0}\n".to_owned());
+    put("json/index.yaml", JSON.to_owned());
+    put("json-wrong/index.yaml", JSON.replace("\"1.0.0\"", "1"));
+    put("slash/index.yaml", one("urls: [/charts/web-1.0.0.tgz]"));
+    Arc::new(files)
+}
+
+const JSON: &str = r#"{"apiVersion":"v1","unknown":true,"entries":{"web":[{"name":"web","version":"1.0.0",
+"description":"in JSON","urls":["web-1.0.0.tgz"],"odd":[1,2]}]}}"#;
