@@ -13,9 +13,9 @@ pub(crate) fn now() -> i64 {
 }
 
 /// Now, with all its digits.
-pub(crate) fn moment() -> Timestamp {
+pub(crate) fn moment() -> ChartTimestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_unix(i64::try_from(since.as_secs()).unwrap_or(i64::MAX), since.subsec_nanos())
+    ChartTimestamp::from_unix(i64::try_from(since.as_secs()).unwrap_or(i64::MAX), since.subsec_nanos())
 }
 
 /// The clock of the computer, in the zone of the user.

@@ -212,7 +212,7 @@ impl Answer {
     ///
     /// # Errors
     /// When the connection breaks off, or nothing comes for too long.
-    pub async fn piece(&mut self) -> Result<Option<Bytes>> {
+    pub async fn chunk(&mut self) -> Result<Option<Bytes>> {
         let cut = |reason: String| Error::Network { url: shown(&self.uri), reason };
         loop {
             let frame = timeout(self.idle_timeout, self.body.frame()).await;

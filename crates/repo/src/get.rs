@@ -239,7 +239,7 @@ impl Getter {
         }
         let mut settings = tls_settings(access)?;
         settings.proxies = self.proxies.clone();
-        settings.patience = if self.timeout.is_zero() { Duration::from_secs(3600) } else { self.timeout };
+        settings.idle_timeout = if self.timeout.is_zero() { Duration::from_secs(3600) } else { self.timeout };
         settings.system_authorities = tls && access.ca_file.is_empty();
         let transport = Transport::new(&settings).map_err(|error| {
             let reason = match &error {
@@ -300,7 +300,7 @@ async fn receive(request: &Request<'_>, answer: &mut Answer, sink: &mut dyn Writ
 }
 
 async fn copy(answer: &mut Answer, sink: &mut dyn Write) -> std::result::Result<(), String> {
-    while let Some(piece) = answer.piece().await.map_err(|_| "unexpected EOF".to_owned())? {
+    while let Some(piece) = answer.chunk().await.map_err(|_| "unexpected EOF".to_owned())? {
         sink.write_all(&piece).map_err(|error| error.to_string())?;
     }
     Ok(())

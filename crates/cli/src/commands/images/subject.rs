@@ -18,9 +18,7 @@ use crate::{chart_reference, kubeconfig, request};
 /// Flags that name the chart or the release, and how it is rendered.
 pub(crate) static SUBJECT: &[Flag] = &[
     Flag::text("chart-path", "the folder or archive of the chart").short('c'),
-    Flag::text("release-name", "use the chart and values of this release")
-        .short('r')
-        .offer(Offer::Nothing),
+    Flag::text("release-name", "use the chart and values of this release").short('r').offer(Offer::Nothing),
     Flag::text("repo", "the URL of the repository that has the chart"),
     Flag::text("version", "the version of a chart of a repository, or a range such as ^2.0.0")
         .offer(Offer::Nothing),

@@ -5,7 +5,7 @@ use pintle::repo::Repositories;
 use crate::command::{Command, OperandOffer, Operands};
 use crate::failure::Failure;
 use crate::flag::Flag;
-use crate::flag::delivery::OUTPUT;
+use crate::flag::deploy::OUTPUT;
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;

@@ -7,7 +7,7 @@ use pintle::repo::hub::{self, HubChart};
 use super::nothing_found;
 use crate::command::{Command, Operands};
 use crate::failure::Failure;
-use crate::flag::delivery::OUTPUT;
+use crate::flag::deploy::OUTPUT;
 use crate::flag::{Flag, Kind};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
