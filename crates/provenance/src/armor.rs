@@ -1,0 +1,97 @@
+//! ASCII armour: OpenPGP data as lines of base64.
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+use crate::error::{Error, Result};
+
+/// How long lines are.
+const WIDTH: usize = 64;
+
+/// Padding is not needed to know what is meant, and some tools leave it out.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Writes `data` as a block of this kind, without a checksum, as Go's library does by now.
+pub(crate) fn encode(kind: &str, data: &[u8]) -> String {
+    let text = BASE64.encode(data);
+    let mut out = format!("-----BEGIN {kind}-----\n\n");
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let (line, after) = rest.split_at(rest.len().min(WIDTH));
+        out.push_str(line);
+        out.push('\n');
+        rest = after;
+    }
+    out.push_str(&format!("-----END {kind}-----"));
+    out
+}
+
+/// Reads the first block, whose kind must be one of `kinds`.
+pub(crate) fn decode(text: &[u8], kinds: &[&str]) -> Result<Vec<u8>> {
+    let mut lines = text.split(|byte| *byte == b'\n').map(|line| line.trim_ascii());
+    let kind = lines
+        .by_ref()
+        .find_map(|line| line.strip_prefix(b"-----BEGIN ")?.strip_suffix(b"-----"))
+        .ok_or_else(|| Error::data("no armored data found"))?;
+    if !kinds.iter().any(|known| known.as_bytes() == kind) {
+        let kind = String::from_utf8_lossy(kind).into_owned();
+        return Err(Error::data(format!("expected {}, got: {kind}", kinds.join(" or "))));
+    }
+    let end = [b"-----END ", kind, b"-----"].concat();
+    let mut body = Vec::new();
+    let mut in_headers = true;
+    for line in lines {
+        if line == end {
+            return BASE64
+                .decode(&body)
+                .map_err(|error| Error::data(format!("the armor is no base64: {error}")));
+        }
+        if in_headers && (line.is_empty() || !line.contains(&b':')) {
+            in_headers = false;
+        }
+        // A line that begins with the sign for padding is the checksum: signatures tell damage better than it does.
+        if !in_headers && !line.starts_with(b"=") {
+            body.extend_from_slice(line);
+        }
+    }
+    Err(Error::Truncated)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_written_and_read_back() {
+        for size in [0, 1, 2, 3, 47, 48, 49, 500] {
+            let data: Vec<u8> = (0..size).map(|byte| byte as u8).collect();
+            let text = encode("PGP SIGNATURE", &data);
+            assert!(text.lines().all(|line| line.len() <= WIDTH));
+            assert_eq!(decode(text.as_bytes(), &["PGP SIGNATURE"]).unwrap(), data);
+        }
+    }
+
+    #[test]
+    fn headers_checksums_and_other_line_breaks_are_fine() {
+        let text = b"x\r\n-----BEGIN A-----\r\nVersion: 1\r\n\r\nAAEC\r\n=njUN\r\n-----END A-----\r\n";
+        assert_eq!(decode(text, &["A"]).unwrap(), [0, 1, 2]);
+        assert_eq!(decode(b"-----BEGIN A-----\nAAEC\n-----END A-----", &["A"]).unwrap(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn damaged_blocks_are_refused() {
+        for text in [
+            "",
+            "-----BEGIN A-----",
+            "-----BEGIN A-----\n\nAAEC",
+            "-----BEGIN B-----\n\n-----END B-----",
+            "-----BEGIN A-----\n\n!!!!\n-----END A-----",
+        ] {
+            assert!(decode(text.as_bytes(), &["A"]).is_err(), "{text}");
+        }
+    }
+}

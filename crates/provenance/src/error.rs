@@ -1,0 +1,126 @@
+//! What can go wrong with signatures, in Helm's words where Helm has some.
+
+use pintle_tree::quote::quote;
+
+/// The outcome of what this crate does.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A failure.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Error {
+    /// The keyring has no key by that name.
+    #[error("private key not found")]
+    NoKey,
+    /// The key is there, and its secret half is not.
+    #[error("provided key is not a private key. Try providing a keyring with secret keys")]
+    NotPrivate,
+    /// Several keys have the text in a user id.
+    #[error("more than one key contain the id {}", quote(id.as_bytes()))]
+    SeveralKeys {
+        /// What was looked for.
+        id: String,
+    },
+    /// The secret half of the key is a stub, because it is kept elsewhere.
+    #[error("openpgp: s2k GNU dummy key: dummy key found")]
+    Stub,
+    /// The passphrase does not open the key.
+    #[error("openpgp: invalid data: private key checksum failure")]
+    Passphrase,
+    /// The key cannot make signatures.
+    #[error("failed to either sign or armor message block: {reason}")]
+    CannotSign {
+        /// Why not.
+        reason: String,
+    },
+    /// There is no clear-signed text.
+    #[error("signature block not found")]
+    NoSignature,
+    /// None of the signatures is by a key of the keyring that may sign.
+    #[error("openpgp: signature made by unknown entity")]
+    UnknownEntity,
+    /// The key was revoked.
+    #[error("openpgp: signature made by revoked key")]
+    Revoked,
+    /// The key is too old.
+    #[error("openpgp: key expired")]
+    KeyExpired,
+    /// The signature is too old.
+    #[error("openpgp: signature expired")]
+    SignatureExpired,
+    /// The signature is not for this text, or not by this key.
+    #[error("openpgp: invalid signature: {reason}")]
+    BadSignature {
+        /// What does not fit.
+        reason: String,
+    },
+    /// Bytes that are not OpenPGP data.
+    #[error("openpgp: invalid data: {reason}")]
+    BadData {
+        /// What is wrong with them.
+        reason: String,
+    },
+    /// Bytes that end in the middle of a packet.
+    #[error("unexpected EOF")]
+    Truncated,
+    /// The signed text does not have the two parts of a provenance file.
+    #[error("message block must have at least two parts")]
+    OnePart,
+    /// The part with digests cannot be read.
+    #[error("{reason}")]
+    BadSums {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The signed text is about other files.
+    #[error("provenance does not contain a SHA for a file named {}", quote(name.as_bytes()))]
+    NoSum {
+        /// The file that was to be verified.
+        name: String,
+    },
+    /// The file is not the one that was signed.
+    #[error("sha256 sum does not match for {name}: {} != {}", quote(signed.as_bytes()), quote(found.as_bytes()))]
+    WrongSum {
+        /// The file.
+        name: String,
+        /// The digest that was signed.
+        signed: String,
+        /// The digest of the file.
+        found: String,
+    },
+    /// More bytes than anything of this kind needs.
+    #[error("{what} is larger than {limit} bytes")]
+    TooLarge {
+        /// What it is.
+        what: &'static str,
+        /// How much is taken.
+        limit: usize,
+    },
+}
+
+impl Error {
+    /// What may help.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Error::NoKey => {
+                Some("name the key by a user id, its key id or its fingerprint; `gpg --list-keys` shows them")
+            }
+            Error::NotPrivate => Some(
+                "export it with `gpg --export-secret-keys > secret.gpg`, and give that file as --keyring",
+            ),
+            Error::SeveralKeys { .. } => Some("name the key by its fingerprint"),
+            Error::Stub => {
+                Some("the secret key is kept elsewhere, as on a smartcard; sign with `gpg` through its agent")
+            }
+            Error::UnknownEntity => Some("add the signer's public key to the keyring, if you trust it"),
+            Error::NoSum { .. } => {
+                Some("the archive was renamed, or the provenance file belongs to another one")
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn data(reason: impl Into<String>) -> Error {
+        Error::BadData { reason: reason.into() }
+    }
+}
