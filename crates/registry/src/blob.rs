@@ -1,5 +1,6 @@
 //! Reads blobs from a registry or a layout, resuming after connection failures.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
@@ -24,6 +25,10 @@ const RETRY_RESET_BYTES: u64 = 1 << 20;
 pub(crate) enum Origin {
     Registry(Arc<Client>, Repository),
     Layout(Arc<Layout>),
+    /// A file by its path.
+    File(Arc<Path>),
+    /// Content that is at hand.
+    Memory(Bytes),
 }
 
 /// A stream of a blob with a known total size.
@@ -45,6 +50,7 @@ enum Stream {
         skip: u64,
     },
     File(File),
+    Memory(Option<Bytes>),
 }
 
 impl BlobReader {
@@ -58,6 +64,8 @@ impl BlobReader {
         match &self.origin {
             Origin::Registry(_, repository) => repository.at(self.digest.clone()).to_string(),
             Origin::Layout(layout) => layout.blob_path(&self.digest).display().to_string(),
+            Origin::File(path) => path.display().to_string(),
+            Origin::Memory(_) => self.digest.to_string(),
         }
     }
 
@@ -84,7 +92,7 @@ impl BlobReader {
         let reason = format!("it ended after {} of {} bytes", self.offset, self.size);
         match self.origin {
             Origin::Registry(..) => Error::Network { url: self.what(), reason },
-            Origin::Layout(_) => Error::Size { what: self.what(), reason },
+            _ => Error::Size { what: self.what(), reason },
         }
     }
 
@@ -121,6 +129,7 @@ impl BlobReader {
                     Err(source) => Err(Error::File { action: "read", path: self.what().into(), source }),
                 }
             }
+            Stream::Memory(rest) => Ok(rest.take().filter(|rest| !rest.is_empty())),
             Stream::Answer { answer, skip } => loop {
                 let Some(mut chunk) = answer.chunk().await? else { return Ok(None) };
                 let passed = usize::try_from(*skip).unwrap_or(usize::MAX).min(chunk.len());
@@ -133,13 +142,19 @@ impl BlobReader {
         }
     }
 
+    async fn open_file(&self, path: &Path) -> Result<Stream> {
+        let mut file = File::open(path).await.map_err(Error::file("read", path))?;
+        file.seek(SeekFrom::Start(self.offset)).await.map_err(Error::file("read", path))?;
+        Ok(Stream::File(file))
+    }
+
     async fn open(&self) -> Result<Stream> {
         match &self.origin {
-            Origin::Layout(layout) => {
-                let path = layout.blob_path(&self.digest);
-                let mut file = File::open(&path).await.map_err(Error::file("read", &path))?;
-                file.seek(SeekFrom::Start(self.offset)).await.map_err(Error::file("read", &path))?;
-                Ok(Stream::File(file))
+            Origin::Layout(layout) => self.open_file(&layout.blob_path(&self.digest)).await,
+            Origin::File(path) => self.open_file(path).await,
+            Origin::Memory(bytes) => {
+                let start = usize::try_from(self.offset).unwrap_or(usize::MAX).min(bytes.len());
+                Ok(Stream::Memory(Some(bytes.slice(start..))))
             }
             Origin::Registry(client, repository) => {
                 let answer = client.open_blob(repository, &self.digest, self.offset).await?;

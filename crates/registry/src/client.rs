@@ -12,10 +12,10 @@ use tokio::sync::OnceCell;
 use crate::auth::challenge::Challenge;
 use crate::auth::keychain::Keychain;
 use crate::auth::token::{self, Scope, Token};
-use crate::error::{Error, Result, is_transient};
+use crate::error::{Error, NO_LOGIN, Result, is_transient};
 use crate::name::Repository;
 use crate::settings::{Login, Settings, is_loopback};
-use crate::transport::{Answer, Body, Transport, error_detail, full, shown};
+use crate::transport::{Answer, Body, Transport, error_body, full, as_go_error, shown};
 
 /// The maximum number of redirects followed.
 const MAX_REDIRECTS: usize = 8;
@@ -23,11 +23,11 @@ const MAX_REDIRECTS: usize = 8;
 /// The longest wait between retries, whatever `Retry-After` says.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
-/// The maximum size of a token response.
-const TOKEN_LIMIT: usize = 1 << 20;
+/// The largest answer of a server for tokens.
+pub(crate) const TOKEN_LIMIT: usize = 1 << 20;
 
-/// The `User-Agent` header.
-const PRODUCT: &str = concat!("pintle/", env!("CARGO_PKG_VERSION"));
+/// Who we are, as a program.
+pub(crate) const AGENT: &str = concat!("pintle/", env!("CARGO_PKG_VERSION"));
 
 /// A client for any number of registries with one set of settings. Challenges and tokens are cached.
 pub struct Client {
@@ -74,7 +74,7 @@ impl Call {
         body: Body,
     ) -> Result<Request<Body>> {
         let mut builder = Request::builder().method(self.method.clone()).uri(uri.clone());
-        builder = builder.header(USER_AGENT, PRODUCT);
+        builder = builder.header(USER_AGENT, AGENT);
         for (name, value) in &self.headers {
             builder = builder.header(name, value);
         }
@@ -127,7 +127,7 @@ impl Client {
             .map_err(|error: http::uri::InvalidUri| Error::Network { url: base, reason: error.to_string() })
     }
 
-    async fn base(&self, registry: &str) -> String {
+    pub(crate) async fn base(&self, registry: &str) -> String {
         let host = match registry {
             "docker.io" | "index.docker.io" => "registry-1.docker.io",
             host => host,
@@ -136,7 +136,7 @@ impl Client {
             return format!("http://{host}");
         }
         let secure = format!("https://{host}");
-        if !is_loopback(host) {
+        if self.settings.always_tls || !is_loopback(host) {
             return secure;
         }
         // Loopback registries often run without TLS, so they are probed; all others must speak TLS.
@@ -148,7 +148,7 @@ impl Client {
             .or_default()
             .clone();
         let base = cell.get_or_init(|| async {
-            let probe = Request::builder().uri(format!("{secure}/v2/")).header(USER_AGENT, PRODUCT);
+            let probe = Request::builder().uri(format!("{secure}/v2/")).header(USER_AGENT, AGENT);
             let Ok(probe) = probe.body(full(Bytes::new())) else { return secure.clone() };
             if self.transport.reaches_tls(probe).await { secure.clone() } else { format!("http://{host}") }
         });
@@ -161,7 +161,7 @@ impl Client {
         let mut tries = 0;
         let mut asked = false;
         loop {
-            let token = self.authorize(&call.scope).await?;
+            let token = self.authorize(&call.scope).await.map_err(|error| nameless(error, call))?;
             let asked_to_wait = match self.follow(call, &home, token.as_ref()).await {
                 Ok(answer) if answer.status == StatusCode::UNAUTHORIZED && !asked => {
                     asked = true;
@@ -275,6 +275,7 @@ impl Client {
             repository: repository.to_string(),
             action: scope.action(),
             detail: detail.to_owned(),
+            answer: String::new(),
         };
         if let Some(Login::Bearer(token)) = &login {
             return Token::bearer(token, None)
@@ -283,8 +284,7 @@ impl Client {
         let (realm, service) = match challenge {
             Challenge::Bearer { realm, service } => (realm, service),
             Challenge::Basic => {
-                let pair =
-                    login.as_ref().and_then(token::pair).ok_or_else(|| refused("no login is known"))?;
+                let pair = login.as_ref().and_then(token::pair).ok_or_else(|| refused(NO_LOGIN))?;
                 return Token::basic(pair.0, pair.1)
                     .ok_or_else(|| refused("the password has odd characters"));
             }
@@ -330,7 +330,7 @@ impl Client {
 
 fn token_request(scope: &Scope, realm: &Uri, service: &str, login: Option<&Login>) -> Result<Request<Body>> {
     let unusable = |error: http::Error| Error::Network { url: shown(realm), reason: error.to_string() };
-    let builder = Request::builder().header(USER_AGENT, PRODUCT);
+    let builder = Request::builder().header(USER_AGENT, AGENT);
     if let Some(Login::Identity(identity)) = login {
         let form = token::form(service, scope, identity);
         let builder = builder.method(Method::POST).uri(realm.clone());
@@ -346,6 +346,17 @@ fn token_request(scope: &Scope, realm: &Uri, service: &str, login: Option<&Login
     builder.body(full(Bytes::new())).map_err(unusable)
 }
 
+/// Says which request it was that could not be made without a login, as Go's library does.
+fn nameless(error: Error, call: &Call) -> Error {
+    match error {
+        Error::Denied { place, action, detail, answer } if answer.is_empty() && detail == NO_LOGIN => {
+            let answer = format!("{} \"{}\": basic credential not found", call.method, shown(&call.uri));
+            Error::Denied { place, action, detail, answer }
+        }
+        other => other,
+    }
+}
+
 fn is_denied(status: StatusCode) -> bool {
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
 }
@@ -356,9 +367,11 @@ async fn denied(call: &Call, answer: Answer) -> Error {
 
 async fn denied_for(scope: &Scope, answer: Answer) -> Error {
     let status = answer.status;
-    let detail = error_detail(answer).await;
-    let detail = if detail.is_empty() { status.to_string() } else { detail };
-    Error::Denied { repository: scope.repository().to_string(), action: scope.action(), detail }
+    let (method, url) = (answer.method.clone(), shown(&answer.uri));
+    let said = error_body(answer).await;
+    let answer = as_go_error(&method, &url, status, &said.answer);
+    let detail = if said.detail.is_empty() { status.to_string() } else { said.detail };
+    Error::Denied { repository: scope.repository().to_string(), action: scope.action(), detail, answer }
 }
 
 /// The delay of a `Retry-After` header in seconds.

@@ -122,7 +122,7 @@ impl Hasher {
         }
     }
 
-    fn finish(self) -> Digest {
+    pub(crate) fn finish(self) -> Digest {
         match self.0 {
             State::Sha256(state) => Digest { algorithm: Algorithm::Sha256, hex: hex(&state.finalize()) },
             State::Sha512(state) => Digest { algorithm: Algorithm::Sha512, hex: hex(&state.finalize()) },

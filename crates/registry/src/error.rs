@@ -72,6 +72,8 @@ pub enum Error {
         status: StatusCode,
         /// The registry's error message.
         detail: String,
+        /// The same in the words of Go's library.
+        answer: String,
     },
     /// Authentication or authorisation failed.
     #[error("{repository}: not allowed to {action}{}", note(detail))]
@@ -82,6 +84,8 @@ pub enum Error {
         action: &'static str,
         /// The registry's error message.
         detail: String,
+        /// The answer in the words of Go's library; empty if there was none.
+        answer: String,
     },
     /// The image does not exist.
     #[error("{name}: no such image")]
@@ -139,9 +143,38 @@ pub enum Error {
         /// The layout folder.
         path: PathBuf,
     },
-    /// A failure shared by several images, such as a blob they have in common.
+    /// A chart that cannot be had, in Helm's words.
+    #[error("{text}")]
+    Chart {
+        /// What Helm says.
+        text: String,
+    },
+    /// A failure on the way to a chart, which Helm tells in the words of Go's library.
+    #[error("{text}")]
+    Transfer {
+        /// What Helm says.
+        text: String,
+        /// What happened.
+        source: Box<Error>,
+    },
+    /// A failure that several images share.
     #[error("{0}")]
     Shared(Arc<Error>),
+}
+
+/// What we say when a registry wants a login and none is known.
+pub(crate) const NO_LOGIN: &str = "no login is known";
+
+/// Why a connection failed, as Go tells it.
+fn go_reason(url: &str, reason: &str) -> String {
+    let host = url.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    if reason.contains("Connection refused") {
+        return format!("dial tcp {host}: connect: connection refused");
+    }
+    if reason.contains("InvalidContentType") || reason.contains("corrupt message") {
+        return "http: server gave HTTP response to HTTPS client".to_owned();
+    }
+    reason.to_owned()
 }
 
 fn note(detail: &str) -> String {
@@ -165,11 +198,35 @@ impl Error {
                 Some("the content was damaged or exchanged on its way; nothing of it was kept".into())
             }
             Error::Shared(error) => error.hint(),
+            Error::Transfer { source, .. } => source.hint(),
             _ => None,
         }
     }
 
-    /// Whether a retry may succeed.
+    /// The failure as Go's library tells it, for requests with this method.
+    pub(crate) fn as_go_error(self, method: &str) -> Error {
+        let text = match &self {
+            Error::Status { answer, .. } | Error::Denied { answer, .. } if !answer.is_empty() => {
+                answer.clone()
+            }
+            Error::Network { url, reason } => format!("{method} \"{url}\": {}", go_reason(url, reason)),
+            _ => return self,
+        };
+        Error::Transfer { text, source: Box::new(self) }
+    }
+
+    /// The same, with what was being done.
+    pub(crate) fn while_performing(self, operation: &str, side: &str, method: &str) -> Error {
+        match self.as_go_error(method) {
+            Error::Transfer { text, source } => {
+                let text = format!("failed to perform \"{operation}\" on {side}: {text}");
+                Error::Transfer { text, source }
+            }
+            other => other,
+        }
+    }
+
+    /// Whether trying again may help.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Error::Network { .. } => true,

@@ -3,8 +3,8 @@
 //! Images are copied as they are: manifests are never re-serialised, so digests, multi-platform indexes and
 //! signatures stay valid. Blobs are streamed, verified against their digest on the way, and resumed after failures.
 //!
-//! This crate knows fully qualified names only and nothing of charts. It reads only the files named in [`Settings`],
-//! reads no environment, and never prints: progress goes to a [`Progress`].
+//! This crate knows fully qualified names only, and of charts just how registries store them ([`chart`]). It reads only
+//! the files named in [`Settings`], reads no environment, and never prints: progress goes to a [`Progress`].
 //!
 //! Start with [`Client`] and [`Layout`], then [`copy::plan`] and [`copy::execute`]:
 //!
@@ -32,6 +32,7 @@
 
 mod auth;
 mod blob;
+pub mod chart;
 mod client;
 pub mod copy;
 mod digest;
@@ -39,6 +40,7 @@ mod error;
 pub mod fetch;
 mod go_words;
 mod layout;
+mod login;
 mod manifest;
 mod name;
 mod progress;
@@ -53,6 +55,7 @@ pub use client::Client;
 pub use digest::Digest;
 pub use error::{Error, Result};
 pub use layout::Layout;
+pub use login::{forget_login, keep_login, login_key};
 pub use manifest::{Descriptor, MANIFEST_LIMIT, Platform};
 pub use name::{ImageName, Repository};
 pub use progress::{Progress, Silent};

@@ -218,14 +218,14 @@ fn manifest_list(entries: &[Descriptor]) -> Result<Manifest> {
     Manifest::read(bytes, digest, INDEX, "a list of signatures")
 }
 
-/// The URL in `<url>; rel="next"`.
-fn next_page(link: &str) -> Option<&str> {
+/// The address in `<address>; rel="next"`.
+pub(crate) fn next_page(link: &str) -> Option<&str> {
     let (address, rest) = link.trim().strip_prefix('<')?.split_once('>')?;
     rest.replace('"', "").contains("rel=next").then_some(address)
 }
 
-/// A URL of the same registry; others are not followed.
-fn joined(from: &Uri, next: &str) -> Option<Uri> {
+/// An address of the same registry; others are not followed.
+pub(crate) fn joined(from: &Uri, next: &str) -> Option<Uri> {
     let path = match next.parse::<Uri>().ok()? {
         uri if uri.authority().is_none() || uri.authority() == from.authority() => {
             uri.path_and_query()?.to_string()

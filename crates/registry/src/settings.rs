@@ -13,7 +13,9 @@ pub struct Settings {
     pub login_files: Vec<PathBuf>,
     /// Whether to use plain HTTP.
     pub plain_http: bool,
-    /// Whether to skip certificate verification.
+    /// Whether registries on this machine, too, are spoken to with TLS unless `plain_http` says otherwise.
+    pub always_tls: bool,
+    /// Whether to take any certificate.
     pub insecure: bool,
     /// A PEM file of additional certificate authorities.
     pub authorities: Option<PathBuf>,
@@ -37,6 +39,7 @@ impl Default for Settings {
             login: None,
             login_files: Vec::new(),
             plain_http: false,
+            always_tls: false,
             insecure: false,
             authorities: None,
             system_authorities: true,

@@ -17,6 +17,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use pintle_tree::Node;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower::Service;
@@ -180,7 +181,7 @@ pub(crate) fn innermost(error: &(dyn StdError + 'static)) -> String {
 
 /// An answer, of which the body is still to come.
 pub struct Answer {
-    method: Method,
+    pub(crate) method: Method,
     /// Where it came from, after redirections.
     pub uri: Uri,
     /// The status.
@@ -246,21 +247,62 @@ impl Answer {
     /// Converts an error response into an error.
     pub(crate) async fn error(self) -> Error {
         let (method, uri, status) = (self.method.clone(), self.uri.clone(), self.status);
-        let detail = error_detail(self).await;
-        Error::Status { method, url: shown(&uri), status, detail }
+        let url = shown(&uri);
+        let error_body = error_body(self).await;
+        let answer = as_go_error(&method, &url, status, &error_body.answer);
+        Error::Status { method, url, status, detail: error_body.detail, answer }
     }
 }
 
-/// The registry's error message, on one line.
-pub(crate) async fn error_detail(mut answer: Answer) -> String {
+/// What a registry says about an error, in one line each: for people, and as Go's library tells it.
+#[derive(Default)]
+pub(crate) struct ErrorBody {
+    pub(crate) detail: String,
+    pub(crate) answer: String,
+}
+
+/// An answer that says no, as Go's library tells it.
+pub(crate) fn as_go_error(method: &Method, url: &str, status: StatusCode, said: &str) -> String {
+    let said = if said.is_empty() { status.canonical_reason().unwrap_or_default() } else { said };
+    format!("{method} \"{url}\": response status code {}: {said}", status.as_u16())
+}
+
+/// One error of a registry as Go's library tells it: `name unknown: message: detail`.
+fn go_error_entry(error: &Node) -> String {
+    let text = |key: &str| error.get(key).and_then(Node::as_str).unwrap_or_default();
+    let mut parts = vec![text("code").to_ascii_lowercase().replace('_', " "), text("message").to_owned()];
+    parts.extend(error.get("detail").filter(|detail| !detail.is_nil()).map(printed));
+    parts.retain(|part| !part.is_empty());
+    parts.join(": ")
+}
+
+/// A value as Go prints it.
+fn printed(node: &Node) -> String {
+    match node {
+        Node::Map(map) => {
+            let pairs: Vec<String> =
+                map.iter().map(|(key, value)| format!("{}:{}", key.to_str_lossy(), printed(value))).collect();
+            format!("map[{}]", pairs.join(" "))
+        }
+        Node::List(list) => format!("[{}]", list.iter().map(printed).collect::<Vec<_>>().join(" ")),
+        Node::Str(text) => text.to_str_lossy().into_owned(),
+        Node::Int(number) => number.to_string(),
+        Node::Float(number) => number.to_string(),
+        Node::Bool(truth) => truth.to_string(),
+        _ => "<nil>".to_owned(),
+    }
+}
+
+/// Reads what a registry says about an error.
+pub(crate) async fn error_body(mut answer: Answer) -> ErrorBody {
     let mut text = Vec::new();
-    while let Ok(Some(chunk)) = answer.chunk().await {
-        text.extend_from_slice(&chunk);
+    while let Ok(Some(piece)) = answer.chunk().await {
+        text.extend_from_slice(&piece);
         if text.len() > ERROR_BODY_LIMIT {
-            return String::new();
+            return ErrorBody::default();
         }
     }
-    let Ok(tree) = pintle_tree::json::read(&text) else { return String::new() };
+    let Ok(tree) = pintle_tree::json::read(&text) else { return ErrorBody::default() };
     let errors = tree.get("errors").and_then(|errors| errors.as_list()).unwrap_or_default();
     let mut said: Vec<&str> = errors
         .iter()
@@ -270,7 +312,11 @@ pub(crate) async fn error_detail(mut answer: Answer) -> String {
         })
         .collect();
     said.dedup();
-    said.join("; ").chars().filter(|c| !c.is_control()).take(500).collect()
+    let short = |text: String| text.chars().filter(|c| !c.is_control()).take(500).collect();
+    ErrorBody {
+        detail: short(said.join("; ")),
+        answer: short(errors.iter().map(go_error_entry).collect::<Vec<_>>().join("; ")),
+    }
 }
 
 /// Opens connections, through a proxy if one applies.

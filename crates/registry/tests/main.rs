@@ -1,5 +1,6 @@
 //! All integration tests of this crate in one binary; every further binary would be linked separately.
 
+mod charts;
 mod copies;
 mod faults;
 mod support;

@@ -11,6 +11,7 @@ mod update;
 
 pub use list::{Listing, Row, Status, list};
 pub use lock::write_lock;
+pub(crate) use requirement::write_list;
 pub use requirement::{digest, legacy_digest};
 pub use resolve::{local_path, resolve};
 pub use update::{UpdateContext, build, build_instead, update};

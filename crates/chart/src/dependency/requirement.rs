@@ -42,7 +42,8 @@ fn hash(text: &[u8]) -> String {
     format!("sha256:{hexadecimal}")
 }
 
-fn write_list(dependencies: &[Dependency], text: &mut Vec<u8>) -> Result<()> {
+/// Writes dependencies as Go's JSON has them.
+pub(crate) fn write_list(dependencies: &[Dependency], text: &mut Vec<u8>) -> Result<()> {
     text.push(b'[');
     for (index, dependency) in dependencies.iter().enumerate() {
         if index > 0 {

@@ -2,6 +2,7 @@
 
 mod draft;
 mod lock;
+mod oci;
 mod time;
 mod v3;
 mod validate;

@@ -23,8 +23,8 @@ const LIMIT: usize = 4 << 20;
 /// The timeout of a credential helper; generous, because it may have to prompt the user.
 const HELPER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Reads one byte more than the limit at most, so that the caller can tell that a file is too large.
-fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
+/// Reads a file up to a little more than is taken.
+pub(crate) fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut text = Vec::new();
     std::fs::File::open(path)?.take(LIMIT as u64 + 1).read_to_end(&mut text)?;
     Ok(text)
@@ -142,7 +142,11 @@ fn written(path: &Path, name: &str, entry: &Node) -> Result<Option<Login>> {
     }
     if let Some(pair) = field("auth") {
         let text = STANDARD.decode(pair.trim()).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-        let login = text.as_deref().map(|text| text.trim_end_matches('\0')).and_then(Login::pair);
+        let login = text.as_deref().map(|text| text.trim_end_matches('\0')).and_then(|text| {
+            // A token that was given without a user.
+            let (user, password) = text.split_once(':')?;
+            Some(Login::Password { user: user.to_owned(), password: password.to_owned() })
+        });
         return login.map(Some).ok_or_else(|| Error::Settings {
             what: path.display().to_string(),
             reason: format!("`auth` of `{name}` is not user:password in Base64"),
@@ -154,14 +158,14 @@ fn written(path: &Path, name: &str, entry: &Node) -> Result<Option<Login>> {
     }))
 }
 
-/// Runs a credential helper (`docker-credential-NAME get`), as Docker does.
-async fn ask(helper: &str, server: &str) -> Result<Option<Login>> {
+/// Runs a program for credentials, as Docker does. Nothing if it knows no such login.
+pub(crate) async fn run_helper(helper: &str, verb: &str, input: &[u8]) -> Result<Option<Vec<u8>>> {
     let program = format!("docker-credential-{helper}");
     let fail = |reason: String| Error::Helper { program: program.clone(), reason };
     if !helper.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte)) {
         return Err(fail("this is not a program name".into()));
     }
-    let outcome = tokio::time::timeout(HELPER_TIMEOUT, run(&program, server)).await;
+    let outcome = tokio::time::timeout(HELPER_TIMEOUT, run(&program, verb, input)).await;
     let (success, output) = outcome
         .map_err(|_| fail(format!("no answer within {HELPER_TIMEOUT:?}")))?
         .map_err(|error| fail(error.to_string()))?;
@@ -173,6 +177,14 @@ async fn ask(helper: &str, server: &str) -> Result<Option<Login>> {
         }
         return Err(fail(format!("it failed: {}", text.trim().chars().take(300).collect::<String>())));
     }
+    Ok(Some(output))
+}
+
+/// Asks a program for a login.
+async fn ask(helper: &str, server: &str) -> Result<Option<Login>> {
+    let Some(output) = run_helper(helper, "get", format!("{server}\n").as_bytes()).await? else { return Ok(None) };
+    let program = format!("docker-credential-{helper}");
+    let fail = |reason: String| Error::Helper { program: program.clone(), reason };
     let tree = pintle_tree::json::read(&output).map_err(|_| fail("its output is not JSON".into()))?;
     let field = |key: &str| tree.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
     match (field("Username").as_str(), field("Secret")) {
@@ -182,17 +194,17 @@ async fn ask(helper: &str, server: &str) -> Result<Option<Login>> {
     }
 }
 
-async fn run(program: &str, server: &str) -> std::io::Result<(bool, Vec<u8>)> {
+async fn run(program: &str, verb: &str, input: &[u8]) -> std::io::Result<(bool, Vec<u8>)> {
     let mut child = tokio::process::Command::new(program)
-        .arg("get")
+        .arg(verb)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()?;
-    if let Some(mut input) = child.stdin.take() {
-        // A helper that does not read its input may still answer.
-        let _ = input.write_all(format!("{server}\n").as_bytes()).await;
+    if let Some(mut pipe) = child.stdin.take() {
+        // A program that does not read may still answer.
+        let _ = pipe.write_all(input).await;
     }
     let mut output = Vec::new();
     if let Some(stream) = child.stdout.take() {
