@@ -20,7 +20,9 @@ pub(crate) mod lua;
 pub(crate) mod package;
 pub(crate) mod post_render;
 pub(crate) mod pull;
+pub(crate) mod push;
 pub(crate) mod reference;
+pub(crate) mod registry;
 pub(crate) mod rehearse;
 pub(crate) mod repo;
 pub(crate) mod rollback;
@@ -33,6 +35,7 @@ pub(crate) mod test;
 pub(crate) mod uninstall;
 pub(crate) mod unlock;
 pub(crate) mod upgrade;
+pub(crate) mod verify;
 pub(crate) mod version;
 
 use crate::command::Command;
@@ -66,6 +69,8 @@ pub(crate) static ROOT: Command = Command {
         &package::COMMAND,
         &post_render::COMMAND,
         &pull::COMMAND,
+        &push::COMMAND,
+        &registry::COMMAND,
         &rehearse::COMMAND,
         &repo::COMMAND,
         &rollback::COMMAND,
@@ -78,6 +83,7 @@ pub(crate) static ROOT: Command = Command {
         &uninstall::COMMAND,
         &unlock::COMMAND,
         &upgrade::COMMAND,
+        &verify::COMMAND,
         &version::COMMAND,
     ],
     ..Command::BLANK
@@ -86,7 +92,7 @@ pub(crate) static ROOT: Command = Command {
 /// Commands of Helm that are not built yet, with their other names. They are refused with a clear word, and help does
 /// not list them.
 pub(crate) static LATER: &[(&str, &[&str])] =
-    &[("plugin", &[]), ("push", &[]), ("registry", &[]), ("verify", &[])];
+    &[("plugin", &[])];
 
 const LONG: &str = "\
 A package manager for Kubernetes: charts in, releases out.

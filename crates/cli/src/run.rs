@@ -66,7 +66,9 @@ fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mu
     place.check_operands(&flags.operands)?;
     place.check_exclusive(&|name| flags.given(name))?;
     refuse_what_is_missing(&place, &flags)?;
-    command(&mut Invocation { personality, called_as, place, flags, environment: &environment, ui })
+    let mut invocation = Invocation { personality, called_as, place, flags, environment: &environment, ui };
+    crate::provenance::check_local_chart(&mut invocation)?;
+    command(&mut invocation)
 }
 
 /// Decides on colours before anything else is looked at, as Helm does; a bad word is told in its log.
@@ -154,9 +156,10 @@ fn refuse_what_is_missing(place: &Place, flags: &Parsed) -> Result<(), Failure> 
         return Ok(());
     };
     let (what, hint) = match need {
-        Need::Signature => {
-            ("signatures are not supported yet", "leave it out, and sign or verify with another tool")
-        }
+        Need::Signature => (
+            "charts of repositories are not supported yet",
+            "leave it out: nothing is fetched that could be verified",
+        ),
         Need::Plugin => ("plugins are not supported yet", "pipe the output into the program instead"),
     };
     Err(Failure::not_built(format!("--{} cannot be used with `{}`: {what}", flag.name, place.path), hint))

@@ -10,6 +10,7 @@ fn commands_are_offered_with_what_they_do() {
     assert_snapshot!(Place::new().helm("__complete ve"), @"
     exit 0
     --- stdout
+    verify	verify the signature of a chart archive
     version	print the version of helm
     :4
     --- stderr

@@ -92,8 +92,8 @@ fn charts_on_the_network_are_refused() {
     assert_snapshot!(place.pintle("dependency build --verify web"), @"
     exit 1
     --- stderr
-    error: --verify cannot be used with `pintle dependency build`: signatures are not supported yet
+    error: --verify cannot be used with `pintle dependency build`: charts of repositories are not supported yet
 
-    hint: leave it out, and sign or verify with another tool
+    hint: leave it out: nothing is fetched that could be verified
     ");
 }

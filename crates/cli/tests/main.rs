@@ -1,5 +1,6 @@
 //! All integration tests of this crate, in one program: each more would be linked whole.
 
+mod beside_helm;
 mod clients;
 mod cluster_serve;
 mod command_line;
@@ -39,12 +40,14 @@ mod readme;
 mod reference;
 #[path = "../../registry/tests/support/mod.rs"]
 mod registries;
+mod registry_login;
 mod rehearse;
 mod repositories;
 mod rollback;
 mod schema;
 mod scripts;
 mod show;
+mod signatures;
 mod status;
 mod support;
 mod template;

@@ -92,10 +92,8 @@ fn what_cannot_be_packed_is_refused() {
     Error: invalid semantic version
     ");
     assert_snapshot!(place.pintle("package web --sign --key k --keyring r --passphrase-file p"), @"
-    exit 1
+    exit 2
     --- stderr
-    error: --sign cannot be used with `pintle package`: signatures are not supported yet
-
-    hint: leave it out, and sign or verify with another tool
+    error: open r: no such file or directory
     ");
 }

@@ -299,11 +299,11 @@ fn charts_that_are_not_here_are_refused() {
     hint: fetch it by other means, as with `helm pull`, and give its path
     ");
     assert_snapshot!(place.pintle("template web --verify"), @"
-    exit 1
+    exit 2
     --- stderr
-    error: --verify cannot be used with `pintle template`: signatures are not supported yet
+    error: unpacked charts cannot be verified
 
-    hint: leave it out, and sign or verify with another tool
+    hint: `package --sign` makes an archive that can
     ");
 }
 

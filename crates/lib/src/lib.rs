@@ -52,6 +52,7 @@ pub use pintle_hooks as hooks;
 pub use pintle_images as images;
 pub use pintle_lua as lua;
 pub use pintle_objects as objects;
+pub use pintle_provenance as provenance;
 pub use pintle_registry as registry;
 pub use pintle_release as release;
 pub use pintle_render as render;

@@ -1,6 +1,6 @@
 //! `images`: which images charts use, and how to point them at another registry.
 
-mod access;
+pub(crate) mod access;
 mod config;
 mod copied;
 mod copy;

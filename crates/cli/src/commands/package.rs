@@ -9,11 +9,11 @@ use crate::command::Command;
 use crate::env::Setting;
 use crate::failure::Failure;
 use crate::flag::groups::REMOTE;
-use crate::flag::{Flag, Need, Offer};
+use crate::flag::{Flag, Offer};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
-use crate::{chart_reference, clock};
+use crate::{chart_reference, clock, provenance};
 
 /// `package [CHART_PATH] [...]`
 pub(crate) static COMMAND: Command = Command {
@@ -27,7 +27,7 @@ pub(crate) static COMMAND: Command = Command {
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("sign", "sign the archive with a PGP key").needs(Need::Signature),
+    Flag::switch("sign", "sign the archive with a PGP key"),
     Flag::text("key", "the name of the key to sign with"),
     Flag::text("keyring", "the file of keys to sign with").or_setting(Setting::Keyring),
     Flag::text("passphrase-file", "the file with the passphrase of the key; - for standard input"),
@@ -42,6 +42,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         return Err(Failure::usage("need at least one argument, the path to the chart")
             .hint(format!("usage: {}", invocation.place.usage_line())));
     }
+    let signer = provenance::Signer::of_flags(invocation)?;
     let events = scripts::lifecycle(invocation)?;
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     for chart in invocation.flags.operands.clone() {
@@ -68,6 +69,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         };
         let mut reporter = Reporting::new(invocation.ui);
         let archive = pintle::ops::package_with_events(&request, &events, &mut reporter)?;
+        if let Some(signer) = &signer {
+            signer.sign(invocation, &archive)?;
+        }
         let line = format!("Successfully packaged chart and saved it to: {}\n", archive.display());
         invocation.ui.print(&line)?;
     }

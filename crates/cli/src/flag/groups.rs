@@ -86,7 +86,7 @@ pub(crate) static VALUES: &[Flag] = &[
 pub(crate) static CHART: &[Flag] = &[
     Flag::text("version", "the version of the chart, or a range such as ^2.0.0; without it, the newest")
         .offer(Offer::ChartVersions),
-    Flag::switch("verify", "verify the signature of the chart before using it").needs(Need::Signature),
+    Flag::switch("verify", "verify the signature of the chart before using it"),
     Flag::text("keyring", "the file of public keys for --verify").or_setting(Setting::Keyring),
     Flag::text("repo", "the URL of the repository that has the chart"),
     Flag::switch("pass-credentials", "send credentials to every host, not just the repository's"),

@@ -91,7 +91,7 @@ fn settings(invocation: &Invocation<'_>, side: Side) -> Result<Settings, Failure
 }
 
 /// The files that may know logins: Helm's, Docker's, Podman's.
-fn login_files(invocation: &Invocation<'_>) -> Vec<PathBuf> {
+pub(crate) fn login_files(invocation: &Invocation<'_>) -> Vec<PathBuf> {
     let environment = invocation.environment;
     let set = |name: &str| environment.variable(name).filter(|text| !text.is_empty());
     let docker = set("DOCKER_CONFIG").unwrap_or_else(|| join(&[&environment.user_home(), ".docker"]));
@@ -104,13 +104,13 @@ fn login_files(invocation: &Invocation<'_>) -> Vec<PathBuf> {
     files.into_iter().map(PathBuf::from).collect()
 }
 
-fn proxies(environment: &Environment) -> Proxies {
+pub(crate) fn proxies(environment: &Environment) -> Proxies {
     let found = connect::proxies(environment);
     Proxies { http: found.http, https: found.https, none: found.none }
 }
 
 /// Runs to the end, or until the user wants no more. What is whole by then stays.
-pub(super) fn run<T>(operation: impl Future<Output = T>) -> Result<T, Failure> {
+pub(crate) fn run<T>(operation: impl Future<Output = T>) -> Result<T, Failure> {
     connect::runtime()?.block_on(async {
         let mut signals = Signals::new()?;
         tokio::select! {

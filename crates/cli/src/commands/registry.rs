@@ -1,0 +1,154 @@
+//! `registry`: logging in to registries and out of them.
+
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use pintle::registry::{forget_login, keep_login, login_key};
+use pintle_tree::LogLine;
+use pintle_tree::quote::quote;
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::Failure;
+use crate::flag::Flag;
+use crate::invocation::Invocation;
+use crate::personality::Personality;
+use crate::{prompt, registry_access};
+
+/// `registry`
+pub(crate) static COMMAND: Command = Command {
+    name: "registry",
+    short: "log in to registries and out of them",
+    long: "Logs in to registries and out of them. Logins are kept where Helm keeps them.",
+    subcommands: &[&LOGIN, &LOGOUT],
+    ..Command::BLANK
+};
+
+static LOGIN: Command = Command {
+    name: "login",
+    operands_text: "[host]",
+    operands: Operands::AtLeast(1),
+    offer: OperandOffer::Nothing,
+    short: "log in to a registry",
+    long: "\
+Asks a registry whether it takes a login, and keeps it for later commands: in the file of --registry-config, or with the
+program for credentials that this file names.
+
+    echo \"$TOKEN\" | {program} registry login registry.example.com -u me --password-stdin
+
+Called as pintle, HOST/PATH keeps a login for this path only.",
+    flags: &[FLAGS],
+    run: Some(login),
+    ..Command::BLANK
+};
+
+static LOGOUT: Command = Command {
+    name: "logout",
+    operands_text: "[host]",
+    operands: Operands::AtLeast(1),
+    offer: OperandOffer::Nothing,
+    short: "log out of a registry",
+    long: "Forgets the login of a registry.",
+    run: Some(logout),
+    ..Command::BLANK
+};
+
+static FLAGS: &[Flag] = &[
+    Flag::text("username", "the user").short('u'),
+    Flag::text("password", "the password or token; better is --password-stdin").short('p'),
+    Flag::switch("password-stdin", "read the password or token from standard input"),
+    Flag::switch("insecure", "do not check the certificate of the registry (insecure)"),
+    Flag::text("cert-file", "the client certificate to present over TLS"),
+    Flag::text("key-file", "the key of the client certificate"),
+    Flag::text("ca-file", "the file of certificate authorities to trust"),
+    Flag::switch("plain-http", "speak to the registry without TLS"),
+];
+
+fn login(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let host = invocation.operand(0).to_owned();
+    let (user, password) = user_and_password(invocation)?;
+    let registry = host.split('/').next().unwrap_or_default().to_owned();
+    if registry != host && invocation.personality == Personality::Helm {
+        let attributes = vec![("host", host.clone()), ("suggested", registry)];
+        let message = "registry login currently only supports registry hostname, not a repository path";
+        invocation.ui.log(&LogLine::warn(message.to_owned(), attributes));
+        let text = format!("invalid reference: invalid registry {}", quote(host.as_bytes()));
+        return Err(Failure::usage(text));
+    }
+    if !is_host(&registry) {
+        let text = format!("invalid reference: invalid registry {}", quote(registry.as_bytes()));
+        return Err(Failure::usage(text).hint("a registry is a host, with a port or without"));
+    }
+    let settings = registry_access::settings(invocation, invocation.flags.on("insecure"))?;
+    let client = registry_access::build(settings)?;
+    let file = PathBuf::from(invocation.flags.text_or_setting("registry-config", invocation.environment));
+    let helper = default_helper(invocation);
+    let key = login_key(&host).to_owned();
+    let outcome = registry_access::run(async {
+        client.check_login(&registry, &user, &password).await.map_err(|error| {
+            Failure::from(pintle::Error::from(error))
+                .during(&format!("authenticating to {}", quote(host.as_bytes())))
+        })?;
+        keep_login(&file, &key, &user, &password, helper.as_deref())
+            .await
+            .map_err(|error| Failure::from(pintle::Error::from(error)))
+    })?;
+    outcome?;
+    invocation.ui.print("Login Succeeded\n")
+}
+
+fn is_host(text: &str) -> bool {
+    let (host, port) = text.rsplit_once(':').unwrap_or((text, "0"));
+    let inner = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]_".contains(&byte);
+    !host.is_empty() && host.bytes().all(inner) && port.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn logout(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let host = invocation.operand(0).to_owned();
+    let file = PathBuf::from(invocation.flags.text_or_setting("registry-config", invocation.environment));
+    let key = login_key(&host).to_owned();
+    registry_access::run(forget_login(&file, &key))?.map_err(|error| {
+        Failure::from(pintle::Error::from(error))
+            .during(&format!("failed to delete the credential for {key}"))
+    })?;
+    invocation.ui.print(&format!("Removing login credentials for {host}\n"))
+}
+
+/// Who logs in: by flags, from standard input, or by asking.
+fn user_and_password(invocation: &mut Invocation<'_>) -> Result<(String, String), Failure> {
+    let mut user = invocation.flags.text("username").to_owned();
+    let given = invocation.flags.text("password").to_owned();
+    if invocation.flags.on("password-stdin") {
+        let mut text = String::new();
+        std::io::stdin().lock().take(1 << 20).read_to_string(&mut text)?;
+        let text = text.strip_suffix('\n').unwrap_or(&text);
+        return Ok((user, text.strip_suffix('\r').unwrap_or(text).to_owned()));
+    }
+    if !given.is_empty() {
+        let message = "using --password via the CLI is insecure. Use --password-stdin";
+        invocation.ui.log(&LogLine::warn(message.to_owned(), Vec::new()));
+        return Ok((user, given));
+    }
+    if user.is_empty() {
+        user = prompt::line(invocation.ui, "Username: ")?.trim().to_owned();
+    }
+    let (question, missing) =
+        if user.is_empty() { ("Token: ", "token required") } else { ("Password: ", "password required") };
+    let password = prompt::hidden(invocation.ui, question)?;
+    if password.is_empty() {
+        return Err(Failure::usage(missing));
+    }
+    Ok((user, password))
+}
+
+/// The program for credentials that belongs to the system, if it is there.
+fn default_helper(invocation: &Invocation<'_>) -> Option<String> {
+    let paths = invocation.environment.variable("PATH")?;
+    let has = |name: &str| std::env::split_paths(&paths).any(|folder| folder.join(name).is_file());
+    let name = match () {
+        () if cfg!(target_os = "macos") => "osxkeychain",
+        () if cfg!(windows) => "wincred",
+        () if has("pass") => "pass",
+        () => "secretservice",
+    };
+    has(&format!("docker-credential-{name}")).then(|| name.to_owned())
+}

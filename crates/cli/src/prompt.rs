@@ -1,0 +1,65 @@
+//! Questions to the user: one line from standard input, shown or hidden while it is typed.
+
+use std::io::{self, BufRead as _};
+
+use crate::failure::{Failure, reason};
+use crate::ui::Ui;
+
+/// Asks for a line on standard output, as Helm does.
+pub(crate) fn line(ui: &mut Ui, question: &str) -> Result<String, Failure> {
+    ui.print(question)?;
+    ui.flush()?;
+    read()
+}
+
+/// Asks for a line that is not shown while it is typed.
+///
+/// # Errors
+///
+/// When standard input is no terminal, because what is typed could not be hidden.
+pub(crate) fn hidden(ui: &mut Ui, question: &str) -> Result<String, Failure> {
+    ui.print(question)?;
+    ui.flush()?;
+    let line = without_echo(read)?;
+    ui.print("\n")?;
+    Ok(line)
+}
+
+fn read() -> Result<String, Failure> {
+    let mut line = String::new();
+    if io::stdin().lock().read_line(&mut line)? == 0 {
+        return Err(Failure::run_time("EOF").in_our_words("standard input ended before there was an answer"));
+    }
+    Ok(line.trim_end_matches('\n').trim_end_matches('\r').to_owned())
+}
+
+#[cfg(unix)]
+fn without_echo<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+
+    /// Puts the terminal back as it was, whatever happens.
+    struct Restore(rustix::termios::Termios);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Flush, &self.0);
+        }
+    }
+
+    let refused = |error: rustix::io::Errno| {
+        let error = io::Error::from(error);
+        Failure::run_time(reason(&error))
+            .in_our_words("standard input is no terminal, so that what is typed cannot be hidden")
+    };
+    let before = tcgetattr(rustix::stdio::stdin()).map_err(refused)?;
+    let mut hidden = before.clone();
+    hidden.local_modes.remove(LocalModes::ECHO);
+    let _restore = Restore(before);
+    tcsetattr(rustix::stdio::stdin(), OptionalActions::Flush, &hidden).map_err(refused)?;
+    work()
+}
+
+#[cfg(not(unix))]
+fn without_echo<T>(_: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    Err(Failure::run_time("what is typed cannot be hidden on this system")
+        .hint("give it by a file or on standard input"))
+}

@@ -1,0 +1,270 @@
+//! Signatures of charts: keyrings and provenance files by their paths, passphrases, and GnuPG where it keeps the key.
+
+use std::cell::RefCell;
+use std::io::{BufRead as _, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use pintle::provenance::{Entity, Error, Keyring, Verified, sha256, sign, verify};
+use pintle_tree::quote::quote;
+
+use crate::command::OperandOffer;
+use crate::env::Setting;
+use crate::failure::{Failure, reason};
+use crate::invocation::Invocation;
+use crate::personality::Personality;
+use crate::report::Reporting;
+use crate::{chart_reference, clock, path, prompt};
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        let failure = Failure::run_time(error.to_string());
+        match error.hint() {
+            Some(hint) => failure.hint(hint),
+            None => failure,
+        }
+    }
+}
+
+/// Checks the signature of a chart that is a file here, before anything of it is read. Charts that are fetched are
+/// checked by whoever fetches them.
+pub(crate) fn check_local_chart(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let flags = &invocation.flags;
+    let asked = ["verify", "repo"].iter().all(|name| flags.declares(name));
+    if !asked || !flags.on("verify") || !flags.text("repo").is_empty() {
+        return Ok(());
+    }
+    let is_install = invocation.place.command.name == "install";
+    let at = match (invocation.place.command.offer, flags.operands.len()) {
+        (OperandOffer::Chart, 1) => 0,
+        // Without a name, `install` has something else to say first.
+        (OperandOffer::NameAndChart, 1)
+            if is_install && !flags.on("generate-name") && flags.text("name-template").is_empty() =>
+        {
+            return Ok(());
+        }
+        (OperandOffer::NameAndChart, count @ 1..=2) => count - 1,
+        (OperandOffer::ReleaseAndChart, 2) => 1,
+        // The command itself says what is wrong with its operands.
+        _ => return Ok(()),
+    };
+    let reference = invocation.operand(at).trim();
+    if std::fs::metadata(reference).is_err() {
+        return Ok(());
+    }
+    let chart = chart_reference::absolute(reference);
+    match verify_archive(invocation, &chart, &format!("{chart}.prov")) {
+        Ok(_) => Ok(()),
+        Err(failure) if is_install => Err(failure.during("INSTALLATION FAILED")),
+        Err(failure) => Err(failure),
+    }
+}
+
+/// Checks the signature of an archive with the keyring of `--keyring`.
+pub(crate) fn verify_archive(
+    invocation: &Invocation<'_>,
+    archive: &str,
+    provenance: &str,
+) -> Result<Verified, Failure> {
+    let stat =
+        |path: &str| std::fs::metadata(path).map_err(|error| format!("stat {path}: {}", reason(&error)));
+    let found = stat(archive).map_err(Failure::usage)?;
+    if found.is_dir() {
+        return Err(Failure::usage("unpacked charts cannot be verified")
+            .hint("`package --sign` makes an archive that can"));
+    }
+    if !Path::new(archive).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tgz")) {
+        return Err(Failure::usage("chart must be a tgz file"));
+    }
+    stat(provenance)
+        .map_err(|cause| Failure::usage(format!("could not load provenance file {provenance}: {cause}")))?;
+    let keyring = keyring(invocation).map_err(|failure| failure.during("failed to load keyring"))?;
+    let bytes = read(archive).map_err(|failure| failure.during("failed to read chart archive"))?;
+    let text = read(provenance).map_err(|failure| failure.during("failed to read provenance file"))?;
+    let name = Path::new(archive).file_name().unwrap_or_default().to_string_lossy();
+    Ok(verify(&keyring, &text, &name, &sha256(&bytes), now())?)
+}
+
+/// What is said about a chart whose signature is good.
+pub(crate) fn words(verified: &Verified) -> String {
+    let mut text: String = verified.signed_by.iter().map(|name| format!("Signed by: {name}\n")).collect();
+    text.push_str(&format!("Using Key With Fingerprint: {}\n", verified.fingerprint));
+    text.push_str(&format!("Chart Hash Verified: {}\n", verified.file_hash));
+    text
+}
+
+fn now() -> u64 {
+    u64::try_from(clock::now()).unwrap_or_default()
+}
+
+fn read(path: &str) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|error| {
+        let verb = if error.kind() == std::io::ErrorKind::IsADirectory { "read" } else { "open" };
+        Failure::usage(format!("{verb} {path}: {}", reason(&error)))
+    })
+}
+
+/// The keyring of `--keyring`. Where nobody named one and GnuPG has no file of the old kind, its keybox is read.
+fn keyring(invocation: &Invocation<'_>) -> Result<Keyring, Failure> {
+    let file = invocation.flags.text_or_setting("keyring", invocation.environment);
+    if !invocation.flags.given("keyring") && std::fs::metadata(&file).is_err() {
+        let gnupg = invocation.environment.setting(Setting::Keyring);
+        let keybox = gnupg.strip_suffix("pubring.gpg").map(|folder| path::join(&[folder, "pubring.kbx"]));
+        if let Some(keybox) = keybox.filter(|keybox| std::fs::metadata(keybox).is_ok()) {
+            return Ok(Keyring::read(&read(&keybox)?)?);
+        }
+    }
+    Ok(Keyring::read(&read(&file)?)?)
+}
+
+/// Who signs, and how its key is opened.
+pub(crate) struct Signer {
+    key: String,
+    passphrase_file: String,
+    /// A passphrase from a file or from standard input is for all charts of a command.
+    passphrase: RefCell<Option<Vec<u8>>>,
+}
+
+impl Signer {
+    /// What `--sign` and the flags around it say; nothing without it.
+    pub(crate) fn of_flags(invocation: &Invocation<'_>) -> Result<Option<Signer>, Failure> {
+        let flags = &invocation.flags;
+        if !flags.on("sign") {
+            return Ok(None);
+        }
+        if flags.text("key").is_empty() {
+            return Err(Failure::usage("--key is required for signing a package"));
+        }
+        if flags.text_or_setting("keyring", invocation.environment).is_empty() {
+            return Err(Failure::usage("--keyring is required for signing a package"));
+        }
+        Ok(Some(Signer {
+            key: flags.text("key").to_owned(),
+            passphrase_file: flags.text("passphrase-file").to_owned(),
+            passphrase: RefCell::new(None),
+        }))
+    }
+
+    /// Signs an archive: writes the provenance file beside it.
+    pub(crate) fn sign(&self, invocation: &mut Invocation<'_>, archive: &Path) -> Result<(), Failure> {
+        let keyring = match keyring(invocation) {
+            Ok(keyring) => keyring,
+            // The agent may have the key, wherever its public half is.
+            Err(_) if may_use_gnupg(invocation) && !invocation.flags.given("keyring") => Keyring::default(),
+            Err(failure) => return Err(failure),
+        };
+        let found = keyring.find(&self.key);
+        if let Err(error @ Error::SeveralKeys { .. }) = found {
+            return Err(error.into());
+        }
+        let given = self.given_passphrase()?;
+        let opened = found.and_then(|entity| Ok((entity, entity.needs_passphrase()?)));
+        let provenance = match opened {
+            Ok((entity, is_locked)) => {
+                let passphrase = match given {
+                    Some(passphrase) => Some(passphrase),
+                    None if is_locked => Some(ask(invocation, entity)?.into_bytes()),
+                    None => None,
+                };
+                let text = pintle::ops::text_to_sign(archive, &mut Reporting::new(invocation.ui))
+                    .map_err(|error| Failure::from(error).during("failed to load chart for signing"))?;
+                sign(entity, passphrase.as_deref(), &text, now())?
+            }
+            Err(error @ (Error::NoKey | Error::NotPrivate | Error::Stub)) if may_use_gnupg(invocation) => {
+                let text = pintle::ops::text_to_sign(archive, &mut Reporting::new(invocation.ui))?;
+                let key = keyring.find(&self.key).map_or_else(|_| self.key.clone(), Entity::fingerprint);
+                gnupg(&key, given.as_deref(), &text).map_err(|why| {
+                    Failure::from(error).hint(format!("GnuPG cannot sign with it either: {why}"))
+                })?
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let file = format!("{}.prov", archive.display());
+        std::fs::write(&file, provenance)
+            .map_err(|error| Failure::run_time(format!("open {file}: {}", reason(&error))))
+    }
+
+    /// The first line of the passphrase file; nothing without one.
+    fn given_passphrase(&self) -> Result<Option<Vec<u8>>, Failure> {
+        if self.passphrase_file.is_empty() {
+            return Ok(None);
+        }
+        if let Some(known) = &*self.passphrase.borrow() {
+            return Ok(Some(known.clone()));
+        }
+        let mut line = Vec::new();
+        if self.passphrase_file == "-" {
+            if !has_input() {
+                return Err(Failure::usage(
+                    "specified reading passphrase from stdin, without input on stdin",
+                ));
+            }
+            std::io::stdin().lock().read_until(b'\n', &mut line)?;
+        } else {
+            let text = read(&self.passphrase_file)?;
+            line.extend(text.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default());
+        }
+        if line.is_empty() {
+            return Err(Failure::usage("EOF").in_our_words("the passphrase file is empty"));
+        }
+        let line = line.strip_suffix(b"\n").unwrap_or(&line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line).to_vec();
+        *self.passphrase.borrow_mut() = Some(line.clone());
+        Ok(Some(line))
+    }
+}
+
+/// Whether standard input brings something. Helm takes pipes only; files are as good.
+fn has_input() -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::fs::{FileType, fstat};
+        fstat(rustix::stdio::stdin()).is_ok_and(|found| {
+            matches!(FileType::from_raw_mode(found.st_mode), FileType::Fifo | FileType::RegularFile)
+        })
+    }
+    #[cfg(not(unix))]
+    {
+        !std::io::IsTerminal::is_terminal(&std::io::stdin())
+    }
+}
+
+fn ask(invocation: &mut Invocation<'_>, entity: &Entity) -> Result<String, Failure> {
+    let name =
+        entity.user_ids().into_iter().find(|name| !name.is_empty()).unwrap_or_else(|| "Unknown".to_owned());
+    let answer = prompt::hidden(invocation.ui, &format!("Password for key {} >  ", quote(name.as_bytes())));
+    if answer.is_err() {
+        // Helm ends the line of the question in any case.
+        invocation.ui.print("\n")?;
+    }
+    answer
+}
+
+/// Helm never asks GnuPG, so that under its name nothing may happen that it would not do.
+fn may_use_gnupg(invocation: &Invocation<'_>) -> bool {
+    invocation.personality == Personality::Pintle
+}
+
+/// Has GnuPG sign a text, with a key that its agent keeps.
+fn gnupg(key: &str, passphrase: Option<&[u8]>, text: &[u8]) -> Result<Vec<u8>, String> {
+    let failed = |error: std::io::Error| format!("gpg: {}", reason(&error));
+    let mut file = tempfile::NamedTempFile::new().map_err(failed)?;
+    file.write_all(text).map_err(failed)?;
+    let mut command = Command::new("gpg");
+    command.args(["--batch", "--yes", "--digest-algo", "SHA512", "--local-user", key, "--output", "-"]);
+    if passphrase.is_some() {
+        command.args(["--pinentry-mode", "loopback", "--passphrase-fd", "0"]);
+    }
+    command.arg("--clearsign").arg("--").arg(file.path());
+    command.stdin(if passphrase.is_some() { Stdio::piped() } else { Stdio::null() });
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
+    if let (Some(mut stdin), Some(passphrase)) = (child.stdin.take(), passphrase) {
+        // GnuPG may not need it, and not wait for it.
+        let _ = stdin.write_all(passphrase);
+    }
+    let output = child.wait_with_output().map_err(failed)?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    Err(String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; "))
+}

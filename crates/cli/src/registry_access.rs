@@ -1,0 +1,63 @@
+//! How registries of charts are spoken to: flags, files with logins, proxies.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pintle::registry::{Client, Login, Settings};
+
+use crate::commands::images::access;
+use crate::failure::{Failure, reason};
+use crate::invocation::Invocation;
+use crate::personality::Personality;
+
+/// A client for charts in registries, as the flags of `groups::REMOTE` want it.
+pub(crate) fn client(invocation: &Invocation<'_>) -> Result<Arc<Client>, Failure> {
+    let flags = &invocation.flags;
+    let login = match (flags.text("username"), flags.text("password")) {
+        ("", _) | (_, "") => None,
+        (user, password) => Some(Login::Password { user: user.to_owned(), password: password.to_owned() }),
+    };
+    let settings = Settings { login, ..settings(invocation, flags.on("insecure-skip-tls-verify"))? };
+    build(settings).map_err(|failure| failure.during("missing registry client"))
+}
+
+/// Settings from the flags that all commands for registries have.
+pub(crate) fn settings(invocation: &Invocation<'_>, insecure: bool) -> Result<Settings, Failure> {
+    let flags = &invocation.flags;
+    let file = |name: &str| Some(flags.text(name)).filter(|path| !path.is_empty()).map(PathBuf::from);
+    // Helm reads the authorities itself, and says so in its own words.
+    if let Some(path) = file("ca-file")
+        && let Err(error) = std::fs::read(&path)
+    {
+        let path = path.display();
+        let text = format!(
+            "can't create TLS config for client: can't read CA file: \"{path}\": open {path}: {}",
+            reason(&error)
+        );
+        return Err(Failure::usage(text)
+            .in_our_words(format!("cannot read the authorities in `{path}`: {}", reason(&error)))
+            .during("missing registry client"));
+    }
+    Ok(Settings {
+        login_files: access::login_files(invocation),
+        plain_http: flags.on("plain-http"),
+        // Called `pintle`, registries on this machine may do without TLS.
+        always_tls: invocation.personality == Personality::Helm,
+        insecure,
+        authorities: file("ca-file"),
+        certificate: file("cert-file").zip(file("key-file")),
+        proxies: access::proxies(invocation.environment),
+        retries: 3,
+        pause: Duration::from_millis(200),
+        ..Settings::default()
+    })
+}
+
+/// A client with these settings.
+pub(crate) fn build(settings: Settings) -> Result<Arc<Client>, Failure> {
+    Ok(Arc::new(Client::new(settings).map_err(pintle::Error::from)?))
+}
+
+/// Runs to the end, or until the user wants no more.
+pub(crate) use access::run;

@@ -1,0 +1,162 @@
+//! Logging in to registries and pushing to them: what goes beyond Helm. What is as in Helm is in `beside_helm`.
+
+use crate::registries::program::{Program, distribution};
+use crate::support::terminal::Terminal;
+use crate::support::{Place, chart};
+
+/// A registry that asks for a login (me, pw), and an archive to push.
+fn guarded() -> Option<(Place, Program)> {
+    let place = Place::new();
+    chart::write(&place);
+    place.write("htpasswd", "me:$2a$10$59HOHojFhqgaT6W2MF3wXetn3XLgRwjEB7dsuXl3MvujW.ONfuDY2\n");
+    let file = place.path().join("htpasswd");
+    let registry = distribution(&format!("auth:\n  htpasswd: {{realm: test, path: {}}}\n", file.display()))?;
+    assert!(place.pintle("package web").starts_with("exit 0\n"));
+    Some((place, registry))
+}
+
+#[test]
+fn a_login_may_be_for_one_path_of_a_registry() {
+    let Some((place, registry)) = guarded() else { return };
+    let host = &registry.host;
+    let told = place.pintle(&format!("registry login {host}/team -u me -p pw"));
+    assert!(told.starts_with("exit 0\n--- stdout\nLogin Succeeded\n"), "{told}");
+    let pushed = place.pintle(&format!("push web-0.1.0.tgz oci://{host}/team/charts"));
+    assert!(
+        pushed.starts_with(&format!("exit 0\n--- stdout\nPushed: {host}/team/charts/web:0.1.0\n")),
+        "{pushed}"
+    );
+    let refused = place.pintle(&format!("push web-0.1.0.tgz oci://{host}/other"));
+    assert!(refused.starts_with("exit 1\n") && refused.contains("basic credential not found"), "{refused}");
+    let told = place.pintle(&format!("registry logout {host}/team"));
+    assert!(told.contains(&format!("Removing login credentials for {host}/team\n")), "{told}");
+    let refused = place.pintle(&format!("push web-0.1.0.tgz oci://{host}/team/again"));
+    assert!(refused.starts_with("exit 1\n"), "{refused}");
+}
+
+#[test]
+fn users_and_passwords_are_asked_for_and_passwords_are_not_shown() {
+    let Some((place, registry)) = guarded() else { return };
+    let line = format!("registry login {} --plain-http", registry.host);
+    let terminal = Terminal::start_as(&place, "helm", &line, true);
+    terminal.wait_for("Username: ", 1).type_in("me\n");
+    terminal.wait_for("Password: ", 1).type_in("pw\n");
+    let (code, _, screen) = terminal.end();
+    assert_eq!(code, 0, "{screen}");
+    assert_eq!(screen, "Username: me\nPassword: \nLogin Succeeded\n");
+    let terminal = Terminal::start_as(&place, "helm", &line, true);
+    terminal.wait_for("Username: ", 1).type_in("\n");
+    terminal.wait_for("Token: ", 1).type_in("\n");
+    let (code, _, screen) = terminal.end();
+    assert_eq!(code, 1, "{screen}");
+    assert!(screen.ends_with("Error: token required\n"), "{screen}");
+}
+
+#[test]
+fn logins_of_docker_and_podman_and_programs_for_credentials_are_used() {
+    let Some((place, registry)) = guarded() else { return };
+    let host = &registry.host;
+    let logins = format!(r#"{{"auths":{{"{host}":{{"auth":"bWU6cHc="}}}}}}"#);
+    place.write("docker/config.json", &logins).write("podman.json", &logins);
+    let path = |name: &str| place.path().join(name).to_string_lossy().into_owned();
+    let push = |folder: &str, variables: &[(&str, &str)]| {
+        place.helm_with(&format!("push web-0.1.0.tgz oci://{host}/{folder} --plain-http"), variables)
+    };
+    assert!(push("none", &[]).starts_with("exit 1\n"));
+    let docker = push("docker", &[("DOCKER_CONFIG", &path("docker"))]);
+    assert!(docker.starts_with("exit 0\n"), "{docker}");
+    let podman = push("podman", &[("REGISTRY_AUTH_FILE", &path("podman.json"))]);
+    assert!(podman.starts_with("exit 0\n"), "{podman}");
+    // A program keeps the login, and nothing of it is in the file.
+    place.write(
+        "bin/docker-credential-drawer",
+        "#!/bin/sh\nf=\"$(dirname \"$0\")/kept\"\ncase $1 in\nstore) cat > \"$f\";;\nerase) rm -f \"$f\";;\n\
+         get) if [ -f \"$f\" ]; then cat \"$f\"; else echo 'credentials not found in native keychain'; exit 1; fi;;\nesac\n",
+    );
+    let program = place.path().join("bin/docker-credential-drawer");
+    std::fs::set_permissions(program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let settings = format!(r#"{{"credHelpers":{{"{host}":"drawer"}}}}"#);
+    place.write(".config/helm/registry/config.json", &settings);
+    let search = format!("{}:/usr/bin:/bin", path("bin"));
+    let variables = [("PATH", search.as_str())];
+    let told = place.helm_with(&format!("registry login {host} -u me -p pw --plain-http"), &variables);
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    let kept = std::fs::read_to_string(place.path().join("bin/kept")).unwrap();
+    assert_eq!(kept, format!(r#"{{"Secret":"pw","ServerURL":"{host}","Username":"me"}}"#));
+    assert_eq!(
+        std::fs::read_to_string(place.path().join(".config/helm/registry/config.json")).unwrap(),
+        settings
+    );
+    let pushed = push("drawer", &variables);
+    assert!(pushed.starts_with("exit 0\n"), "{pushed}");
+    let told = place.helm_with(&format!("registry logout {host}"), &variables);
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    assert!(!place.path().join("bin/kept").exists());
+    assert!(push("gone", &variables).starts_with("exit 1\n"));
+}
+
+#[test]
+fn authorities_that_cannot_be_read_are_an_error_and_no_crash() {
+    let Some((place, registry)) = guarded() else { return };
+    let line = format!("registry login {} -u me -p pw --ca-file nope", registry.host);
+    let told = place.helm(&line);
+    assert!(
+        told.starts_with("exit 1\n")
+            && told.contains("can't read CA file: \"nope\": open nope: no such file"),
+        "{told}"
+    );
+    let told = place.pintle(&line);
+    assert!(told.starts_with("exit 2\n") && told.contains("cannot read the authorities in `nope`"), "{told}");
+}
+
+#[test]
+fn without_tls_is_taken_seriously_and_registries_on_this_machine_may_do_without() {
+    let Some((place, registry)) = guarded() else { return };
+    let line = format!("push web-0.1.0.tgz oci://{}/charts --username me --password pw", registry.host);
+    assert!(place.pintle(&line).starts_with("exit 0\n"));
+    let told = place.helm(&line);
+    assert!(told.ends_with("http: server gave HTTP response to HTTPS client\n"), "{told}");
+    let told = place.helm(&format!("{line} --plain-http --insecure-skip-tls-verify"));
+    assert!(told.starts_with("exit 0\n"), "{told}");
+}
+
+#[test]
+fn what_was_pushed_comes_back_with_its_name_and_its_provenance() {
+    use pintle::registry::chart::WantedProvenance;
+    use pintle::registry::{Client, Settings};
+
+    let place = Place::new();
+    chart::write(&place);
+    let Some(registry) = distribution("") else { return };
+    assert!(place.pintle("package web --version 1.0.0+x").starts_with("exit 0\n"));
+    place.write("web-1.0.0+x.tgz.prov", "signed\n");
+    let host = &registry.host;
+    let pushed = place.pintle(&format!("push web-1.0.0+x.tgz oci://{host}/charts"));
+    assert!(pushed.contains("web:1.0.0_x contains an underscore.\n\nOCI artifact references"), "{pushed}");
+    let client =
+        std::sync::Arc::new(Client::new(Settings { plain_http: true, ..Settings::default() }).unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let fetch = |reference: String, version: &str, provenance| {
+        let mut archive = Vec::new();
+        let mut write = |piece: &[u8]| {
+            archive.extend_from_slice(piece);
+            Ok(())
+        };
+        let fetched = pintle::ops::fetch_oci_chart(&client, &reference, version, provenance, &mut write);
+        let fetched = runtime.block_on(fetched);
+        fetched.map(|fetched| (fetched, archive))
+    };
+    let web = format!("oci://{host}/charts/web");
+    let (fetched, archive) = fetch(web.clone(), "^1", WantedProvenance::IfThere).unwrap();
+    assert_eq!(fetched.file_name, "web-1.0.0+x.tgz");
+    assert_eq!(fetched.reference, format!("{host}/charts/web:1.0.0_x"));
+    assert_eq!(fetched.provenance.as_deref(), Some(&b"signed\n"[..]));
+    assert!(archive == std::fs::read(place.path().join("web-1.0.0+x.tgz")).unwrap());
+    assert!(pushed.contains(&format!("Digest: {}\n", fetched.manifest)), "{pushed}");
+    let digest = fetched.manifest;
+    let (fetched, _) = fetch(format!("{web}@{digest}"), "", WantedProvenance::No).unwrap();
+    assert_eq!(fetched.file_name, format!("web@sha256-{}.tgz", digest.hex()));
+    assert!(fetched.provenance.is_none());
+    let error = fetch(web, "^2", WantedProvenance::No).err().unwrap().to_string();
+    assert_eq!(error, "could not locate a version matching provided version string ^2");
+}

@@ -1,0 +1,110 @@
+//! Charts to registries and from them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pintle_registry::chart::{
+    ChartContent, ChartPush, ChartReference, PushedChart, WantedParts, WantedProvenance,
+};
+use pintle_registry::{Client, Digest, Progress};
+
+use crate::report::with_log;
+use crate::{Error, Reporter, Result};
+
+/// The largest archive that is fetched: what can be loaded has limits of its own, and this is far above them.
+const LIMIT: u64 = 1 << 30;
+
+/// What to send, and where to.
+#[derive(Clone, Debug)]
+pub struct PushRequest {
+    /// The archive. A provenance file beside it is sent, too.
+    pub archive: PathBuf,
+    /// The folder in the registry, with or without `oci://`; name and version of the chart are added to it.
+    pub remote: String,
+    /// When the archive was made, as RFC 3339 has it.
+    pub created: String,
+}
+
+/// Sends a chart to a registry, with the manifest that Helm would send.
+///
+/// # Errors
+/// A file that is no chart, a place that is none, and what the registry refuses.
+pub async fn push_oci_chart(
+    client: &Arc<Client>,
+    request: &PushRequest,
+    progress: Arc<dyn Progress>,
+    reporter: &mut dyn Reporter,
+) -> Result<PushedChart> {
+    let archive = &request.archive;
+    let chart = with_log(reporter, |log| Ok(pintle_chart::load(archive, log)?))?;
+    let remote = request.remote.strip_prefix("oci://").unwrap_or(&request.remote);
+    let parts: Vec<&str> = remote
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+        .chain([chart.metadata.name.as_str()])
+        .collect();
+    let reference = format!("{}:{}", parts.join("/"), chart.metadata.version);
+    let reference = ChartReference::parse(&reference)?;
+    let mut beside = archive.clone().into_os_string();
+    beside.push(".prov");
+    let provenance = match std::fs::read(&beside) {
+        Ok(bytes) => Some(bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(source) => return Err(Error::File { action: "read", path: beside.into(), source }),
+    };
+    let push = ChartPush {
+        content: ChartContent::of_file(archive)?,
+        config: chart.metadata.to_oci_config()?,
+        annotations: chart.metadata.oci_annotations(&request.created),
+        provenance,
+    };
+    drop(chart);
+    Ok(client.push_chart(&reference, &push, progress).await?)
+}
+
+/// A chart that was fetched from a registry.
+#[derive(Clone, Debug)]
+pub struct FetchedChart {
+    /// The reference as Helm shows it, without `oci://`.
+    pub reference: String,
+    /// The digest of the manifest: what a cache keeps the archive under.
+    pub manifest: Digest,
+    /// What the file is called: name and version, or name and digest.
+    pub file_name: String,
+    /// The provenance file, if it was asked for and is there.
+    pub provenance: Option<Vec<u8>>,
+    /// Whether the registry has it under a media type that Helm warns about.
+    pub is_legacy: bool,
+}
+
+/// Fetches the chart that `reference` (`oci://…`) and `version` (a version, a range, or empty) mean, piece by piece into
+/// `write`. What was written is good only if this ends well.
+///
+/// A cache can ask first: [`Client::resolve_chart`] and [`Client::chart_digest`] say what this would fetch.
+///
+/// # Errors
+/// References that mean nothing, charts that are not there, bytes that are not those of their digests.
+pub async fn fetch_oci_chart(
+    client: &Arc<Client>,
+    reference: &str,
+    version: &str,
+    provenance: WantedProvenance,
+    write: &mut (dyn FnMut(&[u8]) -> std::io::Result<()> + Send),
+) -> Result<FetchedChart> {
+    let reference = ChartReference::parse(reference)?;
+    let chart = client.resolve_chart(&reference, version).await?;
+    let wanted = WantedParts { content: true, provenance, limit: LIMIT };
+    let pulled = client.pull_chart(&chart, wanted).await?;
+    pulled.read_content(write).await?;
+    let file_name = match chart.name.digest() {
+        Some(digest) => format!("{}@{}-{}.tgz", reference.base(), digest.algorithm(), digest.hex()),
+        None => format!("{}-{}.tgz", reference.base(), chart.version),
+    };
+    Ok(FetchedChart {
+        reference: pulled.reference,
+        manifest: pulled.manifest,
+        file_name,
+        provenance: pulled.provenance.map(|bytes| bytes.to_vec()),
+        is_legacy: pulled.is_legacy,
+    })
+}
