@@ -91,8 +91,7 @@ pub(crate) static ROOT: Command = Command {
 
 /// Commands of Helm that are not built yet, with their other names. They are refused with a clear word, and help does
 /// not list them.
-pub(crate) static LATER: &[(&str, &[&str])] =
-    &[("plugin", &[])];
+pub(crate) static LATER: &[(&str, &[&str])] = &[("plugin", &[])];
 
 const LONG: &str = "\
 A package manager for Kubernetes: charts in, releases out.

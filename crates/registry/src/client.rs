@@ -15,7 +15,7 @@ use crate::auth::token::{self, Scope, Token};
 use crate::error::{Error, NO_LOGIN, Result, is_transient};
 use crate::name::Repository;
 use crate::settings::{Login, Settings, is_loopback};
-use crate::transport::{Answer, Body, Transport, error_body, full, as_go_error, shown};
+use crate::transport::{Answer, Body, Transport, as_go_error, error_body, full, shown};
 
 /// The maximum number of redirects followed.
 const MAX_REDIRECTS: usize = 8;
@@ -349,9 +349,9 @@ fn token_request(scope: &Scope, realm: &Uri, service: &str, login: Option<&Login
 /// Says which request it was that could not be made without a login, as Go's library does.
 fn nameless(error: Error, call: &Call) -> Error {
     match error {
-        Error::Denied { place, action, detail, answer } if answer.is_empty() && detail == NO_LOGIN => {
+        Error::Denied { repository, action, detail, answer } if answer.is_empty() && detail == NO_LOGIN => {
             let answer = format!("{} \"{}\": basic credential not found", call.method, shown(&call.uri));
-            Error::Denied { place, action, detail, answer }
+            Error::Denied { repository, action, detail, answer }
         }
         other => other,
     }

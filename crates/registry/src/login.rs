@@ -30,7 +30,7 @@ impl Client {
     pub async fn check_login(&self, registry: &str, user: &str, password: &str) -> Result<()> {
         let answer = self.ping(registry, None).await?;
         let status = answer.status;
-        let (header, url) = match (status, Challenge::of(&answer.headers)) {
+        let (header, url) = match (status, Challenge::from_headers(&answer.headers)) {
             (StatusCode::OK, _) => return Ok(()),
             (StatusCode::UNAUTHORIZED, Some(Challenge::Basic)) => {
                 (Token::basic(user, password).map(|token| token.header), shown(&answer.uri))
@@ -180,7 +180,7 @@ pub async fn keep_login(
             entry.insert(name.into(), value.into());
         }
         let text = pintle_tree::json::write_raw(&Node::Map(entry)).unwrap_or_default();
-        tell(&helper, "store", &text).await?;
+        run_helper(&helper, "store", &text).await?;
         if let Some(found) = found {
             let logins = file.logins();
             file.tree.insert("auths".into(), Node::Map(logins));

@@ -116,7 +116,7 @@ impl Metadata {
 }
 
 fn written(value: Option<Node>) -> Result<Option<Vec<u8>>> {
-    value.map(|value| json::write(&value).map_err(|error| Error::told(error.to_string()))).transpose()
+    value.map(|value| json::write(&value).map_err(|error| Error::message(error.to_string()))).transpose()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use pintle_registry::chart::{
 };
 use pintle_registry::{Client, Digest, Progress};
 
-use crate::report::with_log;
+use crate::report::forward_log;
 use crate::{Error, Reporter, Result};
 
 /// The largest archive that is fetched: what can be loaded has limits of its own, and this is far above them.
@@ -36,7 +36,7 @@ pub async fn push_oci_chart(
     reporter: &mut dyn Reporter,
 ) -> Result<PushedChart> {
     let archive = &request.archive;
-    let chart = with_log(reporter, |log| Ok(pintle_chart::load(archive, log)?))?;
+    let chart = forward_log(reporter, |log| Ok(pintle_chart::load(archive, log)?))?;
     let remote = request.remote.strip_prefix("oci://").unwrap_or(&request.remote);
     let parts: Vec<&str> = remote
         .split('/')

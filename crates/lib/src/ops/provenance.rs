@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::report::with_log;
+use crate::report::forward_log;
 use crate::{Error, Reporter, Result};
 
 /// The text that a signature of an archive is over: the metadata of the chart, and the digest of the archive under its name.
@@ -10,7 +10,7 @@ use crate::{Error, Reporter, Result};
 /// # Errors
 /// An archive that cannot be read, or that is no chart.
 pub fn text_to_sign(archive: &Path, reporter: &mut dyn Reporter) -> Result<Vec<u8>> {
-    let chart = with_log(reporter, |log| Ok(pintle_chart::load(archive, log)?))?;
+    let chart = forward_log(reporter, |log| Ok(pintle_chart::load(archive, log)?))?;
     let metadata = pintle_yaml::write(&chart.metadata.to_full_node())
         .map_err(|error| Error::Input(error.to_string()))?;
     let bytes = std::fs::read(archive).map_err(|source| Error::File {

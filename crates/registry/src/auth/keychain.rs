@@ -182,7 +182,9 @@ pub(crate) async fn run_helper(helper: &str, verb: &str, input: &[u8]) -> Result
 
 /// Asks a program for a login.
 async fn ask(helper: &str, server: &str) -> Result<Option<Login>> {
-    let Some(output) = run_helper(helper, "get", format!("{server}\n").as_bytes()).await? else { return Ok(None) };
+    let Some(output) = run_helper(helper, "get", format!("{server}\n").as_bytes()).await? else {
+        return Ok(None);
+    };
     let program = format!("docker-credential-{helper}");
     let fail = |reason: String| Error::Helper { program: program.clone(), reason };
     let tree = pintle_tree::json::read(&output).map_err(|_| fail("its output is not JSON".into()))?;

@@ -14,7 +14,7 @@ use crate::client::Client;
 use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::manifest::{Descriptor, Manifest};
-use crate::progress::{Progress, Watch};
+use crate::progress::{BlobProgress, Progress};
 use crate::upload::Upload;
 
 /// The media type of the manifest.
@@ -199,18 +199,18 @@ impl Client {
             return Ok(());
         }
         let begun = self.begin_upload(repository).await?;
-        let watch = Watch::new(progress.clone(), part.digest.clone());
-        watch.begun(part.size);
+        let blob = BlobProgress::new(progress.clone(), part.digest.clone());
+        blob.blob_started(part.size);
         let upload = Upload {
             client: self,
             repository,
             origin,
             digest: &part.digest,
             size: part.size,
-            watch: watch.clone(),
+            progress: blob.clone(),
         };
         let outcome = upload.run(begun).await;
-        watch.ended();
+        blob.blob_finished();
         outcome
     }
 }
