@@ -244,10 +244,10 @@ fn files_that_cannot_be_clusters_are_left_alone() {
     let whole = std::fs::read(place.path().join("empty.db")).expect("it is there");
     std::fs::write(place.path().join("half.db"), &whole[..3000]).expect("it can be written");
     for (file, why) in [
-        ("folder", "it is a folder"),
-        ("notes.txt", "it is another kind of file"),
+        ("folder", "it is a directory"),
+        ("notes.txt", "it is not a cluster file"),
         ("half.db", "it is damaged"),
-        ("none/box.db", "its folder does not exist"),
+        ("none/box.db", "its directory does not exist"),
     ] {
         let why = format!("cannot open {file} as a cluster: {why}");
         for command in ["cluster serve", "list"] {

@@ -13,6 +13,7 @@ const TOKEN_MOUNT_PATH: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 pub(super) fn mutate(object: &mut Node, context: &mut dyn AdmissionContext) {
     let class = text(object, &["spec", "priorityClassName"]).to_owned();
     let (priority, policy) = match class.as_str() {
+        // The built-in classes have fixed values, also if their objects were deleted.
         "system-node-critical" => (2_000_001_000, "PreemptLowerPriority".into()),
         "system-cluster-critical" => (2_000_000_000, "PreemptLowerPriority".into()),
         "" => (0, "PreemptLowerPriority".into()),

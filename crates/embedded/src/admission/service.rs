@@ -18,6 +18,7 @@ pub(super) fn mutate(object: &mut Node, live: Option<&Node>, context: &mut dyn A
     }
     let kind = str_of(spec, "type").to_owned();
     if kind == "ExternalName" {
+        // An ExternalName has no addresses, even if the service had another type before.
         for name in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"] {
             spec.remove(name);
         }
@@ -63,6 +64,7 @@ fn retain_allocated(spec: &mut Map<Node>, live: &Node) {
                 return;
             }
             let own = Node::Map(port.clone());
+            // Ports correspond by number and protocol, as their names may change.
             let same = |other: &&Node| {
                 int(other, &["port"]) == int(&own, &["port"])
                     && text(other, &["protocol"]) == text(&own, &["protocol"])

@@ -33,9 +33,11 @@ impl Api {
         applied: bool,
     ) -> Result<Node, Status> {
         self.default_namespace(call, &mut object)?;
+        // System fields that clients cannot set.
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
             unset(&mut object, &["metadata", field]);
         }
+        // Before admission: the client does not own what the server sets.
         if !applied {
             self.track_create(call, &mut object, options);
         }
@@ -44,6 +46,7 @@ impl Api {
         unset(&mut object, &["metadata", "resourceVersion"]);
         let generated = meta(&object, "name").is_empty() && !meta(&object, "generateName").is_empty();
         for tries in 1.. {
+            // Each attempt starts over, as admission and validation may depend on the name.
             let mut attempt = object.clone();
             if generated {
                 let name = self.generate_name(meta(&object, "generateName"));
@@ -51,6 +54,7 @@ impl Api {
             }
             self.prepare_for_create(call, &mut attempt)?;
             self.validate_create(call, &attempt)?;
+            // The real server rejects a resourceVersion in its storage layer, which a dry run does not reach.
             if options.dry_run && !sent_revision.is_empty() {
                 set(&mut attempt, &["metadata", "resourceVersion"], sent_revision.as_str());
             } else if !sent_revision.is_empty() && sent_revision != "0" {
@@ -62,6 +66,7 @@ impl Api {
             }
             self.check_limits(call, None, &attempt)?;
             self.check_pod_security(call, None, &attempt)?;
+            // Last, so that the lock is held only for objects that are otherwise valid.
             let _quota_guard = self.check_quotas(call, &attempt).await?;
             match self.store_new(call, attempt, options.dry_run).await {
                 Err(status) if generated && status.reason == "AlreadyExists" && tries < MAX_NAME_ATTEMPTS => {

@@ -187,6 +187,7 @@ impl Api {
     ) -> Result<Node, Status> {
         let mut object = live.clone();
         let mut finalizers: Vec<Node> = finalizers(live).to_vec();
+        // A second delete of a pod only shortens its grace period.
         if !(is_deleted(live) && served.is("", "Pod")) {
             let others = |name: &Node| !matches!(name.as_str(), Some(FOREGROUND | ORPHAN));
             match options.policy {
@@ -217,15 +218,18 @@ impl Api {
         }
         if is_deleted(live) {
             let before = number_at(live, &["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0);
+            // A grace period can be shortened only.
             if grace < before {
                 set(&mut object, &["metadata", "deletionGracePeriodSeconds"], Node::Int(grace));
             }
             return Ok(object);
         }
         let seconds = u64::try_from(grace).unwrap_or(0);
+        // The deletion timestamp is the end of the grace period, not its start.
         let when = super::clock::format_time(self.0.clock.now() + std::time::Duration::from_secs(seconds));
         set(&mut object, &["metadata", "deletionTimestamp"], when);
         set(&mut object, &["metadata", "deletionGracePeriodSeconds"], Node::Int(grace));
+        // Deletion changes what controllers do, so the server increments the generation (`rest.BeforeDelete`).
         if let Some(generation) = number_at(live, &["metadata", "generation"]) {
             set(&mut object, &["metadata", "generation"], Node::Int(generation + 1));
         }

@@ -120,6 +120,7 @@ impl Api {
         } else if !object.meta.owners.is_empty() {
             self.collect_garbage(&object.key, queue).await?;
         }
+        // If a controller has changed the object since, that change is in the queue and will be processed.
         if !removed
             && self.0.store.get(&object.key).is_some_and(|existing| existing.revision == object.revision)
         {
@@ -143,6 +144,7 @@ impl Api {
             if !act(&mut node) {
                 return Ok(());
             }
+            // The edit may have removed the last finalizer.
             let removed = should_delete(&node);
             let precondition = Precondition::Revision(existing.revision);
             let written = if removed {
@@ -156,6 +158,7 @@ impl Api {
                     return Ok(());
                 }
                 Err(WriteError::Broken(why)) => return Err(storage_error(&why)),
+                // A conflict: retry on the new state.
                 Err(_) => {}
             }
         }

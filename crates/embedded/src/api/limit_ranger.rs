@@ -155,28 +155,29 @@ impl ResourceUsage {
     /// The total of a pod, as the scheduler computes it: init containers run one after another, so they count with
     /// their maximum, each on top of the sidecars started before it.
     fn from_pod(pod: &Node) -> ResourceUsage {
-        let part = |of: &str| {
+        let total = |of: &str| {
             let mut sum = Amounts::new();
             for container in list_at(pod, &["spec", "containers"]) {
                 add(&mut sum, &amounts(at(container, &["resources", of])));
             }
-            let (mut staying, mut check_max) = (Amounts::new(), Amounts::new());
+            let (mut sidecars, mut highest) = (Amounts::new(), Amounts::new());
             for container in list_at(pod, &["spec", "initContainers"]) {
                 let own = amounts(at(container, &["resources", of]));
-                let mut beside = staying.clone();
-                add(&mut beside, &own);
+                let mut running = sidecars.clone();
+                add(&mut running, &own);
                 if text_at(container, &["restartPolicy"]) == "Always" {
                     add(&mut sum, &own);
-                    staying = beside.clone();
+                    sidecars = running.clone();
                 }
-                raise_to_max(&mut check_max, beside);
+                raise_to_max(&mut highest, running);
             }
-            raise_to_max(&mut sum, check_max);
-            let from_pod = amounts(at(pod, &["spec", "resources", of]));
-            sum.extend(from_pod.into_iter().filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory")));
+            raise_to_max(&mut sum, highest);
+            // Pod-level resources override the sum of the containers.
+            let pod_level = amounts(at(pod, &["spec", "resources", of]));
+            sum.extend(pod_level.into_iter().filter(|(name, _)| matches!(name.as_str(), "cpu" | "memory")));
             sum
         };
-        ResourceUsage { requests: part("requests"), limits: part("limits"), is_claim: false }
+        ResourceUsage { requests: total("requests"), limits: total("limits"), is_claim: false }
     }
 }
 
@@ -192,10 +193,10 @@ fn add(sum: &mut Amounts, more: &Amounts) {
     }
 }
 
-fn raise_to_max(check_max: &mut Amounts, others: Amounts) {
+fn raise_to_max(highest: &mut Amounts, others: Amounts) {
     for (name, amount) in others {
-        if check_max.get(&name).is_none_or(|existing| amount.exceeds(existing)) {
-            check_max.insert(name, amount);
+        if highest.get(&name).is_none_or(|existing| amount.exceeds(existing)) {
+            highest.insert(name, amount);
         }
     }
 }

@@ -177,6 +177,8 @@ impl Api {
 
     /// Answers a request.
     pub async fn call(&self, request: Request<Bytes>) -> Response<Body> {
+        // A read changes nothing that controllers could react to. It only continues what the last write has left
+        // over.
         let reads = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
         let response = self.call_without_controllers(request).await;
         if let Some(controllers) = &self.0.controllers
@@ -210,6 +212,7 @@ impl Api {
         let (head, body) = request.into_parts();
         let query = Query::parse(head.uri.query().unwrap_or_default());
         let negotiated = Negotiated::parse(&head.headers);
+        // An error about the `Accept` header itself is sent as JSON.
         let format = negotiated.as_ref().map_or(Negotiated::PLAIN, |negotiated| *negotiated);
         let warnings = Mutex::new(Vec::new());
         let path = head.uri.path();
@@ -222,6 +225,7 @@ impl Api {
         };
         let answered = match negotiated {
             Ok(negotiated) => self.dispatch(&incoming, negotiated, &warnings).await,
+            // The only resource that clients request as protobuf without an alternative.
             Err(_) if path == "/openapi/v2" && openapi::accepts_protobuf(&head.headers) => {
                 Ok(self.openapi_v2_protobuf())
             }
@@ -253,6 +257,7 @@ impl Api {
         if target.subresource.is_some() {
             return self.subresource(method, &call).await;
         }
+        // Reviews look like creates of an object, but are not stored.
         if let Some(reply) = self.review(method, &call) {
             return reply;
         }

@@ -20,6 +20,7 @@ impl Api {
         if call.served.has_generation() {
             set(object, &["metadata", "generation"], Node::Int(1));
         }
+        // Nodes register themselves with their status.
         if call.served.resource().subresource("status").is_some() && !call.served.is("", "Node") {
             self.reset_status(call, object);
         }
@@ -31,6 +32,7 @@ impl Api {
             let status = custom_resources::initial_status(object);
             set(object, &["status"], status);
         }
+        // LimitRanger comes before the checks, which see the defaults that it sets.
         self.apply_limit_defaults(call, object);
         let kind = call.served.kind(self.0.catalog);
         admission::validate_references(kind, object, &mut ApiContext(self, call))?;
@@ -69,6 +71,7 @@ impl Api {
             subresource,
             &mut ApiContext(self, call),
         );
+        // A binding sets `spec.nodeName` without a new generation, as in the real server.
         if subresource != "binding"
             && spec_changed(live, changed, call.served.is_custom(), has_status)
             && call.served.has_generation()

@@ -52,6 +52,7 @@ impl Api {
             self.0.store.find(&prefix, after.as_ref(), limit, start.revision, (&index_hint, &matches));
         let listing = listing.map_err(|too_old| expired(&start, too_old))?;
         let mut metadata = map([("resourceVersion", listing.revision.to_string().into())]);
+        // The Go types of custom resource lists have no `omitempty` here.
         if call.served.is_custom() && call.negotiated.view == View::Whole {
             set(&mut metadata, &["continue"], "");
         }
@@ -59,6 +60,7 @@ impl Api {
             && let Some(last) = listing.objects.last()
         {
             set(&mut metadata, &["continue"], continue_token(listing.revision, &prefix, &last.key));
+            // With a selector the remaining objects are not counted, as in the real server.
             if selector.is_empty() {
                 set(&mut metadata, &["remainingItemCount"], Node::Int(listing.remaining as i64));
             }
@@ -108,6 +110,7 @@ impl Api {
             return parse_continue_token(continue_token);
         }
         let number = self.check_not_future(revision)?;
+        // A limited list at a resourceVersion is exact, so that all of its pages show the same state.
         let exact = wanted == "Exact" || (wanted.is_empty() && call.query.has("limit") && number > 0);
         Ok(ListStart { revision: exact.then_some(number), key: None, continued: false })
     }

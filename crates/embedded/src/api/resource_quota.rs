@@ -39,7 +39,7 @@ impl Api {
         if call.namespace().is_empty() || !self.0.store.has(&prefix(QUOTAS, Some(call.namespace()))) {
             return Ok(None);
         }
-        let turn = self.0.quotas.lock().await;
+        let guard = self.0.quotas.lock().await;
         let kind = call.served.storage_prefix();
         for quota in self.quotas(call.namespace()) {
             let hard = hard(&quota);
@@ -69,7 +69,7 @@ impl Api {
                 format!("exceeded quota: {name}, requested: {requested}, used: {used}, limited: {limited}");
             return Err(forbidden(call.served.resource(), meta(object, "name"), &why));
         }
-        Ok(Some(turn))
+        Ok(Some(guard))
     }
 
     /// Updates `status.used` of the quotas in a namespace.

@@ -72,6 +72,7 @@ impl Api {
         options: &WriteOptions,
         edit: &UpdateSource<'_>,
     ) -> Result<Reply, Status> {
+        // Everything is computed anew on each attempt, as the new state depends on the live object.
         for tries in 1.. {
             let existing = self.0.store.get(&call.key());
             let existing = existing.ok_or_else(|| not_found(call.served.resource(), call.name()))?;
@@ -83,6 +84,8 @@ impl Api {
             self.check_limits(call, Some(&live), &changed)?;
             self.check_pod_security(call, Some(&live), &changed)?;
             match self.store_update(call, options, &existing, &live, changed).await {
+                // The client's resourceVersion no longer matches after a conflict, so only requests without one are
+                // retried.
                 Err(WriteError::Changed(_)) if !has_revision && tries < MAX_RETRIES => {}
                 Err(WriteError::Broken(why)) => return Err(storage_error(&why)),
                 Err(WriteError::Missing) => return Err(not_found(call.served.resource(), call.name())),
@@ -112,6 +115,7 @@ impl Api {
         let mut object = match edit {
             UpdateSource::Replace(sent) => (*sent).clone(),
             UpdateSource::Patch(kind) => self.apply_patch(call, options, kind, live)?,
+            // Merged below, as it needs the field manager.
             UpdateSource::Apply(_) => live.clone(),
             UpdateSource::With(act) => {
                 let mut object = live.clone();
@@ -138,6 +142,7 @@ impl Api {
             let named = self.check_preconditions(call, &applied_object.object, existing, false)? || named;
             let text = json::write_raw(&applied_object.object)
                 .map_err(|error| Status::bad_request(error.to_string()))?;
+            // The merge works on trees; decoding gives the result the form that the server's Go types have.
             let mut read = self.decode(
                 call,
                 &text,

@@ -66,6 +66,7 @@ impl Api {
             selector,
             prefix: prefix(&call.served.storage_prefix(), call.target.namespace.as_deref()),
             revision,
+            // Subscribed before the first read, so that no change in between is missed.
             updates: self.0.store.subscribe(),
             ready: VecDeque::new(),
             bookmarks: call.query.is_set("allowWatchBookmarks"),
@@ -80,6 +81,7 @@ impl Api {
         if from_now || initial {
             let index_hint = watch.selector.index_hint(&call.scope());
             watch.send_initial_events(initial, &index_hint);
+        // With `sendInitialEvents=false` and no revision the watch starts now.
         } else if call.query.has("sendInitialEvents") && revision == 0 {
             watch.revision = self.0.store.revision();
         }

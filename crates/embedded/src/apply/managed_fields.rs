@@ -138,6 +138,8 @@ impl ManagedFields {
             }
             let version = self.0[&manager].version.clone();
             let Some(first) = firsts.get(&version) else {
+                // The oldest of a version is merged only when there is a second one: it would otherwise just be
+                // renamed.
                 firsts.insert(version, manager);
                 continue;
             };

@@ -13,11 +13,13 @@ pub(super) fn merge(type_ref: TypeRef<'_>, live: &Node, applied: &Node) -> Node 
 
 fn both(type_ref: TypeRef<'_>, live: Option<&Node>, applied: Option<&Node>) -> Option<Node> {
     let value = applied.or(live);
+    // A null applied over a value is merged with the type of that value.
     match preferred_atom(type_ref.allowed_atoms(value.filter(|value| !value.is_nil()).or(live))) {
         AtomKind::Scalar => value.cloned(),
         AtomKind::Map => {
             let (under, over) = (live.and_then(Node::as_map), applied.and_then(Node::as_map));
             let is_empty = |map: Option<&Map<Node>>| map.is_none_or(Map::is_empty);
+            // Nothing to merge, so that the difference between null, empty and absent is preserved.
             if type_ref.is_atomic_map() || (is_empty(under) && is_empty(over)) {
                 return value.cloned();
             }
@@ -53,6 +55,7 @@ impl<'n> Named<'n> {
     fn new(type_ref: TypeRef<'_>, list: &'n [Node]) -> Named<'n> {
         let mut named = Named { order: Vec::with_capacity(list.len()), values: BTreeMap::new() };
         for item in list {
+            // Elements without a valid key are skipped; validation reports those of the applied list.
             let Ok(element) = type_ref.element(item) else { continue };
             let value = if named.values.contains_key(&element) { None } else { Some(item) };
             named.values.insert(element.clone(), value);
@@ -81,6 +84,7 @@ fn lists(type_ref: TypeRef<'_>, live: &[Node], applied: &[Node]) -> Vec<Node> {
         let value = with_stack(|| both(type_ref.items(), live, over.value(element)));
         merged.extend(value);
     };
+    // Walks both lists in parallel, as structured-merge-diff does.
     while at < under.order.len() || next < over.order.len() {
         if let Some(element) = under.order.get(at) {
             if over.order.get(next) == Some(element) {
@@ -91,11 +95,13 @@ fn lists(type_ref: TypeRef<'_>, live: &[Node], applied: &[Node]) -> Vec<Node> {
                 shared.next();
                 continue;
             }
+            // A shared element is emitted at its position in the applied list.
             let waits = shared.peek().is_some_and(|wanted| *wanted != element);
             if next < over.order.len() && over.has(element) && waits {
                 at += 1;
                 continue;
             }
+            // An element of the live list only.
             if !over.has(element) {
                 item(element, live.get(at), &mut merged);
                 at += 1;

@@ -181,6 +181,8 @@ pub fn apply(
         .map_err(|error| internal(&format!("failed to decode managed fields: {error}")))?;
     let mut before = live.clone();
     strip(&mut before);
+    // An object without managed fields was written before server-side apply tracked it. Its fields are attributed to
+    // a manager of their own, so that they are not removed.
     if managers.0.is_empty() && !created {
         let first = FieldManager { name: "before-first-apply", ..*field_manager };
         let empty = empty_object(applied);
@@ -188,6 +190,7 @@ pub fn apply(
     }
     let attempt = |force| merge_applied(type_ref, &before, applied, managers.clone(), field_manager, force);
     let merged = match attempt(force) {
+        // Only `kubectl` migrates from client-side apply.
         Err(conflicts) if field_manager.name == "kubectl" => {
             match allowed_by_last_applied(type_ref, &before, field_manager.api_version) {
                 None => Err(conflicts),

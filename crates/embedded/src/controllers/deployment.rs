@@ -87,6 +87,7 @@ async fn create_replica_set(request: &Request<'_>, hash: &str, old: &[Node]) -> 
     }
     set(&mut replica_set, &["spec", "selector", "matchLabels", HASH], hash);
     set(&mut replica_set, &["spec", "template", "metadata", "labels", HASH], hash);
+    // `roll_out` scales it up within the limits of the strategy.
     set(&mut replica_set, &["spec", "replicas"], Node::Int(0));
     match request.client.create(REPLICA_SETS, request.namespace(), &replica_set).await {
         Ok(created) => Ok(created),
@@ -102,6 +103,7 @@ async fn create_replica_set(request: &Request<'_>, hash: &str, old: &[Node]) -> 
                 observe(it);
             };
             request.client.update(request.key, act).await?;
+            // The error requeues the Deployment.
             Err(error.into())
         }
     }
@@ -153,6 +155,7 @@ async fn roll_out(request: &Request<'_>, new: &Node, old: &[Node]) -> Result<(),
     let desired = desired_replicas(request);
     let new_counts = replica_counts(new);
     let old_desired: i64 = old.iter().map(|it| replica_counts(it).desired).sum();
+    // All old pods must be gone before the first new one is created.
     if request.text(&["spec", "strategy", "type"]) == "Recreate" {
         for it in old.iter().filter(|it| replica_counts(it).desired > 0) {
             scale_replica_set(request, it, 0).await?;
@@ -161,6 +164,7 @@ async fn roll_out(request: &Request<'_>, new: &Node, old: &[Node]) -> Result<(),
         return if gone { scale_replica_set(request, new, desired).await } else { Ok(()) };
     }
     let (surge, unavailable) = rollout_limits(request);
+    // As `NewRSNewReplicas`: never more pods in total than desired plus surge.
     if new_counts.desired != desired {
         let available_surge = (desired + surge - new_counts.desired - old_desired).max(0);
         let next = if new_counts.desired > desired {
@@ -168,6 +172,7 @@ async fn roll_out(request: &Request<'_>, new: &Node, old: &[Node]) -> Result<(),
         } else {
             (new_counts.desired + available_surge).min(desired)
         };
+        // One step per reconcile: the change enqueues the Deployment again.
         if next != new_counts.desired {
             return scale_replica_set(request, new, next).await;
         }
@@ -183,12 +188,14 @@ async fn scale_down_old(
     least: i64,
     old_desired: i64,
 ) -> Result<(), Status> {
+    // As `reconcileOldReplicaSets`: new pods that are not available yet cannot replace old ones.
     let unready = new.desired - new.available;
     let mut most = (old_desired + new.desired - least - unready).max(0);
     let mut sorted: Vec<&Node> = old.iter().filter(|it| replica_counts(it).desired > 0).collect();
     sorted.sort_by_key(|it| revision(it));
     for it in &sorted {
         let current = replica_counts(it);
+        // As `cleanupUnhealthyReplicas`: removing unavailable pods does not reduce the availability.
         let idle = (current.desired - current.available).clamp(0, most);
         let mut drop = idle;
         most -= idle;
@@ -209,6 +216,7 @@ async fn scale_replica_set(request: &Request<'_>, replica_set: &Node, to: i64) -
     if before.desired == to {
         return Ok(());
     }
+    // Updates from inside do not increment the generation as the API would.
     let act = |it: &mut Node| {
         set(it, &["spec", "replicas"], Node::Int(to));
         let generation = number_at(it, &["metadata", "generation"]).unwrap_or(1);

@@ -33,12 +33,14 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
     let active: Vec<&Node> = pods.iter().filter(|pod| is_active(pod)).collect();
     let phase = |word: &'static str| count(&pods, |pod| text_at(pod, &["status", "phase"]) == word);
     let (succeeded, failed) = (phase("Succeeded"), phase("Failed"));
+    // Pods with `restartPolicy: OnFailure` fail by restarting, which counts towards `backoffLimit`.
     let restarts: i64 = active.iter().map(|pod| restarts(pod)).sum();
     let end = end(request, succeeded, failed + restarts);
     if let Some(end) = &end {
         for pod in &active {
             request.client.delete(PODS, pod, false).await?;
         }
+        // The active pods that were deleted count as failed.
         return finish(request, end, succeeded, failed + i64::try_from(active.len()).unwrap_or(0)).await;
     }
     let later = create_pods(request, &pods, active.len(), succeeded).await?;
@@ -79,6 +81,7 @@ fn end(request: &Request<'_>, succeeded: i64, failures: i64) -> Option<End> {
     if deadline(request).is_some_and(|due| request.now >= due) {
         return Some(End::Failed("DeadlineExceeded", "Job was active longer than specified deadline"));
     }
+    // Without `completions` a single success completes the job.
     if desired.is_some_and(|desired| succeeded >= desired) || (desired.is_none() && succeeded > 0) {
         let message = "Reached expected number of succeeded pods";
         return Some(End::Complete("CompletionsReached", message));

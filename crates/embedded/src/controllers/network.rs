@@ -139,6 +139,8 @@ async fn write_slice(request: &Request<'_>, pods: &[Node]) -> Result<(), Status>
             text_at(slice, &["metadata", "name"]),
         );
         let act = |it: &mut Node| {
+            // The trigger time changes only with the endpoints. Otherwise every reconcile would write a new state,
+            // which would enqueue the service again.
             if it.get("endpoints") != Some(&endpoints) || it.get("ports") != Some(&ports) {
                 set(it, &["metadata", "annotations", LAST_CHANGE_TRIGGER], now.as_str());
             }

@@ -55,8 +55,8 @@ async fn provision(request: &Request<'_>, class: &str) -> Result<String, Status>
     set(&mut volume, &["metadata", "name"], name.as_str());
     set(&mut volume, &["metadata", "annotations", "pv.kubernetes.io/provisioned-by"], "pintle.dev/embedded");
     copy_field(&mut volume, &request.object, &["spec", "accessModes"]);
-    if let Some(room) = at(&request.object, &["spec", "resources", "requests"]) {
-        set(&mut volume, &["spec", "capacity"], room.clone());
+    if let Some(requests) = at(&request.object, &["spec", "resources", "requests"]) {
+        set(&mut volume, &["spec", "capacity"], requests.clone());
     }
     let claim = map([
         ("apiVersion", "v1".into()),

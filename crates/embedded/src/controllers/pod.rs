@@ -93,6 +93,7 @@ async fn schedule(request: &Request<'_>) -> Result<Action, Status> {
     if let Some(why) = dependencies::unschedulable(request) {
         let message = format!("0/1 nodes are available: {why}.");
         let wanted = ("PodScheduled", false, "Unschedulable", message.as_str());
+        // Recorded once: the pod is reconciled again with every change of an object that it may wait for.
         if condition(&request.object, "PodScheduled").is_none() {
             request
                 .client

@@ -57,6 +57,7 @@ impl Requeue {
 pub(crate) struct ControllerManager {
     clock: Arc<SimulatedClock>,
     pace: Pace,
+    // Locked for a whole drain: reconciles never run concurrently, which makes their order deterministic.
     queue: Mutex<WorkQueue>,
     /// Whether the last request hit [`MAX_RECONCILES_PER_REQUEST`].
     pending_work: AtomicBool,
@@ -120,17 +121,20 @@ impl ControllerManager {
     pub(crate) async fn run(&self, api: &Api) {
         let mut changes = api.store().subscribe();
         loop {
+            // Before the drain, so that a change during the drain ends the wait below at once.
             changes.mark_unchanged();
             let mut queue = self.queue.lock().await;
             self.drain(api, &mut queue).await;
             let next = queue.delayed.next();
             drop(queue);
+            // Let requests be served before the next batch.
             if self.pending_work.load(Ordering::Relaxed) {
                 tokio::task::yield_now().await;
                 continue;
             }
             let pause =
                 next.map_or(RESYNC_PERIOD, |at| at.saturating_sub(self.clock.now())).min(RESYNC_PERIOD);
+            // At least a few milliseconds, so that a requeue in the past cannot spin.
             tokio::select! {
                 changed = changes.changed() => if changed.is_err() { return },
                 () = tokio::time::sleep(pause.max(Duration::from_millis(5))) => {}
@@ -138,6 +142,8 @@ impl ControllerManager {
         }
     }
 
+    /// Reconciles until the queue is empty and no requeue may advance the clock. Events are synced before each
+    /// reconcile, so that the order of reconciles depends on the order of changes only.
     async fn drain(&self, api: &Api, queue: &mut WorkQueue) {
         let mut done = 0;
         while done < MAX_RECONCILES_PER_REQUEST {
@@ -147,6 +153,7 @@ impl ControllerManager {
                 done += 1 + queue.reconcile(api, &key).await / DEPENDENTS_PER_RECONCILE;
                 continue;
             }
+            // Only an idle queue advances the clock: whatever is due now must not see a later time.
             match queue.delayed.next_advance().filter(|_| self.pace == Pace::Fast) {
                 Some(at) => self.clock.advance_to(at),
                 None => return self.pending_work.store(false, Ordering::Relaxed),
@@ -157,6 +164,7 @@ impl ControllerManager {
 }
 
 impl WorkQueue {
+    /// Adds a key, once: a queued object will be reconciled in its newest state anyway.
     fn add(&mut self, key: Str) {
         if self.queued.insert(key.clone()) {
             self.queue.push_back(key);
@@ -208,6 +216,7 @@ impl WorkQueue {
         let text = object.key.to_str_lossy().into_owned();
         let (kind, rest) = text.split_once('/').unwrap_or_default();
         let namespace = rest.split('/').next().unwrap_or_default();
+        // No index may keep the key of a removed object, as another one can be created under the same name.
         if event.removed {
             self.delayed.remove(&object.key);
             self.waiting_pods.remove(&object.key);
@@ -217,6 +226,7 @@ impl WorkQueue {
             self.index_waiters(kind, object);
             self.add(object.key.clone());
         }
+        // The status of an owner depends on its dependents.
         for owner in &object.meta.owners {
             if let Some(owner) = api.store().by_uid(owner) {
                 self.add(owner.key.clone());
@@ -224,6 +234,7 @@ impl WorkQueue {
         }
         match kind {
             "pods" => self.enqueue_for_pod(namespace, event),
+            // The kinds that pods can wait for.
             "secrets" | "configmaps" | "persistentvolumeclaims" | "serviceaccounts" => {
                 for key in with_prefix(&self.waiting_pods, &prefix("pods", Some(namespace))) {
                     self.add(key);
@@ -255,6 +266,7 @@ impl WorkQueue {
 
     /// Reconciles one object and returns the number of its dependents, which is a measure of the work.
     async fn reconcile(&mut self, api: &Api, key: &Str) -> usize {
+        // This reconcile replaces a pending requeue; a controller that still needs one returns it again.
         let pending = self.delayed.remove(key);
         let Some(object) = api.store().get(key) else { return 0 };
         let kind = key.to_str_lossy();
@@ -272,6 +284,7 @@ impl WorkQueue {
             Ok(Action::AwaitDependency) => drop(self.waiting_pods.insert(key.clone())),
             // What the API rejects now, such as a pod over quota, may be accepted later.
             Err(_) => {
+                // Without advancing the clock, which an object that is always rejected would let run away.
                 let requeue = Requeue { at: api.now() + Duration::from_secs(60), advances_clock: false };
                 self.delayed.insert(key.clone(), requeue);
             }

@@ -72,6 +72,7 @@ struct Reader {
 }
 
 impl Reader {
+    /// Keeps the first error only, as encoding/json does.
     fn fail(&mut self, message: impl FnOnce(&Reader) -> String) {
         if self.error.is_none() {
             self.error = Some(message(self));
@@ -95,6 +96,7 @@ impl Reader {
 
     fn structure(&mut self, number: usize, raw: &RawJson, schema: Option<Schema<'_>>) -> Node {
         let RawJson::Map(entries) = raw else {
+            // Decoding continues with an empty value; only the first error is reported.
             let name = self.types.get(number).short_name();
             self.container("struct", raw, &name);
             return self.types.empty(number);
@@ -108,6 +110,8 @@ impl Reader {
             push_field(&mut self.path, name);
             let is_new = seen.insert(name);
             let child = schema.and_then(|schema| schema.child(name));
+            // The Go types are those of the newest version. A field that the schema does not have is unknown to this
+            // version.
             let is_known = child.is_some() || schema.is_none_or(|schema| schema.keeps_unknown());
             match known.field(name).filter(|_| is_known) {
                 None => self.strict.push(format!("unknown field \"{}\"", self.path)),
@@ -116,6 +120,7 @@ impl Reader {
                         self.strict.push(format!("duplicate field \"{}\"", self.path));
                     }
                     let owner = std::mem::replace(&mut self.owner, short.clone());
+                    // Go's errors name the embedded structs on the path, although JSON does not have them.
                     self.go_path.extend(field.inside.iter().cloned());
                     self.go_path.push(name.clone());
                     found[index] = with_stack(|| self.field(field, value, child));
@@ -127,12 +132,14 @@ impl Reader {
         }
         let fields = known.fields.iter().zip(found);
         let written = fields
+            // Fields are written in the order of the Go struct.
             .filter_map(|(field, value)| Some((field.name.clone(), value.or_else(|| types.absent(field))?)));
         Node::Map(written.collect::<Map<Node>>())
     }
 
     /// The value of a field, or `None` if it counts as absent.
     fn field(&mut self, field: &Field, raw: &RawJson, schema: Option<Schema<'_>>) -> Option<Node> {
+        // encoding/json leaves a field untouched by null.
         if matches!(raw, RawJson::Nil) {
             return None;
         }
@@ -140,6 +147,7 @@ impl Reader {
         let is_empty = match (&value, &field.of.kind) {
             (Node::Nil, _) => true,
             (_, GoType::Any) => false,
+            // A pointer to a zero value is not empty: `omitempty` only drops nil pointers.
             _ if field.of.pointer => false,
             (Node::List(list), _) => list.is_empty(),
             (Node::Map(map), GoType::Map(_)) => map.is_empty(),
@@ -165,6 +173,7 @@ impl Reader {
             (GoType::Struct(number), RawJson::Map(_)) => self.structure(*number, raw, schema),
             (GoType::Slice(items), RawJson::List(list)) => self.list(items, list, schema),
             (GoType::Map(values), RawJson::Map(entries)) => {
+                // `SetDefaults_ResourceList` rounds up to milli-units.
                 let is_resources = of.name(types) == "v1.ResourceList";
                 self.map(values, entries, schema, is_resources)
             }
@@ -190,6 +199,7 @@ impl Reader {
             RawJson::Map(_) => "map",
             other => tree_type(other),
         };
+        // Only this message has a colon in the server.
         let colon = if kind == "struct" { ":" } else { "" };
         self.fail(|_| format!("cannot restore {kind} from{colon} {found}"));
     }
@@ -296,6 +306,7 @@ impl Reader {
     }
 
     fn int_or_string(&mut self, raw: &RawJson) -> Node {
+        // `IntOrString` is decoded by its own unmarshaller, which does not truncate.
         match (raw, whole(raw, 32, Source::Text)) {
             (RawJson::Str(text), _) => Node::Str(text.clone()),
             (_, Some(number)) => number,
@@ -328,6 +339,7 @@ impl Reader {
                 let at = match error {
                     base64::DecodeError::InvalidByte(at, _)
                     | base64::DecodeError::InvalidLastSymbol(at, _) => at,
+                    // Go reports the start of the last incomplete group.
                     _ => plain.len() / 4 * 4,
                 };
                 self.fail(|_| format!("illegal base64 data at input byte {at}"));
@@ -343,6 +355,7 @@ impl Reader {
         };
         let layout = if digits == 0 { RFC3339 } else { "2006-01-02T15:04:05.000000Z07:00" };
         match GoTime::parse(layout, text, &Zone::utc()) {
+            // The zero time is encoded as null.
             Ok(time) if time.is_zero() => Node::Nil,
             Ok(time) => time.utc().format(layout).to_string().into(),
             Err(error) => {

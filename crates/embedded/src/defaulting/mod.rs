@@ -46,10 +46,10 @@ fn custom(schema: Schema<'_>, object: &mut Node) {
 /// Applies the defaults of a schema. The schemas of built-in kinds also declare the zero values of Go, which decoding
 /// has already written; `zeros` is false for these.
 fn declared(schema: Schema<'_>, map: &mut Map<Node>, zeros: bool) {
-    for (name, site) in schema.shape().fields.iter() {
+    for (name, usage) in schema.shape().fields.iter() {
         if !map.contains_key(name) {
             // Most fields are absent and have no default, so the cheap test comes first.
-            if let Some(default) = site.default.as_ref().filter(|default| zeros || !is_zero(default)) {
+            if let Some(default) = usage.default.as_ref().filter(|default| zeros || !is_zero(default)) {
                 map.insert(name.clone(), default.clone());
             } else {
                 continue;
@@ -61,6 +61,7 @@ fn declared(schema: Schema<'_>, map: &mut Map<Node>, zeros: bool) {
             with_stack(|| below(field, value, zeros));
         }
     }
+    // Values of maps with free keys are defaulted, too.
     if let Some(additional) = schema.additional() {
         let others = map.iter_mut().filter(|(name, _)| schema.field(name).is_none());
         others.for_each(|(_, value)| with_stack(|| below(additional, value, zeros)));
@@ -74,6 +75,7 @@ fn drop_invalid_null(field: Schema<'_>, name: &Str, map: &mut Map<Node>, zeros: 
     }
     match field.default().filter(|default| zeros || !is_zero(default)) {
         Some(default) => drop(map.insert(name.clone(), default.clone())),
+        // Built-in kinds keep the null: decoding has already decided how it is written.
         None if zeros => drop(map.remove(name)),
         None => {}
     }

@@ -17,6 +17,7 @@ pub(super) fn pod(map: &mut Map<Node>) {
     for containers in container_names() {
         for_each_map(spec, containers, |container| {
             requests_from_limits(container);
+            // Ports of pods in the host network are ports of the node.
             if on_host && containers != "ephemeralContainers" {
                 for_each_map(container, "ports", |port| {
                     if let Some(number) = port.get("containerPort").cloned() {
@@ -105,8 +106,8 @@ fn http_get(handler: &mut Map<Node>) {
     }
 }
 
-/// Whether the image has the tag `latest`, or neither tag nor digest: it is then always pulled. An invalid reference
-/// has neither and counts as such.
+/// Whether the image has the tag `latest`, or neither tag nor digest: it is then always pulled. Invalid references are
+/// not, as the server fails to parse them.
 fn is_latest(image: &str) -> bool {
     let path =
         image.split_once('/').filter(|(host, _)| host.contains(['.', ':'])).map_or(image, |(_, path)| path);
@@ -120,6 +121,7 @@ fn is_latest(image: &str) -> bool {
 }
 
 fn volume(volume: &mut Map<Node>) {
+    // A volume without a source is an `emptyDir`, a relic of the first API.
     if volume.len() == 1 && volume.contains_key("name") {
         volume.insert("emptyDir".into(), Node::empty_map());
     }

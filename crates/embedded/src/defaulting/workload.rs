@@ -43,6 +43,7 @@ fn stateful_set(spec: &mut Map<Node>) {
     set_default(spec, "replicas", 1_i64);
     set_default(spec, "revisionHistoryLimit", 10_i64);
     if let Some(strategy) = map_or_insert(spec, "updateStrategy") {
+        // `rollingUpdate` is only added with a defaulted type: an explicit `RollingUpdate` without it stays as it is.
         if str_of(strategy, "type").is_empty() {
             strategy.insert("type".into(), "RollingUpdate".into());
             set_default(strategy, "rollingUpdate", Node::empty_map());
@@ -99,6 +100,7 @@ pub(super) fn job(map: &mut Map<Node>) {
     let Some(spec) = map_mut(map, "spec") else { return };
     template(spec, "template");
     let absent = |spec: &Map<Node>, key: &str| spec.get(key).is_none_or(Node::is_nil);
+    // With neither the job runs one pod; with `parallelism` alone it is a work queue.
     if absent(spec, "completions") && absent(spec, "parallelism") {
         set_default(spec, "completions", 1_i64);
     }
@@ -106,6 +108,7 @@ pub(super) fn job(map: &mut Map<Node>) {
     set_default(
         spec,
         "backoffLimit",
+        // With a limit per index, the total is effectively unlimited.
         if absent(spec, "backoffLimitPerIndex") { 6 } else { i64::from(i32::MAX) },
     );
     set_default(spec, "completionMode", "NonIndexed");

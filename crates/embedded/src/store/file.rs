@@ -74,6 +74,7 @@ fn open(path: &Path, window: HistoryWindow) -> Result<(Database, State), FileErr
     let refused = |error: redb::Error| file_error(path, &error);
     let file = open_file(path).map_err(|error| refused(redb::Error::Io(error)))?;
     let mut database =
+        // redb locks the file, so that no other process can open it.
         Builder::new().set_cache_size(CACHE_BYTES).create_file(file).map_err(|error| match error {
             DatabaseError::DatabaseAlreadyOpen => FileError::InUse(path.to_owned()),
             error => refused(error.into()),
@@ -109,11 +110,11 @@ fn file_error(path: &Path, error: &redb::Error) -> FileError {
         return FileError::Damaged { path, reason: error.to_string() };
     };
     let reason = match error.kind() {
-        IsADirectory => "it is a folder".to_owned(),
+        IsADirectory => "it is a directory".to_owned(),
         PermissionDenied => "permission denied".to_owned(),
-        NotFound => "its folder does not exist".to_owned(),
-        InvalidData => "it is another kind of file".to_owned(),
-        UnexpectedEof => return FileError::Damaged { path, reason: "its end is missing".to_owned() },
+        NotFound => "its directory does not exist".to_owned(),
+        InvalidData => "it is not a cluster file".to_owned(),
+        UnexpectedEof => return FileError::Damaged { path, reason: "it is truncated".to_owned() },
         _ => error.to_string(),
     };
     FileError::Unreadable { path, reason }
@@ -169,7 +170,7 @@ pub(super) struct FileWriter {
 pub(super) struct Opened {
     pub(super) state: Arc<RwLock<State>>,
     pub(super) revision: Arc<watch::Sender<u64>>,
-    pub(super) log: FileWriter,
+    pub(super) writer: FileWriter,
 }
 
 impl FileWriter {
@@ -185,6 +186,7 @@ impl FileWriter {
                 Some(Ok(found)) => found,
                 // The opener is waiting, so the error reaches it.
                 Some(Err(error)) => return drop(opened.send(Err(error))),
+                // The channel is closed without a message, which the opener reports as damage.
                 None => return,
             };
             let revision = Arc::new(watch::Sender::new(state.revision()));
@@ -193,9 +195,9 @@ impl FileWriter {
             write_all(&file, database, &state, &revision, &receiver);
         });
         let thread = Some(thread.map_err(FileError::NoThread)?);
-        let log = FileWriter { changes: Some(changes), thread };
+        let writer = FileWriter { changes: Some(changes), thread };
         let (state, revision) = outcome.recv().unwrap_or_else(|_| Err(damaged()))?;
-        Ok(Opened { state, revision, log })
+        Ok(Opened { state, revision, writer })
     }
 
     /// Writes a change and waits for its commit.
@@ -210,6 +212,7 @@ impl FileWriter {
 
 impl Drop for FileWriter {
     fn drop(&mut self) {
+        // Ends the loop of the writer thread.
         drop(self.changes.take());
         if let Some(thread) = self.thread.take() {
             // The error of a panicked thread has been reported already.
@@ -227,9 +230,11 @@ fn write_all(
 ) {
     let mut is_broken = false;
     while let Ok(first) = changes.recv() {
+        // One commit for all writes that are waiting: a commit costs an fsync.
         let batch = std::iter::once(first).chain(changes.try_iter().take(MAX_BATCH - 1));
         let (staged, answers) = decide(state, batch);
         let written = write_catching_panics(path, &database, &staged, &mut is_broken);
+        // Readers see a write only when it is on disk.
         if written.is_ok() {
             let mut state = state.write().unwrap_or_else(PoisonError::into_inner);
             state.apply(staged);
@@ -238,6 +243,7 @@ fn write_all(
         for (answer, decided) in answers {
             let result = match &written {
                 Ok(()) => decided,
+                // Rejected writes keep their own error.
                 Err(why) => decided.and_then(|_| Err(WriteError::Broken(why.clone()))),
             };
             // The client may have disconnected.
@@ -287,6 +293,7 @@ fn write_batch(database: &Database, staged: &Staged) -> Result<(), redb::Error> 
                 objects.insert(object.key.as_bytes(), &object.text[..])?;
             }
         }
+        // The revision is stored as well: it must not start over when the newest objects were removed.
         transaction.open_table(NUMBERS)?.insert("revision", last.object.revision)?;
     }
     transaction.commit()?;

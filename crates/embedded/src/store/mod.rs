@@ -25,7 +25,7 @@ pub struct Store {
     state: Arc<RwLock<State>>,
     /// The newest revision; watches wait for it to change.
     revision: Arc<watch::Sender<u64>>,
-    log: Option<FileWriter>,
+    writer: Option<FileWriter>,
 }
 
 /// The result of a list.
@@ -42,7 +42,7 @@ impl Store {
     /// A store that is lost with the process.
     pub fn in_memory(window: HistoryWindow) -> Store {
         let state = Arc::new(RwLock::new(State::new(0, window)));
-        Store { state, revision: Arc::new(watch::Sender::new(0)), log: None }
+        Store { state, revision: Arc::new(watch::Sender::new(0)), writer: None }
     }
 
     /// Opens the store in a file, which is created if it does not exist. Writes are acknowledged when they are on
@@ -52,8 +52,8 @@ impl Store {
     ///
     /// If the file cannot be opened, is in use by another process, or is not a store.
     pub fn in_file(path: &Path, window: HistoryWindow) -> Result<Store, FileError> {
-        let file::Opened { state, revision, log } = FileWriter::open(path, window)?;
-        Ok(Store { state, revision, log: Some(log) })
+        let file::Opened { state, revision, writer } = FileWriter::open(path, window)?;
+        Ok(Store { state, revision, writer: Some(writer) })
     }
 
     fn read<T>(&self, read: impl FnOnce(&State) -> T) -> T {
@@ -167,8 +167,8 @@ impl Store {
     }
 
     async fn write(&self, change: Change) -> Result<Arc<Object>, WriteError> {
-        if let Some(log) = &self.log {
-            return log.write(change).await;
+        if let Some(writer) = &self.writer {
+            return writer.write(change).await;
         }
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let mut staged = state.stage();

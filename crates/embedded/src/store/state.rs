@@ -118,6 +118,7 @@ impl State {
         matches: &dyn Fn(&Object) -> bool,
     ) -> Result<Listing, TooOld> {
         let revision = revision.unwrap_or(self.revision);
+        // A list of the past is the current state with the recent changes undone.
         let past = self.differences(prefix, revision)?;
         let mut objects: Vec<Arc<Object>> = Vec::new();
         let mut remaining = 0;
@@ -130,6 +131,7 @@ impl State {
                 remaining += 1;
             }
         };
+        // Both are in the order of keys, so they can be merged in one pass.
         let mut past = past.iter().filter(|(key, _)| after.is_none_or(|after| *key > after)).peekable();
         for object in self.with_prefix(prefix, after) {
             while let Some((_, then)) = past.next_if(|(key, _)| **key < object.key) {
@@ -175,6 +177,7 @@ impl State {
         if revision >= self.revision {
             return Ok(then);
         }
+        // From the newest to the oldest event, so that the oldest state of a key wins.
         for event in self.history.after(revision)?.rev() {
             if event.object.key.as_bytes().starts_with(prefix.as_bytes()) {
                 then.insert(event.object.key.clone(), event.previous.clone());
@@ -197,6 +200,7 @@ impl State {
     /// Applies a batch.
     pub(super) fn apply(&mut self, staged: Staged) {
         for event in staged.events {
+            // Past states are read rarely; their trees are not worth the memory.
             if let Some(previous) = &event.previous {
                 previous.drop_tree();
                 self.unindex(previous);

@@ -50,6 +50,7 @@ fn matching_template(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     let template = at(spec, &["template"]).unwrap_or(&empty);
     let field = field.child("template");
     let labels = at(template, &["metadata", "labels"]);
+    // A missing selector cannot match, an empty one is reported elsewhere.
     let nothing = at(spec, &["selector"]).is_none();
     let is_empty = at(spec, &["selector"]).and_then(Node::as_map).is_some_and(pintle_tree::Map::is_empty);
     if !is_empty && (nothing || !at(spec, &["selector"]).is_some_and(|wanted| selects(wanted, labels))) {
@@ -105,6 +106,7 @@ fn deployment(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     }
 }
 
+/// The names of the Go fields, which the server shows in errors.
 const STRATEGY: [(&str, &str); 2] = [("type", "Type"), ("rollingUpdate", "RollingUpdate")];
 
 fn strategy(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
@@ -177,7 +179,7 @@ fn validate_int_or_percent(parent: &Node, name: &str, field: &FieldPath, errors:
 
 fn at_most_100_percent(parent: &Node, name: &str, field: &FieldPath, errors: &mut ErrorList) {
     if let Some(Node::Str(text)) = at(parent, &[name])
-        && int_or_percent(parent, name).is_some_and(|validate_int_or_percent| validate_int_or_percent > 100)
+        && int_or_percent(parent, name).is_some_and(|percent| percent > 100)
     {
         errors.invalid(&field.child(name), text.clone(), "must not be greater than 100%");
     }
