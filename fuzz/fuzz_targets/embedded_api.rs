@@ -14,7 +14,7 @@ use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use libfuzzer_sys::fuzz_target;
 use pintle_embedded::schema::ApiCatalog;
-use pintle_embedded::store::{Store, HistoryWindow};
+use pintle_embedded::store::{HistoryWindow, Store};
 use pintle_embedded::{Api, Body, Clock, Options, Pace};
 use pintle_tree::{Node, json};
 

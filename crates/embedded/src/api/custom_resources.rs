@@ -108,6 +108,7 @@ fn kinds(definition: &Node) -> Vec<CustomResource> {
 fn shape(version: &Node) -> Option<Shape> {
     let mut schema = at(version, &["schema", "openAPIV3Schema"]).cloned().unwrap_or_else(Node::empty_map);
     let text = || map([("type", "string".into())]);
+    // These fields are fixed, whatever the definition says of them.
     set(&mut schema, &["type"], "object");
     set(&mut schema, &["properties", "apiVersion"], text());
     set(&mut schema, &["properties", "kind"], text());
@@ -127,6 +128,7 @@ fn close_schema(shape: &mut Shape, depth: usize) {
             shape.fields.insert("metadata".into(), metadata);
         }
     }
+    // `Shape::parse` rejects schemas far less deep.
     if depth > 300 {
         return;
     }

@@ -299,6 +299,8 @@ fn conflicts(managers: &ManagedFields, except: &ManagerKey, found: &Comparison) 
 /// Removes the fields that the manager has applied before and no longer applies, unless others own them.
 fn prune(type_ref: TypeRef<'_>, merged: Node, managers: &ManagedFields, last: &FieldSet) -> Node {
     let last = type_ref.with_named_ancestors(last);
+    // As structured-merge-diff: what others own (`addBackOwnedItems`), and what would otherwise dangle below a removed
+    // field (`addBackDanglingItems`), is added back.
     let rest = to_set::without(type_ref, &merged, &last);
     let all = type_ref.with_named_ancestors(&to_set::to_field_set(type_ref, &merged));
     let owned = managers.0.values().fold(FieldSet::default(), |owned, entry| owned.union(&entry.set));
@@ -316,6 +318,7 @@ fn allowed_by_last_applied(type_ref: TypeRef<'_>, live: &Node, api_version: &str
     let annotations = live.get("metadata")?.get("annotations")?;
     let text = annotations.get(LAST_APPLIED)?.as_text().filter(|text| !text.is_empty())?;
     let last = json::read_exact(text).ok()?;
+    // A configuration of another version cannot be compared field by field.
     if last.get("apiVersion").and_then(Node::as_str) != Some(api_version)
         || validate::validate(type_ref, &last).is_some()
     {

@@ -84,6 +84,7 @@ impl<'t> TypeRef<'t> {
             Some(_) => Some(1),
         };
         match own {
+            // A value of a type that is not allowed is treated by the schema; validation reports it.
             Some(own) if allowed[own] => std::array::from_fn(|index| index == own),
             _ => allowed,
         }
@@ -96,6 +97,7 @@ impl<'t> TypeRef<'t> {
 
     pub(super) fn scalar(&self) -> ScalarType {
         let TypeRef::Known(schema, _) = self else { return ScalarType::Any };
+        // Formats such as `int-or-string` accept any scalar.
         let plain = schema.shape().format.as_ref().is_none_or(|format| format == "byte");
         match schema.kind() {
             Type::Boolean => ScalarType::Bool,
@@ -127,6 +129,7 @@ impl<'t> TypeRef<'t> {
         match &schema.shape().additional {
             Additional::Shape(_) => schema.additional().map(|other| TypeRef::new(other, *keeps)),
             Additional::Any => Some(TypeRef::Deduced),
+            // An object without declared fields is free-form in the schemas of built-in kinds.
             Additional::None if *keeps || schema.shape().fields.is_empty() => Some(TypeRef::Deduced),
             Additional::None => None,
         }
@@ -188,6 +191,7 @@ impl<'t> TypeRef<'t> {
 
 /// The kind to treat a value as, of those that are possible.
 pub(super) fn preferred_atom(open: [bool; 3]) -> AtomKind {
+    // The order in which structured-merge-diff tries the kinds.
     match open {
         [true, ..] => AtomKind::Map,
         [_, true, _] => AtomKind::Scalar,
@@ -213,6 +217,7 @@ fn keyed_element(item: &Node, keys: &[Str], items: TypeRef<'_>) -> Result<PathEl
     };
     let mut found: Vec<(Str, Scalar)> = Vec::with_capacity(keys.len());
     for key in keys {
+        // A port without `protocol` is the same element as one with `TCP`.
         let default = || match items.field(key) {
             Some(TypeRef::Known(schema, _)) => schema.default(),
             _ => None,
@@ -236,6 +241,7 @@ fn keyed_element(item: &Node, keys: &[Str], items: TypeRef<'_>) -> Result<PathEl
 /// Equality that does not depend on how numbers are written.
 pub(super) fn values_equal(left: &Node, right: &Node) -> bool {
     match (left, right) {
+        // JSON has one type of numbers; 1 and 1.0 are the same value.
         (Node::Int(left), Node::Float(right)) | (Node::Float(right), Node::Int(left)) => {
             *left as f64 == *right
         }

@@ -59,6 +59,8 @@ fn merge_maps(
             _ => Err(unknown_directive(directive, &patch)),
         };
     }
+    // Before the fields are merged: `$retainKeys` decides what is there to merge with, and ordered lists consume
+    // their entries of the patch.
     retain_keys(&mut original, &mut patch)?;
     merge_ordered(&mut original, &mut patch, schema)?;
     for (key, value) in patch {
@@ -70,6 +72,7 @@ fn merge_maps(
 fn unknown_directive(directive: &Node, map: &Map<Node>) -> Status {
     let shown = match directive {
         Node::Str(text) => text.to_string(),
+        // `%s` of a value that is not a string, as Go's fmt prints it.
         other => format!("%!s({}={})", go_type(other), go_value(other)),
     };
     unexpected(format!("unknown patch type: {shown} in map: {}", go_value(&Node::Map(map.clone()))))
@@ -81,6 +84,7 @@ fn merge_field(
     value: Node,
     schema: PatchSchema<'_>,
 ) -> Result<(), Status> {
+    // `$deleteFromPrimitiveList/…` removes values of a list without a merge key.
     if let Some(key) = key.as_bytes().strip_prefix(DELETE_FROM) {
         if let (Node::List(gone), Some(Node::List(list))) = (&value, original.get_mut(key)) {
             list.retain(|item| !gone.contains(item));
@@ -138,6 +142,7 @@ fn retain_keys(original: &mut Map<Node>, patch: &mut Map<Node>) -> Result<(), St
     let refuse = || Status::bad_request("invalid patch format of retainKeys");
     let retained = retained.as_list().ok_or_else(refuse)?;
     let is_retained = |key: &Str| retained.iter().any(|name| name.as_text() == Some(key));
+    // The patch may set only what it retains; nulls and directives delete and are allowed.
     let may_be = |key: &Str, value: &Node| {
         value.is_nil() || key.starts_with(DELETE_FROM) || key.starts_with(ELEMENT_ORDER) || is_retained(key)
     };
@@ -186,6 +191,7 @@ fn list_of(node: Node) -> Result<Vec<Node>, Status> {
 
 /// The elements in the patch must be in the order of `$setElementOrder`.
 fn check_order(list: &[Node], order: &[Node], merge_key: Option<&Str>) -> Result<(), Status> {
+    // The server does not check an empty order.
     if list.is_empty() || order.is_empty() {
         return Ok(());
     }
@@ -225,6 +231,7 @@ fn merge_lists(
                 old.push(item.clone());
             }
         }
+        // Scalars are sorted like elements with a key: new ones go behind those on the server.
         return Ok(sort_by_order(old, &new, &before, None));
     }
     let Some(key) = &strategy.merge_key else {
@@ -271,6 +278,7 @@ fn apply_directives(old: &mut Vec<Node>, new: Vec<Node>, key: &Str) -> Result<Ve
             Some((_, directive)) => return Err(unknown_directive(directive, map)),
         }
     }
+    // `$patch: replace` anywhere in the list replaces the whole list by the other elements.
     if replaces {
         *old = std::mem::take(&mut rest);
     }
@@ -284,6 +292,7 @@ fn holds_maps(old: &[Node], new: &[Node]) -> Result<bool, Status> {
     if first.as_list().is_some() {
         return Err(unexpected("lists of lists are not supported".into()));
     }
+    // Compares the types of elements only, as the server does before it merges.
     if !all.all(|item| std::mem::discriminant(item) == std::mem::discriminant(first)) {
         let lists = Node::List(vec![Node::List(old.to_vec()), Node::List(new.to_vec())]);
         return Err(unexpected(format!("list element types are not identical: {}", go_value(&lists))));
@@ -302,6 +311,7 @@ fn sort_by_order(list: Vec<Node>, order: &[Node], server: &[Node], key: Option<&
     let mut theirs = theirs.into_iter().peekable();
     for item in ours {
         let at = position(server, &item);
+        // Elements that only the server has stay before those that they preceded there.
         let is_before = |other: &Node| matches!((position(server, other), at), (Some(a), Some(b)) if a < b);
         while let Some(other) = theirs.next_if(is_before) {
             merged.push(other);
