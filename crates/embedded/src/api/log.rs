@@ -51,6 +51,7 @@ impl Api {
         if !goes_on {
             return Ok(Reply::text(200, text, "text/plain"));
         }
+        // What was printed so far is sent at once, with the options applied; followed lines come unfiltered.
         let first = stream::once(async move { Bytes::from(text) });
         let stream = LogStream { api: self.clone(), key: call.key(), container, log, printed };
         let rest = stream::unfold(stream, |mut stream| async move { Some((stream.next().await?, stream)) });
@@ -72,9 +73,11 @@ impl LogStream {
     async fn next(&mut self) -> Option<Bytes> {
         let mut changes = self.api.store().subscribe();
         loop {
+            // Before the state is read, so that a change in between is not missed.
             changes.mark_unchanged();
             let runs = runs(self.api.store(), &self.key, &self.container);
             let now = self.api.now();
+            // A container that has exited has printed everything.
             let count = if runs { self.log.lines_at(now) } else { self.log.lines.len() };
             if count > self.printed {
                 let text = self.log.lines[self.printed..count].concat();

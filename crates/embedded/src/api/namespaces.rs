@@ -73,6 +73,7 @@ impl Api {
                         .await?;
                 }
             }
+            // Listed again: objects with finalizers remain.
             let Ok(still) = self.0.store.list(&prefix, None, usize::MAX, None, &|_| true) else { continue };
             if !still.objects.is_empty() {
                 let held =
@@ -86,6 +87,7 @@ impl Api {
                 return unset(node, &["spec", "finalizers"]).is_some();
             }
             let conditions = deletion_conditions(&left, &now, list_at(node, &["status", "conditions"]));
+            // Unchanged conditions are not written, or the change would lead here again.
             let changes = at(node, &["status", "conditions"]) != Some(&conditions);
             set(node, &["status", "conditions"], conditions);
             changes
@@ -112,6 +114,7 @@ impl Api {
             kinds.iter().all(|served| !self.0.store.has(&prefix(&served.storage_prefix(), Some(namespace))))
         };
         match existing {
+            // `Box::pin`, as the two functions call each other.
             Some(existing) if existing.meta.deleting && is_last() => {
                 Box::pin(self.delete_namespace_content(namespace, queue)).await
             }

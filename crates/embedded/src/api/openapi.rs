@@ -53,6 +53,7 @@ impl Api {
             .custom_resources()
             .served()
             .any(|kind| path == format!("apis/{}", kind.resource.api_version()));
+        // Built-in documents never change; those of custom resources may with any definition.
         let text = format!("{path} {} {}", self.0.catalog.version(), if is_custom { revision } else { 0 });
         text.bytes()
             .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
@@ -105,6 +106,7 @@ impl Api {
             if schemas.contains_key(&name) {
                 continue;
             }
+            // References to types without a definition are left as they are.
             let Some(mut schema) = self.0.catalog.definitions().source(&name) else { continue };
             let mut descriptions = self.0.catalog.descriptions(&name).unwrap_or_default().iter();
             describe(&mut schema, &mut descriptions);
@@ -153,10 +155,12 @@ impl Api {
         let document = map([
             ("swagger", "2.0".into()),
             ("info", self.info()),
+            // Clients read only the definitions of v2.
             ("paths", Node::empty_map()),
             ("definitions", Node::Map(schemas)),
         ]);
         let text = String::from_utf8(json::write_raw(&document).unwrap_or_default()).unwrap_or_default();
+        // The definitions are stored with references of v3.
         Reply::text(200, text.replace(REFERENCE, "#/definitions/"), "application/json")
     }
 }

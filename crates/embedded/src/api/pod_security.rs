@@ -34,6 +34,7 @@ impl Api {
                 || before.is_some_and(|before| !changes_security(before, object));
             return if is_harmless { Ok(()) } else { self.check_pod(call, object) };
         }
+        // Workloads are never rejected, only their pods are: the audit and warn modes are meant for them.
         match template(call, object) {
             Some(template) if subresource.is_none() => {
                 let policy = self.policy(call.namespace());
@@ -80,12 +81,14 @@ impl Api {
     ) -> Result<(), Status> {
         let (policy, causes) = Policy::from_labels(namespace);
         let old = before.map(Policy::from_labels);
+        // Labels that were invalid before do not block other changes of the namespace.
         let is_new = old.as_ref().is_none_or(|(_, old)| *old != causes);
         if !causes.is_empty() && is_new {
             return Err(Status::invalid("", "Namespace", meta(namespace, "name"), causes));
         }
         let Some((old, _)) = old else { return Ok(()) };
         let (old, new) = (old.enforce, policy.enforce);
+        // A policy that became weaker cannot have new violations.
         let is_relaxed = new.version == old.version && new.level <= old.level;
         if new != old && new.level != Level::Privileged && !is_relaxed {
             self.warn_of_pods(call, new, meta(namespace, "name"));

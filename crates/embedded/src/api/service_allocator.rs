@@ -40,6 +40,7 @@ impl Allocations {
     fn catch_up(&mut self, store: &Store) {
         let updates =
             self.synced_revision.and_then(|synced_revision| store.changes(SERVICES, synced_revision).ok());
+        // Release before adding: an update may move an address between services.
         if let Some((events, revision)) = updates {
             for event in &events {
                 event.previous.iter().for_each(|previous| self.release(previous));
@@ -48,6 +49,7 @@ impl Allocations {
                 }
             }
             self.synced_revision = Some(revision);
+        // The first call, or the events have left the history window.
         } else if let Ok(listing) = store.list(SERVICES, None, usize::MAX, None, &|_| true) {
             self.owners.clear();
             listing.objects.iter().for_each(|service| self.add(service));

@@ -60,6 +60,7 @@ impl Api {
         let object = self.live_object(call)?;
         let path = call.served.scale_paths().spec_replicas;
         let steps: Vec<&str> = path.iter().map(String::as_str).collect();
+        // The real server answers so; built-in kinds have a default.
         if call.served.is_custom() && at(&object, &steps).is_none() {
             let problem = format!("the spec replicas field \".{}\" does not exist", path.join("."));
             let cause = StatusCause { reason: "", message: problem.clone(), field: String::new() };
@@ -106,6 +107,7 @@ impl Api {
         let path: Vec<&str> = paths.spec_replicas.iter().map(String::as_str).collect();
         let put = *method == Method::PUT;
         let act = |object: &mut Node| {
+            // Inside the update, so that a retry starts from the newest state.
             let before = self.scale_of(call, object);
             let scale = if put { read_scale(call)? } else { patched_scale(call, &before)? };
             let revision = meta(&scale, "resourceVersion");

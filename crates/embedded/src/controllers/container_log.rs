@@ -29,6 +29,7 @@ impl ContainerLog {
         for (kind, prepares) in kinds {
             let list = list_at(pod, &["spec", kind]);
             let it = list.iter().find(|it| text_at(it, &["name"]) == container);
+            // Names are unique across both lists.
             found = found.or(it.map(|it| (it, prepares)));
         }
         let Some((container, prepares)) = found else { return ContainerLog::none() };
@@ -38,6 +39,7 @@ impl ContainerLog {
         }
         let variables = Environment { store, pod, container };
         let lines: Vec<String> = variables.expand(&text).lines().map(|line| format!("{line}\n")).collect();
+        // The first line comes at the start and the last one at the end.
         let pauses = u32::try_from(lines.len().saturating_sub(1)).unwrap_or(u32::MAX);
         let pause = if prepares { Duration::ZERO } else { Simulation::from_annotations(pod).duration };
         ContainerLog {
@@ -92,6 +94,7 @@ impl Environment<'_> {
     }
 
     fn value(&self, name: &str) -> Option<String> {
+        // Of duplicate names the last one counts, as for the kubelet.
         let own = list_at(self.container, &["env"]).iter().rev();
         let mut own = own.filter(|variable| text_at(variable, &["name"]) == name);
         if let Some(variable) = own.next() {
@@ -101,6 +104,7 @@ impl Environment<'_> {
             };
         }
         list_at(self.container, &["envFrom"]).iter().rev().find_map(|source| {
+            // A source without a prefix matches every name.
             let name = name.strip_prefix(text_at(source, &["prefix"]))?;
             self.entry("configmaps", at(source, &["configMapRef"]), name)
                 .or_else(|| self.entry("secrets", at(source, &["secretRef"]), name))

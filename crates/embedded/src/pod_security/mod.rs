@@ -42,6 +42,7 @@ struct Rule {
 /// Checks a pod or a pod template. `newest` is the minor version of the server; later versions of a standard are
 /// treated as that one.
 pub(crate) fn violations(standard: Standard, newest: u32, pod: &Node) -> Vec<Violation> {
+    // Versions ahead of the server are treated as its own, and so are all since the last change.
     let minor = standard.version.unwrap_or(newest).min(newest).min(LAST_CHANGE);
     let Some(pod) = Pod::read(pod, minor) else { return Vec::new() };
     let restricted = standard.level == Level::Restricted;

@@ -53,6 +53,7 @@ impl Connections {
     where
         F: Future<Output = ()> + Send + 'static,
     {
+        // A new connection counts as idle until its first request, so that connections without one can be closed.
         let since = self.common.idle_sequence.fetch_add(1, Ordering::Relaxed);
         let activity = Activity { since: Arc::new(AtomicU64::new(since)), common: Arc::clone(&self.common) };
         self.last_id += 1;
@@ -71,6 +72,7 @@ impl Connections {
     /// Closes the connection that has been idle longest.
     pub(super) fn close_idle(&mut self) {
         let idle = self.open.iter().filter_map(|(id, (_, activity))| Some((activity.idle_since()?, *id)));
+        // Removed here and not when its task ends, so that it no longer counts.
         if let Some((task, _)) = idle.min().and_then(|(_, id)| self.open.remove(&id)) {
             task.abort();
         }
@@ -78,6 +80,7 @@ impl Connections {
 
     /// Waits until a connection has ended; for ever if there is none.
     pub(super) async fn ended(&mut self) {
+        // Cancel-safe: `select!` drops this future when another branch is ready.
         match self.tasks.join_next().await {
             Some(Ok(id)) => drop(self.open.remove(&id)),
             // Closed connections are removed already; a task that panicked is identified by its id.
@@ -121,7 +124,9 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         let Activity { since, common } = &self.0;
+        // Idle again, and the last in the sequence.
         since.store(common.idle_sequence.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        // One notification is enough: only the accept loop waits.
         common.idle.notify_one();
     }
 }

@@ -33,11 +33,12 @@ impl Token {
 /// Authenticates a request.
 pub(super) fn check(head: &Parts, has_body: bool, token: Option<&Token>) -> Result<(), Status> {
     let forbidden = |message: &str| Err(Status::new(403, "Forbidden", message));
+    // Before the token, so that a web page learns nothing about it.
     if !is_loopback_host(&head.headers) {
-        return forbidden("this cluster answers to names of its own machine only");
+        return forbidden("the Host header must be a loopback address or localhost");
     }
     if is_cross_origin(&head.headers) {
-        return forbidden("this cluster does not answer to web pages");
+        return forbidden("requests of web pages are not allowed");
     }
     if token.is_some_and(|token| !is_public(head) && !is_authenticated(&head.headers, token)) {
         return Err(Status::new(401, "Unauthorized", "Unauthorized"));
@@ -45,7 +46,7 @@ pub(super) fn check(head: &Parts, has_body: bool, token: Option<&Token>) -> Resu
     // Browsers send cross-origin requests without a preflight only with certain content types, or none. The API
     // accepts none of these, but a missing one would count as JSON.
     if has_body && !head.headers.contains_key(CONTENT_TYPE) {
-        let message = "the body of the request has no Content-Type";
+        let message = "the request body has no Content-Type";
         return Err(Status::new(415, "UnsupportedMediaType", message));
     }
     Ok(())
@@ -54,12 +55,14 @@ pub(super) fn check(head: &Parts, has_body: bool, token: Option<&Token>) -> Resu
 /// Whether the `Host` header names this machine. After DNS rebinding it has the name of the attacker's site.
 fn is_loopback_host(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
+    // HTTP/1.0 clients send no `Host`; browsers always do.
     let Some(host) = hosts.next() else { return true };
     let Ok(host) = host.to_str() else { return false };
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
     let is_local = name.eq_ignore_ascii_case("localhost")
         || host.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_loopback())
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+    // Two `Host` headers could be read differently by a proxy.
     is_local && hosts.next().is_none()
 }
 
