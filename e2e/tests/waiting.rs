@@ -213,7 +213,7 @@ fn waiting_for_an_image_that_cannot_be_had_is_given_up() {
         &told,
         &[
             "error: Deployment/NAMESPACE/web: container main of pod web-",
-            "cannot get its image \"test.invalid/none:1\" (",
+            "cannot pull image \"test.invalid/none:1\" (",
             "  events of Pod/web-",
             SCHEDULED,
         ],
@@ -260,7 +260,7 @@ fn waiting_for_a_container_that_crashes_is_given_up_with_its_last_words() {
         &told,
         &[
             "error: Deployment/NAMESPACE/web: container main of pod web-",
-            "crashes again and again: it was restarted ",
+            "is in a crash loop: restarted ",
             " times and last ended with exit code 7\n",
             SCHEDULED,
             "  last lines of container main:\n    last words\n",
@@ -310,10 +310,7 @@ fn waiting_for_pods_that_a_quota_forbids_is_given_up() {
     let Some(told) = given_up(test, "x=y", prepare) else { return };
     assert_all(
         &told,
-        &[
-            "error: Deployment/NAMESPACE/web: the cluster refuses its pods: pods \"web-",
-            "exceeded quota: none",
-        ],
+        &["error: Deployment/NAMESPACE/web: cannot create pods: pods \"web-", "exceeded quota: none"],
     );
 }
 
@@ -330,7 +327,7 @@ fn waiting_for_pods_that_a_security_standard_forbids_is_given_up() {
         &told,
         &[
             "warning: the server says: would violate PodSecurity \"restricted:latest\": allowPrivilegeEscalation",
-            "error: Deployment/NAMESPACE/web: the cluster refuses its pods: pods \"web-",
+            "error: Deployment/NAMESPACE/web: cannot create pods: pods \"web-",
             "is forbidden: violates PodSecurity \"restricted:latest\"",
             "pod or container \"main\" must set securityContext.runAsNonRoot=true",
         ],
@@ -430,7 +427,7 @@ fn a_terminal_shows_a_table_that_renews_itself_and_other_places_get_lines() {
             // Whoever sits there sees the log of a hook live, whatever comes of it.
             "Logs for pod: hook, container: main\r\nspoken\r\n",
             "\u{b7} Deployment/NAMESPACE/web  InProgress  ",
-            "\u{2713} Deployment/NAMESPACE/web  Current  1 of 1 replica is available\r\n",
+            "\u{2713} Deployment/NAMESPACE/web  Current  Deployment is available. Replicas: 1\r\n",
             // Up by the lines of the table, and away with it.
             "A\r\u{1b}[J",
         ],
@@ -442,7 +439,8 @@ fn a_terminal_shows_a_table_that_renews_itself_and_other_places_get_lines() {
         bench.run(Program::Pintle, &["upgrade", "web", "chart", "--wait", "--set", "script=sleep 999"]);
     let lines = lines.succeeded();
     assert!(!lines.stderr.contains('\u{1b}') && !lines.stdout.contains('\u{1b}'), "{lines:?}");
-    let last = format!("Deployment/{}/web: Current: 1 of 1 replica is available\n", bench.namespace());
+    let last =
+        format!("Deployment/{}/web: Current: Deployment is available. Replicas: 1\n", bench.namespace());
     assert!(lines.stderr.ends_with(&last), "{}", lines.stderr);
 
     let data = bench.run(

@@ -438,7 +438,7 @@ spec:
         &[
             "exit 1",
             "install: web/templates/all.yaml: Deployment/web: ",
-            &format!(r#"the cluster refuses its pods: pods "web-*" is forbidden: {why}"#),
+            &format!(r#"cannot create pods: pods "web-*" is forbidden: {why}"#),
             &format!(
                 "install: web/templates/all.yaml:1: Deployment/web: would {}",
                 why.replacen("violates", "violate", 1)

@@ -133,10 +133,10 @@ async fn pods_that_cannot_start_end_the_wait_with_a_reason() {
         (
             simulated(&[("image", "missing")]),
             "{name: main, image: 'test.invalid/missing:1', imagePullPolicy: IfNotPresent}",
-            "cannot get its image \"test.invalid/missing:1\" (",
+            "cannot pull image \"test.invalid/missing:1\" (",
             "events of Pod/",
         ),
-        (simulated(&crash), &crashing, "crashes again and again", "last lines of container main:\n    boom"),
+        (simulated(&crash), &crashing, "is in a crash loop", "last lines of container main:\n    boom"),
         (
             simulated(&[]),
             "{name: main, image: 'test.invalid/busybox:1', envFrom: [{configMapRef: {name: missing}}]}",
@@ -182,7 +182,7 @@ async fn a_quota_ends_the_wait_for_deployments_and_for_sets() {
     for kind in ["Deployment", "StatefulSet"] {
         let ids = bench.make(&workload(kind, "replicas: 1", &container("sleep 9"))).await;
         let text = bench.wait(early, &ids).await.expect_err("refused").to_string();
-        assert!(text.contains("the cluster refuses its pods: "), "{text}");
+        assert!(text.contains("cannot create pods: "), "{text}");
         assert!(text.contains("exceeded quota: none"), "{text}");
     }
     bench.done().await;

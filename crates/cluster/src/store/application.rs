@@ -96,8 +96,8 @@ pub(super) async fn update(cluster: &Cluster, release: &Object, version: &Releas
     if !is_owned(release) {
         return Ok(());
     }
-    let place = (version.namespace.as_str(), version.name.as_str());
-    let found = match cluster.get_by_name(&applications(), place.0, place.1).await {
+    let target = (version.namespace.as_str(), version.name.as_str());
+    let found = match cluster.get_by_name(&applications(), target.0, target.1).await {
         Ok(found) => found.filter(is_ours),
         Err(error) if error.is_forbidden() || error.is_not_found() => None,
         Err(error) => return Err(error),
@@ -117,7 +117,7 @@ pub(super) async fn update(cluster: &Cluster, release: &Object, version: &Releas
         }
     }
     let patch = Map::from_entries(vec![("spec".into(), Node::Map(spec))]);
-    match api::merge_patch(cluster, &applications(), place, &patch).await {
+    match api::merge_patch(cluster, &applications(), target, &patch).await {
         Err(error) if !error.is_forbidden() && !error.is_not_found() => Err(error),
         _ => Ok(()),
     }

@@ -172,7 +172,7 @@ fn exit_failure(pod: &Object) -> Option<Failure> {
         (*code != 0).then(|| Failure {
             reason: FailureReason::CrashLoop,
             container: status.get("name").and_then(Node::as_str).unwrap_or_default().to_owned(),
-            message: format!("ended{}", failure::termination_text(ended)),
+            message: format!("terminated{}", failure::termination_text(ended)),
         })
     })
 }

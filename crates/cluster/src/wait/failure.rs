@@ -101,7 +101,7 @@ fn container_failure(status: &Node, restarts_for_ever: bool, limits: &FailFastLi
     };
     let (reason, text) = match waiting_reason.as_str() {
         "InvalidImageName" => {
-            (FailureReason::InvalidImageName, format!("has no valid image name: {image:?}"))
+            (FailureReason::InvalidImageName, format!("has an invalid image name: {image:?}"))
         }
         "ErrImagePull"
         | "ImagePullBackOff"
@@ -109,7 +109,7 @@ fn container_failure(status: &Node, restarts_for_ever: bool, limits: &FailFastLi
         | "RegistryUnavailable"
         | "ImageInspectError" => (
             FailureReason::ImagePull,
-            with_reason(&format!("cannot get its image {image:?}"), &waiting_reason, &message),
+            with_reason(&format!("cannot pull image {image:?}"), &waiting_reason, &message),
         ),
         "CreateContainerConfigError"
         | "CreateContainerError"
@@ -130,7 +130,7 @@ fn crash_message(status: &Node, restarts: i64) -> String {
     let last = status.get("lastState").and_then(|state| state.get("terminated"));
     let end = last.map(termination_text).unwrap_or_default();
     let times = if restarts == 1 { "once".to_owned() } else { format!("{restarts} times") };
-    format!("crashes again and again: it was restarted {times} and last ended{end}")
+    format!("is in a crash loop: restarted {times}, last terminated{end}")
 }
 
 /// ` with exit code 137 (OOMKilled)`.
@@ -166,7 +166,7 @@ pub(crate) fn rejection(message: &str) -> Option<Failure> {
     (message.contains(" is forbidden: ") || message.contains("exceeded quota")).then(|| Failure {
         reason: FailureReason::PodRejected,
         container: String::new(),
-        message: format!("the cluster refuses its pods: {message}"),
+        message: format!("cannot create pods: {message}"),
     })
 }
 
@@ -190,11 +190,11 @@ mod tests {
     fn images_that_cannot_be_had_are_trouble() {
         assert_eq!(
             message("state: {waiting: {reason: ErrImagePull, message: not found}}"),
-            Some((FailureReason::ImagePull, "cannot get its image \"x/y\" (ErrImagePull: not found)".into()))
+            Some((FailureReason::ImagePull, "cannot pull image \"x/y\" (ErrImagePull: not found)".into()))
         );
         assert_eq!(
             message("state: {waiting: {reason: InvalidImageName}}"),
-            Some((FailureReason::InvalidImageName, "has no valid image name: \"x/y\"".into()))
+            Some((FailureReason::InvalidImageName, "has an invalid image name: \"x/y\"".into()))
         );
         assert_eq!(message("state: {waiting: {reason: ContainerCreating}}"), None);
         assert_eq!(message("state: {running: {}}"), None);
@@ -212,7 +212,8 @@ mod tests {
             message(&crash_message(2)),
             Some((
                 FailureReason::CrashLoop,
-                "crashes again and again: it was restarted 2 times and last ended with exit code 137 (OOMKilled)".into()
+                "is in a crash loop: restarted 2 times, last terminated with exit code 137 (OOMKilled)"
+                    .into()
             ))
         );
         let job = pod(&crash_message(9), "spec: {restartPolicy: OnFailure}");
@@ -230,7 +231,7 @@ mod tests {
         let quota = "pods \"a\" is forbidden: exceeded quota: q";
         assert_eq!(
             set(quota).expect("failure").message,
-            "the cluster refuses its pods: pods \"a\" is forbidden: exceeded quota: q"
+            "cannot create pods: pods \"a\" is forbidden: exceeded quota: q"
         );
         assert_eq!(set("Internal error occurred: failed calling webhook"), None);
     }

@@ -159,7 +159,7 @@ impl Run<'_, '_> {
             }
             Some(object) => ready(object),
             None if self.waiter.waiting.wait_for == WaitFor::Deleted => Readiness::not_found(),
-            None => Readiness::new(Status::Current, "", "it needs nothing more"),
+            None => Readiness::new(Status::Current, "", "Resource is always ready"),
         };
         if self.reported[index] != readiness {
             let total = self.ids.len();

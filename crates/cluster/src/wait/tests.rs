@@ -59,7 +59,10 @@ async fn changes_are_told_until_all_is_ready() {
     assert_eq!(result, Ok(()));
     assert_eq!(
         told,
-        ["web InProgress 0/1 0 of 1 replica is updated", "web Current 1/1 1 of 1 replica is available"]
+        [
+            "web InProgress 0/1 Waiting for rollout: 0 of 1 replicas updated",
+            "web Current 1/1 Deployment is available. Replicas: 1"
+        ]
     );
     let asked = asked.lock().unwrap().clone();
     assert_eq!(
@@ -97,7 +100,7 @@ async fn a_failed_object_ends_the_wait_once_the_others_are_ready() {
         result.expect_err("failed"),
         "resource Job/n/j not ready. status: Failed, message: Job Failed. failed: 1/1"
     );
-    assert_eq!(told.last().map(String::as_str), Some("web Current 1/2 1 of 1 replica is available"));
+    assert_eq!(told.last().map(String::as_str), Some("web Current 1/2 Deployment is available. Replicas: 1"));
 }
 
 #[tokio::test]
@@ -148,7 +151,7 @@ async fn objects_are_deleted_when_they_go_or_were_never_there() {
     });
     let (result, told) = outcome(&cluster, waiting(WaitFor::Deleted, LONG), &[deployment(), job()]).await;
     assert_eq!(result, Ok(()));
-    assert!(told.contains(&"web NotFound 2/2 it is gone".to_owned()), "{told:?}");
+    assert!(told.contains(&"web NotFound 2/2 Resource not found".to_owned()), "{told:?}");
 }
 
 #[tokio::test]
@@ -228,7 +231,7 @@ async fn waiting_ends_early_when_the_new_pods_cannot_come_up() {
     let early = WaitOptions { fail_fast: Some(FailFastLimits::default()), ..waiting(WaitFor::Ready, LONG) };
     let (result, _) = outcome(&cluster, early, &[deployment()]).await;
     let text = result.expect_err("hopeless");
-    let expected = "Deployment/n/web: container c of pod p-new has no valid image name: \"Bad\"\n  events of Pod/p-new:\n    ";
+    let expected = "Deployment/n/web: container c of pod p-new has an invalid image name: \"Bad\"\n  events of Pod/p-new:\n    ";
     assert!(text.starts_with(expected), "{text}");
     assert!(text.ends_with("Warning InspectFailed: bad name"), "{text}");
 }
@@ -264,7 +267,7 @@ async fn a_failed_hook_comes_with_the_last_words_of_its_pod_when_that_is_asked_f
     assert_eq!(
         outcome(&cluster, early, &[job()]).await.0.expect_err("failed"),
         format!(
-            "{helms}\nJob/n/j: container main of pod j-1 ended with exit code 3\n  last lines of container main:\n    one\n    [31mtwo"
+            "{helms}\nJob/n/j: container main of pod j-1 terminated with exit code 3\n  last lines of container main:\n    one\n    [31mtwo"
         )
     );
 }

@@ -199,7 +199,7 @@ impl<'w, 'c> Run<'w, 'c> {
         if failed == 0 {
             return readiness;
         }
-        let detail = format!("{failed} of its pods cannot run; {}", readiness.detail);
+        let detail = format!("{failed} pods have failed. {}", readiness.detail);
         Readiness::failed(format!("{failed} pods have failed"), detail)
     }
 

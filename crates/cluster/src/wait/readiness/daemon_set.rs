@@ -3,12 +3,12 @@
 use pintle_objects::Object;
 
 use super::generic::generations;
-use super::{Malformed, Readiness, share};
+use super::{Malformed, Readiness, Status, rollout};
 
 pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
     let kind = object.kind();
     // The controller always sets these; without them it has not reconciled the object yet.
-    let unseen = "its controller has not looked at it yet";
+    let unseen = "Waiting for the DaemonSet controller";
     match generations(object)? {
         (None, _) => {
             return Ok(Readiness::in_progress(format!("{kind} metadata.generation not found"), unseen));
@@ -38,12 +38,9 @@ fn by_numbers(object: &Object, wanted: i64) -> Readiness {
         if wanted > have {
             return Readiness::in_progress(
                 format!("{word}: {have}/{wanted}"),
-                share(have, wanted, "pod", what),
+                rollout(have, wanted, "pods", what),
             );
         }
     }
-    Readiness::current(
-        format!("All replicas scheduled as expected. Replicas: {wanted}"),
-        share(wanted, wanted, "pod", "ready"),
-    )
+    Readiness::verbatim(Status::Current, format!("All replicas scheduled as expected. Replicas: {wanted}"))
 }

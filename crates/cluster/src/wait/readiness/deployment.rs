@@ -3,7 +3,7 @@
 use pintle_objects::Object;
 
 use super::generic::because;
-use super::{Malformed, Readiness, conditions, counted, share};
+use super::{Malformed, Readiness, Status, conditions, pending_termination, rollout};
 
 /// The `progressDeadlineSeconds` that means "no deadline" to the controller.
 const NO_DEADLINE: i64 = i32::MAX as i64;
@@ -17,7 +17,7 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
     for condition in conditions(object)? {
         match condition.kind {
             "Progressing" if condition.reason == "ProgressDeadlineExceeded" => {
-                let statement = format!("it made no progress for {}", counted(deadline, "second"));
+                let statement = format!("Progress deadline of {deadline}s exceeded");
                 let detail = because(&statement, condition.message);
                 return Ok(Readiness::failed("Progress deadline exceeded", detail));
             }
@@ -44,20 +44,17 @@ fn by_replicas(object: &Object, refused: &str) -> Option<Readiness> {
     let answer =
         |message: String, detail: String| Some(Readiness::in_progress(message, because(&detail, refused)));
     if wanted > replicas {
-        answer(format!("Replicas: {replicas}/{wanted}"), share(replicas, wanted, "replica", "created"))
+        answer(format!("Replicas: {replicas}/{wanted}"), rollout(replicas, wanted, "replicas", "created"))
     } else if wanted > updated {
-        answer(format!("Updated: {updated}/{wanted}"), share(updated, wanted, "replica", "updated"))
+        answer(format!("Updated: {updated}/{wanted}"), rollout(updated, wanted, "replicas", "updated"))
     } else if replicas > wanted {
         let surplus = replicas.saturating_sub(wanted);
-        answer(
-            format!("Pending termination: {surplus}"),
-            format!("{} still to end", counted(surplus, "old replica")),
-        )
+        answer(format!("Pending termination: {surplus}"), pending_termination(surplus))
     } else if updated > available {
-        let detail = share(available, updated, "updated replica", "available");
+        let detail = rollout(available, updated, "updated replicas", "available");
         answer(format!("Available: {available}/{updated}"), detail)
     } else if wanted > ready {
-        answer(format!("Ready: {ready}/{wanted}"), share(ready, wanted, "replica", "ready"))
+        answer(format!("Ready: {ready}/{wanted}"), rollout(ready, wanted, "replicas", "ready"))
     } else {
         None
     }
@@ -65,15 +62,15 @@ fn by_replicas(object: &Object, refused: &str) -> Option<Readiness> {
 
 fn by_conditions(object: &Object, progressing: bool, available: bool) -> Readiness {
     if !progressing {
-        return Readiness::in_progress("ReplicaSet not Available", "its new ReplicaSet is not available yet");
+        return Readiness::in_progress(
+            "ReplicaSet not Available",
+            "Waiting for rollout: new ReplicaSet is not available",
+        );
     }
     if !available {
-        let detail = "it does not call itself available yet";
+        let detail = "Deployment is not available";
         return Readiness::in_progress("Deployment not Available", detail);
     }
     let replicas = object.int(&["status", "replicas"]).unwrap_or(0);
-    Readiness::current(
-        format!("Deployment is available. Replicas: {replicas}"),
-        share(replicas, replicas, "replica", "available"),
-    )
+    Readiness::verbatim(Status::Current, format!("Deployment is available. Replicas: {replicas}"))
 }

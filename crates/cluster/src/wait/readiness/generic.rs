@@ -65,20 +65,18 @@ fn condition(node: &Node) -> Result<Condition<'_>, Malformed> {
 /// The status that follows without knowing the kind, if any.
 pub(super) fn before_kind(object: &Object) -> Result<Option<Readiness>, Malformed> {
     if is_being_deleted(object)? {
-        let answer =
-            Readiness::new(Status::Terminating, "Resource scheduled for deletion", "it is being deleted");
-        return Ok(Some(answer));
+        return Ok(Some(Readiness::verbatim(Status::Terminating, "Resource scheduled for deletion")));
     }
     if let Some(answer) = unobserved_generation(object)? {
         return Ok(Some(answer));
     }
     for condition in conditions(object)? {
         if condition.is_true("Reconciling") {
-            let detail = because("its controller is at work", condition.why());
+            let detail = because("Reconciling", condition.why());
             return Ok(Some(Readiness::in_progress(condition.message, detail)));
         }
         if condition.is_true("Stalled") {
-            let detail = because("its controller has given up", condition.why());
+            let detail = because("Stalled", condition.why());
             return Ok(Some(Readiness::failed(condition.message, detail)));
         }
     }
@@ -101,7 +99,7 @@ fn unobserved_generation(object: &Object) -> Result<Option<Readiness>, Malformed
     let kind = object.kind();
     Ok(Some(Readiness::in_progress(
         format!("{kind} generation is {wanted}, but latest observed generation is {observed}"),
-        "its controller has not seen the latest change yet",
+        "Waiting for the spec update to be observed",
     )))
 }
 
@@ -122,15 +120,15 @@ pub(super) fn generations(object: &Object) -> Result<(Option<i64>, Option<i64>),
 pub(super) fn by_ready_condition(object: &Object) -> Result<Readiness, Malformed> {
     for condition in conditions(object)?.into_iter().filter(|condition| condition.kind == "Ready") {
         match condition.status {
-            "True" => return Ok(Readiness::current("Resource is Ready", "it says that it is ready")),
+            "True" => return Ok(Readiness::verbatim(Status::Current, "Resource is Ready")),
             "False" | "Unknown" => {
-                let detail = because("it says that it is not ready", condition.why());
+                let detail = because("Resource is not Ready", condition.why());
                 return Ok(Readiness::in_progress(condition.message, detail));
             }
             _ => {}
         }
     }
-    Ok(Readiness::current("Resource is current", "it is as it was asked for"))
+    Ok(Readiness::verbatim(Status::Current, "Resource is current"))
 }
 
 /// A statement, with its reason where one is known.

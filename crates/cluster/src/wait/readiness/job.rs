@@ -3,7 +3,7 @@
 use pintle_objects::Object;
 
 use super::generic::because;
-use super::{Malformed, Readiness, conditions, counted, share};
+use super::{Malformed, Readiness, Status, conditions};
 
 /// Whether a job has started, or ended already.
 pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
@@ -11,7 +11,7 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
         return Ok(answer);
     }
     if object.text(&["status", "startTime"]).is_empty() {
-        return Ok(Readiness::in_progress("Job not started", "it has not started yet"));
+        return Ok(Readiness::verbatim(Status::InProgress, "Job not started"));
     }
     let counts = Counts::of(object);
     Ok(Readiness::current(
@@ -19,7 +19,7 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
             "Job in progress. success:{}, active: {}, failed: {}",
             counts.succeeded, counts.active, counts.failed
         ),
-        counts.detail(),
+        counts.summary(),
     ))
 }
 
@@ -27,7 +27,7 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
 pub(crate) fn completion(object: &Object) -> Readiness {
     match ended(object) {
         Ok(Some(answer)) => answer,
-        Ok(None) => Readiness::in_progress("Job in progress", Counts::of(object).detail()),
+        Ok(None) => Readiness::in_progress("Job in progress", Counts::of(object).summary()),
         Err(reason) => Readiness::malformed(reason),
     }
 }
@@ -37,15 +37,15 @@ fn ended(object: &Object) -> Result<Option<Readiness>, Malformed> {
     let wanted = counts.completions;
     for condition in conditions(object)? {
         if condition.is_true("Complete") {
-            return Ok(Some(Readiness::current(
+            return Ok(Some(Readiness::verbatim(
+                Status::Current,
                 format!("Job Completed. succeeded: {}/{wanted}", counts.succeeded),
-                share(counts.succeeded, wanted, "pod", "done"),
             )));
         }
         if condition.is_true("Failed") {
             return Ok(Some(Readiness::failed(
                 format!("Job Failed. failed: {}/{wanted}", counts.failed),
-                because(&format!("{} failed", counted(counts.failed, "pod")), condition.why()),
+                because(&format!("Job Failed. failed: {}/{wanted}", counts.failed), condition.why()),
             )));
         }
     }
@@ -71,14 +71,14 @@ impl Counts {
         }
     }
 
-    fn detail(&self) -> String {
-        let mut detail = share(self.succeeded, self.completions, "pod", "done");
+    fn summary(&self) -> String {
+        let mut summary = format!("Job in progress. succeeded: {}/{}", self.succeeded, self.completions);
         if self.active > 0 {
-            detail.push_str(&format!(", {} running", self.active));
+            summary.push_str(&format!(", active: {}", self.active));
         }
         if self.failed > 0 {
-            detail.push_str(&format!(", {} failed", self.failed));
+            summary.push_str(&format!(", failed: {}", self.failed));
         }
-        detail
+        summary
     }
 }

@@ -79,6 +79,12 @@ impl Readiness {
         Readiness { status, message: message.into(), detail: detail.into() }
     }
 
+    /// A result whose detail is kstatus' message.
+    fn verbatim(status: Status, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Readiness { status, detail: message.clone(), message }
+    }
+
     pub(crate) fn current(message: impl Into<String>, detail: impl Into<String>) -> Self {
         Readiness::new(Status::Current, message, detail)
     }
@@ -93,17 +99,17 @@ impl Readiness {
 
     /// An object that has not been observed yet.
     pub fn unknown() -> Self {
-        Readiness::new(Status::Unknown, "", "the cluster does not have it yet")
+        Readiness::new(Status::Unknown, "", "Waiting for the resource to be created")
     }
 
     /// An object that existed and was deleted.
     pub fn not_found() -> Self {
-        Readiness::new(Status::NotFound, "Resource not found", "it is gone")
+        Readiness::verbatim(Status::NotFound, "Resource not found")
     }
 
     /// An object whose status is malformed.
     fn malformed(reason: Malformed) -> Self {
-        Readiness::new(Status::Unknown, "", format!("its {} has an unexpected form", reason.0))
+        Readiness::new(Status::Unknown, "", format!("Resource has a malformed {}", reason.0))
     }
 }
 
@@ -128,7 +134,7 @@ fn compute(object: &Object, now: i64) -> Result<Readiness, Malformed> {
     let (group, _) = object.api_version().split_once('/').unwrap_or_default();
     match (group, object.kind()) {
         ("", "Secret" | "ConfigMap") | ("batch", "CronJob") => {
-            Ok(Readiness::current("Resource is always ready", "it needs nothing more"))
+            Ok(Readiness::verbatim(Status::Current, "Resource is always ready"))
         }
         ("", "Service") => Ok(service::readiness(object)),
         ("", "Pod") => pod::readiness(object, now),
@@ -160,15 +166,14 @@ pub(crate) fn unix_now() -> i64 {
         .map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
 }
 
-/// `1 replica`, `2 replicas`.
-fn counted(count: i64, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+/// `Waiting for rollout: 1 of 3 replicas ready`, close to the wording of `kubectl rollout status`.
+fn rollout(done: i64, desired: i64, noun: &str, what: &str) -> String {
+    format!("Waiting for rollout: {done} of {desired} {noun} {what}")
 }
 
-/// `1 of 3 replicas are ready`, `0 of 1 replica is ready`.
-fn share(part: i64, whole: i64, noun: &str, what: &str) -> String {
-    let verb = if whole == 1 { "is" } else { "are" };
-    format!("{part} of {} {verb} {what}", counted(whole, noun))
+/// `Waiting for rollout: 2 old replicas pending termination`.
+fn pending_termination(surplus: i64) -> String {
+    format!("Waiting for rollout: {surplus} old replicas pending termination")
 }
 
 #[cfg(test)]

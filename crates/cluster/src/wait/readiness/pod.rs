@@ -4,7 +4,7 @@ use pintle_objects::Object;
 use pintle_tree::Node;
 
 use super::generic::because;
-use super::{Condition, Malformed, Readiness, conditions};
+use super::{Condition, Malformed, Readiness, Status, conditions};
 use crate::wait::time::unix_seconds;
 
 /// How long a pod may be unschedulable before it counts as failed, in seconds; kstatus' `scheduleWindow`.
@@ -13,18 +13,18 @@ const SCHEDULE_WINDOW: i64 = 15;
 pub(super) fn readiness(object: &Object, now: i64) -> Result<Readiness, Malformed> {
     let conditions = conditions(object)?;
     Ok(match object.text(&["status", "phase"]) {
-        "Succeeded" => Readiness::current("Pod has completed successfully", "it ended well"),
+        "Succeeded" => Readiness::verbatim(Status::Current, "Pod has completed successfully"),
         "Failed" => {
             let why = object.text(&["status", "message"]);
-            let detail = because("it ended with a failure", why);
+            let detail = because("Pod has completed, but not successfully", why);
             Readiness::current("Pod has completed, but not successfully", detail)
         }
         "Running" if conditions.iter().any(|condition| condition.is_true("Ready")) => {
-            Readiness::current("Pod is Ready", "it is ready")
+            Readiness::verbatim(Status::Current, "Pod is Ready")
         }
         "Running" => running(object),
         "Pending" => pending(object, &conditions, now),
-        "" => Readiness::in_progress("Pod phase not available", "its node has not looked at it yet"),
+        "" => Readiness::verbatim(Status::InProgress, "Pod phase not available"),
         _ => return Err(Malformed("phase")),
     })
 }
@@ -32,14 +32,10 @@ pub(super) fn readiness(object: &Object, now: i64) -> Result<Readiness, Malforme
 fn running(object: &Object) -> Readiness {
     let crashing = crash_looping(object);
     if crashing.is_empty() {
-        return Readiness::in_progress("Pod is running but is not Ready", "it runs and is not ready yet");
+        return Readiness::verbatim(Status::InProgress, "Pod is running but is not Ready");
     }
-    let noun = if crashing.len() == 1 { "its container" } else { "its containers" };
-    let verb = if crashing.len() == 1 { "crashes" } else { "crash" };
-    Readiness::failed(
-        format!("Containers in CrashLoop state: {}", crashing.join(",")),
-        format!("{noun} {} {verb} again and again", crashing.join(", ")),
-    )
+    let detail = format!("Containers in CrashLoop state: {}", crashing.join(", "));
+    Readiness::failed(format!("Containers in CrashLoop state: {}", crashing.join(",")), detail)
 }
 
 fn pending(object: &Object, conditions: &[Condition<'_>], now: i64) -> Readiness {
@@ -48,10 +44,10 @@ fn pending(object: &Object, conditions: &[Condition<'_>], now: i64) -> Readiness
     match unscheduled.filter(|condition| condition.reason == "Unschedulable") {
         None => Readiness::in_progress(
             "Pod is in the Pending phase",
-            because("it is pending", &waiting_for(object)),
+            because("Pod is pending", &waiting_for(object)),
         ),
         Some(condition) => {
-            let detail = because("no node takes it", condition.message);
+            let detail = because("Pod is unschedulable", condition.message);
             let created = unix_seconds(object.text(&["metadata", "creationTimestamp"])).unwrap_or(0);
             if now.saturating_sub(SCHEDULE_WINDOW) < created {
                 Readiness::in_progress("Pod has not been scheduled", detail)
@@ -95,14 +91,14 @@ pub(crate) fn is_unschedulable(object: &Object) -> bool {
 pub(crate) fn completion(object: &Object) -> Readiness {
     let name = object.name();
     match object.text(&["status", "phase"]) {
-        "Succeeded" => Readiness::current(format!("pod {name} succeeded"), "it ended well"),
+        "Succeeded" => Readiness::current(format!("pod {name} succeeded"), "Pod has completed successfully"),
         "Failed" => Readiness::failed(
             format!("pod {name} failed"),
-            because("it ended with a failure", object.text(&["status", "message"])),
+            because("Pod failed", object.text(&["status", "message"])),
         ),
         "" | "Pending" => {
-            Readiness::in_progress("Pod in progress", because("it has not started yet", &waiting_for(object)))
+            Readiness::in_progress("Pod in progress", because("Pod is pending", &waiting_for(object)))
         }
-        _ => Readiness::in_progress("Pod in progress", "it is running"),
+        _ => Readiness::in_progress("Pod in progress", "Pod is running"),
     }
 }

@@ -1,7 +1,7 @@
 //! PodDisruptionBudgets: once the controller has observed the latest generation, the budget is computed.
 
-use super::Readiness;
+use super::{Readiness, Status};
 
 pub(super) fn readiness() -> Readiness {
-    Readiness::current("AllowedDisruptions has been computed.", "its budget is computed")
+    Readiness::verbatim(Status::Current, "AllowedDisruptions has been computed.")
 }

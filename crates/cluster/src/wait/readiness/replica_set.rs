@@ -3,11 +3,11 @@
 use pintle_objects::Object;
 
 use super::generic::because;
-use super::{Malformed, Readiness, conditions, counted, share};
+use super::{Malformed, Readiness, Status, conditions, pending_termination, rollout};
 
 pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
     if let Some(failure) = conditions(object)?.iter().find(|condition| condition.is_true("ReplicaFailure")) {
-        let detail = because("its pods cannot be created", failure.why());
+        let detail = because("Pods cannot be created", failure.why());
         return Ok(Readiness::in_progress("Replica Failure condition. Check Pods", detail));
     }
     Ok(by_replicas(object))
@@ -25,7 +25,7 @@ fn by_replicas(object: &Object) -> Readiness {
         if wanted > have {
             return Readiness::in_progress(
                 format!("{word}: {have}/{wanted}"),
-                share(have, wanted, "replica", what),
+                rollout(have, wanted, "replicas", what),
             );
         }
     }
@@ -34,11 +34,8 @@ fn by_replicas(object: &Object) -> Readiness {
         let surplus = replicas.saturating_sub(wanted);
         return Readiness::in_progress(
             format!("Pending termination: {surplus}"),
-            format!("{} still to end", counted(surplus, "surplus replica")),
+            pending_termination(surplus),
         );
     }
-    Readiness::current(
-        format!("ReplicaSet is available. Replicas: {replicas}"),
-        share(replicas, replicas, "replica", "available"),
-    )
+    Readiness::verbatim(Status::Current, format!("ReplicaSet is available. Replicas: {replicas}"))
 }

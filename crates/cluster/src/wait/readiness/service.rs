@@ -2,15 +2,15 @@
 
 use pintle_objects::Object;
 
-use super::Readiness;
+use super::{Readiness, Status};
 
 pub(super) fn readiness(object: &Object) -> Readiness {
     let balanced = object.text(&["spec", "type"]) == "LoadBalancer";
     if balanced && object.text(&["spec", "clusterIP"]).is_empty() {
         return Readiness::in_progress(
             "ClusterIP not set. Service type: LoadBalancer",
-            "it has no address inside the cluster yet",
+            "Waiting for a cluster IP",
         );
     }
-    Readiness::current("Service is ready", "it has its address")
+    Readiness::verbatim(Status::Current, "Service is ready")
 }

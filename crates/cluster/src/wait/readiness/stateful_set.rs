@@ -2,14 +2,11 @@
 
 use pintle_objects::Object;
 
-use super::{Readiness, counted, share};
+use super::{Readiness, Status, pending_termination, rollout};
 
 pub(super) fn readiness(object: &Object) -> Readiness {
     if object.text(&["spec", "updateStrategy", "type"]) == "OnDelete" {
-        return Readiness::current(
-            "StatefulSet is using the ondelete update strategy",
-            "its pods change only when somebody deletes them",
-        );
+        return Readiness::verbatim(Status::Current, "StatefulSet is using the ondelete update strategy");
     }
     let wanted = object.int(&["spec", "replicas"]).unwrap_or(1);
     by_replicas(object, wanted)
@@ -21,19 +18,16 @@ fn by_replicas(object: &Object, wanted: i64) -> Option<Readiness> {
     let replicas = object.int(&["status", "replicas"]).unwrap_or(0);
     let ready = object.int(&["status", "readyReplicas"]).unwrap_or(0);
     if wanted > replicas {
-        let detail = share(replicas, wanted, "replica", "created");
+        let detail = rollout(replicas, wanted, "replicas", "created");
         return Some(Readiness::in_progress(format!("Replicas: {replicas}/{wanted}"), detail));
     }
     if wanted > ready {
-        let detail = share(ready, wanted, "replica", "ready");
+        let detail = rollout(ready, wanted, "replicas", "ready");
         return Some(Readiness::in_progress(format!("Ready: {ready}/{wanted}"), detail));
     }
     let surplus = replicas.saturating_sub(wanted);
     (surplus > 0).then(|| {
-        Readiness::in_progress(
-            format!("Pending termination: {surplus}"),
-            format!("{} still to end", counted(surplus, "surplus replica")),
-        )
+        Readiness::in_progress(format!("Pending termination: {surplus}"), pending_termination(surplus))
     })
 }
 
@@ -48,31 +42,22 @@ fn by_partition(object: &Object, wanted: i64) -> Option<Readiness> {
     Some(if updated < due {
         Readiness::in_progress(
             format!("updated: {updated}/{due}"),
-            share(updated, due, "replica", "updated beyond the partition"),
+            rollout(updated, due, "replicas above the partition", "updated"),
         )
     } else {
-        Readiness::current(
-            format!("Partition rollout complete. updated: {updated}"),
-            format!("{} beyond the partition", counted(updated, "updated replica")),
-        )
+        Readiness::verbatim(Status::Current, format!("Partition rollout complete. updated: {updated}"))
     })
 }
 
 fn by_revision(object: &Object, wanted: i64) -> Readiness {
     let current = object.int(&["status", "currentReplicas"]).unwrap_or(0);
     if wanted > current {
-        let detail = share(current, wanted, "replica", "of the current revision");
+        let detail = rollout(current, wanted, "replicas", "at the current revision");
         return Readiness::in_progress(format!("current: {current}/{wanted}"), detail);
     }
     if object.text(&["status", "currentRevision"]) != object.text(&["status", "updateRevision"]) {
-        return Readiness::in_progress(
-            "Waiting for updated revision to match current",
-            "its replicas are not all of the latest revision yet",
-        );
+        return Readiness::verbatim(Status::InProgress, "Waiting for updated revision to match current");
     }
     let replicas = object.int(&["status", "replicas"]).unwrap_or(0);
-    Readiness::current(
-        format!("All replicas scheduled as expected. Replicas: {replicas}"),
-        share(replicas, replicas, "replica", "ready"),
-    )
+    Readiness::verbatim(Status::Current, format!("All replicas scheduled as expected. Replicas: {replicas}"))
 }
