@@ -171,7 +171,7 @@ fn a_failing_hook_ends_the_operation_and_policies_decide_what_stays() {
     assert_eq!(told[0], told[1]);
     let (_, ours) = &told[2];
     assert!(ours.contains("error: failed pre-install: resource Pod/NAMESPACE/fails not ready"), "{ours}");
-    assert!(ours.contains("container main ended with exit code 3"), "{ours}");
+    assert!(ours.contains("container main terminated with exit code 3"), "{ours}");
 }
 
 #[test]
@@ -483,7 +483,7 @@ fn a_failing_test_exits_with_1_and_a_filter_leaves_it_out() {
     let ran = bench.run(Program::Pintle, &["test", "web", "--logs"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stdout.contains("POD LOGS: passes (main)\nall is well\n"), "{}", ran.stdout);
-    assert!(ran.stderr.contains("container main ended with exit code 4"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("container main terminated with exit code 4"), "{}", ran.stderr);
     let ran = bench.run(Program::Pintle, &["test", "web", "--filter", "!name=other"]).succeeded();
     let suites: BTreeSet<&str> =
         ran.stdout.lines().filter_map(|line| line.strip_prefix("TEST SUITE:")).map(str::trim).collect();

@@ -261,7 +261,7 @@ fn waiting_for_a_container_that_crashes_is_given_up_with_its_last_words() {
         &[
             "error: Deployment/NAMESPACE/web: container main of pod web-",
             "is in a crash loop: restarted ",
-            " times and last ended with exit code 7\n",
+            " times, last terminated with exit code 7\n",
             SCHEDULED,
             "  last lines of container main:\n    last words\n",
         ],
@@ -277,7 +277,7 @@ fn waiting_for_a_job_that_failed_is_given_up_with_its_last_words() {
         &[
             "error: resource Job/NAMESPACE/job-1 not ready. status: Failed, message: Job Failed. failed: 1/1\n",
             "Job/NAMESPACE/job-1: container main of pod job-1-",
-            "ended with exit code 7",
+            "terminated with exit code 7",
             "  last lines of container main:\n    last words\n",
         ],
     );

@@ -40,7 +40,7 @@ pub(crate) fn rendered(chart: PathBuf, replicas: i64) -> Result<String> {
         }
     })?;
     // Objects are there once templates are rendered, and can be changed, added and taken away.
-    on(&lifecycle, "post-render", Registration::MIDDLE, |context| {
+    on(&lifecycle, "post-render", Registration::DEFAULT_WEIGHT, |context| {
         for rendered in context.objects_mut()? {
             rendered.object.set_label("example.com/team", "blue");
         }
@@ -58,8 +58,8 @@ fn on(
     weight: f64,
     handler: impl FnMut(&mut Context) -> Result<(), HandlerError> + Send + 'static,
 ) -> Result<()> {
-    let (chart, place) = (ChartPath::program(), "examples/library/events.rs".to_owned());
+    let (chart, location) = (ChartPath::program(), "examples/library/events.rs".to_owned());
     let handler: Handler = Box::new(handler);
-    lifecycle.on(Registration { event, weight, chart, place }, handler)?;
+    lifecycle.on(Registration { event, weight, chart, location }, handler)?;
     Ok(())
 }

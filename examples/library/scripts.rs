@@ -68,9 +68,9 @@ pub(crate) fn rendered(chart: PathBuf) -> Result<String> {
     lifecycle.on(
         Registration {
             event: "post-render",
-            weight: Registration::MIDDLE,
+            weight: Registration::DEFAULT_WEIGHT,
             chart: ChartPath::program(),
-            place: "examples/library/scripts.rs".to_owned(),
+            location: "examples/library/scripts.rs".to_owned(),
         },
         Box::new(move |context| {
             counting.note(format!("{} objects after the scripts", context.objects().len()));

@@ -100,7 +100,7 @@ fn events_kubernetes_versions_and_permissions_are_offered() {
     exit 0
     --- stdout
     pre-render	After values are merged, before templates are rendered. There are no objects yet.
-    pre-rollback	Before a stored version is delivered again, with its stored objects.
+    pre-rollback	Before a stored version is deployed again, with its stored objects.
     :4
     --- stderr
     Completion ended with directive: ShellCompDirectiveNoFileComp

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn names_cannot_climb_out_of_their_place() {
+    fn names_cannot_escape_their_path_segment() {
         let error = object(&resource("", true), "n", "../secrets/x").expect_err("climbs");
         assert_eq!(error.to_string(), "invalid resource name \"../secrets/x\": [may not contain '/']");
         assert!(object(&resource("", true), "..", "a").is_err());

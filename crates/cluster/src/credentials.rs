@@ -73,10 +73,12 @@ mod tests {
     #[test]
     fn a_program_that_is_not_there_is_named() {
         let missing = || AuthError::AuthExecStart(io::Error::from(io::ErrorKind::NotFound));
-        let told = failure("https://a", Some(&program("/opt/login")), &missing()).to_string();
+        let reported = failure("https://a", Some(&program("/opt/login")), &missing()).to_string();
         let expected = r#"Get "https://a/version": getting credentials: exec: fork/exec /opt/login: no such file or directory"#;
-        assert_eq!(told, expected);
-        let told = cause(Some(&program("login")), &missing());
-        assert!(told.starts_with("exec: executable login not found\n") && told.ends_with("get it there"));
+        assert_eq!(reported, expected);
+        let reported = cause(Some(&program("login")), &missing());
+        assert!(
+            reported.starts_with("exec: executable login not found\n") && reported.ends_with("get it there")
+        );
     }
 }

@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_went_wrong_is_known_below_what_was_being_done() {
+    fn the_status_is_found_below_added_context() {
         let conflict =
             ApiStatus { code: 409, reason: "Conflict".into(), message: "no".into(), ..Default::default() };
         let error = Error::Api(Box::new(conflict)).during("doing");

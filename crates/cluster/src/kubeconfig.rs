@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn problems_are_told_in_the_words_of_kubectl() {
+    fn errors_have_kubectls_messages() {
         let groups =
             Settings { as_groups: vec!["g".into()], server: "https://a".into(), ..Settings::default() };
         assert_eq!(

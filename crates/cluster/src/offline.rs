@@ -53,7 +53,7 @@ mod tests {
     use pintle_objects::{Object, ObjectId};
 
     #[tokio::test]
-    async fn it_answers_and_refuses() {
+    async fn it_returns_a_version_and_rejects_everything_else() {
         let cluster = Cluster::offline("shop");
         assert!(cluster.check_reachable().await.is_ok());
         let refused = cluster.get(&ObjectId::new("v1", "Secret", "shop", "a")).await;
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn it_can_pretend() {
+    async fn a_noop_connection_accepts_writes() {
         let cluster = Cluster::offline("shop").noop();
         let mut object = Object::from_id(&ObjectId::new("v1", "Secret", "", "a"));
         cluster.scope(&mut object, "shop").await.expect("every kind is known");

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_no_status_gets_words_from_its_code() {
+    fn a_response_without_status_gets_the_generic_message_of_its_code() {
         assert_eq!(ApiStatus::parse(404, b"404 page not found").reason, "NotFound");
         assert!(ApiStatus::parse(502, b"bad gateway").message.contains("bad gateway"));
         assert_eq!(ApiStatus::parse(599, b"").code, 599);

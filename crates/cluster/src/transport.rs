@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_of_strangers_reads_as_in_go() {
+    fn an_untrusted_certificate_has_gos_message() {
         let tls = rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
         let error = io::Error::other(io::Error::new(io::ErrorKind::InvalidData, tls));
         assert_eq!(

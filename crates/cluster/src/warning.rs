@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_warning_is_told_once() {
+    fn each_warning_is_reported_once() {
         let warnings = Warnings::default();
         let mut headers = HeaderMap::new();
         headers.append(WARNING, r#"299 - "v1 \"Endpoints\" is deprecated""#.parse().expect("a header"));

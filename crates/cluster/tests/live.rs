@@ -67,8 +67,8 @@ fn is_conflict(error: &pintle_cluster::Error) -> bool {
 }
 
 #[tokio::test]
-async fn the_server_tells_its_kinds() {
-    let Some((cluster, _)) = testbed("the_server_tells_its_kinds").await else { return };
+async fn discovery_returns_the_served_kinds() {
+    let Some((cluster, _)) = testbed("discovery_returns_the_served_kinds").await else { return };
     let facts = cluster.capabilities().await.expect("facts");
     assert!(facts.version.git_version.starts_with("v1."));
     for known in
@@ -125,7 +125,7 @@ async fn plans_are_carried_out_by_either_way_of_applying_and_end_alike() {
 }
 
 #[tokio::test]
-async fn a_conflict_over_fields_is_told_in_helms_words() {
+async fn a_field_conflict_has_helms_message() {
     let Some((cluster, namespace)) = testbed("a_conflict_over_fields").await else { return };
     let map = config_maps(&namespace, 1, "1").remove(0);
     let other = WriteParams { field_manager: "other", ..WriteParams::default() };
@@ -186,7 +186,7 @@ async fn many_objects_come_and_go_quickly() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_be_talked_to_is_unreachable_in_helms_words() {
+async fn a_server_that_speaks_no_http_is_unreachable_with_helms_message() {
     pintle_testkit::needs_real!("goes to a server that speaks TLS");
     let Some((cluster, _)) = testbed("a_server_that_cannot_be_talked_to").await else { return };
     let server = cluster.address().to_owned();

@@ -28,7 +28,7 @@ async fn a_busy_server_is_asked_again_until_it_answers() {
 }
 
 #[tokio::test]
-async fn a_change_of_leaders_is_waited_out_and_other_errors_of_the_server_are_told() {
+async fn etcd_leader_changes_are_retried_and_other_server_errors_are_returned() {
     let (cluster, log) = cluster(|seen, times| match (seen.path.contains("/b"), times) {
         (true, _) => refusal(500, "InternalError", "something else"),
         (_, 1) => refusal(500, "InternalError", "etcdserver: leader changed"),
@@ -72,7 +72,7 @@ async fn applying_sends_the_whole_object_under_helms_name() {
 }
 
 #[tokio::test]
-async fn conflicts_over_fields_are_told_as_helm_tells_them_and_those_over_quotas_pass() {
+async fn field_conflicts_have_helms_message_and_quota_conflicts_are_retried() {
     let quota = "Operation cannot be fulfilled on resourcequotas \\\"q\\\": the object has been modified; please apply";
     let (cluster, log) = cluster(move |seen, times| match (seen.path.contains("/quota?"), times) {
         (true, 1) => refusal(409, "Conflict", quota),
@@ -181,7 +181,7 @@ async fn lists_are_read_page_by_page_and_begun_again_when_they_expire() {
 }
 
 #[tokio::test]
-async fn a_watch_tells_events_and_that_it_is_too_old() {
+async fn a_watch_returns_events_and_expiry() {
     let (cluster, _) = cluster(|_, _| {
         ok("{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\",\"metadata\":{\"name\":\"a\"}}}\n\n\
             {\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"9\"}}}\n\
@@ -196,7 +196,7 @@ async fn a_watch_tells_events_and_that_it_is_too_old() {
 }
 
 #[tokio::test]
-async fn looking_up_what_is_not_there_is_no_error_but_an_unknown_version_is() {
+async fn looking_up_a_missing_object_is_no_error_but_an_unknown_version_is() {
     let (cluster, _) = cluster(|seen, _| match seen.path.as_str() {
         "/api/v1/namespaces/n/services" => ok(
             r#"{"kind":"ServiceList","apiVersion":"v1","items":[{"metadata":{"name":"a"},"spec":{"n":3}}]}"#,
@@ -225,7 +225,7 @@ async fn looking_up_what_is_not_there_is_no_error_but_an_unknown_version_is() {
 }
 
 #[tokio::test]
-async fn a_connection_tells_the_server_who_we_are_and_whom_we_act_as() {
+async fn a_connection_sends_user_agent_token_and_impersonation() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let server = std::thread::spawn(move || {
@@ -264,7 +264,7 @@ async fn a_connection_tells_the_server_who_we_are_and_whom_we_act_as() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_unreachable_in_helms_words() {
+async fn a_server_that_does_not_exist_is_unreachable_with_helms_message() {
     let settings = Settings { server: "https://127.0.0.1:1".into(), ..Settings::default() };
     let error = Cluster::connect(&settings).await.expect("made").check_reachable().await.expect_err("nobody");
     assert!(matches!(error, Error::Unreachable(_)));

@@ -231,8 +231,8 @@ async fn of_following_a_version_and_taking_it_away_one_succeeds() {
 }
 
 #[tokio::test]
-async fn what_was_seen_before_a_version_went_cannot_be_followed() {
-    let test = "what_was_seen_before_a_version_went_cannot_be_followed";
+async fn a_deleted_version_cannot_be_followed() {
+    let test = "a_deleted_version_cannot_be_followed";
     let Some((cluster, namespace)) = testbed(test).await else { return };
     for describe in 0..stores(&cluster).len() {
         let store = || stores(&cluster).remove(describe);

@@ -1,29 +1,29 @@
-//! Where a chart stands in the tree of charts, and whose turn it is when.
+//! The path of a chart in the tree of charts, which determines the order of handlers.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// The names of a chart and of all charts above it, topmost first.
+/// The names of a chart and of its parents, top-level chart first.
 ///
-/// Paths are ordered as handlers run: charts of one parent by name, children before their parent, the topmost chart
-/// after all others, and the program, which is above every chart, at the very end.
+/// Paths are ordered as handlers are called: siblings by name, subcharts before their parent, and the program, which
+/// is above all charts, last.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ChartPath {
     names: Vec<String>,
 }
 
 impl ChartPath {
-    /// The place of the program itself, above all charts.
+    /// The path of the program itself, above all charts.
     pub fn program() -> Self {
         ChartPath::default()
     }
 
-    /// The path of a topmost chart.
+    /// The path of a top-level chart.
     pub fn top(name: impl Into<String>) -> Self {
         ChartPath::program().child(name)
     }
 
-    /// The path of a subchart. An alias counts as its name.
+    /// The path of a subchart; its alias, if it has one.
     #[must_use]
     pub fn child(&self, name: impl Into<String>) -> Self {
         let mut names = self.names.clone();
@@ -31,17 +31,17 @@ impl ChartPath {
         ChartPath { names }
     }
 
-    /// The names, topmost first.
+    /// The names, top-level chart first.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// The names below the topmost chart, which are the keys of the chart's values.
+    /// The names below the top-level chart, which are the keys of the chart's values.
     pub fn below_top(&self) -> &[String] {
         self.names.get(1..).unwrap_or_default()
     }
 
-    /// Whether `other` is a chart below this one, at any depth.
+    /// Whether `other` is below this chart, at any depth.
     pub fn is_above(&self, other: &ChartPath) -> bool {
         other.names.len() > self.names.len() && other.names.starts_with(&self.names)
     }
@@ -55,7 +55,7 @@ impl Ord for ChartPath {
                 different => return different,
             }
         }
-        // One is above the other, or both are the same: the deeper one goes first.
+        // One is above the other, or they are equal: the deeper one comes first.
         other.names.len().cmp(&self.names.len())
     }
 }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_order_is_total() {
-        // All paths of up to three names out of two.
+        // All paths with up to three of two names.
         let mut paths = vec![ChartPath::program()];
         for depth in 0..3 {
             let longer: Vec<ChartPath> = paths

@@ -1,4 +1,4 @@
-//! What a handler sees, with the rule of each event about what it may change.
+//! The context of handlers, which enforces what each event allows them to change.
 
 use pintle_tree::{Map, Node, Str};
 
@@ -9,27 +9,27 @@ use crate::info::{
     CapabilityInfo, ChartInfo, Dependency, ReadinessInfo, ReleaseInfo, RenderedObject, SourceFile,
 };
 
-/// What the context holds for one chart.
+/// The context of one chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChartContext {
-    /// Where the chart stands.
+    /// The path of the chart.
     pub path: ChartPath,
-    /// What Chart.yaml says.
+    /// The contents of Chart.yaml.
     pub facts: ChartInfo,
-    /// The files that are no templates, and not below `ext/`.
+    /// The files that are not templates, except those in `ext/`.
     pub files: Vec<SourceFile>,
     /// The templates.
     pub templates: Vec<SourceFile>,
-    /// The charts it needs.
+    /// Its dependencies.
     pub dependencies: Vec<Dependency>,
 }
 
-/// What the handlers of one event see and change.
+/// What the handlers of an event can read and change.
 ///
-/// A handler sees its own chart: that chart's facts, files and templates, and the values of that chart's scope. A
-/// handler of the program sees the topmost chart. Objects, release and cluster are the same for all.
+/// A handler sees its own chart: that chart's metadata, files and templates, and the values in its scope. A handler
+/// of the program sees the top-level chart. Objects, release and capabilities are the same for all.
 ///
-/// Who emits builds a context, lets the emitter pass it around, and reads `all_…` and `take_…` afterwards.
+/// The caller builds a context, passes it to the emitter, and reads it back with `all_…` and `take_…`.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     charts: Vec<ChartContext>,
@@ -42,14 +42,14 @@ pub struct Context {
     turn: Option<HandlerScope>,
 }
 
-/// Whose turn it is.
+/// The handler that is being called.
 #[derive(Clone, Debug)]
 struct HandlerScope {
     event: Event,
     chart: ChartPath,
 }
 
-/// For those who emit.
+/// For callers of the emitter.
 impl Context {
     /// Adds a chart.
     #[must_use]
@@ -58,28 +58,28 @@ impl Context {
         self
     }
 
-    /// Sets the values of the topmost chart, which hold those of its subcharts.
+    /// Sets the values of the top-level chart, which contain those of its subcharts.
     #[must_use]
     pub fn with_values(mut self, values: Map<Node>) -> Self {
         self.values = values;
         self
     }
 
-    /// Sets what is known about the release.
+    /// Sets the release.
     #[must_use]
     pub fn with_release(mut self, release: ReleaseInfo) -> Self {
         self.release = Some(release);
         self
     }
 
-    /// Sets what is known about the cluster.
+    /// Sets the capabilities.
     #[must_use]
     pub fn with_capabilities(mut self, capabilities: CapabilityInfo) -> Self {
         self.capabilities = Some(capabilities);
         self
     }
 
-    /// Sets what an object that is waited for has come to.
+    /// Sets the status of an object that is waited for.
     #[must_use]
     pub fn with_readiness(mut self, readiness: ReadinessInfo) -> Self {
         self.readiness = Some(readiness);
@@ -93,22 +93,22 @@ impl Context {
         self
     }
 
-    /// All charts, as they were added.
+    /// All charts, in the order in which they were added.
     pub fn all_charts(&self) -> &[ChartContext] {
         &self.charts
     }
 
-    /// The values of the topmost chart.
+    /// The values of the top-level chart.
     pub fn all_values(&self) -> &Map<Node> {
         &self.values
     }
 
-    /// Whether a handler has had the values for changing them. Comparing them would take longer than most handlers.
+    /// Whether a handler had mutable access to the values. Comparing them would take longer than most handlers.
     pub fn values_changed(&self) -> bool {
         self.values_changed
     }
 
-    /// Takes the values of the topmost chart.
+    /// Takes the values of the top-level chart.
     pub fn take_values(&mut self) -> Map<Node> {
         std::mem::take(&mut self.values)
     }
@@ -123,12 +123,12 @@ impl Context {
         std::mem::take(&mut self.charts)
     }
 
-    /// Gives the next handler its turn.
+    /// Sets the handler that is called next.
     pub(crate) fn enter_handler(&mut self, event: Event, chart: &ChartPath) {
         self.turn = Some(HandlerScope { event, chart: chart.clone() });
     }
 
-    /// Takes the turn back.
+    /// Ends the call of a handler.
     pub(crate) fn leave_handler(&mut self) {
         self.turn = None;
     }
@@ -136,7 +136,7 @@ impl Context {
 
 /// For handlers.
 impl Context {
-    /// The event that is handled.
+    /// The event being handled.
     pub fn event(&self) -> Option<Event> {
         self.turn.as_ref().map(|turn| turn.event)
     }
@@ -146,27 +146,27 @@ impl Context {
         self.turn.as_ref().map(|turn| turn.chart.clone()).unwrap_or_default()
     }
 
-    /// What Chart.yaml says; none at events that have no chart.
+    /// The contents of Chart.yaml; `None` at events without a chart.
     pub fn chart(&self) -> Option<&ChartInfo> {
         self.part().map(|part| &part.facts)
     }
 
-    /// What is known about the release, at events that have one.
+    /// The release; `None` at events without one.
     pub fn release(&self) -> Option<&ReleaseInfo> {
         self.release.as_ref()
     }
 
-    /// What is known about the cluster, at events that have one.
+    /// The capabilities; `None` at events without a cluster.
     pub fn capabilities(&self) -> Option<&CapabilityInfo> {
         self.capabilities.as_ref()
     }
 
-    /// What an object that is waited for has come to, at events that are about one.
+    /// The status of an object; `None` at events that are not about one.
     pub fn readiness(&self) -> Option<&ReadinessInfo> {
         self.readiness.as_ref()
     }
 
-    /// The values of the chart's scope; none if something else than a map stands there.
+    /// The values in the chart's scope; `None` if they are not a map.
     pub fn values(&self) -> Option<&Map<Node>> {
         let scope = self.turn.as_ref().map(|turn| turn.chart.below_top()).unwrap_or_default();
         scope.iter().try_fold(&self.values, |map, name| map.get(name)?.as_map())
@@ -192,10 +192,10 @@ impl Context {
         &self.objects
     }
 
-    /// The values of the chart's scope, for changing them; made where there are none.
+    /// Mutable values in the chart's scope; created if missing.
     ///
     /// # Errors
-    /// When the event does not let values change.
+    /// When the event does not allow it.
     pub fn values_mut(&mut self) -> Result<&mut Map<Node>, ContextError> {
         self.check(ContextField::Values)?;
         self.values_changed = true;
@@ -211,40 +211,40 @@ impl Context {
         Ok(values)
     }
 
-    /// The files of the chart, for changing them.
+    /// The files of the chart, mutable.
     ///
     /// # Errors
-    /// When the event does not let files change, or has no chart.
+    /// When the event does not allow it, or has no chart.
     pub fn files_mut(&mut self) -> Result<&mut Vec<SourceFile>, ContextError> {
         self.part_mut(ContextField::Files).map(|part| &mut part.files)
     }
 
-    /// The templates of the chart, for changing them.
+    /// The templates of the chart, mutable.
     ///
     /// # Errors
-    /// When the event does not let templates change, or has no chart.
+    /// When the event does not allow it, or has no chart.
     pub fn templates_mut(&mut self) -> Result<&mut Vec<SourceFile>, ContextError> {
         self.part_mut(ContextField::Templates).map(|part| &mut part.templates)
     }
 
-    /// The dependencies of the chart, for changing them.
+    /// The dependencies of the chart, mutable.
     ///
     /// # Errors
-    /// When the event does not let dependencies change, or has no chart.
+    /// When the event does not allow it, or has no chart.
     pub fn dependencies_mut(&mut self) -> Result<&mut Vec<Dependency>, ContextError> {
         self.part_mut(ContextField::Dependencies).map(|part| &mut part.dependencies)
     }
 
-    /// The rendered objects, for changing them.
+    /// The rendered objects, mutable.
     ///
     /// # Errors
-    /// When the event does not let objects change.
+    /// When the event does not allow it.
     pub fn objects_mut(&mut self) -> Result<&mut Vec<RenderedObject>, ContextError> {
         self.check(ContextField::Objects)?;
         Ok(&mut self.objects)
     }
 
-    /// Outside of a turn nobody is there to be kept from anything.
+    /// Outside of a handler call everything may change.
     fn check(&self, part: ContextField) -> Result<(), ContextError> {
         match &self.turn {
             Some(turn) if !turn.event.may_change(part) => {
@@ -254,8 +254,8 @@ impl Context {
         }
     }
 
-    /// The place of the handler's chart among the charts.
-    fn place(&self) -> Option<usize> {
+    /// The index of the handler's chart.
+    fn chart_index(&self) -> Option<usize> {
         match &self.turn {
             Some(turn) if !turn.chart.names().is_empty() => {
                 self.charts.iter().position(|part| part.path == turn.chart)
@@ -265,13 +265,13 @@ impl Context {
     }
 
     fn part(&self) -> Option<&ChartContext> {
-        self.place().map(|place| &self.charts[place])
+        self.chart_index().map(|chart_index| &self.charts[chart_index])
     }
 
     fn part_mut(&mut self, part: ContextField) -> Result<&mut ChartContext, ContextError> {
         self.check(part)?;
-        let place = self.place().ok_or(ContextError::NoChart { part })?;
-        Ok(&mut self.charts[place])
+        let chart_index = self.chart_index().ok_or(ContextError::NoChart { part })?;
+        Ok(&mut self.charts[chart_index])
     }
 }
 

@@ -1,4 +1,4 @@
-//! Registers handlers and calls them in an order that is the same every time.
+//! Registers handlers and calls them in a deterministic order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,14 +11,14 @@ use crate::handler::{Handler, HandlerId, Registration, Wrapper};
 
 /// All handlers of an operation.
 ///
-/// A clone calls the same handlers, and what is registered on it afterwards is its own: that is how one operation adds
-/// the handlers of its chart to those of the program.
+/// A clone calls the same handlers, but later registrations do not affect the original: so an operation adds the
+/// handlers of its chart to those of the program.
 #[derive(Clone, Default)]
 pub struct Emitter {
-    /// The handlers of each event in the order of their turns.
+    /// The handlers of each event, in calling order.
     handlers: BTreeMap<Event, Vec<Registered>>,
     silenced: BTreeSet<(ChartPath, Event)>,
-    /// In the order of registration; a later one stands around the earlier ones.
+    /// In the order of registration; later wrappers enclose earlier ones.
     wrappers: Vec<Wrapping>,
     next: u64,
 }
@@ -28,7 +28,7 @@ struct Registered {
     id: HandlerId,
     weight: f64,
     chart: ChartPath,
-    place: String,
+    location: String,
     handler: Arc<Mutex<Handler>>,
 }
 
@@ -39,7 +39,7 @@ struct Wrapping {
     wrapper: Arc<Mutex<Wrapper>>,
 }
 
-/// What is behind a lock, even if it has panicked: whoever called it was told.
+/// Locks, ignoring poisoning: the panic has already reached the caller.
 fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -52,17 +52,17 @@ impl Emitter {
 
     /// Registers a handler.
     ///
-    /// Handlers run by weight, then children before parents and the topmost chart last, then as they were registered.
+    /// Handlers are called by weight, then subcharts before their parents, then in the order of registration.
     ///
     /// # Errors
     /// When there is no such event, when it is a core event, or when the weight is not between 0 and 1.
     pub fn on(&mut self, registration: Registration<'_>, handler: Handler) -> Result<HandlerId> {
-        let Registration { event, weight, chart, place } = registration;
+        let Registration { event, weight, chart, location } = registration;
         let event = Event::for_handlers(event)?;
         if !(0.0..=1.0).contains(&weight) {
             return Err(Error::Weight { event, weight });
         }
-        // A negative zero would sort before zero, and is no other weight.
+        // Negative zero would sort before zero.
         let weight = weight.abs();
         let id = HandlerId(self.next);
         self.next += 1;
@@ -72,41 +72,41 @@ impl Emitter {
         };
         let turn = handlers.partition_point(before);
         let handler = Arc::new(Mutex::new(handler));
-        handlers.insert(turn, Registered { id, weight, chart, place, handler });
+        handlers.insert(turn, Registered { id, weight, chart, location, handler });
         Ok(id)
     }
 
-    /// Takes a handler away. Tells whether it was there.
+    /// Removes a handler, and returns whether it existed.
     pub fn off(&mut self, id: HandlerId) -> bool {
         for handlers in self.handlers.values_mut() {
-            if let Some(place) = handlers.iter().position(|registered| registered.id == id) {
-                handlers.remove(place);
+            if let Some(index) = handlers.iter().position(|registered| registered.id == id) {
+                handlers.remove(index);
                 return true;
             }
         }
         false
     }
 
-    /// A hold on the handlers of `parent`'s subchart `name`, for the parent to silence or wrap.
+    /// Access to the handlers of `parent`'s subchart `name`, so that the parent can disable or wrap them.
     pub fn subchart(&mut self, parent: &ChartPath, name: &str) -> Subchart<'_> {
         self.below(parent.child(name))
     }
 
-    /// A hold on the handlers of a chart, for a chart above it to silence or wrap.
+    /// Access to the handlers of a chart, so that a chart above it can disable or wrap them.
     pub fn below(&mut self, chart: ChartPath) -> Subchart<'_> {
         Subchart { emitter: self, chart }
     }
 
-    /// Whether emitting the event would call anything. Without that, there is no need to build a context.
+    /// Whether the event has handlers. If not, the caller need not build a context.
     pub fn listens(&self, event: Event) -> bool {
         let mut handlers = self.handlers.get(&event).into_iter().flatten();
         handlers.any(|registered| !is_silenced(&self.silenced, &registered.chart, event))
     }
 
-    /// Calls the handlers of an event, one after the other, each with what the ones before it left.
+    /// Calls the handlers of an event in order, each with the changes of the previous ones.
     ///
     /// # Errors
-    /// The first error of a handler. The handlers after it are not called.
+    /// The first error of a handler; later handlers are not called.
     pub fn emit(&mut self, event: Event, context: &mut Context) -> Result<()> {
         let Some(handlers) = self.handlers.get(&event) else { return Ok(()) };
         let mut outcome = Ok(());
@@ -125,7 +125,7 @@ impl Emitter {
             outcome = call(&mut handler, &mut around, context).map_err(|source| Error::Handler {
                 event,
                 chart: registered.chart.clone(),
-                place: registered.place.clone(),
+                location: registered.location.clone(),
                 source,
             });
             if outcome.is_err() {
@@ -141,7 +141,7 @@ fn is_silenced(silenced: &BTreeSet<(ChartPath, Event)>, chart: &ChartPath, event
     !silenced.is_empty() && silenced.contains(&(chart.clone(), event))
 }
 
-/// Calls a handler through everything that stands around it, the last first.
+/// Calls a handler through its wrappers, outermost first.
 fn call(
     handler: &mut Handler,
     around: &mut [MutexGuard<'_, Wrapper>],
@@ -153,14 +153,14 @@ fn call(
     }
 }
 
-/// A parent chart's hold on the handlers of one of its subcharts.
+/// A parent chart's access to the handlers of a subchart.
 pub struct Subchart<'a> {
     emitter: &'a mut Emitter,
     chart: ChartPath,
 }
 
 impl Subchart<'_> {
-    /// Silences the subchart's handlers of an event, those to come included. Tells how many there are by now.
+    /// Disables the subchart's handlers of an event, including later ones. Returns how many there are now.
     ///
     /// # Errors
     /// When there is no such event, or when it is a core event.
@@ -170,8 +170,7 @@ impl Subchart<'_> {
         Ok(self.count(event))
     }
 
-    /// Puts something around each of the subchart's handlers of an event, those to come included. Tells how many
-    /// there are by now.
+    /// Wraps each of the subchart's handlers of an event, including later ones. Returns how many there are now.
     ///
     /// # Errors
     /// When there is no such event, or when it is a core event.
@@ -185,7 +184,7 @@ impl Subchart<'_> {
         Ok(self.count(event))
     }
 
-    /// A hold on a chart below this one.
+    /// Access to a subchart of this one.
     pub fn subchart(&mut self, name: &str) -> Subchart<'_> {
         Subchart { chart: self.chart.child(name), emitter: self.emitter }
     }
@@ -224,7 +223,7 @@ mod tests {
     }
 
     fn at(event: &str, weight: f64, chart: ChartPath) -> Registration<'_> {
-        Registration { event, weight, chart, place: "ext/lua/chart.lua:7".into() }
+        Registration { event, weight, chart, location: "ext/lua/chart.lua:7".into() }
     }
 
     #[test]
@@ -330,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_silences_a_subchart_and_nobody_else() {
+    fn a_parent_disables_handlers_of_its_own_subchart_only() {
         let (top, calls, mut emitter) = (ChartPath::top("web"), Calls::default(), Emitter::new());
         emitter.on(at("pre-install", 0.5, top.child("db")), calls.handler("before")).expect("good");
         assert_eq!(emitter.subchart(&top, "db").off("pre-install").expect("a known event"), 1);

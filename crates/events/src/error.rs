@@ -1,4 +1,4 @@
-//! What can go wrong when handlers are registered and called.
+//! Errors of registering and calling handlers.
 
 use std::fmt;
 
@@ -7,26 +7,26 @@ use pintle_tree::likely::likely;
 use crate::chart_path::ChartPath;
 use crate::event::{ContextField, Event, TABLE, known_names};
 
-/// A result of this room.
+/// The result of this crate's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a handler was refused, or an operation stopped.
+/// Why a handler was rejected, or an operation was stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No event has this name.
+    /// There is no such event.
     #[error("there is no event `{name}`; {}", advice(name))]
     UnknownEvent {
         /// The name.
         name: String,
     },
-    /// The event has one implementation of our own.
+    /// The event is a core event.
     #[error("`{event}` is a core event and takes no handlers{}", neighbours(*event))]
     CoreEvent {
         /// The event.
         event: Event,
     },
-    /// A weight is outside of 0 to 1.
+    /// A weight is not between 0 and 1.
     #[error("the weight {weight} of a handler for `{event}` is not between 0 and 1")]
     Weight {
         /// The event.
@@ -35,21 +35,21 @@ pub enum Error {
         weight: f64,
     },
     /// A handler failed.
-    #[error("the `{event}` handler of {chart} at {place} failed")]
+    #[error("the `{event}` handler of {chart} at {location} failed")]
     Handler {
         /// The event.
         event: Event,
-        /// Whose handler it is.
+        /// The chart of the handler.
         chart: ChartPath,
-        /// Where it was registered.
-        place: String,
-        /// What it said.
+        /// Where the handler is defined.
+        location: String,
+        /// The handler's error.
         #[source]
         source: HandlerError,
     },
 }
 
-/// The event that was probably meant, or all that there are.
+/// Suggests the most similar event, or lists all events.
 fn advice(name: &str) -> String {
     let known = known_names();
     match likely(name, &known) {
@@ -58,7 +58,7 @@ fn advice(name: &str) -> String {
     }
 }
 
-/// The events around a core event that do take handlers.
+/// The pre and post events of a core event.
 fn neighbours(event: Event) -> String {
     let around: Vec<String> = ["pre", "post"]
         .iter()
@@ -69,11 +69,11 @@ fn neighbours(event: Event) -> String {
     if around.is_empty() { String::new() } else { format!("; {} do", around.join(" and ")) }
 }
 
-/// Why a handler may not change a part of the context.
+/// Why a handler may not change a field of the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContextError {
-    /// The event does not let the part change.
+    /// The field is read-only at this event.
     #[error("`{}` is read-only in `{event}`", part.as_str())]
     ReadOnly {
         /// The part of the context.
@@ -81,7 +81,7 @@ pub enum ContextError {
         /// The event.
         event: Event,
     },
-    /// The part belongs to a chart, and there is none.
+    /// The field belongs to a chart, and there is none.
     #[error("there is no chart whose `{}` could change", part.as_str())]
     NoChart {
         /// The part of the context.
@@ -89,7 +89,7 @@ pub enum ContextError {
     },
 }
 
-/// What a handler says when it fails.
+/// The error of a handler.
 #[derive(Debug)]
 pub struct HandlerError {
     message: String,
@@ -98,33 +98,33 @@ pub struct HandlerError {
 }
 
 impl HandlerError {
-    /// Returns an error that is nothing but a message.
+    /// Returns an error with a message.
     pub fn new(message: impl Into<String>) -> Self {
         HandlerError { message: message.into(), trace: None, source: None }
     }
 
-    /// Returns an error for another error, whose text it takes.
+    /// Converts another error.
     pub fn from_error(error: impl std::error::Error + Send + Sync + 'static) -> Self {
-        // The text of the outermost error is the message here, so that a chain of causes says it once.
+        // The message of the outermost error is taken over, so that printing the chain does not repeat it.
         let message = error.to_string();
         let source = error.source().map(|source| HandlerError::chain(source).into());
         HandlerError { message, trace: None, source }
     }
 
-    /// Copies causes, which are only borrowed, as messages.
+    /// Copies borrowed causes as messages.
     fn chain(error: &(dyn std::error::Error + 'static)) -> HandlerError {
         let source = error.source().map(|source| HandlerError::chain(source).into());
         HandlerError { message: error.to_string(), trace: None, source }
     }
 
-    /// Adds the calls that led to the error, as a script engine tells them.
+    /// Adds the stack trace of a script.
     #[must_use]
     pub fn with_trace(mut self, trace: impl Into<String>) -> Self {
         self.trace = Some(trace.into());
         self
     }
 
-    /// The calls that led to the error.
+    /// The stack trace of a script.
     pub fn trace(&self) -> Option<&str> {
         self.trace.as_deref()
     }

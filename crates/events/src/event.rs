@@ -1,15 +1,15 @@
-//! THE table of lifecycle events: what each is called, when it fires, who may handle it and what may change.
+//! The table of lifecycle events: their names, when they are emitted, and what handlers may change.
 
 use std::fmt;
 
 use crate::error::{Error, Result};
 
-/// A part of the context that handlers may change at some events.
+/// A field of the context that handlers may change at some events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ContextField {
     /// The values.
     Values,
-    /// The files that are no templates.
+    /// The files that are not templates.
     Files,
     /// The templates.
     Templates,
@@ -20,7 +20,7 @@ pub enum ContextField {
 }
 
 impl ContextField {
-    /// The name of the part in the context.
+    /// The name of the field in the context.
     pub fn as_str(self) -> &'static str {
         match self {
             ContextField::Values => "values",
@@ -32,28 +32,28 @@ impl ContextField {
     }
 }
 
-/// One row of the table.
+/// One entry of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The event.
     pub event: Event,
     /// Its name.
     pub name: &'static str,
-    /// Whether it has one implementation of our own, and refuses handlers.
+    /// Whether it is a core event, which has a built-in implementation and takes no handlers.
     pub core: bool,
-    /// When it fires.
+    /// When it is emitted.
     pub when: &'static str,
     /// What handlers may change. Everything else is read-only.
     pub may_change: &'static [ContextField],
 }
 
-/// The whole chart as it is read: what is in it and what it is given.
+/// The chart's contents and values.
 const SOURCES: &[ContextField] = &[ContextField::Values, ContextField::Files, ContextField::Templates];
 const DEPENDENCIES: &[ContextField] = &[ContextField::Dependencies];
 const OBJECTS: &[ContextField] = &[ContextField::Objects];
 const NOTHING: &[ContextField] = &[];
 
-/// Writes the enum, the table and the names from one list, so that none can be forgotten.
+/// Generates the enum and the table from one list, so that they cannot diverge.
 macro_rules! events {
     ($($variant:ident $name:literal $core:literal $may_change:ident $when:literal;)*) => {
         /// A lifecycle event.
@@ -62,7 +62,7 @@ macro_rules! events {
             $(#[doc = $when] $variant,)*
         }
 
-        /// Every event, core events first, then in the order in which operations meet them.
+        /// Every event: core events first, then in the order in which operations emit them.
         pub const TABLE: &[Entry] = &[
             $(Entry { event: Event::$variant, name: $name, core: $core, when: $when, may_change: $may_change },)*
         ];
@@ -100,7 +100,7 @@ events! {
     PostTemplate "post-template" false OBJECTS
         "After rendering for `template`, before its output is written.";
     PreLint "pre-lint" false NOTHING
-        "After rendering for `lint`, before findings are told.";
+        "After rendering for `lint`, before findings are reported.";
     PrePackage "pre-package" false SOURCES
         "Before a chart is packed. Changes go into the package, never into the folder.";
     PreInstall "pre-install" false OBJECTS
@@ -112,9 +112,9 @@ events! {
     PostUpgrade "post-upgrade" false NOTHING
         "After a release is brought to a new version.";
     PreRollback "pre-rollback" false NOTHING
-        "Before a stored version is delivered again, with its stored objects.";
+        "Before a stored version is deployed again, with its stored objects.";
     PostRollback "post-rollback" false NOTHING
-        "After a stored version is delivered again.";
+        "After a stored version is deployed again.";
     PreDelete "pre-delete" false NOTHING
         "Before a release is uninstalled. There is no chart.";
     PostDelete "post-delete" false NOTHING
@@ -138,9 +138,9 @@ events! {
 }
 
 impl Event {
-    /// The row of the table.
+    /// The entry in the table.
     pub fn entry(self) -> &'static Entry {
-        // The macro writes variants and rows in the same order.
+        // The macro generates variants and entries in the same order.
         &TABLE[self as usize]
     }
 
@@ -149,17 +149,17 @@ impl Event {
         self.entry().name
     }
 
-    /// Whether the event refuses handlers.
+    /// Whether the event takes no handlers.
     pub fn is_core(self) -> bool {
         self.entry().core
     }
 
-    /// Whether handlers of the event may change a part of the context.
+    /// Whether handlers of the event may change a field of the context.
     pub fn may_change(self, part: ContextField) -> bool {
         self.entry().may_change.contains(&part)
     }
 
-    /// The event of a name that handlers may be registered for.
+    /// The event with a name, if it takes handlers.
     ///
     /// # Errors
     /// When there is no such event, or when it is a core event.

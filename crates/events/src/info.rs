@@ -1,88 +1,88 @@
-//! What the context tells about charts, releases and clusters: plain data, brought by who emits.
+//! What the context contains about charts, releases and clusters: plain data from the emitter's caller.
 
 use pintle_objects::Object;
 use pintle_tree::Str;
 
-/// What Chart.yaml says. Never changes.
+/// The contents of Chart.yaml. Read-only.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChartInfo {
-    /// The version of Chart.yaml's form.
+    /// The `apiVersion` of Chart.yaml.
     pub api_version: String,
     /// The name.
     pub name: String,
     /// The version of the chart.
     pub version: String,
-    /// What the chart is.
+    /// A one-line description.
     pub description: String,
-    /// Words to find it by.
+    /// Search keywords.
     pub keywords: Vec<String>,
-    /// The address of the project.
+    /// The URL of the project.
     pub home: String,
-    /// Addresses of the source.
+    /// URLs of the source code.
     pub sources: Vec<String>,
-    /// Who takes care of it.
+    /// The maintainers.
     pub maintainers: Vec<Maintainer>,
-    /// The address of a picture.
+    /// The URL of an icon.
     pub icon: String,
-    /// The version of what the chart installs.
+    /// The app version.
     pub app_version: String,
-    /// The versions of Kubernetes that it needs.
+    /// The required Kubernetes versions.
     pub kubernetes_versions: String,
 }
 
-/// Someone who takes care of a chart.
+/// A maintainer of a chart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Maintainer {
     /// The name.
     pub name: String,
-    /// The mail address.
+    /// The email address.
     pub email: String,
-    /// The address of a page.
+    /// A URL.
     pub url: String,
 }
 
-/// What is known about the release. Never changes.
+/// The release. Read-only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReleaseInfo {
     /// The name.
     pub name: String,
     /// The namespace.
     pub namespace: String,
-    /// The number of the version that is being made.
+    /// The number of the version that is being deployed.
     pub number: u64,
-    /// Whether it is the first version.
+    /// Whether this is an install.
     pub is_install: bool,
-    /// Whether it follows another version.
+    /// Whether this is an upgrade or rollback.
     pub is_upgrade: bool,
 }
 
-/// What is known about the cluster. Never changes.
+/// The capabilities of the cluster. Read-only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapabilityInfo {
-    /// The version of Helm that we behave like.
+    /// The Helm version that we are compatible with.
     pub helm_version: String,
     /// The version of Kubernetes.
     pub kubernetes_version: String,
-    /// The API versions, and API versions with kinds, that the cluster serves.
+    /// The served API versions, with and without kinds.
     pub api_versions: Vec<String>,
 }
 
-/// What an object that is waited for has come to.
+/// The status of an object that is waited for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadinessInfo {
     /// The API version of the object.
     pub api_version: String,
     /// Its kind.
     pub kind: String,
-    /// Its namespace; empty if it has none.
+    /// Its namespace; empty if it is cluster-scoped.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// One word for its state.
+    /// Its status, as kstatus names it.
     pub state: String,
-    /// Why it is not ready yet, or what happened.
+    /// What it waits for, or why it failed.
     pub message: String,
-    /// Whether it is what it should be.
+    /// Whether it is ready.
     pub ready: bool,
 }
 
@@ -95,23 +95,23 @@ pub struct SourceFile {
     pub data: Str,
 }
 
-/// A chart that another one needs.
+/// A dependency of a chart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dependency {
     /// The name.
     pub name: String,
-    /// The versions that will do.
+    /// The version constraint.
     pub version: String,
-    /// Where it is found.
+    /// The repository URL.
     pub repository: String,
-    /// The name under which it is used, if another.
+    /// The alias, if it has one.
     pub alias: String,
 }
 
-/// An object that came out of rendering, or that a handler has added.
+/// A rendered object, or one that a handler added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RenderedObject {
-    /// The template it comes from, with the path of its chart; none if a handler has added it.
+    /// Its template, with the path of its chart; `None` if a handler added it.
     pub template: Option<String>,
     /// The object.
     pub object: Object,

@@ -1,21 +1,21 @@
-//! When a chart may act: the table of lifecycle events and the emitter.
+//! Lifecycle events: the table of events and the emitter.
 //!
-//! An operation goes through stages; between them it emits events, and handlers that charts or programs have
-//! registered answer. [`Event`] is the table of all events: when each fires and what its handlers may change.
-//! [`Context`] is what a handler sees, and it lets handlers change only that. [`Emitter`] calls handlers in an order
-//! that depends on nothing but their weights, their charts and the order of registration.
+//! Operations emit events between their stages, and handlers of charts or programs respond. [`Event`] lists all
+//! events: when each is emitted and what its handlers may change. [`Context`] is what a handler sees, and enforces
+//! that. [`Emitter`] calls handlers in an order that depends only on their weights, their charts and the order of
+//! registration.
 //!
-//! This room knows no script language and no cluster, and it decides nothing about operations: who emits brings the
-//! context and takes back what was changed.
+//! This crate knows no script language and no cluster, and does not control operations: the caller provides the
+//! context and reads the changes back.
 //!
-//! Enter at [`Emitter::on`] and [`Emitter::emit`].
+//! Start at [`Emitter::on`] and [`Emitter::emit`].
 //!
 //! ```
 //! use pintle_events::{ChartPath, Context, Emitter, Event, Registration};
 //!
 //! let mut emitter = Emitter::new();
 //! emitter.on(
-//!     Registration { event: "pre-render", weight: 0.5, chart: ChartPath::program(), place: "main.rs".into() },
+//!     Registration { event: "pre-render", weight: 0.5, chart: ChartPath::program(), location: "main.rs".into() },
 //!     Box::new(|context| {
 //!         context.values_mut()?.insert("replicas".into(), 3.into());
 //!         Ok(())

@@ -1,4 +1,4 @@
-//! The annotations that make and steer hooks, read once, and the words that name events in them.
+//! The hook annotations, and the names of events in them.
 
 use pintle_objects::{Head, HookEvent, Object};
 use pintle_tree::{Map, Node, Str};
@@ -7,24 +7,24 @@ use pintle_yaml::decode::number_text;
 use crate::error::Problem;
 use crate::view::{Tree, View};
 
-/// Makes an object a hook and says when it runs.
+/// Makes an object a hook and lists its events.
 pub const HOOK: &str = "helm.sh/hook";
-/// Orders the hooks of one event: one weight, or a list with one for each event.
+/// The weight: one for all events, or a list with one per event.
 pub const WEIGHT: &str = "helm.sh/hook-weight";
-/// Orders the hooks of one event, by name: `pre-install=-5,post-install=5`.
+/// The weights by event: `pre-install=-5,post-install=5`.
 pub const WEIGHTS: &str = "helm.sh/hook-weights";
-/// Says when a hook's object is deleted.
+/// When the hook's object is deleted.
 pub const DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
-/// Says when a hook's log is shown.
+/// When the hook's log is shown.
 pub const LOG_POLICY: &str = "helm.sh/hook-output-log-policy";
-/// Says with `unmanaged` that a hook's object outlives its release.
+/// `unmanaged` lets the hook's object outlive its release.
 pub const POLICY: &str = "helm.sh/hook-policy";
-/// Says with anything but `true` that containers get no variables.
+/// Anything but `true` disables the environment variables.
 pub const ENV: &str = "helm.sh/hook-env";
-/// Says with anything but `true` that splitting keeps the name.
+/// Anything but `true` keeps the name when splitting.
 pub const NAME_SUFFIX: &str = "helm.sh/hook-name-suffix";
 
-/// The hook annotations of one object, as they are written.
+/// The hook annotations of one object, unparsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
     /// [`HOOK`].
@@ -46,12 +46,12 @@ pub struct Annotations {
 }
 
 impl Annotations {
-    /// Reads the annotations of an object. Numbers and booleans count as their text, as they do for Helm.
+    /// Reads the annotations of an object. Numbers and booleans are converted to text, as in Helm.
     pub fn from_object(object: &Object) -> Self {
         Annotations::from_view(Tree::of(object))
     }
 
-    /// As [`Annotations::from_object`], of an object in any form.
+    /// As [`Annotations::from_object`], for any [`View`].
     pub(crate) fn from_view<'v>(object: impl View<'v>) -> Self {
         let Some(entries) = object.at(&["metadata", "annotations"]).filter(|entries| entries.is_map()) else {
             return Annotations::default();
@@ -59,7 +59,7 @@ impl Annotations {
         Annotations::from_lookup(|key| entries.get(key).and_then(View::scalar).as_ref().and_then(text))
     }
 
-    /// Takes the annotations from the head of a document.
+    /// Reads the annotations from the head of a document.
     pub fn from_head(head: &Head) -> Self {
         let Some(metadata) = &head.metadata else { return Annotations::default() };
         let entries: &Map<Str> = &metadata.annotations;
@@ -87,7 +87,7 @@ impl Annotations {
             || self.weight.as_ref().is_some_and(|weight| weight.contains(','))
     }
 
-    /// Whether containers may get variables.
+    /// Whether containers may get environment variables.
     pub fn allows_env(&self) -> bool {
         is_true_or_absent(self.env.as_deref())
     }
@@ -103,14 +103,14 @@ impl Annotations {
     }
 }
 
-/// The one word of [`POLICY`].
+/// The only value of [`POLICY`].
 pub(crate) const UNMANAGED: &str = "unmanaged";
 
 fn is_true_or_absent(text: Option<&str>) -> bool {
     text.is_none_or(|text| text.trim().eq_ignore_ascii_case("true"))
 }
 
-/// A scalar as the text that Helm reads it as.
+/// A scalar as Helm converts it to text.
 fn text(node: &Node) -> Option<String> {
     match node {
         Node::Nil => Some(String::new()),
@@ -122,22 +122,22 @@ fn text(node: &Node) -> Option<String> {
     }
 }
 
-/// A word without blanks around it, in lower case.
+/// Trims and lowercases a value.
 pub(crate) fn normalize(word: &str) -> String {
     word.trim().to_lowercase()
 }
 
-/// Which words name events.
+/// The event names that are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventVocabulary {
     /// Helm's, in any case.
     Native,
-    /// Those of the filter, which are also names of objects: exactly as they are spelled.
+    /// Those of the filter, which become part of object names: only the exact spelling.
     Filter,
 }
 
-/// All words. The last two are older ones for `test`: Helm still takes the first of them, and drops hooks of the second,
-/// which the filter leaves to Helm.
+/// All names. The last two are deprecated names for `test`: Helm still accepts the first of them, and drops hooks
+/// with the second, which the filter leaves to Helm.
 const FILTER: [&str; 11] = [
     "pre-install",
     "post-install",
@@ -154,11 +154,11 @@ const FILTER: [&str; 11] = [
 
 const NATIVE: &[&str] = FILTER.split_at(10).0;
 
-/// The words of today, one for each event.
+/// The current names, one per event.
 pub const EVENT_NAMES: &[&str] = FILTER.split_at(9).0;
 
 impl EventVocabulary {
-    /// Reads the word for an event. Natively `test-success` is but another word for `test`.
+    /// Parses an event. Natively `test-success` is an alias of `test`.
     pub(crate) fn event(self, word: &str) -> Result<&'static str, Problem> {
         let (found, known): (_, &'static [&'static str]) = match self {
             EventVocabulary::Native => (HookEvent::parse(&normalize(word)).map(HookEvent::as_str), NATIVE),
@@ -167,7 +167,7 @@ impl EventVocabulary {
         found.ok_or_else(|| Problem::UnknownEvent { word: word.trim().to_owned(), known })
     }
 
-    /// Reads a comma list of events. Blank entries, such as a last comma makes, count for nothing.
+    /// Parses a comma-separated list of events. Empty entries, such as after a trailing comma, are ignored.
     pub(crate) fn events(self, list: &str) -> Result<Vec<&'static str>, Problem> {
         let mut events = Vec::new();
         for word in list.split(',').filter(|word| !word.trim().is_empty()) {

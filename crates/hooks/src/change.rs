@@ -1,23 +1,23 @@
-//! What happens to an object, told once and carried out on trees and on text.
+//! Changes of an object, which can be applied to trees and to text.
 
 use pintle_tree::{Map, Node};
 use pintle_yaml::outline::{Edits, Place, Step};
 
-/// The way to a node from the root of its document.
+/// The path of a node in its document.
 pub(crate) type Path = Vec<Step>;
 
-/// One change of a document. All ways are those of the document as it was.
+/// One change of a document. All paths are those of the original document.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Change {
-    /// A map gets a value for the key at the end of the way.
+    /// Sets a key of a map.
     Set(Path, Node),
-    /// A list gets one more item.
+    /// Appends an item to a list.
     Push(Path, Node),
-    /// An entry of a map or an item of a list goes.
+    /// Removes an entry of a map or an item of a list.
     Remove(Path),
 }
 
-/// A way that goes on.
+/// Appends keys to a path.
 pub(crate) fn join<const N: usize>(path: &[Step], keys: [&'static str; N]) -> Path {
     let mut joined = Path::with_capacity(path.len() + N);
     joined.extend_from_slice(path);
@@ -33,7 +33,7 @@ impl Change {
     }
 }
 
-/// Drops changes inside of what goes anyway.
+/// Drops changes inside of removed nodes.
 pub(crate) fn drop_nested(changes: &mut Vec<Change>) {
     let removed: Vec<Path> = changes
         .iter()
@@ -47,7 +47,7 @@ pub(crate) fn drop_nested(changes: &mut Vec<Change>) {
     }
 }
 
-/// Changes a tree.
+/// Applies changes to a tree.
 pub(crate) fn apply_to_tree(body: &mut Map<Node>, changes: &[Change]) {
     let mut removed: Vec<&Path> = Vec::new();
     for change in changes {
@@ -67,7 +67,7 @@ pub(crate) fn apply_to_tree(body: &mut Map<Node>, changes: &[Change]) {
             }
         }
     }
-    // The last items go first, so that the numbers of the others stay right.
+    // Later items are removed first, so that the indices of the others stay valid.
     removed.sort();
     for path in removed.into_iter().rev() {
         match path.split_last() {
@@ -92,7 +92,7 @@ fn map_at<'n>(body: &'n mut Map<Node>, path: &[Step]) -> Option<&'n mut Map<Node
     if path.is_empty() { Some(body) } else { node_at(body, path)?.as_map_mut() }
 }
 
-/// The node at the end of a way that is not empty.
+/// The node at a path, which must not be empty.
 pub(crate) fn node_at<'n>(body: &'n mut Map<Node>, path: &[Step]) -> Option<&'n mut Node> {
     let (Step::Key(first), rest) = path.split_first()? else { return None };
     rest.iter().try_fold(body.get_mut(first.as_ref())?, |node, step| match (node, step) {
@@ -102,7 +102,7 @@ pub(crate) fn node_at<'n>(body: &'n mut Map<Node>, path: &[Step]) -> Option<&'n 
     })
 }
 
-/// Changes a text.
+/// Applies changes to text.
 pub(crate) fn apply_to_text<'o>(root: Place<'o>, edits: &mut Edits<'o>, changes: &[Change]) {
     for change in changes {
         let (way, last) = match change {
@@ -130,7 +130,7 @@ pub(crate) fn apply_to_text<'o>(root: Place<'o>, edits: &mut Edits<'o>, changes:
     }
 }
 
-/// The place at the end of a way.
+/// The node at a path.
 pub(crate) fn locate<'o>(root: Place<'o>, path: &[Step]) -> Option<Place<'o>> {
     path.iter().try_fold(root, |place, step| match step {
         Step::Key(key) => place.get(key),

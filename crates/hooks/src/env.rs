@@ -1,4 +1,4 @@
-//! Variables that tell the containers of a hook why they run.
+//! Environment variables that tell the containers of a hook why they run.
 
 use pintle_objects::Object;
 use pintle_tree::{Map, Node};
@@ -12,20 +12,20 @@ const EVENT: &str = "HELM_HOOK_EVENT";
 /// The variable that holds the weight.
 const WEIGHT: &str = "HELM_HOOK_WEIGHT";
 
-/// When containers get variables. `helm.sh/hook-env: "false"` always forbids it.
+/// When containers get the variables. `helm.sh/hook-env: "false"` always disables them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EnvRule {
-    /// Only for hooks that use an annotation Helm does not know, so that the objects of other charts stay as they are.
+    /// Only for hooks with an annotation that Helm does not know, so that other charts are rendered unchanged.
     #[default]
     WhenAsked,
     /// For all hooks.
     Always,
 }
 
-/// The lists of containers that a pod has.
+/// The container lists of a pod.
 pub(crate) const CONTAINERS: [&str; 3] = ["containers", "initContainers", "ephemeralContainers"];
 
-/// Sets both variables in all containers of the pods that the object is, or makes.
+/// Sets both variables in all containers of the object's pod template.
 pub(crate) fn inject(object: &mut Object, event: &str, weight: i64) {
     let mut changes = Vec::new();
     add_variables(Tree::of(object), &[], event, weight, &mut changes);
@@ -33,7 +33,7 @@ pub(crate) fn inject(object: &mut Object, event: &str, weight: i64) {
     apply_to_tree(object.body_mut(), &changes);
 }
 
-/// Tells what to change in an object at `path` for both variables.
+/// Collects the changes of an object at `path` for both variables.
 pub(crate) fn add_variables<'v>(
     object: impl View<'v>,
     path: &[Step],
@@ -69,7 +69,7 @@ fn add_to_container<'v>(
         changes.push(Change::Set(path, Node::List(variables)));
         return;
     }
-    // Anything but a list is for the cluster to refuse.
+    // Anything but a list is left to the API server's validation.
     let Some(entries) = env.and_then(View::items) else { return };
     for (name, value) in variables {
         let mut places = (0..entries.len()).filter(|&place| entries[place].text(&["name"]) == *name);
@@ -77,12 +77,12 @@ fn add_to_container<'v>(
             None => changes.push(Change::Push(path.clone(), variable(name, value))),
             Some(place) => replace(entries[place], &with(&path, place), value, changes),
         }
-        // A second one would win over the first, and the cluster refuses lists with two of a name.
+        // The last of two variables would win, and server-side apply rejects duplicate names.
         changes.extend(places.map(|place| Change::Remove(with(&path, place))));
     }
 }
 
-/// Gives a variable its value where it stands. What it was made from before gives way.
+/// Sets the value of an existing variable, and drops its `valueFrom`.
 fn replace<'v>(entry: impl View<'v>, path: &[Step], value: &str, changes: &mut Vec<Change>) {
     for key in entry.keys().unwrap_or_default() {
         if key != "name" && key != "value" {
@@ -105,7 +105,7 @@ fn variable(name: &str, value: &str) -> Node {
     Node::Map(Map::from_entries(entries))
 }
 
-/// The way to the spec of the pods that an object of a kind is or makes.
+/// The path of the pod spec in an object of a kind.
 pub(crate) fn pod_spec(kind: &str) -> &'static [&'static str] {
     match kind {
         "Pod" => &["spec"],

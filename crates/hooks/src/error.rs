@@ -1,64 +1,64 @@
-//! What can be wrong with a hook, and the words for it.
+//! Errors of hooks.
 
 use pintle_objects::ObjectError;
 
 use crate::annotation::{Annotations, HOOK, WEIGHTS};
 
-/// A result of this room.
+/// The result of this crate's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a hook cannot be used.
+/// Why a hook is invalid.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The document is no YAML, or no map.
+    /// The document is not a YAML map.
     #[error("cannot read the hook {name} of {path}")]
     Document {
         /// The name of the hook.
         name: String,
         /// The rendered file it comes from.
         path: String,
-        /// What the reader said.
+        /// The parser's error.
         #[source]
         source: ObjectError,
     },
-    /// The annotations contradict themselves.
+    /// The annotations contradict each other.
     #[error("the annotations of {kind} {name}{} are wrong", place(path))]
     Annotations {
         /// The kind of the hook.
         kind: String,
         /// The name of the hook.
         name: String,
-        /// The rendered file it comes from; empty when that is not known.
+        /// The rendered file it comes from; empty when unknown.
         path: String,
-        /// What is wrong.
+        /// The problem.
         #[source]
         source: Problem,
     },
-    /// The hook is to run and is an empty list.
+    /// The hook is an empty list. The message is Helm's.
     #[error("object not found, skipping delete: no objects visited")]
     NoObjects,
-    /// The hook is to run and has no name.
+    /// The hook has no name. The message is Helm's.
     #[error("resource name may not be empty")]
     NoName,
-    /// The hook is to run and is no Kubernetes object. The text is Helm's.
+    /// The hook is not a valid Kubernetes object. The message is Helm's.
     #[error("unable to build kubernetes object for {occasion} hook {path}: {reason}")]
     Build {
-        /// The event, or `deleting` where Helm notices before the hook runs.
+        /// The event, or `deleting` where Helm detects it before the hook runs.
         occasion: &'static str,
         /// The rendered file it comes from.
         path: String,
-        /// What it lacks.
+        /// The reason.
         reason: String,
     },
-    /// A hook that is split would get the name of another object.
+    /// Splitting a hook would create a second object with the same name.
     #[error("splitting {kind} {name} would make a second {kind} named {new}")]
     Collision {
         /// The kind of the hook.
         kind: String,
         /// The name of the hook.
         name: String,
-        /// The name that is taken.
+        /// The conflicting name.
         new: String,
     },
 }
@@ -67,36 +67,36 @@ fn place(path: &str) -> String {
     if path.is_empty() { String::new() } else { format!(" in {path}") }
 }
 
-/// What is wrong with the annotations of a hook.
+/// A problem with the annotations of a hook.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// `helm.sh/hook` names no event.
     #[error("`helm.sh/hook` is empty")]
     NoEvent,
-    /// A word is no event.
+    /// An unknown event.
     #[error("`{word}` is no hook event; the events are {}", known.join(", "))]
     UnknownEvent {
-        /// The word.
+        /// The unknown name.
         word: String,
-        /// The words that are events.
+        /// The known events.
         known: &'static [&'static str],
     },
-    /// An event is named twice.
+    /// An event is listed twice.
     #[error("the event `{event}` is named twice")]
     DuplicateEvent {
         /// The event.
         event: String,
     },
-    /// A weight is no whole number.
+    /// A weight is not an integer.
     #[error("the weight `{text}` in `{annotation}` is no whole number of 32 bits")]
     NoNumber {
         /// The annotation that holds the weight.
         annotation: &'static str,
-        /// What stands for the weight.
+        /// The invalid weight.
         text: String,
     },
-    /// There are more or fewer weights than events.
+    /// The number of weights does not match the number of events.
     #[error("`{annotation}` has {weights} weights for {events} events")]
     Count {
         /// The annotation that holds the weights.
@@ -106,19 +106,19 @@ pub enum Problem {
         /// How many events there are.
         events: usize,
     },
-    /// `helm.sh/hook-weights` has both forms.
+    /// `helm.sh/hook-weights` mixes named and positional weights.
     #[error("`helm.sh/hook-weights` mixes `event=weight` with bare weights, as in `{entry}`")]
     Mixed {
         /// The first entry of the other form.
         entry: String,
     },
-    /// `helm.sh/hook-weights` weighs an event at which the hook does not run.
+    /// `helm.sh/hook-weights` has an event that `helm.sh/hook` does not list.
     #[error("`helm.sh/hook-weights` has a weight for `{event}`, which `helm.sh/hook` does not name")]
     ForeignEvent {
         /// The event.
         event: String,
     },
-    /// Without `helm.sh/hook`, the events come from `helm.sh/hook-weights`, which names none.
+    /// Without `helm.sh/hook`, `helm.sh/hook-weights` must name the events.
     #[error("`helm.sh/hook-weights` without `helm.sh/hook` must name events, as in `pre-install=5`")]
     NoNames,
 }

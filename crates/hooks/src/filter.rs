@@ -1,7 +1,7 @@
-//! The filter: splitting on text, where nothing changes but what has to.
+//! The filter: splits hooks in text and changes nothing else.
 //!
-//! Documents are looked at first, all of them, so that nothing comes out when anything is error; then they are written
-//! one after the other. Both happen on two threads, and no more than a piece of the result is held at a time.
+//! All documents are checked first, so that nothing is written when one is invalid; then they are written in order.
+//! Both run on two threads, with one chunk of the output in memory at a time.
 
 mod part;
 mod source;
@@ -20,22 +20,22 @@ use source::Origin;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilterError {
-    /// A document is no YAML.
+    /// A document is not valid YAML.
     #[error("parsing YAML: the document that begins on line {line}{origin}: {source}")]
     Yaml {
         /// The line of the manifest.
         line: usize,
-        /// The file that the document comes from, if it says so, in words.
+        /// The file that the document comes from, if known, as part of a sentence.
         origin: String,
-        /// What the reader said, counting from the beginning of the document.
+        /// The parser's error, with lines relative to the document.
         source: pintle_yaml::Error,
     },
-    /// The annotations of a hook contradict themselves.
+    /// The annotations of a hook contradict each other.
     #[error("processing hooks: {at}: {source}")]
     Annotations {
         /// The hook; its line is that of the annotation.
         at: Box<ObjectLocation>,
-        /// What is error.
+        /// The problem.
         source: Problem,
     },
     /// A part of a hook would get the name of another object.
@@ -44,14 +44,14 @@ pub enum FilterError {
          name with `helm.sh/hook-name-suffix: \"false\"`", at.kind
     )]
     Collision {
-        /// The hook; its line is that on which its document begins.
+        /// The hook; its line is the first one of its document.
         at: Box<ObjectLocation>,
-        /// The name that is conflict.
+        /// The conflicting name.
         new: String,
     },
 }
 
-/// Which object, and where it stands.
+/// An object with its position in the manifest.
 #[derive(Debug)]
 pub struct ObjectLocation {
     /// The name of the object.
@@ -60,7 +60,7 @@ pub struct ObjectLocation {
     pub kind: String,
     /// The line of the manifest.
     pub line: usize,
-    /// The file that the document comes from, if it says so, in words.
+    /// The file that the document comes from, if known, as part of a sentence.
     pub origin: String,
 }
 
@@ -83,7 +83,7 @@ impl ObjectLocation {
     }
 }
 
-/// A manifest that has been looked through and can be written with its hooks split.
+/// A checked manifest, ready to be written with its hooks split.
 #[derive(Debug)]
 pub struct Filter<'t> {
     text: &'t [u8],
@@ -92,14 +92,14 @@ pub struct Filter<'t> {
     renames: Renames,
 }
 
-/// How much text each thread works on before the result is written.
+/// How much text each thread processes before the output is written.
 const CHUNK_BYTES: usize = 256 << 10;
 
 impl<'t> Filter<'t> {
-    /// Looks through a manifest.
+    /// Parses and checks a manifest.
     ///
     /// # Errors
-    /// The first document that is no YAML, or that holds a hook which cannot be split.
+    /// The first document that is not valid YAML, or contains a hook that cannot be split.
     pub fn read(text: &'t [u8]) -> Result<Self, FilterError> {
         let documents: Vec<Written> = documents(text).collect();
         let (first, second) = documents.split_at(split_point(&documents));
@@ -117,7 +117,7 @@ impl<'t> Filter<'t> {
         Ok(Filter { text, documents, plans, renames })
     }
 
-    /// Whether the manifest comes out as it went in.
+    /// Whether the output equals the input.
     pub fn is_unchanged(&self) -> bool {
         self.plans.iter().all(Plan::is_empty)
     }
@@ -125,7 +125,7 @@ impl<'t> Filter<'t> {
     /// Writes the manifest.
     ///
     /// # Errors
-    /// What `out` does not take.
+    /// I/O errors of `out`.
     pub fn write_to(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
         if self.is_unchanged() {
             return out.write_all(self.text);
@@ -149,15 +149,15 @@ impl<'t> Filter<'t> {
         Ok(())
     }
 
-    /// The manifest with its hooks split.
+    /// Returns the manifest with its hooks split.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.text.len() + self.text.len() / 4);
-        // A vector takes everything.
+        // Writing to a vector cannot fail.
         let _ = self.write_to(&mut out);
         out
     }
 
-    /// The number of the document that ends the piece that begins with the document `from`.
+    /// The index of the document after the chunk that begins with the document `from`.
     fn chunk_end(&self, from: usize) -> usize {
         let Some(first) = self.documents.get(from) else { return from };
         let limit = first.range.start + CHUNK_BYTES;
@@ -184,7 +184,8 @@ impl<'t> Filter<'t> {
     }
 }
 
-/// The number of the first document of the second half of the text; all are in the first when there is little.
+/// The index of the first document for the second thread; all documents are for the first one if there is little
+/// text.
 fn split_point(documents: &[Written]) -> usize {
     let length = documents.last().map_or(0, |document| document.range.end);
     if length < CHUNK_BYTES {
@@ -193,7 +194,7 @@ fn split_point(documents: &[Written]) -> usize {
     documents.partition_point(|document| document.range.start < length / 2)
 }
 
-/// Does two things at the same time, unless the second is nothing.
+/// Runs two functions in parallel, or one after the other if `alone`.
 fn in_parallel<A, B: Send>(alone: bool, one: impl FnOnce() -> A, two: impl FnOnce() -> B + Send) -> (A, B) {
     if alone {
         let one = one();

@@ -1,4 +1,4 @@
-//! The hook as a type: read once, from a fresh render or from a stored release.
+//! The typed hook, read from a rendered document or from a stored release.
 
 use pintle_objects::{Built, Head, HookEvent, Object, ObjectError, Validation, aggregate, build_document};
 use pintle_tree::{LogLine, Node};
@@ -9,7 +9,7 @@ use crate::error::{Error, Problem, Result};
 use crate::policy::{DeletePolicy, LogPolicy, UnknownPolicyValue, unknown_policy_values};
 use crate::weight::event_weights;
 
-/// What is known of a hook before it is read: what sorting found, or what a release keeps.
+/// The input for a hook: what sorting found, or what a release record contains.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Source<'a> {
     /// The name of the object.
@@ -20,18 +20,18 @@ pub struct Source<'a> {
     pub path: &'a str,
     /// The document.
     pub manifest: &'a [u8],
-    /// When it runs, as Helm reads it. Empty for an object whose events `helm.sh/hook-weights` names.
+    /// Its events, as Helm parses them. Empty for an object whose events only `helm.sh/hook-weights` lists.
     pub events: &'a [HookEvent],
-    /// Its weight, as Helm reads it.
+    /// Its weight, as Helm parses it.
     pub weight: i64,
-    /// The words of its delete policy, in lower case.
+    /// The values of its delete policy, in lower case.
     pub delete_policies: &'a [String],
-    /// The words of its log policy, in lower case.
+    /// The values of its log policy, in lower case.
     pub log_policies: &'a [String],
 }
 
 impl<'a> Source<'a> {
-    /// A hook that sorting has found.
+    /// From a hook that sorting found.
     pub fn from_sorted(hook: &'a pintle_objects::Hook<'a>) -> Self {
         Source {
             name: hook.name.as_str().unwrap_or_default(),
@@ -46,12 +46,12 @@ impl<'a> Source<'a> {
     }
 }
 
-/// An event at which a hook runs, and its place among the hooks of that event.
+/// An event of a hook with its weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventWeight {
     /// The event.
     pub event: HookEvent,
-    /// The weight; the lowest goes first.
+    /// The weight; lower weights run first.
     pub weight: i64,
 }
 
@@ -64,23 +64,23 @@ pub struct Hook {
     pub kind: String,
     /// The rendered file it comes from.
     pub path: String,
-    /// The document as a whole. Use [`objects_for`] for what is to be created.
+    /// The whole document. Use [`objects_for`] for the objects to create.
     pub object: Object,
     /// When it runs.
     pub events: Vec<EventWeight>,
-    /// When its object is deleted. [`Hook::is_deleted`] knows the exceptions.
+    /// When its object is deleted. Use [`Hook::is_deleted`], which handles exceptions.
     pub delete_policies: Vec<DeletePolicy>,
-    /// When its log is shown. [`Hook::shows_log`] knows what has a log.
+    /// When its log is shown. Use [`Hook::shows_log`], which checks the kind.
     pub log_policies: Vec<LogPolicy>,
-    /// Whether its object outlives the release, as one that no release owns.
+    /// Whether its object outlives the release and is not owned by it.
     pub unmanaged: bool,
-    /// Whether its containers may get variables.
+    /// Whether its containers may get environment variables.
     pub env: bool,
     /// Whether it uses an annotation, or a form of one, that Helm does not know.
     pub extended: bool,
-    /// EventVocabulary in its policies that mean nothing.
+    /// Unknown values in its policies.
     pub unknown_policy_values: Vec<UnknownPolicyValue>,
-    /// What the user should be told.
+    /// Warnings for the user.
     pub warnings: Vec<LogLine>,
 }
 
@@ -90,29 +90,29 @@ impl Hook {
         self.events.iter().find(|weighted| weighted.event == event).map(|weighted| weighted.weight)
     }
 
-    /// Whether the object is deleted at the occasion that `policy` names. Definitions of custom resources never are,
-    /// since all such resources would go with them.
+    /// Whether the object is deleted according to `policy`. CustomResourceDefinitions never are, since that would
+    /// delete all their objects.
     pub fn is_deleted(&self, policy: DeletePolicy) -> bool {
         self.kind != "CustomResourceDefinition" && self.delete_policies.contains(&policy)
     }
 
-    /// Whether the log is shown at the occasion that `policy` names. Only Jobs and Pods have one.
+    /// Whether the log is shown according to `policy`. Only Jobs and Pods have one.
     pub fn shows_log(&self, policy: LogPolicy) -> bool {
         matches!(self.kind.as_str(), "Job" | "Pod") && self.log_policies.contains(&policy)
     }
 }
 
-/// Whether a document that has no `helm.sh/hook` is a hook all the same, because `helm.sh/hook-weights` names events.
-/// Helm would install it as an ordinary object, even if it is meant for the end of the release.
+/// Whether a document without `helm.sh/hook` is a hook because `helm.sh/hook-weights` names events. Helm would
+/// install it as an ordinary object.
 pub fn is_hook_by_weights(head: &Head) -> bool {
     let annotations = Annotations::from_head(head);
     annotations.hook.is_none() && annotations.weights.is_some()
 }
 
-/// Reads a hook of a fresh render.
+/// Reads a rendered hook.
 ///
 /// # Errors
-/// When the document is no map, or when it uses annotations that Helm does not know, and these contradict each other.
+/// When the document is not a map, or its annotations beyond Helm's contradict each other.
 pub fn read(source: &Source<'_>) -> Result<Hook> {
     let object = document(source)?;
     let annotations = Annotations::from_object(&object);
@@ -125,11 +125,11 @@ pub fn read(source: &Source<'_>) -> Result<Hook> {
     Ok(hook(source, object, &annotations, events))
 }
 
-/// Reads a hook of a stored release. What was stored must go on working, so annotations that contradict each other are
-/// but a warning here, and the hook is what Helm takes it for.
+/// Reads a hook of a stored release. Stored releases must keep working, so contradicting annotations are only a
+/// warning, and the hook then behaves as in Helm.
 ///
 /// # Errors
-/// When the document is no map.
+/// When the document is not a map.
 pub fn read_stored(source: &Source<'_>) -> Result<Hook> {
     let object = document(source)?;
     let annotations = Annotations::from_object(&object);
@@ -155,7 +155,7 @@ fn document(source: &Source<'_>) -> Result<Object> {
     }
 }
 
-/// The events with their weights. A hook without additions is what Helm read, without a second look.
+/// The events with their weights. Without additional annotations these are what Helm's sorting found.
 fn events(source: &Source<'_>, annotations: &Annotations) -> Result<Vec<EventWeight>, Problem> {
     if !annotations.is_extended() {
         return Ok(plain_events(source));
@@ -190,8 +190,8 @@ fn hook(source: &Source<'_>, object: Object, annotations: &Annotations, events: 
     }
 }
 
-/// The document of a hook as it runs at an event: with variables in its containers where the rule and the hook's
-/// annotations ask for them. It keeps its name, since only one event happens at a time.
+/// The document of a hook at an event, with the environment variables if the rule and its annotations ask for them.
+/// It keeps its name, since only one event runs at a time.
 pub fn object_for(hook: &Hook, event: HookEvent, rule: EnvRule) -> Object {
     let mut object = hook.object.clone();
     add_variables(&mut object, hook, event, rule);
@@ -204,11 +204,11 @@ fn add_variables(object: &mut Object, hook: &Hook, event: HookEvent, rule: EnvRu
     }
 }
 
-/// What is to be created when a hook runs at an event: its object, or the members of the list that it is.
+/// The objects to create when a hook runs at an event: its object, or the members of a list.
 ///
 /// # Errors
-/// When the hook cannot be built, in the words of the step at which Helm notices: what the last run left is deleted
-/// first, and that needs an object that can be decoded; creating also needs one with a type.
+/// When the hook is invalid, with the message of the step at which Helm notices: it first deletes the object of the
+/// last run, for which the hook must be decodable, and then creates it, for which it must have a kind.
 pub fn objects_for(hook: &Hook, event: HookEvent, rule: EnvRule) -> Result<Vec<Object>> {
     if hook.is_deleted(DeletePolicy::BeforeHookCreation) {
         objects_to_delete(hook)?;
@@ -218,10 +218,10 @@ pub fn objects_for(hook: &Hook, event: HookEvent, rule: EnvRule) -> Result<Vec<O
     Ok(members)
 }
 
-/// What is to be deleted when a hook leaves nothing behind.
+/// The objects to delete after a hook.
 ///
 /// # Errors
-/// When the hook cannot be decoded or is an empty list, or something has neither a name nor wants one made up.
+/// When the hook cannot be decoded or is an empty list, or an object has neither `name` nor `generateName`.
 pub fn objects_to_delete(hook: &Hook) -> Result<Vec<Object>> {
     let members = build(hook, "deleting", Validation::Ignore)?;
     let is_nameless =
@@ -233,7 +233,7 @@ pub fn objects_to_delete(hook: &Hook) -> Result<Vec<Object>> {
     }
 }
 
-/// The objects of a hook. `occasion` is what Helm says that they are built for.
+/// The objects of a hook. `occasion` is what Helm's message says they are built for.
 fn build(hook: &Hook, occasion: &'static str, validation: Validation) -> Result<Vec<Object>> {
     let failure = |reason| Error::Build { occasion, path: hook.path.clone(), reason };
     let body = Node::Map(hook.object.body().clone());

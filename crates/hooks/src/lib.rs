@@ -1,16 +1,16 @@
-//! Annotations to typed hooks: events, weights, policies, environment.
+//! Typed hooks from annotations: events, weights, policies, environment.
 //!
-//! A hook is an object that runs at moments of a release's life. Helm gives it one weight for all its events; the
-//! annotations that this room adds give it one for each, tell its containers why they run, and let it outlive its
-//! release. A hook that uses none of these additions means exactly what Helm takes it to mean.
+//! A hook is an object that runs at certain events of a release. Helm has one weight for all events of a hook. The
+//! annotations that this crate adds allow a weight per event, pass event and weight to the containers as environment
+//! variables, and let an object outlive its release. A hook without these additions behaves exactly as in Helm.
 //!
-//! It knows no chart, no store and no cluster, and it runs nothing: it says which objects are made, in which order,
-//! and what happens to them afterwards.
+//! This crate knows no chart, store or cluster, and runs nothing: it determines which objects are created, in which
+//! order, and what happens to them afterwards.
 //!
-//! Enter at [`read`] with a hook of a fresh render, or at [`read_stored`] with one of a stored release; then
-//! [`in_order`] for the hooks of one event and [`objects_for`] for what to create. [`Filter`] turns hooks of several
-//! events into hooks of one, for programs that know only Helm's annotations, and leaves all other text as it is;
-//! [`split`] does the same to trees.
+//! Start at [`read`] for a rendered hook, or at [`read_stored`] for one of a stored release; then [`in_order`]
+//! returns the hooks of an event and [`objects_for`] the objects to create. [`Filter`] splits hooks with several
+//! events into one hook per event, for tools that know only Helm's annotations, and leaves all other text unchanged;
+//! [`split`] does the same on trees.
 //!
 //! ```
 //! use pintle_hooks::{Source, in_order, read};

@@ -1,21 +1,21 @@
-//! Names for the parts of a hook that is split: unique, repeatable, and short enough for a label.
+//! Names for the parts of a split hook: unique, stable, and short enough for a label.
 
 use sha2::{Digest, Sha256};
 
-/// The longest name; longer ones are no labels, and a Job's name becomes one.
+/// The longest name. A Job's name becomes a label value, which has this limit.
 const MAX_NAME_LENGTH: usize = 63;
-/// How many digits of the hash a name carries.
+/// How many digits of the hash a name contains.
 const HASH_DIGITS: usize = 8;
-/// How many letters the cluster adds to `generateName`.
+/// The length of the suffix that the API server appends to `generateName`.
 const GENERATE_NAME_SUFFIX_LENGTH: usize = 5;
 
-/// The name of the part of `base` that runs at `event`: both joined by a dash. Where that is too long, the base is cut
-/// and a hash of the whole keeps names apart.
+/// The name of the part of `base` that runs at `event`, joined with a dash. If that is too long, the base is
+/// truncated and a hash of the whole keeps names unique.
 pub fn split_name(base: &str, event: &str) -> String {
     limited(MAX_NAME_LENGTH, base, event)
 }
 
-/// The beginning of the names that the cluster makes for the part of an object with `generateName`.
+/// The `generateName` of the part of `base` that runs at `event`.
 pub(crate) fn split_generate_name(base: &str, event: &str) -> String {
     limited(MAX_NAME_LENGTH - GENERATE_NAME_SUFFIX_LENGTH - 1, base.trim_end_matches('-'), event) + "-"
 }
@@ -28,14 +28,14 @@ fn limited(longest: usize, base: &str, event: &str) -> String {
     let hash = hash(&whole);
     let event = cut(event, longest - HASH_DIGITS - 2);
     let room = longest - HASH_DIGITS - 2 - event.len();
-    // A dot or dash in front of a dash would be no name.
+    // A dot or dash before a dash would make the name invalid.
     match cut(base, room).trim_end_matches(['-', '.']) {
         "" => format!("{event}-{hash}"),
         base => format!("{base}-{event}-{hash}"),
     }
 }
 
-/// The first bytes of a text, and no half of a character.
+/// Truncates at a character boundary.
 fn cut(text: &str, length: usize) -> &str {
     &text[..text.floor_char_boundary(length)]
 }

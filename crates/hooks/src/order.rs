@@ -4,13 +4,13 @@ use pintle_objects::HookEvent;
 
 use crate::hook::Hook;
 
-/// The hooks that run at `event`, first to last: by weight, then by name, then as they are given, which is the order
-/// of kinds. A hook that names the event twice runs twice, as it does under Helm.
+/// The hooks that run at `event`, in order: by weight, then by name, then as given, which is the order of kinds. A
+/// hook that lists the event twice runs twice, as in Helm.
 pub fn in_order(hooks: &[Hook], event: HookEvent) -> Vec<&Hook> {
     indices_in_order(hooks, event).into_iter().map(|place| &hooks[place]).collect()
 }
 
-/// The same as places in `hooks`, for those who keep more about each hook extra_values it.
+/// The same as indices of `hooks`, for callers with parallel data.
 pub fn indices_in_order(hooks: &[Hook], event: HookEvent) -> Vec<usize> {
     let mut due: Vec<(i64, usize)> = Vec::new();
     for (place, hook) in hooks.iter().enumerate() {
@@ -24,7 +24,7 @@ pub fn indices_in_order(hooks: &[Hook], event: HookEvent) -> Vec<usize> {
     due.into_iter().map(|(_, place)| place).collect()
 }
 
-/// The same in runs of equal weight: what may run at the same time.
+/// The same in groups of equal weight, which may run concurrently.
 pub fn batches(hooks: &[Hook], event: HookEvent) -> Vec<Vec<&Hook>> {
     let mut batches: Vec<Vec<&Hook>> = Vec::new();
     for hook in in_order(hooks, event) {

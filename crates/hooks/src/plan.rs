@@ -1,6 +1,6 @@
-//! What splitting does to each document: which hooks it holds, into which parts they go, and what changes in each.
+//! What splitting does to each document: the hooks it contains, the objects they become, and the changes for each.
 //!
-//! All of this is decided on [`View`]s, so that it is the same for objects and for text.
+//! All of this works on [`View`]s, so that it is the same for trees and for text.
 
 use std::collections::BTreeMap;
 
@@ -18,30 +18,30 @@ use crate::weight::event_weights;
 /// What is known of a document before anything is changed.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    /// Its hooks: itself, or members of the list that it is.
+    /// Its hooks: the document itself, or members of a list.
     pub(crate) hooks: Vec<Hook>,
-    /// Who its other objects are.
+    /// The identities of its other objects.
     others: Vec<Identity>,
 }
 
-/// A hook that is to be split.
+/// A hook to split.
 #[derive(Debug)]
 pub(crate) struct Hook {
-    /// The way to it; no steps if it is the document itself.
+    /// Its path; empty for the document itself.
     pub(crate) path: Path,
-    /// Whether it has one event, and `helm.sh/hook` says just that.
+    /// Whether it has one event and `helm.sh/hook` is exactly that.
     plain: bool,
-    /// Whether `helm.sh/hook-weights` is there, which Helm does not know.
+    /// Whether it has `helm.sh/hook-weights`, which Helm does not know.
     weighed: bool,
-    /// Whether containers get variables.
+    /// Whether containers get environment variables.
     env: bool,
-    /// The objects that it makes: itself, or the members of the list that it is.
+    /// The objects it creates: itself, or the members of a list.
     subjects: Vec<Subject>,
     /// The events with their weights.
     pub(crate) parts: Vec<Part>,
 }
 
-/// An object that comes into being at each event of a hook.
+/// An object that a hook creates at each of its events.
 #[derive(Debug)]
 struct Subject {
     path: Path,
@@ -49,70 +49,70 @@ struct Subject {
     naming: Naming,
 }
 
-/// What becomes of a name.
+/// How an object is named after splitting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Naming {
     Keep,
     Suffix,
-    /// The cluster makes the name from a beginning.
+    /// A suffix for `generateName`.
     Generate,
 }
 
-/// One object that comes out of a hook.
+/// One object that a hook is split into.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub(crate) event: &'static str,
     pub(crate) weight: i64,
 }
 
-/// Who an object is, in one piece, since there can be many. The version of its API does not matter.
+/// The identity of an object, in one string because there can be many. The API version does not count.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity(Box<str>);
 
-/// Annotations that contradict themselves.
+/// Annotations that contradict each other.
 #[derive(Debug)]
 pub(crate) struct AnnotationError {
     pub(crate) identity: Identity,
-    /// The way to the annotation.
+    /// The path of the annotation.
     pub(crate) path: Path,
     pub(crate) problem: Problem,
 }
 
-/// A part that would get the name of another object.
+/// A part whose name conflicts with another object.
 #[derive(Debug)]
 pub(crate) struct NameConflict {
-    /// The number of the document.
+    /// The index of the document.
     pub(crate) document: usize,
     pub(crate) identity: Identity,
     pub(crate) new: String,
 }
 
-/// Kinds whose name says something else than who they are: the cluster derives it from what they define, or others are
-/// found by it. Their parts all keep it.
+/// Kinds with a meaningful name: the server derives it from the spec, or other objects refer to it. Their parts keep
+/// it.
 const FIXED_NAMES: [&str; 3] = ["APIService", "CustomResourceDefinition", "Namespace"];
 
-/// How deep lists may be in lists.
+/// The maximum nesting of lists.
 const MAX_LIST_DEPTH: usize = 20;
 
 impl Plan {
-    /// Looks at a document.
+    /// Plans a document.
     pub(crate) fn from_view<'v>(root: impl View<'v>) -> Result<Self, Box<AnnotationError>> {
         let mut plan = Plan::default();
         plan.visit(root, &mut Vec::new(), MAX_LIST_DEPTH)?;
         Ok(plan)
     }
 
-    /// Whether nothing is to be done.
+    /// Whether nothing changes.
     pub(crate) fn is_empty(&self) -> bool {
         self.hooks.is_empty()
     }
 
-    /// Whether hooks have to leave the list that holds them, because a list is installed as a whole.
+    /// Whether hooks have to be moved out of their list, because a list is installed as a whole.
     pub(crate) fn leaves_list(&self) -> bool {
         self.hooks.iter().any(|hook| !hook.path.is_empty())
     }
 
-    /// Whether all members of the list are hooks, so that nothing of it is left.
+    /// Whether all members of the list are hooks, so that it becomes empty.
     pub(crate) fn empties_list(&self) -> bool {
         self.leaves_list() && self.others.is_empty()
     }
@@ -150,7 +150,7 @@ fn members<'v, V: View<'v>>(view: V) -> Option<Vec<V>> {
     if view.text(&["kind"]).ends_with("List") { view.get("items")?.items() } else { None }
 }
 
-/// What separates the parts of an identity; no name has it.
+/// Separates the parts of an identity; it cannot occur in a name.
 const SEPARATOR: char = '\0';
 
 impl Identity {
@@ -210,7 +210,7 @@ impl Hook {
         Ok(Hook { path: path.to_vec(), plain, weighed, env, subjects, parts })
     }
 
-    /// What changes in the document for one part.
+    /// The changes of the document for one part.
     pub(crate) fn changes<'v>(&self, root: impl View<'v>, part: &Part, renames: &Renames) -> Vec<Change> {
         let mut changes = Vec::new();
         self.annotate(part, root, &mut changes);
@@ -239,14 +239,14 @@ impl Hook {
     fn annotate<'v>(&self, part: &Part, root: impl View<'v>, changes: &mut Vec<Change>) {
         let annotations = at(root, &join(&self.path, ["metadata", "annotations"]));
         let mut set = |key: &'static str, value: String| {
-            // What is right already stays as it is written.
+            // A value that is right already keeps its formatting.
             let old = annotations.and_then(|annotations| annotations.get(key)).and_then(View::str);
             if old.is_none_or(|old| old != value) {
                 let path = join(&self.path, ["metadata", "annotations", key]);
                 changes.push(Change::Set(path, value.into()));
             }
         };
-        // A hook of one event that Helm understands keeps its annotations as they are written.
+        // A hook with one event that Helm understands keeps its annotations as they are.
         if !self.plain {
             set(HOOK, part.event.to_owned());
         }
@@ -259,7 +259,7 @@ impl Hook {
     }
 }
 
-/// Adds the object, or the members of the list that it is.
+/// Adds the object, or the members of a list.
 fn add_subjects<'v, V: View<'v>>(
     view: V,
     path: &mut Path,
@@ -286,7 +286,7 @@ fn add_subjects<'v, V: View<'v>>(
     subjects.push(Subject { path: path.clone(), identity, naming });
 }
 
-/// What is at the end of a way.
+/// The node at a path.
 fn at<'v, V: View<'v>>(root: V, path: &[Step]) -> Option<V> {
     path.iter().try_fold(root, |view, step| match step {
         Step::Key(key) => view.get(key),
@@ -294,8 +294,8 @@ fn at<'v, V: View<'v>>(root: V, path: &[Step]) -> Option<V> {
     })
 }
 
-/// Notes what all plans rename, and refuses new names that another object has. Objects of one name from the start are
-/// the chart's own affair.
+/// Collects what all plans rename, and rejects new names that another object has. Duplicate names in the input are
+/// the chart's problem.
 pub(crate) fn renames(plans: &[Plan]) -> Result<Renames, Box<NameConflict>> {
     let mut renames = Renames::default();
     let renamed = |hook: &Hook| hook.subjects.iter().any(|subject| subject.naming == Naming::Suffix);

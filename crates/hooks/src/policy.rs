@@ -1,4 +1,4 @@
-//! What happens to a hook afterwards: when its object goes, when its log is shown, and words that mean nothing.
+//! Hook policies: when the object is deleted, when its log is shown, and unknown values.
 
 use pintle_tree::LogLine;
 use pintle_tree::likely::likely;
@@ -8,7 +8,7 @@ use crate::annotation::{DELETE_POLICY, LOG_POLICY, POLICY, UNMANAGED};
 /// When the object of a hook is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeletePolicy {
-    /// Before the hook runs again. Holds for hooks that have no policy.
+    /// Before the hook runs again; the default.
     BeforeHookCreation,
     /// After the hook succeeded.
     Succeeded,
@@ -21,7 +21,7 @@ impl DeletePolicy {
     pub const ALL: [DeletePolicy; 3] =
         [DeletePolicy::BeforeHookCreation, DeletePolicy::Succeeded, DeletePolicy::Failed];
 
-    /// The word for the policy in annotations and releases.
+    /// The value in annotations and records.
     pub fn as_str(self) -> &'static str {
         match self {
             DeletePolicy::BeforeHookCreation => "before-hook-creation",
@@ -30,13 +30,13 @@ impl DeletePolicy {
         }
     }
 
-    /// The policy that `word` names.
+    /// The policy with a name.
     pub fn parse(word: &str) -> Option<Self> {
         DeletePolicy::ALL.into_iter().find(|policy| policy.as_str() == word)
     }
 
-    /// The policies that words name. No word at all means [`DeletePolicy::BeforeHookCreation`]; a word that names no
-    /// policy means nothing, and is yet a word.
+    /// Parses policies. An empty list means [`DeletePolicy::BeforeHookCreation`]; unknown values are ignored, but
+    /// suppress that default, as in Helm.
     pub fn parse_list(words: &[String]) -> Vec<Self> {
         if words.is_empty() {
             return vec![DeletePolicy::BeforeHookCreation];
@@ -58,7 +58,7 @@ impl LogPolicy {
     /// All policies.
     pub const ALL: [LogPolicy; 2] = [LogPolicy::Succeeded, LogPolicy::Failed];
 
-    /// The word for the policy in annotations and releases.
+    /// The value in annotations and records.
     pub fn as_str(self) -> &'static str {
         match self {
             LogPolicy::Succeeded => "hook-succeeded",
@@ -66,25 +66,25 @@ impl LogPolicy {
         }
     }
 
-    /// The policy that `word` names.
+    /// The policy with a name.
     pub fn parse(word: &str) -> Option<Self> {
         LogPolicy::ALL.into_iter().find(|policy| policy.as_str() == word)
     }
 }
 
-/// A word of a policy that means nothing. Lint calls it an error; running a release warns of it.
+/// An unknown policy value. Lint reports an error, an operation a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownPolicyValue {
-    /// The annotation that holds the word.
+    /// The annotation.
     pub annotation: &'static str,
-    /// The word.
+    /// The value.
     pub word: String,
-    /// The word that was probably meant.
+    /// The value that was probably meant.
     pub likely: Option<&'static str>,
 }
 
 impl UnknownPolicyValue {
-    /// The warning, for a hook that is found under `path`.
+    /// The warning, for a hook found at `path`.
     pub fn warning(&self, path: &str) -> LogLine {
         let advice = self.likely.map(|likely| format!(", did you mean {likely}?")).unwrap_or_default();
         let text = format!("unknown word in {}: {}{advice}", self.annotation, self.word);
@@ -92,7 +92,7 @@ impl UnknownPolicyValue {
     }
 }
 
-/// All words of policies that mean nothing, in the order of the annotations' names here.
+/// All unknown policy values, in the order of the arguments.
 pub(crate) fn unknown_policy_values(
     delete: &[String],
     log: &[String],
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_likely_word_is_told() {
+    fn the_likely_policy_is_suggested() {
         for (word, expected) in [
             ("hook-suceeded", Some("hook-succeeded")),
             ("succeeded", Some("hook-succeeded")),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_words_become_warnings() {
+    fn unknown_policies_become_warnings() {
         let unknown =
             unknown_policy_values(&words(&["hook-failed"]), &words(&["hook-suceeded"]), Some("managed"));
         let lines: Vec<String> = unknown.iter().map(|word| word.warning("c/t.yaml").to_string()).collect();

@@ -1,4 +1,4 @@
-//! References from one object of a hook event to another, made right again when splitting renames their target.
+//! Updates references between hook objects of one event when splitting renames their target.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::env::{CONTAINERS, pod_spec};
 use crate::name::split_name;
 use crate::view::View;
 
-/// What splitting renamed, by event. An object of one event never refers to a part that runs at another.
+/// What splitting renamed, by event. An object of one event never refers to a part of another.
 #[derive(Debug, Default)]
 pub(crate) struct Renames {
     /// By kind and name.
@@ -23,7 +23,7 @@ struct Renamed {
     namespace: Box<str>,
 }
 
-/// The kinds that others refer to by name.
+/// The kinds that other objects refer to by name.
 const REFERRED_TO: [&str; 6] =
     ["ClusterRole", "ConfigMap", "PersistentVolumeClaim", "Role", "Secret", "ServiceAccount"];
 
@@ -32,7 +32,7 @@ fn target(kind: &str, name: &str) -> String {
 }
 
 impl Renames {
-    /// Notes that the part of an object that runs at `event` has a name of its own.
+    /// Records that the part of an object at `event` is renamed.
     pub(crate) fn add(&mut self, event: &'static str, kind: &str, namespace: &str, name: &str) {
         if !REFERRED_TO.contains(&kind) {
             return;
@@ -41,8 +41,8 @@ impl Renames {
         self.targets.entry(target(kind, name).into()).or_default().push(renamed);
     }
 
-    /// The new name of an object, if it has one. An object without namespace is in the release's, which is unknown
-    /// here and may be spelled out elsewhere, so it matches all.
+    /// The new name of an object, if it was renamed. An object without namespace is in the release's namespace, which
+    /// is unknown here and may be explicit elsewhere, so it matches any.
     fn find(&self, event: &'static str, kind: &str, namespace: &str, name: &str) -> Option<String> {
         let renamed = self.targets.get(target(kind, name).as_str())?;
         let same = |one: &str| one == namespace || one.is_empty() || namespace.is_empty();
@@ -50,7 +50,7 @@ impl Renames {
         found.then(|| split_name(name, event))
     }
 
-    /// Points the references of an object at `path`, which runs at `event`, at the parts that run at the same event.
+    /// Updates the references of an object at `path` to the parts of the same event.
     pub(crate) fn rewrite<'v>(
         &self,
         object: impl View<'v>,
@@ -79,7 +79,7 @@ impl Renames {
     }
 }
 
-/// One object on its way through.
+/// The object being rewritten.
 struct Rewriter<'a> {
     renames: &'a Renames,
     event: &'static str,
@@ -88,7 +88,7 @@ struct Rewriter<'a> {
     changes: &'a mut Vec<Change>,
 }
 
-/// Volumes whose map holds a map that names a Secret.
+/// Volume sources that refer to a Secret.
 const VOLUMES_WITH_SECRETS: [(&str, &str); 7] = [
     ("cephfs", "secretRef"),
     ("csi", "nodePublishSecretRef"),
@@ -100,7 +100,7 @@ const VOLUMES_WITH_SECRETS: [(&str, &str); 7] = [
 ];
 
 impl Rewriter<'_> {
-    /// Visits what is at the end of a way through maps.
+    /// Visits the node at a path of keys.
     fn under<'v, V: View<'v>>(&mut self, view: V, keys: &[&'static str], visit: impl FnOnce(&mut Self, V)) {
         let Some(inner) = view.at(keys) else { return };
         let length = self.path.len();
@@ -120,7 +120,7 @@ impl Rewriter<'_> {
         });
     }
 
-    /// Renames what `field` names.
+    /// Renames the target of `field`.
     fn name<'v>(&mut self, kind: &str, map: impl View<'v>, field: &'static str) {
         self.name_in(self.namespace, kind, map, field);
     }
@@ -133,7 +133,7 @@ impl Rewriter<'_> {
         }
     }
 
-    /// Renames what the map under `key` names in `field`.
+    /// Renames the target of `field` in the map at `key`.
     fn name_under<'v>(&mut self, kind: &str, map: impl View<'v>, key: &'static str, field: &'static str) {
         self.under(map, &[key], |pass, inner| pass.name(kind, inner, field));
     }

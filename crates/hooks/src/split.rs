@@ -1,7 +1,7 @@
-//! Splitting on trees: a hook of several events becomes one object for each, in annotations that Helm knows.
+//! Splits hooks in trees: a hook with several events becomes one object per event, with Helm's annotations only.
 //!
-//! Operations of our own need none of this; it is for Helm and for others who read Helm's annotations. The filter does
-//! the same on text; a test holds them together.
+//! Our own operations do not need this; it is for Helm and other tools that read Helm's annotations. The filter does
+//! the same on text, and a test compares both.
 
 use pintle_objects::Object;
 use pintle_tree::Node;
@@ -12,12 +12,12 @@ use crate::plan::{Plan, renames};
 use crate::reference::Renames;
 use crate::view::Tree;
 
-/// Splits the hooks among the objects of documents. The result has one list for each document, in the same order: its
-/// parts in the order of its events, or the object itself. Hooks that are members of lists leave these, and follow them.
-/// References between objects of one event follow the new names.
+/// Splits the hooks in the objects of documents. The result has one list per document, in the same order: the parts
+/// in the order of their events, or the object itself. Hooks in lists are moved out and follow the list. References
+/// between objects of one event are updated.
 ///
 /// # Errors
-/// The first hook whose annotations are error, or whose part would get the name of another object.
+/// The first hook whose annotations are invalid, or whose part would get the name of another object.
 pub fn split(objects: &[Object]) -> Result<Vec<Vec<Object>>> {
     let plans = objects.iter().map(plan).collect::<Result<Vec<Plan>>>()?;
     let renames = renames(&plans).map_err(|conflict| Error::Collision {

@@ -1,4 +1,4 @@
-//! Objects as they can be looked at, whether they are trees or text, so that what happens to hooks is decided once.
+//! Read access to objects, whether trees or text, so that the logic of hooks exists once.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use pintle_yaml::outline::{Kind, Place};
 
 /// A node of an object.
 pub(crate) trait View<'v>: Copy {
-    /// What a map has for a key.
+    /// The value of a key.
     fn get(self, key: &str) -> Option<Self>;
     /// The items of a list; `None` for anything else.
     fn items(self) -> Option<Vec<Self>>;
@@ -19,12 +19,12 @@ pub(crate) trait View<'v>: Copy {
     /// The value of a scalar; `None` for lists and maps.
     fn scalar(self) -> Option<Node>;
 
-    /// What is at the end of a way through maps.
+    /// The node at a path of keys.
     fn at(self, keys: &[&str]) -> Option<Self> {
         keys.iter().try_fold(self, |view, key| view.get(key))
     }
 
-    /// The string at the end of a way through maps; empty when there is none.
+    /// The string at a path of keys; empty when there is none.
     fn text(self, keys: &[&str]) -> Cow<'v, str> {
         self.at(keys).and_then(View::str).unwrap_or_default()
     }
@@ -123,7 +123,7 @@ impl<'v> View<'v> for Place<'v> {
     }
 }
 
-/// Adds the keys of a map and of what it merges, each once.
+/// Collects the keys of a map, including those of YAML merge keys, each once.
 fn add_keys<'v>(mapping: Place<'v>, keys: &mut Vec<Cow<'v, str>>) {
     for entry in mapping.entries() {
         if entry.is_merge() {

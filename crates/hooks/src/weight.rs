@@ -1,12 +1,12 @@
-//! Which weight a hook has at which event: by name, by place, one for all, or none.
+//! The weights of a hook per event: by name, by position, one for all, or none.
 
 use crate::annotation::{Annotations, EventVocabulary, WEIGHT, WEIGHTS};
 use crate::error::Problem;
 
 /// The events of a hook in the order of its annotations, each with its weight.
 ///
-/// `helm.sh/hook-weights` wins over a list in `helm.sh/hook-weight`, that over a single weight, that over 0. Where
-/// `helm.sh/hook` is missing, `helm.sh/hook-weights` names the events.
+/// `helm.sh/hook-weights` takes precedence over a list in `helm.sh/hook-weight`, that over a single weight, that over
+/// 0. Without `helm.sh/hook`, `helm.sh/hook-weights` lists the events.
 pub(crate) fn event_weights(
     annotations: &Annotations,
     vocabulary: EventVocabulary,
@@ -38,7 +38,7 @@ fn derive(weights: &str, vocabulary: EventVocabulary) -> Result<Vec<(&'static st
     if events.is_empty() { Err(Problem::NoNames) } else { Ok(events) }
 }
 
-/// One weight for each event that is named; 0 for the others. The last of equal names wins.
+/// Weights by event name; 0 for the others. The last of duplicates counts.
 fn by_name(weights: &str, events: &[&'static str], vocabulary: EventVocabulary) -> Result<Vec<i64>, Problem> {
     let mut result = vec![0; events.len()];
     for (event, weight) in pairs(weights)? {
@@ -51,7 +51,7 @@ fn by_name(weights: &str, events: &[&'static str], vocabulary: EventVocabulary) 
     Ok(result)
 }
 
-/// One weight for each event, in their order.
+/// Weights by position.
 fn by_position(weights: &str, annotation: &'static str, events: usize) -> Result<Vec<i64>, Problem> {
     let weights =
         weights.split(',').map(|weight| number(weight, annotation)).collect::<Result<Vec<_>, _>>()?;
@@ -62,7 +62,7 @@ fn by_position(weights: &str, annotation: &'static str, events: usize) -> Result
     }
 }
 
-/// The entries `event=weight`. Blank entries count for nothing.
+/// Parses `event=weight` entries. Empty entries are ignored.
 fn pairs(weights: &str) -> Result<Vec<(&str, &str)>, Problem> {
     let entries = weights.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     entries
@@ -77,8 +77,8 @@ fn pairs(weights: &str) -> Result<Vec<(&str, &str)>, Problem> {
         .collect()
 }
 
-/// A weight; a blank one is 0. A sign may go before it, as it may for Helm, which takes what does not fit the machine's
-/// own integers for 0: so that a weight means the same everywhere, it must fit the smallest of these.
+/// Parses a weight; an empty one is 0, and a sign is allowed, as in Helm. Helm uses the machine's int and falls back
+/// to 0 on overflow; 32 bits make a weight mean the same on every machine.
 fn number(text: &str, annotation: &'static str) -> Result<i64, Problem> {
     match text.trim() {
         "" => Ok(0),
@@ -93,7 +93,7 @@ fn number(text: &str, annotation: &'static str) -> Result<i64, Problem> {
 mod tests {
     use super::*;
 
-    /// Weighs annotations given as `hook | hook-weight | hook-weights`, where `-` stands for none.
+    /// The weights for annotations given as `hook | hook-weight | hook-weights`, where `-` stands for none.
     fn weighed(row: &str) -> Result<String, Problem> {
         let fields: Vec<Option<String>> =
             row.split('|').map(|field| Some(field.trim().to_owned()).filter(|text| text != "-")).collect();

@@ -1,5 +1,5 @@
-//! What real charts render to, with every object made a hook of two events: the text must come out as the trees do. Skipped
-//! where the recordings are absent.
+//! Renders real charts and makes every object a hook with two events: splitting text and splitting trees must agree.
+//! Skipped where the recordings are absent.
 
 #![expect(clippy::unwrap_used, reason = "all of this is a test")]
 
@@ -11,7 +11,7 @@ use pintle_objects::Object;
 use pintle_tree::{Map, Node};
 use pintle_yaml::outline::{Edits, Kind, Outline, documents};
 
-/// The document with the annotation of a hook, written into it as a person would. `None` for what is no object.
+/// The document with a hook annotation, inserted as a person would. `None` for what is not an object.
 fn as_hook(text: &[u8]) -> Option<Vec<u8>> {
     let outline = Outline::read_first(text).ok()?;
     let metadata = outline.roots().next()?.get("metadata").filter(|place| place.kind() == Kind::Mapping)?;

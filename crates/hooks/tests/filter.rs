@@ -441,7 +441,7 @@ fn the_last_text_of_a_document_stays_the_same_when_more_follows() {
 }
 
 #[test]
-fn a_value_made_from_elsewhere_gives_way_to_the_variable() {
+fn a_value_from_elsewhere_is_replaced_by_the_variable() {
     let text = "kind: Pod\nmetadata:\n  name: p\n  annotations:\n    helm.sh/hook: test\nspec:\n  containers:\n  - name: c\n    env:\n    \
                 - name: HELM_HOOK_WEIGHT\n      valueFrom:\n        configMapKeyRef: {name: c, key: k}\n    - name: HELM_HOOK_EVENT\n      value: test\n    \
                 - valueFrom: {}\n      name: HELM_HOOK_EVENT\n";

@@ -35,7 +35,7 @@ use scripts::Scripting;
 ///
 /// let lifecycle = Lifecycle::default();
 /// lifecycle.on(
-///     Registration { event: "pre-render", weight: 0.5, chart: ChartPath::program(), place: "main.rs".into() },
+///     Registration { event: "pre-render", weight: 0.5, chart: ChartPath::program(), location: "main.rs".into() },
 ///     Box::new(|context| {
 ///         context.values_mut()?.insert("replicaCount".into(), 3.into());
 ///         Ok(())
@@ -158,7 +158,7 @@ mod tests {
     use pintle_events::ChartPath;
 
     fn at(event: &str) -> Registration<'_> {
-        Registration { event, weight: 0.5, chart: ChartPath::program(), place: "here".into() }
+        Registration { event, weight: 0.5, chart: ChartPath::program(), location: "here".into() }
     }
 
     #[test]

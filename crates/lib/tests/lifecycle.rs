@@ -54,9 +54,9 @@ fn on(
     (event, weight, chart): (&str, f64, ChartPath),
     handler: impl FnMut(&mut Context) -> Result<(), HandlerError> + Send + 'static,
 ) {
-    let place = "tests/lifecycle.rs:1".to_owned();
+    let location = "tests/lifecycle.rs:1".to_owned();
     lifecycle
-        .on(Registration { event, weight, chart, place }, Box::new(handler))
+        .on(Registration { event, weight, chart, location }, Box::new(handler))
         .expect("a good registration");
 }
 

@@ -191,8 +191,8 @@ impl Stage {
         event: &str,
         handler: impl FnMut(&mut Context) -> Result<(), HandlerError> + Send + 'static,
     ) {
-        let (chart, place) = (ChartPath::program(), "here".to_owned());
-        let registration = Registration { event, weight: 0.9, chart, place };
+        let (chart, location) = (ChartPath::program(), "here".to_owned());
+        let registration = Registration { event, weight: 0.9, chart, location };
         self.session.events.on(registration, Box::new(handler)).expect("a known event");
     }
 

@@ -57,7 +57,7 @@ pub(crate) fn install(lua: &Lua, host: &Arc<Host>, table: &Table) -> mlua::Resul
 fn on(call: &Call<'_>) -> Answer {
     let event = event(call, 0)?;
     let weight = match call.any(1) {
-        Value::Nil => Registration::MIDDLE,
+        Value::Nil => Registration::DEFAULT_WEIGHT,
         Value::Integer(weight) => *weight as f64,
         Value::Number(weight) => *weight,
         _ => return call.fail("the weight must be a number between 0 and 1"),

@@ -123,7 +123,7 @@ fn register(script: &Arc<Script>, entry: Registered, emitter: &mut Emitter) -> R
     match entry {
         Registered::Handler { event, weight, function, place } => {
             let registration =
-                Registration { event: event.as_str(), weight, chart: chart.clone(), place: place.clone() };
+                Registration { event: event.as_str(), weight, chart: chart.clone(), location: place.clone() };
             emitter.on(registration, Box::new(move |context| owner.handle(&function, &place, context)))?;
         }
         Registered::Off { chart, event } => {

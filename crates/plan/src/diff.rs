@@ -1,4 +1,4 @@
-//! Which fields of an object differ between two trees, path by path.
+//! The fields that differ between two trees, by path.
 
 use std::fmt::Write;
 
@@ -7,23 +7,23 @@ use pintle_tree::{Map, Node, Str, quote::quote, with_stack};
 /// A field that differs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference<'n> {
-    /// Where it is, such as `spec.containers[0].image` or `metadata.labels["example.com/x"]`.
+    /// The path, such as `spec.containers[0].image` or `metadata.labels["example.com/x"]`.
     pub path: String,
-    /// What the first tree has there, if anything.
+    /// The value in the first tree, if any.
     pub before: Option<&'n Node>,
-    /// What the second tree has there, if anything.
+    /// The value in the second tree, if any.
     pub after: Option<&'n Node>,
 }
 
-/// Returns all fields that differ, in order of their paths. Elements of lists are compared by their place.
+/// Returns all fields that differ, sorted by path. List elements are compared by index.
 pub fn differences<'n>(before: &'n Map<Node>, after: &'n Map<Node>) -> Vec<Difference<'n>> {
     let mut found = Vec::new();
     compare_maps(before, after, &mut String::new(), &mut found);
     found
 }
 
-/// Returns the fields of `wanted` that `live` lacks or has with another value. What only `live` has does not count,
-/// because clusters fill in fields of their own.
+/// Returns the fields of `wanted` that `live` lacks or has with another value. Fields that only `live` has are
+/// ignored, because of defaulting.
 pub fn missing_or_changed<'n>(live: &'n Map<Node>, wanted: &'n Map<Node>) -> Vec<Difference<'n>> {
     let mut found = differences(live, wanted);
     found.retain(|difference| difference.after.is_some());
@@ -38,7 +38,7 @@ fn compare_maps<'n>(
 ) {
     let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
     loop {
-        // Both are in order of keys, so one pass over both sees each key once.
+        // Both iterate in key order, so one pass visits each key once.
         let key = match (old.peek(), new.peek()) {
             (None, None) => break,
             (Some((key, _)), None) | (None, Some((key, _))) => *key,
@@ -86,7 +86,7 @@ fn compare_lists<'n>(
     }
 }
 
-/// Adds a key to a path; in brackets when it would not stand out from its neighbours.
+/// Appends a key to a path, in brackets if it would be ambiguous.
 fn push_key(path: &mut String, key: &Str) {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$');
     match key.as_str() {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_cluster_fills_in_is_not_wanting() {
+    fn defaulted_fields_are_not_differences() {
         let live = object(r#"{"spec":{"replicas":1,"image":"a","list":[1,2]},"status":{}}"#);
         let wanted = object(r#"{"spec":{"image":"b","list":[1]}}"#);
         let paths: Vec<String> =

@@ -1,12 +1,12 @@
-//! Decides what to do to a cluster, touching nothing: steps, patches, ownership.
+//! Computes what to change in a cluster, without touching it: steps, patches, ownership.
 //!
-//! [`plan`] compares what is wanted with what was wanted before and with what is there, and says step by step what has
-//! to be done; [`removal`] does the same for taking a whole release away. [`patch`] makes the patches that client-side
-//! apply sends, [`ownership`] knows which marks make an object part of a release, [`managed_fields`] hands the fields
-//! of client-side apply over to server-side apply, and [`diff`] tells two trees apart.
+//! [`plan`] compares the desired objects with the previous release and with the live state, and returns a step for
+//! each object; [`removal`] does the same for uninstalling. [`patch`] computes the patches of client-side apply,
+//! [`ownership`] checks and sets the metadata that makes an object part of a release, [`managed_fields`] moves field
+//! ownership from client-side to server-side apply, and [`diff`] compares two trees.
 //!
-//! This room reads no cluster, no file and no clock. Whoever carries the plan out brings the live objects in a
-//! [`Snapshot`] and asks [`Change::for_step`] what to send for each step.
+//! This crate reads no cluster, file or clock. The executor provides the live objects in a [`Snapshot`] and gets the
+//! request for each step from [`Change::for_step`].
 //!
 //! ```
 //! use pintle_objects::Object;

@@ -1,29 +1,29 @@
-//! From client-side to server-side apply: the fields that our updates own are handed to our applies.
+//! Upgrades `managedFields` from client-side to server-side apply, as client-go's `csaupgrade`.
 //!
-//! Kubernetes keeps for every object who owns which field. A field that was set by an update of ours stays owned by
-//! that update, and an apply of ours that leaves it out would not take it away. So before the first apply the entries
-//! are rewritten.
+//! The API server records the owner of every field. A field that our client-side update set stays owned by that
+//! update, so a server-side apply that leaves it out would not remove it. Therefore the entries are rewritten before
+//! the first apply.
 
 use pintle_objects::Object;
 use pintle_tree::{Map, Node, json, with_stack};
 
-/// The name under which we write, which is Helm's, so that either tool goes on with the releases of the other.
+/// Helm's field manager, shared so that either tool can continue with the releases of the other.
 pub const FIELD_MANAGER: &str = "helm";
 
-/// Why the entries of an object could not be rewritten.
+/// Why `managedFields` could not be rewritten.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A part of a path is none that Kubernetes writes.
+    /// A path element that the API server does not write.
     #[error("failed to convert fields to set: parsing key as path element: {0}")]
     BadElement(String),
 }
 
-/// Returns the JSON patch that hands the fields of our updates over to our applies, or nothing when we have made no
-/// updates. The patch only fits the state of the object that was read; after a change by others it is a conflict.
+/// Returns the JSON patch that moves the fields of our updates to our applies, or `None` when there are none. It
+/// contains the resource version that was read, so a concurrent change makes it a conflict.
 ///
 /// # Errors
-/// When the object's fields are none that Kubernetes writes.
+/// When `managedFields` is malformed.
 pub fn upgrade(live: &Object) -> Result<Option<Node>, Error> {
     let Some(entries) = live.at(&["metadata", "managedFields"]).and_then(Node::as_list) else {
         return Ok(None);
@@ -31,7 +31,7 @@ pub fn upgrade(live: &Object) -> Result<Option<Node>, Error> {
     let Some(target) = target(entries) else { return Ok(None) };
     let version = entries[target].get("apiVersion");
     let mut fields = field_set(&entries[target])?;
-    // Only fields of the same version can be compared; those of updates in other versions are given up.
+    // Field sets can only be combined within one API version; updates in other versions are dropped.
     let same = |(index, entry): &(usize, &Node)| {
         *index != target && is_ours(entry, "Update") && entry.get("apiVersion") == version
     };
@@ -60,13 +60,13 @@ pub fn upgrade(live: &Object) -> Result<Option<Node>, Error> {
     ])))
 }
 
-/// The entry that gets the fields: our apply, else our newest update, which stands first.
+/// The entry that gets the fields: our apply, or else our newest update, which comes first.
 fn target(entries: &[Node]) -> Option<usize> {
     let first = |operation| entries.iter().position(|entry| is_ours(entry, operation));
     first("Apply").or_else(|| first("Update"))
 }
 
-/// Whether an entry is of our own doing on the object itself, not on a part such as its status.
+/// Whether an entry is ours and not for a subresource.
 fn is_ours(entry: &Node, operation: &str) -> bool {
     let text = |key| entry.get(key).and_then(Node::as_str).unwrap_or_default();
     text("manager") == FIELD_MANAGER && text("operation") == operation && text("subresource").is_empty()
@@ -90,9 +90,9 @@ fn field_set(entry: &Node) -> Result<Map<Node>, Error> {
     }
 }
 
-/// The fields without parts of paths that only later versions of Kubernetes know, as Kubernetes does it.
+/// The fields without path elements of later Kubernetes versions, which apimachinery drops too.
 ///
-/// A map that is empty stands for the field itself; with `.` in it, for the field and those below.
+/// An empty map stands for the field itself; with `.` in it, for the field and those below.
 fn strip_unknown(fields: &Map<Node>) -> Result<Map<Node>, Error> {
     let mut known = Map::with_capacity(fields.len());
     for (key, inner) in fields.iter() {
@@ -110,7 +110,7 @@ fn strip_unknown(fields: &Map<Node>) -> Result<Map<Node>, Error> {
     Ok(known)
 }
 
-/// Whether a part of a path is a field, a value, an index or the keys of an element.
+/// Whether a path element is a field, a value, an index or an element's keys.
 fn is_known_path_element(key: &[u8]) -> Result<bool, Error> {
     let bad = |why: &str| Error::BadElement(format!("{why} {}", String::from_utf8_lossy(key)));
     match key {
@@ -130,7 +130,7 @@ fn is_known_path_element(key: &[u8]) -> Result<bool, Error> {
     }
 }
 
-/// All fields that either has.
+/// The union of two field sets.
 fn union(mut left: Map<Node>, right: Map<Node>) -> Map<Node> {
     for (key, theirs) in right {
         let Some(ours) = left.remove(&key) else {

@@ -1,33 +1,34 @@
-//! The marks that make an object part of a release, and the check before an object is taken over.
+//! Ownership metadata: the label and annotations that make an object part of a release, and the check before an
+//! object is adopted.
 
 use pintle_objects::{Object, ObjectId};
 use pintle_tree::quote::quote;
 
-/// The label that says which tool looks after an object.
+/// The label that names the managing tool.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// The tool. It is Helm's name, so that either tool goes on with the releases of the other.
+/// The managing tool. It is Helm's name, so that either tool can continue with the releases of the other.
 pub const MANAGER: &str = "Helm";
 /// The annotation that names the release.
 pub const RELEASE_NAME: &str = "meta.helm.sh/release-name";
 /// The annotation that names the release's namespace.
 pub const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 
-/// Why a live object does not belong to a release. Its text is Helm's.
+/// Why a live object does not belong to a release. The text is Helm's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid ownership metadata; {}", .0.join("; "))]
 pub struct OwnershipError(Vec<String>);
 
-/// Marks an object as part of a release, whatever marks it had.
+/// Sets the ownership metadata of an object, replacing that of another release.
 pub fn set(object: &mut Object, release: &str, namespace: &str) {
     object.set_label(MANAGED_BY, MANAGER);
     object.set_annotation(RELEASE_NAME, release);
     object.set_annotation(RELEASE_NAMESPACE, namespace);
 }
 
-/// Checks that a live object is marked as part of a release.
+/// Checks that a live object belongs to a release (Helm's `checkOwnership`).
 ///
 /// # Errors
-/// All marks that are missing or name another release.
+/// Everything that is missing or names another release.
 pub fn check(live: &Object, release: &str, namespace: &str) -> Result<(), OwnershipError> {
     let label = live.label(MANAGED_BY);
     let annotations = [(RELEASE_NAME, release), (RELEASE_NAMESPACE, namespace)];
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn all_missing_marks_are_told_at_once() {
+    fn all_missing_ownership_metadata_is_reported_at_once() {
         assert_eq!(
             check(&object(), "web", "shop").expect_err("no marks").to_string(),
             "invalid ownership metadata; label validation error: missing key \"app.kubernetes.io/managed-by\": must be \
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn marking_replaces_foreign_marks() {
+    fn setting_ownership_replaces_that_of_another_release() {
         let mut object = object();
         set(&mut object, "old", "old");
         set(&mut object, "new", "new");

@@ -1,7 +1,7 @@
-//! Patches: what client-side apply sends to bring a live object to what is wanted.
+//! Patches for client-side apply.
 //!
-//! Kinds that Kubernetes has built in are patched strategically, list elements by their merge keys; all others by JSON
-//! merge patches, which know maps only.
+//! Built-in kinds get strategic merge patches, in which list elements are matched by merge key. All others get JSON
+//! merge patches, which replace lists.
 
 mod error;
 mod go_format;
@@ -18,7 +18,7 @@ pub use strategic::three_way_strategic;
 
 use pintle_objects::ObjectId;
 
-/// The groups whose kinds Helm has types for, and so patches strategically.
+/// The groups whose kinds Helm has Go types for, and so patches strategically.
 const BUILT_IN: [&str; 23] = [
     "",
     "admissionregistration.k8s.io",
@@ -45,9 +45,9 @@ const BUILT_IN: [&str; 23] = [
     "storagemigration.k8s.io",
 ];
 
-/// Whether objects of this kind are patched strategically, rather than by a JSON merge patch.
+/// Whether objects of this kind get a strategic merge patch rather than a JSON merge patch.
 pub fn is_strategic(id: &ObjectId) -> bool {
-    // The beta of custom resource definitions is the one built-in type that Helm patches as if it were none.
+    // The one built-in type that Helm excludes (`kube.createPatch`).
     let beta_definition = id.group == "apiextensions.k8s.io" && id.version == "v1beta1";
     BUILT_IN.contains(&id.group.as_str()) && !beta_definition
 }

@@ -1,4 +1,4 @@
-//! The plan: what to do about every object that is wanted or was.
+//! The plan: a step for every desired object and for every object of the previous release.
 
 use std::collections::BTreeMap;
 
@@ -8,60 +8,60 @@ use crate::ownership;
 use crate::snapshot::Snapshot;
 use crate::step::{Action, MergeBase, Step};
 
-/// The annotation that says what becomes of an object that is no longer wanted.
+/// Helm's annotation that keeps objects from being deleted.
 pub const RESOURCE_POLICY: &str = "helm.sh/resource-policy";
 
-/// All that a plan is made from. The objects have their namespaces filled in already.
+/// The input of a plan. Namespaces must be set already.
 #[derive(Clone, Copy, Debug)]
 pub struct PlanInput<'a> {
-    /// What is wanted, in the order of the manifest and marked as part of the release.
+    /// The desired objects, in the order of the manifest, with the ownership metadata of the release.
     pub desired: &'a [Object],
-    /// What was wanted before, in the order of the manifest.
+    /// The objects of the previous release, in the order of its manifest.
     pub previous: &'a [Object],
-    /// What is there of both.
+    /// The live objects of both.
     pub live: &'a Snapshot,
-    /// Which objects that are there and were not part of the release may become part of it.
+    /// Which existing objects may become part of the release.
     pub adoption: Adoption<'a>,
 }
 
-/// Which objects that are there and were not part of the release may become part of it.
+/// Which existing objects that were not part of the release may become part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Adoption<'a> {
-    /// Those that are marked as its own: installing and upgrading.
+    /// Those whose ownership metadata names the release: install and upgrade.
     Marked {
         /// The release.
         release: &'a str,
         /// The namespace of the release.
         namespace: &'a str,
     },
-    /// All: taking ownership.
+    /// All: `--take-ownership`.
     Any,
-    /// Nobody asks, and they are compared with themselves: rolling back.
+    /// All, without a check, and compared with their live state: rollback.
     Unchecked,
 }
 
-/// What has to be done, in order.
+/// What to do, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Plan<'a> {
-    /// A step for every object that is wanted.
+    /// A step for every desired object.
     pub steps: Vec<Step<'a>>,
-    /// A step for every object that was wanted and is no longer; these come last.
+    /// A step for every object that is no longer desired; these run last.
     pub removals: Vec<Step<'a>>,
 }
 
-/// Why there is no plan. The texts are Helm's, and complete a sentence such as `unable to continue with install`.
+/// Why there is no plan. The messages are Helm's, and follow a prefix such as `unable to continue with install`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An object is there and belongs to somebody else.
+    /// An object exists and belongs to another release or to none.
     #[error("{} exists and cannot be imported into the current release: {why}", ownership::describe(id))]
     NotOwned {
         /// The object.
         id: Box<ObjectId>,
-        /// What is wrong with its marks.
+        /// What is wrong with its ownership metadata.
         why: ownership::OwnershipError,
     },
-    /// An object has no name, and wants none made up.
+    /// An object has neither `name` nor `generateName`.
     #[error(
         "could not get information about the resource {} {:?} in namespace {:?}: resource name may not be empty",
         .id.kind, .id.name, .id.namespace
@@ -70,7 +70,7 @@ pub enum Error {
         /// The object.
         id: Box<ObjectId>,
     },
-    /// An object has a name and wants one made up.
+    /// An object has both `name` and `generateName`.
     #[error("metadata.name and metadata.generateName cannot both be set")]
     TwoNames {
         /// The object.
@@ -79,7 +79,7 @@ pub enum Error {
 }
 
 impl Plan<'_> {
-    /// Whether an object is created, adopted or deleted, so that the set of objects of the release changes.
+    /// Whether objects are created, adopted or deleted, so that the set of objects of the release changes.
     pub fn changes_membership(&self) -> bool {
         let changes =
             |step: &Step<'_>| matches!(step.action, Action::Create | Action::Adopt | Action::Delete);
@@ -87,7 +87,7 @@ impl Plan<'_> {
     }
 }
 
-/// Decides what to do.
+/// Computes the plan.
 ///
 /// # Errors
 /// The first object that may not become part of the release.
@@ -121,7 +121,7 @@ fn step<'a>(
     if is_new && input.adoption != Adoption::Unchecked && made_up_name && !id.name.is_empty() {
         return Err(Error::TwoNames { id: Box::new(id.clone()) });
     }
-    // An object that comes back in another version is asked for its marks again, and still compared with what it was.
+    // An object whose API version changed is checked again, as Helm does, and still compared with its previous state.
     if let (true, Adoption::Marked { release, namespace }, Some(live)) = (is_new, input.adoption, live) {
         let not_owned = |why| Error::NotOwned { id: Box::new(id.clone()), why };
         ownership::check(live, release, namespace).map_err(not_owned)?;
@@ -137,7 +137,7 @@ fn step<'a>(
 
 fn removal_step<'a>(input: &PlanInput<'a>, object: &'a Object, id: &ObjectId) -> Step<'a> {
     let live = input.live.get(id);
-    // The live object decides, in exactly this spelling: whoever wants to keep it may say so in the cluster.
+    // The live annotation decides, and only this exact spelling: users may set it in the cluster.
     let action = match live.map(|live| live.annotation(RESOURCE_POLICY)) {
         None => Action::Forget,
         Some(Some("keep")) => Action::Keep,
@@ -146,11 +146,11 @@ fn removal_step<'a>(input: &PlanInput<'a>, object: &'a Object, id: &ObjectId) ->
     Step { id: id.clone(), action, desired: None, previous: Some(object), live }
 }
 
-/// Objects by who they are, whatever their version.
+/// Objects by identity, regardless of API version.
 struct ObjectIndex<'a> {
     objects: &'a [Object],
     ids: Vec<ObjectId>,
-    /// Positions, by the index_key that make an object unique.
+    /// Positions by identity.
     sorted: BTreeMap<[String; 4], usize>,
 }
 
@@ -159,7 +159,7 @@ impl<'a> ObjectIndex<'a> {
         let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
         let mut sorted = BTreeMap::new();
         for (index, id) in ids.iter().enumerate() {
-            // The first of equals counts.
+            // The first of duplicates counts, as in Helm.
             sorted.entry(index_key(id)).or_insert(index);
         }
         ObjectIndex { objects, ids, sorted }

@@ -1,19 +1,19 @@
-//! Taking a whole release away: which objects of its manifest go, in which order, and which are kept.
+//! What uninstalling deletes: which objects of a manifest, in which order, and which are kept.
 
 use pintle_objects::{Manifest, Object, ObjectError, Order, sort, split};
 
 use crate::plan::RESOURCE_POLICY;
 
-/// What becomes of the objects of a manifest when its release goes.
+/// What happens to the objects of a manifest when its release is uninstalled.
 #[derive(Clone, Debug, Default)]
 pub struct Removal {
-    /// The objects to delete, in order. Neighbours of one kind can be deleted side by side.
+    /// The objects to delete, in order. Neighbours of one kind can be deleted concurrently.
     pub delete: Vec<Object>,
-    /// The objects that ask to be kept.
+    /// The objects that are kept because of their resource policy.
     pub keep: Vec<RetainedObject>,
 }
 
-/// An object that stays behind.
+/// An object that is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetainedObject {
     /// Its kind.
@@ -22,20 +22,20 @@ pub struct RetainedObject {
     pub name: String,
 }
 
-/// Why it cannot be told what to delete.
+/// Why the objects to delete cannot be determined.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemovalError {
     /// The manifest cannot be sorted.
     #[error("corrupted release record. You must manually delete the resources")]
     Corrupted(#[source] Box<pintle_objects::Error>),
-    /// A document of the manifest is no object.
+    /// A document of the manifest is not an object.
     #[error("unable to build kubernetes objects for delete")]
     Object(#[from] ObjectError),
 }
 
 impl Removal {
-    /// What Helm says about the objects that are kept; empty when there are none.
+    /// Helm's message about the kept objects; empty when there are none.
     pub fn retained_message(&self) -> String {
         if self.keep.is_empty() {
             return String::new();
@@ -45,20 +45,21 @@ impl Removal {
     }
 }
 
-/// What the resource policy of a document means for it.
+/// The effect of a document's `helm.sh/resource-policy`.
 enum Policy {
     Delete,
     Keep,
-    /// A word that is none: Helm neither deletes such an object nor says that it keeps it.
+    /// An unknown policy: Helm neither deletes such an object nor lists it as kept.
     Neither,
 }
 
-/// Sorts out what becomes of the objects of a stored manifest when its release goes.
+/// Determines what happens to the objects of a stored manifest when its release is uninstalled.
 ///
 /// # Errors
 /// When the manifest cannot be read.
 pub fn removal(manifest: &str) -> Result<Removal, RemovalError> {
-    // Each document counts as a file, numbered as Helm does it, because equal kinds stay in the order of the files.
+    // Each document counts as a file, numbered as in Helm, because objects of one kind stay in the order of the
+    // files.
     let documents: Vec<(String, &[u8])> = split(manifest.as_bytes())
         .enumerate()
         .map(|(index, document)| (format!("manifest-{index}"), document))
@@ -69,7 +70,8 @@ pub fn removal(manifest: &str) -> Result<Removal, RemovalError> {
     for manifest in &sorted.manifests {
         match policy(manifest) {
             Policy::Delete => {
-                // What has no name was never made; a record that has such an object can be uninstalled all the same.
+                // An object without a name was never created; a record that contains one can be uninstalled
+                // nevertheless.
                 let objects = Object::read_manifest(manifest.content, "")?;
                 removal.delete.extend(objects.into_iter().filter(|object| !object.name().is_empty()));
             }
@@ -102,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_name_is_passed_over() {
+    fn objects_without_a_name_are_skipped() {
         let object = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{{name}}}\n");
         let manifest = format!("---\n{}---\n{}", object("labels: {a: b}"), object("name: a"));
         let removal = removal(&manifest).expect("a good manifest");

@@ -1,37 +1,37 @@
-//! What is there: the live objects that a plan is made against.
+//! The live objects that a plan is computed against.
 
 use std::collections::BTreeMap;
 
 use pintle_objects::{Object, ObjectId};
 
-/// Live objects by who they are. Their version does not count: an object is the same in all versions of its group.
+/// Live objects by identity. The API version does not count: an object is the same in all versions of its group.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     objects: BTreeMap<ObjectId, Object>,
 }
 
 impl Snapshot {
-    /// Adds a live object, or replaces what was known of it.
+    /// Adds or replaces a live object.
     pub fn insert(&mut self, object: Object) {
         self.objects.insert(object.id().unversioned(), object);
     }
 
-    /// Notes that an object is not there any more.
+    /// Removes an object that does not exist any more.
     pub fn remove(&mut self, id: &ObjectId) -> Option<Object> {
         self.objects.remove(&id.clone().unversioned())
     }
 
-    /// The live object, if it is there.
+    /// The live object, if it exists.
     pub fn get(&self, id: &ObjectId) -> Option<&Object> {
         self.objects.get(&id.clone().unversioned())
     }
 
-    /// How many objects are there.
+    /// The number of live objects.
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Whether nothing is there.
+    /// Whether there are no live objects.
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }

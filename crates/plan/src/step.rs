@@ -1,4 +1,4 @@
-//! One step of a plan, and what has to be sent for it.
+//! One step of a plan, and the request for it.
 
 use std::collections::BTreeSet;
 
@@ -8,47 +8,47 @@ use pintle_tree::{Map, Node};
 use crate::diff::{Difference, differences, missing_or_changed};
 use crate::patch::{self, MergeKeys, PatchError};
 
-/// What is done about one object.
+/// What to do about one object.
 #[derive(Clone, Debug)]
 pub struct Step<'a> {
     /// The object.
     pub id: ObjectId,
-    /// What is done about it.
+    /// What to do.
     pub action: Action,
-    /// The object as it is wanted; nothing when it is to go.
+    /// The desired object; `None` when it is to be deleted.
     pub desired: Option<&'a Object>,
-    /// The object as it was wanted before.
+    /// The object of the previous release.
     pub previous: Option<&'a Object>,
-    /// The object as it is, when the plan is made.
+    /// The live object when the plan was computed.
     pub live: Option<&'a Object>,
 }
 
 /// What is done about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// It is not there: create it.
+    /// It does not exist: create it.
     Create,
-    /// It is there: bring it to what is wanted, taking away what only the base has.
+    /// It exists: update it, and remove what only the merge base has.
     Update {
-        /// What it is compared with.
+        /// What to compare with.
         base: MergeBase,
     },
-    /// It is there and was not part of the release: bring it to what is wanted and take nothing away.
+    /// It exists and was not part of the release: update it and remove nothing.
     Adopt,
-    /// It is no longer wanted: delete it.
+    /// It is no longer desired: delete it.
     Delete,
-    /// It is no longer wanted, but asks to be kept.
+    /// It is no longer desired, but its resource policy keeps it.
     Keep,
-    /// It is no longer wanted, and gone already.
+    /// It is no longer desired, and does not exist any more.
     Forget,
 }
 
-/// What an object that is there is compared with, to find what is no longer wanted.
+/// The base of the three-way merge, which determines what is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeBase {
-    /// The object as it was wanted before.
+    /// The object of the previous release.
     Previous,
-    /// The live object: nobody knows what was wanted before.
+    /// The live object, when the previous state is unknown.
     Live,
 }
 
@@ -59,30 +59,29 @@ pub enum Method {
     ServerSide,
     /// We merge and send a patch (client-side apply).
     ClientSide {
-        /// Whether kinds that are not built in are compared with the live object too, instead of only with what was
-        /// wanted before.
+        /// Whether custom resources are compared with the live object too, instead of only with the previous release.
         custom_three_way: bool,
     },
     /// The object is replaced as a whole.
     Replace,
 }
 
-/// What is to be sent for a step.
+/// The request for a step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Nothing.
+    /// None.
     Unchanged,
-    /// The whole object, as a new one.
+    /// Create the object.
     Create,
-    /// The whole object, by server-side apply.
+    /// Server-side apply.
     Apply,
-    /// The whole object, in place of the old one.
+    /// Replace the object.
     Replace,
     /// A strategic merge patch.
     Strategic(Map<Node>),
     /// A JSON merge patch.
     Merge(Map<Node>),
-    /// A deletion.
+    /// Delete the object.
     Delete,
 }
 
@@ -94,19 +93,19 @@ impl Method {
 }
 
 impl<'a> Step<'a> {
-    /// What the live object is compared with, to find what is no longer wanted.
+    /// The base of the three-way merge.
     pub fn base(&self) -> Option<&'a Object> {
         match self.action {
             Action::Update { base: MergeBase::Previous } => self.previous,
             Action::Update { base: MergeBase::Live } => self.live,
-            // What was never part of the release has nothing in it that the release no longer wants.
+            // An object that was never part of the release has nothing to remove.
             Action::Adopt => self.desired,
             _ => None,
         }
     }
 
-    /// The fields that this step changes as far as one can tell without knowing the kind: what is wanted and not so,
-    /// and what was wanted, is no longer and still there.
+    /// The fields that this step changes, as far as that is known without the kind's schema: desired fields that
+    /// differ, and previous fields that are no longer desired and still there.
     pub fn changes(&self) -> Vec<Difference<'a>> {
         let (Some(desired), Some(live)) = (self.desired, self.live) else { return Vec::new() };
         let mut changes = missing_or_changed(live.body(), desired.body());
@@ -123,10 +122,10 @@ impl<'a> Step<'a> {
 }
 
 impl Change {
-    /// Returns what has to be sent for a step. The merge keys matter where [`Method::needs_merge_keys`] says so.
+    /// Returns the request for a step. The merge keys are used where [`Method::needs_merge_keys`] holds.
     ///
     /// # Errors
-    /// When a patch is needed and the object does not fit its kind.
+    /// When a patch is needed and the object does not match its schema.
     pub fn for_step(step: &Step<'_>, method: Method, keys: &MergeKeys) -> Result<Change, PatchError> {
         match step.action {
             Action::Create if method == Method::ServerSide => return Ok(Change::Apply),
@@ -157,8 +156,8 @@ impl Change {
     }
 }
 
-/// Cuts steps into batches: runs of neighbours of one kind, which can be done side by side. A batch begins when all
-/// before it are done.
+/// Groups steps into batches: neighbours of one kind, which can run concurrently. A batch starts when all before it
+/// are done.
 pub fn batches<'s, 'a>(steps: &'s [Step<'a>]) -> impl Iterator<Item = &'s [Step<'a>]> {
     steps.chunk_by(|step, next| step.id.kind == next.id.kind)
 }

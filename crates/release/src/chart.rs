@@ -1,4 +1,4 @@
-//! The part of a chart that a release keeps. Subcharts and original files are not kept, as in Helm.
+//! The part of a chart that a release record contains. As in Helm, subcharts and the original files are not stored.
 
 use pintle_chart::metadata::{Lock, Metadata};
 use pintle_chart::{Chart, File};
@@ -6,7 +6,7 @@ use pintle_tree::{Map, Node, Str};
 
 use crate::Timestamp;
 
-/// A chart as releases keep it. Lists and values that are absent are told from empty ones, because Helm writes them
+/// A chart in a release record. Absent lists and values are distinct from empty ones, because Helm encodes them
 /// differently.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoredChart {
@@ -22,7 +22,7 @@ pub struct StoredChart {
     pub schema: Option<Str>,
     /// When the schema was last changed.
     pub schema_modified: Option<Timestamp>,
-    /// The files without another heading.
+    /// The files that are neither templates nor anything else with a field of its own.
     pub files: Option<Vec<StoredFile>>,
     /// When Chart.yaml was last changed.
     pub modified: Option<Timestamp>,
@@ -40,7 +40,7 @@ pub struct StoredFile {
 }
 
 impl StoredChart {
-    /// Takes what a release keeps of a chart.
+    /// Takes what a release record contains of a chart.
     pub fn from_chart(chart: &Chart) -> Self {
         let modified = |name: &str| {
             let file = chart.raw.iter().find(|file| file.name == name);
@@ -58,7 +58,7 @@ impl StoredChart {
         }
     }
 
-    /// A chart of what was kept: enough to show it and to take its values, too little to render one with subcharts.
+    /// Converts back to a chart: enough to show it and to read its values, but without subcharts.
     pub fn to_chart(&self) -> Chart {
         Chart {
             metadata: self.metadata.clone(),
@@ -82,12 +82,12 @@ impl StoredChart {
     }
 }
 
-/// Helm's values are nil as long as neither a file nor a dependency makes something of them.
+/// Helm's values are nil unless a file or a dependency sets them.
 fn has_values(chart: &Chart) -> bool {
     !chart.values.is_empty() || chart.values_text().is_some() || !chart.metadata.dependencies.is_empty()
 }
 
-/// Helm's lists are nil until something is added to them.
+/// Helm's lists are nil until something is appended.
 fn stored(files: &[File]) -> Option<Vec<StoredFile>> {
     let store = |file: &File| StoredFile {
         name: file.name.clone(),

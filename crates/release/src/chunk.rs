@@ -1,10 +1,10 @@
-//! A payload in chunks that each fit one Secret.
+//! Splits a payload into chunks that each fit one Secret.
 
-/// The largest chunk. A Secret may hold a mebibyte, and a request somewhat more; this leaves room for both.
+/// The largest chunk. A Secret may hold 1 MiB including metadata; base64 is not counted.
 pub const MAX_CHUNK_BYTES: usize = 900_000;
 
-/// Cuts a payload into chunks of at most [`MAX_CHUNK_BYTES`] bytes. An empty payload is one empty chunk, so that there is always
-/// something to find.
+/// Splits a payload into chunks of at most [`MAX_CHUNK_BYTES`] bytes. An empty payload is one empty chunk, so that
+/// there always is a Secret.
 pub fn split(payload: &[u8]) -> Vec<&[u8]> {
     if payload.is_empty() { vec![payload] } else { payload.chunks(MAX_CHUNK_BYTES).collect() }
 }
@@ -12,7 +12,7 @@ pub fn split(payload: &[u8]) -> Vec<&[u8]> {
 /// Joins the chunks of a payload of `size` bytes.
 ///
 /// # Errors
-/// How many bytes there are, when that is another number.
+/// The actual size, when it differs from `size`.
 pub fn join<'a>(chunks: impl IntoIterator<Item = &'a [u8]>, size: usize) -> Result<Vec<u8>, usize> {
     let mut payload = Vec::new();
     for chunk in chunks {

@@ -1,32 +1,33 @@
-//! Who is working on a release right now: a lease that its holder renews, and that others may take when it runs out.
+//! The lease on a release: held by the operation that works on it, renewed as a heartbeat, and free for others after
+//! it expired. Modelled on Kubernetes' `coordination.k8s.io/Lease`.
 
 use crate::Timestamp;
 
 /// The lease of an operation on a release version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
-    /// Who holds it, as the holder calls itself.
+    /// The identity of the holder.
     pub holder: String,
-    /// Since when.
+    /// When it was acquired.
     pub since: Timestamp,
-    /// When the holder was last heard of.
+    /// When it was last renewed.
     pub renewed: Timestamp,
-    /// How many seconds after that the holder counts as gone.
+    /// The lease duration: how long after the last renewal it expires.
     pub seconds: u32,
 }
 
 impl Lease {
-    /// Returns the lease of `holder`, made `now`.
+    /// Returns the lease of `holder`, acquired `now`.
     pub fn new(holder: impl Into<String>, now: Timestamp, seconds: u32) -> Self {
         Lease { holder: holder.into(), since: now, renewed: now, seconds }
     }
 
-    /// Whether the holder has not been heard of for longer than the lease.
+    /// Whether it was not renewed for longer than its duration.
     pub fn is_expired(&self, now: Timestamp) -> bool {
         self.renewed.plus_seconds(i64::from(self.seconds)) < now
     }
 
-    /// The same lease, renewed `now`.
+    /// The same lease, renewed at `now`.
     #[must_use]
     pub fn renewed_at(&self, now: Timestamp) -> Self {
         Lease { renewed: now, ..self.clone() }
@@ -38,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lease_is_stale_once_its_lease_has_passed_unrenewed() {
+    fn a_lease_expires_when_it_is_not_renewed() {
         let start = Timestamp::from_unix(1_000, 0);
         let lease = Lease::new("me", start, 30);
         assert!(!lease.is_expired(start.plus_seconds(30)));

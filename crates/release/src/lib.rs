@@ -1,12 +1,12 @@
-//! What was installed: records, states, version ids and the port to where they are kept.
+//! Release records, statuses, version ids, and the trait of release stores.
 //!
-//! A [`ReleaseVersion`] is one version of a release: the chart it came from, the values that were given, the rendered
-//! objects and hooks, and how it went. [`Summary`] is what lists show of it. [`Store`] is the port to where versions are
-//! kept; [`MemoryStore`] is the simplest of the stores. [`helm`] is Helm's own format, byte by byte.
+//! A [`ReleaseVersion`] is one version of a release: its chart, the user-supplied values, the rendered objects and
+//! hooks, and its status. [`Summary`] is what `list` shows of it. [`Store`] is the trait of storage drivers;
+//! [`MemoryStore`] is the simplest one. [`helm`] is Helm's storage format, byte for byte.
 //!
-//! This room knows no cluster, reads no clock and makes no random numbers: times and ids come from the caller.
+//! This crate knows no cluster, reads no clock and generates no random numbers: times and ids come from the caller.
 //!
-//! Enter at [`Store`] to keep releases, or at [`helm::decode`] to read one.
+//! Start at [`Store`] to store releases, or at [`helm::decode`] to read one.
 //!
 //! ```
 //! let text = br#"{"name":"web","info":{"status":"deployed"},"version":3}"#;

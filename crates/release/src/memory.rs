@@ -1,4 +1,4 @@
-//! Releases that live as long as the program: `HELM_DRIVER=memory`, and tests.
+//! The in-memory store: `HELM_DRIVER=memory`, and tests.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -7,13 +7,13 @@ use crate::helm::{TimestampLabel, labels};
 use crate::store::{Query, Store, StoreError, StoreFuture, newest};
 use crate::{Lease, ReleaseVersion, Summary, Timestamp};
 
-/// Where releases without a namespace go, as in Helm.
+/// The namespace of releases without one, as in Helm.
 const DEFAULT_NAMESPACE: &str = "default";
 
 /// Namespace, name and number.
 type Key = (String, String, u64);
 
-/// A version, who works on it, and how often it was revision.
+/// A version, its lease, and how often it was written.
 #[derive(Debug)]
 struct Entry {
     version: ReleaseVersion,
@@ -38,7 +38,7 @@ impl Entry {
     }
 }
 
-/// A store in memory.
+/// Stores releases in memory.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     versions: Mutex<BTreeMap<Key, Entry>>,
@@ -50,10 +50,10 @@ impl MemoryStore {
         MemoryStore::default()
     }
 
-    /// Adds the releases of a YAML list, as the files of `HELM_MEMORY_DRIVER_DATA` hold them.
+    /// Adds the releases of a YAML list, the format of `HELM_MEMORY_DRIVER_DATA` files.
     ///
     /// # Errors
-    /// Text that is no such list, and versions that are there already.
+    /// Text that is not such a list, and versions that exist already.
     pub fn add_data(&self, text: &[u8]) -> Result<(), StoreError> {
         let list = crate::helm::decode_list(text)
             .map_err(|source| StoreError::Unreadable { key: "memory driver data".into(), source })?;
@@ -63,7 +63,7 @@ impl MemoryStore {
         Ok(())
     }
 
-    /// A panic elsewhere leaves the map as it was before or after a whole change, so it stays usable.
+    /// Changes are made under the lock and do not panic halfway, so a poisoned map is still consistent.
     fn versions(&self) -> MutexGuard<'_, BTreeMap<Key, Entry>> {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -115,7 +115,7 @@ impl MemoryStore {
     }
 }
 
-/// Makes sure that a version is as it was seen, and the newest of its release.
+/// Checks that a version is unmodified, and the newest of its release.
 fn check_unmodified(versions: &BTreeMap<Key, Entry>, seen: &Summary) -> Result<(), StoreError> {
     let own = key(&seen.namespace, &seen.name, seen.number);
     let later = key(&seen.namespace, &seen.name, seen.number.saturating_add(1));
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
     use crate::Status;
 
-    /// Answers of this store are there at once.
+    /// Futures of this store are ready at once.
     fn block_on<T>(answer: StoreFuture<'_, T>) -> Result<T, StoreError> {
         answer.now_or_never().expect("is there at once")
     }
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn of_following_a_version_and_taking_it_away_only_one_succeeds() {
+    fn of_following_a_version_and_swapping_it_only_one_succeeds() {
         let store = MemoryStore::new();
         let mut first = version("web", 1, Status::Deployed);
         block_on(store.create(&first, None, None)).expect("is new");

@@ -1,7 +1,8 @@
-//! The payload of the native store: what of a version is large or secret and never changes once it is written.
+//! The payload of the native store: the parts of a version that are large or secret and do not change after it is
+//! written.
 //!
-//! States, times and the runs of hooks are kept apart, in the custom resource, so that the many small changes of an
-//! operation do not rewrite megabytes.
+//! Status, timestamps and hook runs are in the custom resource, so that the frequent small updates of an operation do
+//! not rewrite megabytes.
 
 use flate2::Compression;
 use sha2::{Digest as _, Sha256};
@@ -9,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use crate::helm::{self, Error};
 use crate::{HookRun, Info, PreservedFields, ReleaseVersion};
 
-/// The payload of a version, ready to be packed.
+/// The payload of a version, before compression.
 #[derive(Clone, Debug)]
 pub struct Payload {
     json: Vec<u8>,
@@ -17,10 +18,10 @@ pub struct Payload {
 }
 
 impl Payload {
-    /// Takes the unchanging part of a version.
+    /// Takes the immutable part of a version.
     ///
     /// # Errors
-    /// Values that JSON cannot hold.
+    /// Values that JSON cannot represent.
     pub fn from_version(version: &ReleaseVersion) -> Result<Self, Error> {
         let mut kept = version.clone();
         kept.info = Info { notes: std::mem::take(&mut kept.info.notes), ..Info::default() };
@@ -34,7 +35,7 @@ impl Payload {
         Ok(Payload { json, digest })
     }
 
-    /// The SHA-256 of the payload before it is packed.
+    /// The SHA-256 of the uncompressed payload.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -44,10 +45,10 @@ impl Payload {
         helm::pack_bytes(&self.json, Compression::default())
     }
 
-    /// Reads a packed payload back into a version that lacks what is kept apart.
+    /// Decompresses a payload to a version without status, timestamps and hook runs.
     ///
     /// # Errors
-    /// Bytes that are no such payload, or not the one with this digest.
+    /// Data that is not a payload, or has another digest.
     pub fn unpack(packed: Vec<u8>, wanted: &str) -> Result<ReleaseVersion, Error> {
         let json = helm::unpack_bytes(packed)?;
         if digest(&json) != wanted {

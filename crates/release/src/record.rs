@@ -1,4 +1,4 @@
-//! The record of one release version: what was installed, from what, and how it went.
+//! The record of one release version: what was installed, from which chart, and the result.
 
 use std::collections::BTreeMap;
 
@@ -7,51 +7,51 @@ use pintle_tree::{Map, Node};
 
 use crate::{HookPhase, Status, StoredChart, Timestamp, VersionId};
 
-/// One version of a release, whole.
+/// A complete release version.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ReleaseVersion {
     /// The name of the release.
     pub name: String,
     /// The namespace of the release.
     pub namespace: String,
-    /// Which version it is, counted from 1; Helm's revision.
+    /// The version number, counted from 1; Helm's revision.
     pub number: u64,
-    /// Its id, where the store gives ids.
+    /// Its id, for stores with ids.
     pub id: Option<VersionId>,
-    /// When it came and how it went.
+    /// Status and timestamps.
     pub info: Info,
-    /// The chart it was made from.
+    /// The chart it was rendered from.
     pub chart: StoredChart,
-    /// The values that were given on top of the chart's own.
+    /// The user-supplied values.
     pub config: Option<Map<Node>>,
-    /// The rendered objects, without hooks and without what is in `crds/`.
+    /// The rendered objects, without hooks and `crds/`.
     pub manifest: String,
     /// The rendered hooks.
     pub hooks: Vec<StoredHook>,
-    /// `ssa` when the server merged the objects, `csa` when the client did; Helm 3 did not say.
+    /// `ssa` for server-side apply, `csa` for client-side apply; empty in records of Helm 3.
     pub apply_method: String,
-    /// The labels that the user gave.
+    /// The user's labels.
     pub labels: BTreeMap<String, String>,
-    /// What the record held beyond all this, kept so that it can be written back.
+    /// Irregular parts of the record, preserved so that rewriting it changes nothing else.
     pub preserved: Option<Box<PreservedFields>>,
 }
 
-/// When a version came and how it went.
+/// Status and timestamps of a version.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Info {
     /// When the release was first installed.
     pub first_deployed: Option<Timestamp>,
-    /// When this version was brought up.
+    /// When this version was deployed.
     pub last_deployed: Option<Timestamp>,
     /// When the release was uninstalled.
     pub deleted: Option<Timestamp>,
-    /// One line about what happened.
+    /// A short description of the last operation.
     pub description: String,
     /// The state of the version.
     pub status: Status,
     /// The rendered NOTES.txt.
     pub notes: String,
-    /// The number of the version that this one rolled back to. Helm 4.2 has no place for it.
+    /// The number of the version that this one rolled back to. Helm 4.2 has no field for it.
     pub rollback_revision: Option<u64>,
 }
 
@@ -66,50 +66,50 @@ pub struct StoredHook {
     pub path: String,
     /// The object as rendered.
     pub manifest: String,
-    /// When it runs.
+    /// The events it runs at.
     pub events: Vec<HookEvent>,
     /// Its last run.
     pub last_run: HookRun,
-    /// Its place among the hooks of one event, lowest first.
+    /// Its weight; lower weights run first.
     pub weight: i64,
-    /// When its object is deleted, in the annotation's words.
+    /// The values of `helm.sh/hook-delete-policy`.
     pub delete_policies: Vec<String>,
-    /// When its log is shown, in the annotation's words.
+    /// The values of `helm.sh/hook-output-log-policy`.
     pub output_log_policies: Vec<String>,
 }
 
 /// One run of a hook.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HookRun {
-    /// When it began.
+    /// When it started.
     pub started: Option<Timestamp>,
-    /// When it ended.
+    /// When it completed.
     pub completed: Option<Timestamp>,
-    /// How far it came.
+    /// Its phase.
     pub phase: HookPhase,
 }
 
-/// What records of Helm may hold although nothing needs it: gaps where there should be data, words that nobody knows.
+/// Irregular parts of Helm's records: missing sections and unknown values, preserved for a lossless round trip.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PreservedFields {
-    /// There is no `info` at all.
+    /// `info` is missing.
     pub no_info: bool,
-    /// There is no chart at all.
+    /// `chart` is missing.
     pub no_chart: bool,
     /// The chart has no metadata.
     pub no_metadata: bool,
-    /// A status that is none of ours; it counts only as long as the status is unknown.
+    /// An unknown status; used only while the status is [`Status::Unknown`].
     pub status: Option<String>,
-    /// `resources` of the info.
+    /// `info.resources`.
     pub resources: Map<Node>,
-    /// Where the list of hooks had nil.
+    /// The indices of null entries in the list of hooks.
     pub nil_hooks: Vec<usize>,
-    /// The events of hooks, by place in the list, where one is none of ours.
+    /// The events of hooks with an unknown event, by index.
     pub events: BTreeMap<usize, Vec<String>>,
 }
 
 impl ReleaseVersion {
-    /// The word for the state in records and labels: that of the status, or what the record said in its place.
+    /// The status in records and labels: the name of the status, or the unknown one of the record.
     pub fn status_word(&self) -> &str {
         match (self.info.status, &self.preserved) {
             (Status::Unknown, Some(preserved)) => {
@@ -119,7 +119,7 @@ impl ReleaseVersion {
         }
     }
 
-    /// Sets the state and the line about what happened.
+    /// Sets the status and its description.
     pub fn set_status(&mut self, status: Status, description: impl Into<String>) {
         self.info.status = status;
         self.info.description = description.into();
@@ -129,7 +129,7 @@ impl ReleaseVersion {
         }
     }
 
-    /// Whether the server merged the objects when this version was applied.
+    /// Whether this version was deployed with server-side apply.
     pub fn is_server_side(&self) -> bool {
         self.apply_method == "ssa"
     }

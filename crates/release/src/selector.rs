@@ -1,11 +1,11 @@
-//! Label selectors as Kubernetes reads them (`a=b,c!=d,e in (f,g),!h`), for stores that have no Kubernetes to ask.
+//! Kubernetes label selectors (`a=b,c!=d,e in (f,g),!h`), for stores without an API server.
 
 use std::collections::BTreeMap;
 
-/// The operators between a label and its values, as Kubernetes lists them in complaints.
+/// The operators, as listed in Kubernetes' error messages.
 const OPERATORS: &str = "in, notin, =, ==, !=, gt, lt";
 
-/// What a label must be like.
+/// The condition on a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operator {
     In,
@@ -30,10 +30,10 @@ pub struct Selector {
 }
 
 impl Selector {
-    /// Reads a selector; an empty one selects all.
+    /// Parses a selector; an empty one selects everything.
     ///
     /// # Errors
-    /// What Kubernetes says about text that is no selector.
+    /// Kubernetes' message for an invalid selector.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser { tokens: tokens(text), at: 0 };
         let mut requirements = Vec::new();
@@ -59,7 +59,7 @@ impl Selector {
         }
     }
 
-    /// Whether it selects something with these labels.
+    /// Whether the labels match.
     pub fn matches(&self, labels: &BTreeMap<String, String>) -> bool {
         self.requirements.iter().all(|requirement| requirement.holds(labels.get(&requirement.key)))
     }
@@ -103,7 +103,7 @@ impl std::fmt::Display for Token<'_> {
     }
 }
 
-/// Cuts text into words and the symbols between them.
+/// Splits the text into identifiers and symbols.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let is_symbol = |character: char| "=!(),<>".contains(character);
     let is_blank = |character: char| matches!(character, ' ' | '\t' | '\r' | '\n');
@@ -162,7 +162,7 @@ impl<'t> Parser<'t> {
         Ok(Requirement { key, operator, values })
     }
 
-    /// The one value after an operator; nothing at all is the empty text.
+    /// The value after an operator; empty if there is none.
     fn exact(&mut self) -> Result<Vec<String>, String> {
         match self.peek() {
             Token::End | Token::Symbol(",") => Ok(vec![String::new()]),
@@ -184,7 +184,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// Values in parentheses. Between two commas, and beside one, stands the empty text.
+    /// The values in parentheses. An empty position is the empty string.
     fn values(&mut self) -> Result<Vec<String>, String> {
         match self.next() {
             Token::Symbol("(") => {}
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_are_those_of_kubernetes() {
+    fn errors_are_those_of_kubernetes() {
         for (text, message) in [
             ("=a", "found '=', expected: !, identifier, or 'end of string'"),
             ("a=b,", "found '', expected: identifier after ','"),

@@ -1,20 +1,20 @@
-//! The states of a release version and of a hook's run, with the words that records use for them.
+//! The status of a release version and the phase of a hook run, with their names in records.
 
 use std::fmt;
 
-/// The state of a release version.
+/// The status of a release version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// Nobody knows, or the record uses a word that nobody knows.
+    /// Unknown, or a status that this version does not know.
     #[default]
     Unknown,
-    /// It is what runs in the cluster.
+    /// It is the current version.
     Deployed,
-    /// It was uninstalled and its record was kept.
+    /// It was uninstalled with `--keep-history`.
     Uninstalled,
-    /// A later version took its place.
+    /// A later version replaced it.
     Superseded,
-    /// It was not brought up.
+    /// Its deployment failed.
     Failed,
     /// It is being uninstalled.
     Uninstalling,
@@ -27,7 +27,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// All states.
+    /// All statuses.
     pub const ALL: [Status; 9] = [
         Status::Unknown,
         Status::Deployed,
@@ -40,7 +40,7 @@ impl Status {
         Status::PendingRollback,
     ];
 
-    /// The word for the state in records and labels.
+    /// The name in records and labels.
     pub fn as_str(self) -> &'static str {
         match self {
             Status::Unknown => "unknown",
@@ -55,12 +55,12 @@ impl Status {
         }
     }
 
-    /// The state that `word` names.
+    /// The status with a name.
     pub fn parse(word: &str) -> Option<Status> {
         Status::ALL.into_iter().find(|status| status.as_str() == word)
     }
 
-    /// Whether an operation is bringing the version up.
+    /// Whether an operation is deploying the version.
     pub fn is_pending(self) -> bool {
         matches!(self, Status::PendingInstall | Status::PendingUpgrade | Status::PendingRollback)
     }
@@ -72,13 +72,13 @@ impl fmt::Display for Status {
     }
 }
 
-/// How far a hook's last run came.
+/// The phase of a hook's last run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum HookPhase {
     /// The hook never ran.
     #[default]
     Unset,
-    /// The hook was started and its end was not seen.
+    /// The hook was started and its result was not recorded.
     Unknown,
     /// The hook is running.
     Running,
@@ -86,12 +86,12 @@ pub enum HookPhase {
     Succeeded,
     /// The hook failed.
     Failed,
-    /// A word of somebody else.
+    /// A phase that this version does not know.
     Other(String),
 }
 
 impl HookPhase {
-    /// The word for the phase in records; empty when the hook never ran.
+    /// The name in records; empty when the hook never ran.
     pub fn as_str(&self) -> &str {
         match self {
             HookPhase::Unset => "",
@@ -103,7 +103,7 @@ impl HookPhase {
         }
     }
 
-    /// The phase that `word` names.
+    /// The phase with a name.
     pub fn parse(word: &str) -> HookPhase {
         match word {
             "" => HookPhase::Unset,

@@ -1,5 +1,5 @@
-//! The port to where releases are kept. Implementations live at the edges: in memory here, in a cluster or a database
-//! elsewhere.
+//! The trait of release stores. The in-memory one is in this crate; those in a cluster or database are in crates of
+//! their own.
 
 use futures::future::BoxFuture;
 use pintle_tree::{Map, Node};
@@ -7,53 +7,53 @@ use pintle_tree::{Map, Node};
 use crate::selector::Selector;
 use crate::{Lease, ReleaseVersion, Status, Summary, VersionId};
 
-/// The answer of a store, when it comes.
+/// The future that store operations return.
 pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// Which versions are asked for.
+/// Which versions to list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
-    /// The namespace; none means all.
+    /// The namespace; `None` for all.
     pub namespace: Option<String>,
-    /// The name of the release; none means all.
+    /// The name of the release; `None` for all.
     pub name: Option<String>,
-    /// The states; none means all.
+    /// The statuses; `None` for all.
     pub statuses: Option<Vec<Status>>,
-    /// A label selector as Kubernetes has it; empty selects all.
+    /// A Kubernetes label selector; empty for all.
     pub selector: String,
 }
 
 impl Query {
-    /// Asks for all versions of one release.
+    /// Selects all versions of one release.
     pub fn for_release(namespace: &str, name: &str) -> Self {
         Query { namespace: Some(namespace.to_owned()), name: Some(name.to_owned()), ..Query::default() }
     }
 
-    /// The selector, read.
+    /// Parses the label selector.
     ///
     /// # Errors
-    /// Text that is no selector.
+    /// An invalid selector.
     pub fn selector(&self) -> Result<Selector, StoreError> {
         Selector::parse(&self.selector).map_err(StoreError::Selector)
     }
 
-    /// Whether the states that are asked for include this one.
+    /// Whether the query includes this status.
     pub fn matches_status(&self, status: Status) -> bool {
         self.statuses.as_ref().is_none_or(|statuses| statuses.contains(&status))
     }
 }
 
-/// Keeps the versions of releases. A number that exists cannot be created again, which is what keeps two writers apart.
+/// Stores release versions. Creating a version number that exists is an error, which keeps concurrent writers apart.
 pub trait Store: Send + Sync {
-    /// What the store is called: `native`, `Secret`, `ConfigMap`, `Memory` or `SQL`.
+    /// The name of the driver: `native`, `Secret`, `ConfigMap`, `Memory` or `SQL`.
     fn driver(&self) -> &'static str;
 
-    /// Keeps a new version, which follows another as that was seen. Of this and a [`Store::swap`] of the earlier
-    /// version, only one succeeds.
+    /// Creates a version that follows `after`, as that was read. Of this and a concurrent [`Store::swap`] of the
+    /// earlier version, only one succeeds.
     ///
     /// # Errors
-    /// [`StoreError::Exists`] when there is such a version, [`StoreError::Conflict`] when another writer was quicker,
-    /// [`StoreError::Modified`] when the earlier version is going or gone.
+    /// [`StoreError::Exists`] when there is such a version, [`StoreError::Conflict`] when another writer was first,
+    /// [`StoreError::Modified`] when the earlier version is being uninstalled or was deleted.
     fn create<'a>(
         &'a self,
         version: &'a ReleaseVersion,
@@ -61,17 +61,17 @@ pub trait Store: Send + Sync {
         after: Option<&'a Summary>,
     ) -> StoreFuture<'a, ()>;
 
-    /// Writes a version that exists anew; without a lease it is nobody's from then on.
+    /// Updates an existing version. `None` releases the lease.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such version.
     fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> StoreFuture<'a, ()>;
 
-    /// Writes the newest version of a release anew, if it is still as it was seen and still the newest. Gives its new
-    /// state.
+    /// Updates the newest version of a release if it is unmodified and still the newest (compare and swap). Returns
+    /// its new state.
     ///
     /// # Errors
-    /// [`StoreError::Modified`] when somebody else was quicker.
+    /// [`StoreError::Modified`] when another writer was first.
     fn swap<'a>(
         &'a self,
         seen: &'a Summary,
@@ -79,10 +79,11 @@ pub trait Store: Send + Sync {
         lease: Option<&'a Lease>,
     ) -> StoreFuture<'a, String>;
 
-    /// Renews the lease on a version and changes nothing else.
+    /// Renews the lease of a version and changes nothing else.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] when there is no such version, [`StoreError::Conflict`] when somebody else holds it.
+    /// [`StoreError::NotFound`] when there is no such version, [`StoreError::Conflict`] when another holder has the
+    /// lease.
     fn renew<'a>(
         &'a self,
         namespace: &'a str,
@@ -91,7 +92,7 @@ pub trait Store: Send + Sync {
         lease: &'a Lease,
     ) -> StoreFuture<'a, ()>;
 
-    /// A version, whole.
+    /// Reads a complete version.
     fn get<'a>(
         &'a self,
         namespace: &'a str,
@@ -102,23 +103,24 @@ pub trait Store: Send + Sync {
     /// All versions of a release, oldest first.
     fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Vec<Summary>>;
 
-    /// Every version that matches, by namespace, name and number.
+    /// Every matching version, by namespace, name and number.
     fn list<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>>;
 
-    /// The newest version of each release, if it matches: states and labels are looked at after the newest is chosen.
+    /// The newest version of each release, if it matches: status and labels are compared after the newest was
+    /// selected, as in Helm.
     fn latest<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>>;
 
-    /// Forgets a version.
+    /// Deletes a version.
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such version.
     fn delete<'a>(&'a self, namespace: &'a str, name: &'a str, number: u64) -> StoreFuture<'a, ()>;
 
-    /// Keeps all versions of a release that another store has had until now, oldest first. Where the store can, they
-    /// appear together: whoever looks meanwhile, or after a writer that died, finds none of them.
+    /// Imports all versions of a release from another store, oldest first. Where the store can, they appear
+    /// atomically: until the import is complete, readers see none of them.
     ///
     /// # Errors
-    /// [`StoreError::Conflict`] when another writer was quicker; otherwise as [`Store::create`].
+    /// [`StoreError::Conflict`] when another writer was first; otherwise as [`Store::create`].
     fn import<'a>(&'a self, versions: &'a [ReleaseVersion]) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             for version in versions {
@@ -128,32 +130,32 @@ pub trait Store: Send + Sync {
         })
     }
 
-    /// Notes on the newest version of a release, if it is still as it was seen, who is at work on it, or that nobody is;
-    /// the version itself does not change. Gives its new state.
+    /// Sets or removes the lease of the newest version if it is unmodified; the version itself does not change.
+    /// Returns its new state. Stores that cannot do so return the old state.
     ///
     /// # Errors
-    /// [`StoreError::Modified`] when somebody else was quicker.
+    /// [`StoreError::Modified`] when another writer was first.
     fn hold<'a>(&'a self, seen: &'a Summary, lease: Option<&'a Lease>) -> StoreFuture<'a, String> {
         let _ = lease;
         Box::pin(std::future::ready(Ok(seen.state.clone())))
     }
 
-    /// What the objects of a release name as their owner, if this store keeps releases as objects: an entry for
-    /// `metadata.ownerReferences`. The release must have a version.
+    /// The owner reference for the objects of a release, if this store keeps releases as Kubernetes objects. The
+    /// release must have a version.
     ///
     /// # Errors
-    /// When the store cannot be asked.
+    /// When the store cannot be read.
     fn owner<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Option<Map<Node>>> {
         let _ = (namespace, name);
         Box::pin(std::future::ready(Ok(None)))
     }
 }
 
-/// Why a store did not do what it was asked to.
+/// Why a store operation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// There is such a version already.
+    /// The version exists already.
     #[error("release: already exists")]
     Exists {
         /// The release.
@@ -169,78 +171,78 @@ pub enum StoreError {
         /// The version.
         number: u64,
     },
-    /// Another writer was quicker, or has taken the version over.
+    /// Another writer was first, or holds the lease.
     #[error("another operation on release {name} came first{}{}", by(.holder.as_deref()), version(*.winner, *.number))]
     Conflict {
         /// The release.
         name: String,
-        /// The number that both wanted.
+        /// The contested number.
         number: u64,
-        /// The id of the version that won, where the store gives ids.
+        /// The id of the winning version, for stores with ids.
         winner: Option<VersionId>,
-        /// Who holds it.
+        /// The holder of the winning version.
         holder: Option<String>,
     },
-    /// Somebody has changed the version that was to be changed or followed.
+    /// The version to update or to follow was modified.
     #[error("another operation on release {name} came first{}: version {number} is {}", by(.holder.as_deref()), now(*.status))]
     Modified {
         /// The release.
         name: String,
-        /// The version that both saw.
+        /// The modified version.
         number: u64,
-        /// What it is now; none when it is gone.
+        /// Its current status; `None` when it was deleted.
         status: Option<Status>,
-        /// Who holds it.
+        /// The current holder.
         holder: Option<String>,
     },
-    /// A record cannot be read.
+    /// A record cannot be decoded.
     #[error("get: failed to decode data {key:?}: {source}")]
     Unreadable {
-        /// What the store calls the record.
+        /// The key of the record.
         key: String,
-        /// What is wrong with it.
+        /// The reason.
         source: crate::helm::Error,
     },
-    /// A record cannot be written.
+    /// A record cannot be encoded.
     #[error("{action}: failed to encode release {name:?}: {source}")]
     Unwritable {
         /// `create` or `update`.
         action: &'static str,
         /// The release.
         name: String,
-        /// What is wrong with it.
+        /// The reason.
         source: crate::helm::Error,
     },
-    /// A record is larger than the store can hold.
+    /// A record exceeds the limit of the store.
     #[error("{}{reason}", doing(.action))]
     TooLarge {
-        /// What was being done, in Helm's words; empty where it has none.
+        /// The operation, as Helm names it; may be empty.
         action: &'static str,
-        /// What the server says of it.
+        /// The server's message.
         reason: String,
-        /// How many bytes the record takes.
+        /// The size of the record in bytes.
         size: usize,
-        /// What was to hold it, such as `Secret`.
+        /// The kind that should hold it, such as `Secret`.
         kind: &'static str,
     },
-    /// The selector is none.
+    /// The label selector is invalid.
     #[error("{0}")]
     Selector(String),
-    /// The cluster lacks the kinds that the native store needs, and they may not be installed.
+    /// The CRDs of the native store are missing, and installing them failed.
     #[error(
         "the cluster has no Release resources, and they cannot be installed; `pintle init` installs them, HELM_DRIVER=secret does without"
     )]
     CrdsMissing {
-        /// What happened when they were to be installed.
+        /// Why they could not be installed.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Where the releases are kept, something failed.
+    /// The storage backend failed.
     #[error("{}{source}", doing(.action))]
     Backend {
-        /// What was being done, in Helm's words; empty where it has none.
+        /// The operation, as Helm names it; may be empty.
         action: String,
-        /// What failed.
+        /// The backend's error.
         #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
@@ -265,9 +267,9 @@ fn version(winner: Option<VersionId>, number: u64) -> String {
     }
 }
 
-/// Keeps the newest version of each release, then what the query wants. `matches` looks at labels.
+/// Selects the newest version of each release, then applies the query. `matches` compares labels.
 pub fn newest(mut versions: Vec<Summary>, query: &Query, matches: impl Fn(&Summary) -> bool) -> Vec<Summary> {
-    // The newest of each release comes first and is the one that dedup keeps.
+    // The newest of each release sorts first, and `dedup_by` keeps the first.
     versions.sort_by(|a, b| (&a.namespace, &a.name, b.number).cmp(&(&b.namespace, &b.name, a.number)));
     versions.dedup_by(|later, earlier| later.namespace == earlier.namespace && later.name == earlier.name);
     versions.retain(|version| query.matches_status(version.status) && matches(version));
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn coming_late_tells_what_has_become_of_the_version() {
+    fn a_modified_version_is_reported_with_its_status() {
         let changed = |status| StoreError::Modified { name: "web".into(), number: 3, status, holder: None };
         assert_eq!(
             changed(Some(Status::Uninstalling)).to_string(),
@@ -304,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn losing_names_the_winner() {
+    fn a_conflict_names_the_winner() {
         let winner = VersionId::new(1_700_000_000_000, 1);
         let error = StoreError::Conflict {
             name: "web".into(),

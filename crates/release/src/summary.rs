@@ -1,48 +1,48 @@
-//! What lists and histories show of a release version.
+//! What `list` and `history` show of a release version.
 
 use std::collections::BTreeMap;
 
 use crate::{Lease, ReleaseVersion, Status, Timestamp, VersionId};
 
-/// A release version without what is large.
+/// A release version without its large parts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Summary {
     /// The name of the release.
     pub name: String,
     /// The namespace of the release.
     pub namespace: String,
-    /// Which version it is.
+    /// The version number.
     pub number: u64,
-    /// Its id, where the store gives ids.
+    /// Its id, for stores with ids.
     pub id: Option<VersionId>,
-    /// Its state.
+    /// Its status.
     pub status: Status,
-    /// The word that stands for the state in the record.
+    /// The status as the record spells it.
     pub status_word: String,
     /// The name of the chart.
     pub chart_name: String,
-    /// The version of the chart.
+    /// The chart version.
     pub chart_version: String,
-    /// The version of the application.
+    /// The app version.
     pub app_version: String,
     /// When the release was first installed.
     pub first_deployed: Option<Timestamp>,
-    /// When this version was brought up.
+    /// When this version was deployed.
     pub last_deployed: Option<Timestamp>,
-    /// One line about what happened.
+    /// A short description of the last operation.
     pub description: String,
     /// The user's labels.
     pub labels: BTreeMap<String, String>,
-    /// `ssa`, `csa` or nothing. Helm's stores keep it at the far end of a record, where summaries do not look.
+    /// `ssa`, `csa` or empty. Helm's records have it at their end, which summaries do not read.
     pub apply_method: String,
-    /// Who works on it.
+    /// The lease of the operation that works on it.
     pub lease: Option<Lease>,
-    /// Which state of the record this is, in words that only its store understands; empty when that is not known.
+    /// The state of the record for optimistic locking, opaque to everyone but its store; empty when unknown.
     pub state: String,
 }
 
 impl Summary {
-    /// Sums up a whole record.
+    /// Summarizes a complete version.
     pub fn from_version(version: &ReleaseVersion) -> Self {
         let metadata = &version.chart.metadata;
         Summary {

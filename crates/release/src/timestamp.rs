@@ -1,53 +1,53 @@
-//! A point in time as releases record it: RFC 3339 with nanoseconds, in the zone it was written in.
+//! Timestamps of releases: RFC 3339 with nanoseconds, in the time zone in which they were written.
 
 use std::cmp::Ordering;
 use std::fmt;
 
 use pintle_chart::metadata::Timestamp as ChartTimestamp;
 
-/// Seconds from 1970 back to the first moment of year 1, Go's zero time.
+/// Unix time of Go's zero time, the start of year 1.
 const ZERO: i64 = -62_135_596_800;
 
-/// An instant with the offset it was recorded in. Go's zero time is a moment like any other; where Helm means "never"
-/// by it, records say `None`.
+/// A point in time with its UTC offset. Go's zero time is a valid value; where Helm means "never" by it, records have
+/// `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Timestamp {
     seconds: i64,
     nanosecond: u32,
-    /// Minutes east of Greenwich.
+    /// Minutes east of UTC.
     offset: i32,
 }
 
 impl Timestamp {
-    /// The first moment of year 1, which Go takes for no time at all.
+    /// Go's zero time.
     pub const ZERO: Timestamp = Timestamp { seconds: ZERO, nanosecond: 0, offset: 0 };
 
-    /// Returns the moment of `seconds` and `nanosecond` since 1970, in UTC.
+    /// Returns the timestamp for Unix time, in UTC.
     pub fn from_unix(seconds: i64, nanosecond: u32) -> Self {
         Timestamp { seconds, nanosecond: nanosecond.min(999_999_999), offset: 0 }
     }
 
-    /// The same instant, told in a zone that is `minutes` east of Greenwich.
+    /// The same instant in a time zone `minutes` east of UTC.
     #[must_use]
     pub fn with_offset(self, minutes: i32) -> Self {
         Timestamp { offset: minutes.clamp(-1440, 1440), ..self }
     }
 
-    /// Reads RFC 3339 text as Go's JSON does.
+    /// Parses RFC 3339 as Go's `encoding/json` does.
     ///
     /// # Errors
-    /// Go's words for what is wrong.
+    /// Go's message.
     pub fn parse(text: &str) -> Result<Self, String> {
         let seconds = ChartTimestamp::parse(text)?.unix();
         Ok(Timestamp { seconds, nanosecond: nanosecond_of(text), offset: offset_of(text) })
     }
 
-    /// Seconds since 1970.
+    /// Unix time in seconds.
     pub fn unix(&self) -> i64 {
         self.seconds
     }
 
-    /// Milliseconds since 1970; none before that.
+    /// Unix time in milliseconds; 0 before 1970.
     pub fn unix_millis(&self) -> u64 {
         u64::try_from(self.seconds).unwrap_or(0) * 1000 + u64::from(self.nanosecond / 1_000_000)
     }
@@ -57,7 +57,7 @@ impl Timestamp {
         self.nanosecond
     }
 
-    /// Minutes east of Greenwich.
+    /// Minutes east of UTC.
     pub fn offset(&self) -> i32 {
         self.offset
     }
@@ -67,26 +67,26 @@ impl Timestamp {
         self.seconds == ZERO && self.nanosecond == 0
     }
 
-    /// The moment, unless it is Go's zero time.
+    /// `None` for Go's zero time.
     pub fn non_zero(self) -> Option<Self> {
         (!self.is_zero()).then_some(self)
     }
 
-    /// The moment some seconds later.
+    /// Adds seconds.
     #[must_use]
     pub fn plus_seconds(self, seconds: i64) -> Self {
         Timestamp { seconds: self.seconds.saturating_add(seconds), ..self }
     }
 }
 
-/// The digits after the point of a checked text, as nanoseconds; further digits are dropped.
+/// The fraction of a valid text in nanoseconds; further digits are dropped.
 fn nanosecond_of(text: &str) -> u32 {
     let Some((_, rest)) = text.split_once(['.', ',']) else { return 0 };
     let digits = rest.bytes().take_while(u8::is_ascii_digit).chain(std::iter::repeat(b'0'));
     digits.take(9).fold(0, |number, digit| number * 10 + u32::from(digit - b'0'))
 }
 
-/// The zone of a checked text, in minutes.
+/// The offset of a valid text, in minutes.
 fn offset_of(text: &str) -> i32 {
     let zone = text.len().checked_sub(6).and_then(|start| text.get(start..));
     let Some((sign, (hours, minutes))) =
@@ -101,7 +101,7 @@ fn offset_of(text: &str) -> i32 {
     }
 }
 
-/// As Go's `RFC3339Nano`: no fraction when there is none, no zeros at its end.
+/// Go's `RFC3339Nano`: without fraction if it is zero, and without trailing zeros.
 impl fmt::Display for Timestamp {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let local = self.seconds.saturating_add(i64::from(self.offset) * 60);
@@ -115,7 +115,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Moments are ordered as instants; the zone decides between equal ones only to agree with equality.
+/// Ordered by instant; the offset only breaks ties, to be consistent with equality.
 impl Ord for Timestamp {
     fn cmp(&self, other: &Self) -> Ordering {
         (self.seconds, self.nanosecond, self.offset).cmp(&(other.seconds, other.nanosecond, other.offset))
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_told_in_go_s_words() {
+    fn an_invalid_time_has_gos_message() {
         let error = Timestamp::parse("bad").expect_err("no time");
         assert_eq!(
             error,

@@ -1,32 +1,31 @@
-//! Names of release versions: ULIDs, and the short ways in which people refer to one.
+//! Identifiers of release versions: ULIDs, and the short forms that users type.
 
 use std::fmt;
 
 use ulid::Ulid;
 
-/// The fewest characters that may stand for a whole id.
+/// The shortest accepted suffix of an id.
 const SHORTEST_SUFFIX: usize = 4;
 
-/// The id of one release version: a ULID, so that ids sort by the time they were made. Written in lower case, because
-/// names of Kubernetes objects are.
+/// The id of a release version: a ULID, so that ids sort by creation time. Lower case, because object names are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct VersionId(Ulid);
 
 impl VersionId {
-    /// How many characters an id has.
+    /// The length of an id.
     pub const LENGTH: usize = 26;
 
-    /// Returns the id made at `millis` since 1970; the lower 80 bits of `random` tell it from others of that moment.
+    /// Returns the id with the time `millis` since 1970; the lower 80 bits of `random` make it unique.
     pub fn new(millis: u64, random: u128) -> Self {
         VersionId(Ulid::from_parts(millis, random))
     }
 
-    /// Reads an id in upper or lower case.
+    /// Parses an id in upper or lower case.
     pub fn parse(text: &str) -> Option<Self> {
         Ulid::from_string(text).ok().map(VersionId)
     }
 
-    /// When the id was made, in milliseconds since 1970.
+    /// The creation time, in milliseconds since 1970.
     pub fn millis(&self) -> u64 {
         self.0.timestamp_ms()
     }
@@ -39,22 +38,22 @@ impl fmt::Display for VersionId {
     }
 }
 
-/// How somebody refers to a version of a release.
+/// A reference to a version of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VersionRef {
-    /// The newest one.
+    /// The newest version.
     Current,
-    /// The one with this number, Helm's revision.
+    /// By number, Helm's revision.
     Number(u64),
-    /// The one with this id.
+    /// By id.
     Id(VersionId),
-    /// The one whose id ends so; in lower case.
+    /// By the end of the id, in lower case.
     Suffix(String),
-    /// So many before the newest: `~1`, `~2`.
+    /// That many before the newest: `~1`, `~2`.
     Before(u32),
 }
 
-/// Why a text refers to no version.
+/// Why a text is not a reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{text}` is no version: give its number, its id, at least {SHORTEST_SUFFIX} characters of the id's end, or `~1` for the one before the current"
@@ -76,17 +75,17 @@ impl fmt::Display for VersionRef {
 }
 
 impl VersionRef {
-    /// Reads a reference. Digits alone are a number; nothing at all is the newest version.
+    /// Parses a reference. Digits are a number; empty text is the newest version.
     ///
     /// # Errors
-    /// Texts that are neither number, id, end of an id, nor `~n`.
+    /// Text that is neither a number, an id, the end of an id, nor `~n`.
     pub fn parse(text: &str) -> Result<Self, BadVersionRef> {
         let bad = || BadVersionRef { text: text.to_owned() };
         if text.is_empty() {
             return Ok(VersionRef::Current);
         }
         if let Some(count) = text.strip_prefix('~') {
-            // A lone tilde is one step, as in git.
+            // A lone tilde means one version back, as in git.
             let count = if count.is_empty() { Ok(1) } else { count.parse() };
             return match count.map_err(|_| bad())? {
                 0 => Ok(VersionRef::Current),
@@ -101,7 +100,7 @@ impl VersionRef {
         if let Some(id) = VersionId::parse(text) {
             return Ok(VersionRef::Id(id));
         }
-        // The letters that Crockford's alphabet leaves out cannot be in any id.
+        // Crockford's alphabet leaves out some letters, so they cannot occur in an id.
         let possible = |byte: u8| {
             byte.is_ascii_alphanumeric() && !matches!(byte.to_ascii_lowercase(), b'i' | b'l' | b'o' | b'u')
         };
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn references_are_told_apart() {
+    fn the_forms_of_references_are_distinguished() {
         let id = VersionId::new(1_700_000_000_000, 7);
         for (text, reference) in [
             ("", VersionRef::Current),

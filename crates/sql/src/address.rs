@@ -1,4 +1,4 @@
-//! Connection strings as Go's `lib/pq` reads them: an address, or words with `=`.
+//! Connection strings as Go's `lib/pq` parses them: a URL, or `key=value` pairs.
 
 use std::time::Duration;
 
@@ -7,20 +7,20 @@ use tokio_postgres::config::SslMode;
 
 use crate::error::Error;
 
-/// How far the server's certificate is checked.
+/// How the server's certificate is verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CertificateCheck {
-    /// No TLS at all.
+    /// No TLS (`disable`).
     NoTls,
-    /// Any certificate will do.
+    /// TLS without verification (`require`).
     None,
-    /// The certificate must come from a known authority.
+    /// The certificate must be signed by a trusted CA (`verify-ca`).
     Authority,
-    /// And be for this server.
+    /// And be valid for the host name (`verify-full`).
     AuthorityAndHost,
 }
 
-/// What a connection string says about TLS.
+/// The TLS settings of a connection string.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TlsSettings {
     pub(crate) check: CertificateCheck,
@@ -29,7 +29,7 @@ pub(crate) struct TlsSettings {
     pub(crate) key_file: String,
 }
 
-/// Where the database is and how to talk to it.
+/// A parsed connection string.
 #[derive(Debug)]
 pub(crate) struct ConnectionString {
     pub(crate) config: Config,
@@ -37,11 +37,11 @@ pub(crate) struct ConnectionString {
 }
 
 impl ConnectionString {
-    /// Reads a connection string.
+    /// Parses a connection string.
     pub(crate) fn parse(text: &str) -> Result<ConnectionString, Error> {
         let (mut config, pairs) = if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             let (base, query) = text.split_once('?').unwrap_or((text, ""));
-            // What is wrong may be the password, so the text itself is not repeated.
+            // The invalid part may be the password, so the text is not repeated.
             let config =
                 base.parse().map_err(|_| Error::ConnectionString("it is no address of a database".into()))?;
             (config, query_pairs(query))
@@ -58,7 +58,7 @@ impl ConnectionString {
         for (key, value) in pairs {
             apply(&mut config, &mut tls, &mut options, &key, value)?;
         }
-        // An authority that is named is there to be asked.
+        // As libpq: a root certificate with `require` implies `verify-ca`.
         if tls.check == CertificateCheck::None && !tls.root_file.is_empty() {
             tls.check = CertificateCheck::Authority;
         }
@@ -113,7 +113,7 @@ fn apply(
         "sslrootcert" => tls.root_file = value,
         "sslcert" => tls.certificate_file = value,
         "sslkey" => tls.key_file = value,
-        // Words of Go's driver that say nothing about the database.
+        // Settings of Go's driver that do not concern the database.
         "sslinline"
         | "sslsni"
         | "sslpassword"
@@ -121,7 +121,7 @@ fn apply(
         | "krbspn"
         | "binary_parameters"
         | "disable_prepared_binary_result" => {}
-        // All others are settings of the session.
+        // Everything else is a session setting.
         _ => {
             let value = value.replace('\\', "\\\\").replace(' ', "\\ ");
             *options = format!("{options} -c {key}={value}");
@@ -130,7 +130,7 @@ fn apply(
     Ok(())
 }
 
-/// The parameters of an address.
+/// The query parameters of a URL.
 fn query_pairs(query: &str) -> Vec<(String, String)> {
     let pairs = query.split('&').filter(|pair| !pair.is_empty());
     pairs
@@ -160,8 +160,7 @@ fn unescape(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Words with `=` between key and value; values with blanks stand in single quotes, and a backslash takes the meaning
-/// off what follows it.
+/// `key=value` pairs. Values with spaces are in single quotes, and a backslash escapes the next character.
 fn words(text: &str) -> Result<Vec<(String, String)>, Error> {
     let mut pairs = Vec::new();
     let mut characters = text.chars().peekable();
@@ -210,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_words_mean_the_same() {
+    fn urls_and_key_value_pairs_mean_the_same() {
         for text in [
             "postgres://me:p%40ss@db.test:5433/helm?sslmode=disable&search_path=a%20b",
             r"host=db.test port = 5433 user=me password='p@ss' dbname=helm sslmode=disable search_path='a b'",

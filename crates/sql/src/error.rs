@@ -1,28 +1,28 @@
-//! What can go wrong between us and the database.
+//! Errors of the database.
 
 use pintle_release::StoreError;
 
-/// Why the database cannot be used, or did not do what it was asked to.
+/// Why the database cannot be used, or an operation failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The connection string cannot be read.
+    /// The connection string is invalid.
     #[error("the connection string has a bad part: {0}")]
     ConnectionString(String),
-    /// A certificate or key cannot be used.
+    /// A certificate or key is invalid.
     #[error("cannot use {file}: {reason}")]
     Certificate {
-        /// Where it comes from.
+        /// Its file.
         file: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// The database refused or did not answer.
+    /// The database rejected the statement or did not answer.
     #[error("{}", error_text(.0))]
     Database(#[from] tokio_postgres::Error),
 }
 
-/// The database's own words where it has some; the client's are about the protocol.
+/// The database's own message where there is one, with the prefix of Go's driver; otherwise the client's.
 fn error_text(error: &tokio_postgres::Error) -> String {
     let mut text = match error.as_db_error() {
         Some(refusal) => return format!("pq: {}", refusal.message()),
@@ -39,7 +39,7 @@ fn error_text(error: &tokio_postgres::Error) -> String {
     text
 }
 
-/// Says what the store was doing.
+/// Adds the store's operation to an error.
 pub(crate) fn backend_error<E: Into<Error>>(action: &'static str) -> impl FnOnce(E) -> StoreError {
     move |error| StoreError::Backend { action: action.to_owned(), source: Box::new(error.into()) }
 }

@@ -1,12 +1,12 @@
-//! Releases in PostgreSQL, in the tables that Helm uses.
+//! The PostgreSQL store, with the tables that Helm uses.
 //!
-//! [`SqlStore`] is the store of `HELM_DRIVER=sql`. Its tables are Helm's, so that both programs read and write the same
-//! releases; beside them stands one table of our own, in which operations that are under way leave their lease.
+//! [`SqlStore`] implements `HELM_DRIVER=sql`. Its tables are Helm's, so that both programs share the same releases;
+//! one more table of our own holds the leases of running operations.
 //!
-//! This room knows PostgreSQL and nothing of Kubernetes. It reads the files that a connection string names and no
-//! environment.
+//! This crate knows PostgreSQL and nothing of Kubernetes. It reads the files that a connection string names, and no
+//! environment variables.
 //!
-//! Enter at [`SqlStore::connect`].
+//! Start at [`SqlStore::connect`].
 
 mod address;
 mod error;

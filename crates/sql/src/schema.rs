@@ -1,12 +1,12 @@
-//! The tables. Helm's are made exactly as Helm makes them, and noted where Helm's migrations note them, so that either
-//! program finds what it expects, whichever came first.
+//! The tables. Helm's are created exactly as Helm does, and recorded in its migration table, so that either program
+//! finds what it expects, whichever came first.
 
 use tokio_postgres::{Client, Error};
 
-/// A number that nobody else locks by.
+/// The key of our advisory lock: `pintle` in ASCII.
 const ADVISORY_LOCK: i64 = 0x7069_6e74_6c65;
 
-/// Where Helm's migrations are noted.
+/// The table in which Helm's migrations are recorded.
 const MIGRATIONS: &str = r#"CREATE TABLE IF NOT EXISTS "gorp_migrations" ("id" text not null primary key, "applied_at" timestamp with time zone)"#;
 
 const RELEASES: &str = "
@@ -43,7 +43,7 @@ const LABELS: &str = "
     GRANT ALL ON custom_labels_v1 TO PUBLIC;
     ALTER TABLE custom_labels_v1 ENABLE ROW LEVEL SECURITY;";
 
-/// Ours: who works on a version. Helm does not look at it.
+/// Our own table: the leases of running operations. Helm ignores it.
 const LEASES: &str = "
     CREATE TABLE pintle_leases_v1 (
         key VARCHAR(90),
@@ -57,13 +57,13 @@ const LEASES: &str = "
     GRANT ALL ON pintle_leases_v1 TO PUBLIC;
     ALTER TABLE pintle_leases_v1 ENABLE ROW LEVEL SECURITY;";
 
-/// Makes the tables that are missing.
+/// Creates the missing tables.
 pub(crate) async fn ensure(client: &mut Client) -> Result<(), Error> {
     if is_complete(client).await? {
         return Ok(());
     }
     let transaction = client.transaction().await?;
-    // Two programs that come first at the same moment must not both make the tables.
+    // Two processes that start at the same time must not both create the tables.
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&ADVISORY_LOCK]).await?;
     transaction.batch_execute(MIGRATIONS).await?;
     for (id, tables) in [("init", RELEASES), ("custom_labels", LABELS)] {

@@ -1,4 +1,4 @@
-//! The store itself: a few statements, each of which changes everything that belongs together or nothing.
+//! The store. Every operation is a single statement, so that it is atomic without a transaction.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,13 +15,14 @@ use crate::address::{CertificateCheck, ConnectionString};
 use crate::error::{Error, backend_error};
 use crate::{schema, tls};
 
-/// Where releases without a namespace go, as in Helm.
+/// The namespace of releases without one, as in Helm.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// How much of a body is fetched for a list; most tell all that is shown before that.
+/// How much of a body is fetched for a list; enough for most summaries.
 const BODY_PREFIX_CHARS: i32 = 16 << 10;
 
-/// Adds a version. The row that it follows is written anew as it is, so that nobody who saw it as it was can change it.
+/// Creates a version. The row that it follows is rewritten unchanged, which gives it a new `xmin`, so that a
+/// concurrent swap of it fails.
 const CREATE: &str = "
     WITH followed AS (
         UPDATE releases_v1 SET modifiedAt = modifiedAt
@@ -42,7 +43,7 @@ const CREATE: &str = "
     )
     SELECT count(*) FROM added";
 
-/// Writes a row anew, whatever it is or only if it is as it was seen.
+/// Updates a row, unconditionally or only with the given `xmin`.
 const UPDATE: &str = "
     WITH changed AS (
         UPDATE releases_v1 SET body = $2, name = $3, version = $5, status = $6, owner = 'helm', modifiedAt = $7
@@ -73,7 +74,7 @@ const DELETE: &str = "
     )
     SELECT count(*) FROM gone";
 
-/// The columns that a list needs, and where they are from.
+/// The columns of a summary, with their tables.
 const COLUMNS: &str = "
     r.key, r.namespace, left(r.body, $3), r.name, r.version, r.status,
     ARRAY(SELECT l.key::text FROM custom_labels_v1 l
@@ -84,16 +85,16 @@ const COLUMNS: &str = "
     FROM releases_v1 r LEFT JOIN pintle_leases_v1 c ON c.key = r.key AND c.namespace = r.namespace
     WHERE r.owner = 'helm' AND ($1::text IS NULL OR r.namespace = $1) AND ($2::text IS NULL OR r.name = $2)";
 
-/// Keeps releases in PostgreSQL.
+/// Stores releases in PostgreSQL.
 pub struct SqlStore {
     client: Client,
 }
 
 impl SqlStore {
-    /// Connects to the database that a connection string names, and makes the tables if they are missing.
+    /// Connects to the database of a connection string, and creates missing tables.
     ///
     /// # Errors
-    /// When the string cannot be read, or the database refuses or does not answer.
+    /// When the connection string is invalid, or the database rejects the connection or does not answer.
     pub async fn connect(connection_string: &str) -> Result<Self, Error> {
         let address = ConnectionString::parse(connection_string)?;
         let mut client = if address.tls.check == CertificateCheck::NoTls {
@@ -110,7 +111,7 @@ impl SqlStore {
         Ok(SqlStore { client })
     }
 
-    /// Runs a statement that counts what it changed.
+    /// Runs a statement that returns the number of changed rows.
     async fn changed(
         &self,
         statement: &str,
@@ -119,7 +120,7 @@ impl SqlStore {
         Ok(self.client.query_one(statement, parameters).await?.get::<_, i64>(0) > 0)
     }
 
-    /// Sums up the rows of a query, holding one of them at a time. `matches` looks at all labels.
+    /// Summarizes the rows of a query, with one row in memory at a time. `matches` compares labels.
     async fn summaries(
         &self,
         statement: &str,
@@ -141,7 +142,7 @@ impl SqlStore {
                 None => cut_short.push((row, labels)),
             }
         }
-        // What could not be read from its beginning is read whole, unless it cannot be read at all.
+        // Rows that cannot be summarized from the beginning of their body are read completely.
         for (row, labels) in cut_short {
             let body = self.body(row.get(0), row.get(1)).await?.unwrap_or_default();
             found.extend(summary(&row, &body, &labels));
@@ -154,7 +155,7 @@ impl SqlStore {
         Ok(self.client.query_opt(statement, &[&key, &namespace]).await?.map(|row| row.get(0)))
     }
 
-    /// Writes a row anew; with a state, only in that one. Tells whether there was such a row.
+    /// Updates a row; with a state, only if it is unmodified. Returns whether there was such a row.
     async fn write(
         &self,
         version: &ReleaseVersion,
@@ -181,7 +182,7 @@ impl SqlStore {
         self.changed(UPDATE, &parameters).await.map_err(backend_error("update: failed to update"))
     }
 
-    /// What has become of a version that was seen otherwise.
+    /// The error for a version that is not in the expected state any more.
     async fn conflict_error(&self, seen: &Summary) -> StoreError {
         let mut history = self.history(&seen.namespace, &seen.name).await.unwrap_or_default();
         if let Some(next) = history.pop_if(|last| last.number > seen.number) {
@@ -220,7 +221,7 @@ impl std::fmt::Debug for SqlStore {
     }
 }
 
-/// The labels of a row: the user's, and those that Helm makes of the other columns.
+/// The labels of a row: the user's, and those that Helm derives from other columns.
 fn all_labels(row: &Row) -> BTreeMap<String, String> {
     let (keys, values): (Vec<Option<String>>, Vec<Option<String>>) = (row.get(6), row.get(7));
     let pairs = keys.into_iter().zip(values).filter_map(|(key, value)| Some((key?, value?)));
@@ -234,7 +235,7 @@ fn all_labels(row: &Row) -> BTreeMap<String, String> {
     labels
 }
 
-/// What lists show of a row; none when the body does not tell.
+/// The summary of a row; `None` when the body is incomplete.
 fn summary(row: &Row, body: &str, labels: &BTreeMap<String, String>) -> Option<Summary> {
     let summary = helm::summarize(body.as_bytes(), labels, row.get(1)).ok()?;
     let moment =
@@ -254,13 +255,13 @@ fn namespace_of(namespace: &str) -> &str {
     if namespace.is_empty() { DEFAULT_NAMESPACE } else { namespace }
 }
 
-/// The time now, as the tables have it.
+/// The current Unix time, as the tables store it.
 fn now() -> i32 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i32::try_from(since.as_secs()).unwrap_or(i32::MAX)
 }
 
-/// A version as the tables have it.
+/// The columns of a version.
 struct Record {
     key: String,
     body: String,
@@ -282,7 +283,7 @@ impl Record {
     }
 }
 
-/// A lease as the tables have it.
+/// The columns of a lease.
 struct LeaseRow {
     holder: Option<String>,
     since: Option<String>,

@@ -1,4 +1,4 @@
-//! TLS to the database, with as much checking as the connection string asks for.
+//! TLS to the database, with the verification that the connection string asks for.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStor
 use crate::address::{CertificateCheck, TlsSettings};
 use crate::error::Error;
 
-/// The configuration that a connection string asks for.
+/// The TLS configuration of a connection string.
 pub(crate) fn config(tls: &TlsSettings) -> Result<ClientConfig, Error> {
     let provider = Arc::new(ring::default_provider());
     let authorities = match tls.check {
@@ -50,7 +50,7 @@ fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
     read.collect::<Result<_, _>>().map_err(|error| unusable(file, error))
 }
 
-/// The authorities of a file, or those that the system trusts.
+/// The CA certificates of a file, or the system's.
 fn roots(file: &str) -> Result<RootCertStore, Error> {
     let mut roots = RootCertStore::empty();
     let found =
@@ -59,13 +59,13 @@ fn roots(file: &str) -> Result<RootCertStore, Error> {
     Ok(roots)
 }
 
-/// Checks a server's certificate no further than it was error_text to.
+/// Verifies a server's certificate as far as configured.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,
-    /// Who must have signed; none for anyone.
+    /// The trusted CAs; `None` to trust any certificate.
     authorities: Option<Arc<WebPkiServerVerifier>>,
-    /// Whether the certificate may be for another server.
+    /// Whether the host name is not verified.
     any_name: bool,
 }
 
@@ -80,7 +80,7 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, rustls::Error> {
         let Some(authorities) = &self.authorities else { return Ok(ServerCertVerified::assertion()) };
         match authorities.verify_server_cert(certificate, intermediates, server, revocation, now) {
-            // Names are looked at last, so everything else was fine.
+            // The name is verified last, so everything else was valid.
             Err(rustls::Error::InvalidCertificate(
                 CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
             )) if self.any_name => Ok(ServerCertVerified::assertion()),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pintle_release::{Lease, Query, ReleaseVersion, Status, Store, StoreError, Timestamp};
 use pintle_sql::SqlStore;
 
-/// Connects to the test database, with a namespace that no other test has.
+/// Connects to the test database, with a namespace of its own.
 async fn testbed(test: &str) -> Option<(SqlStore, String)> {
     let Ok(address) = std::env::var("PINTLE_E2E_POSTGRES") else {
         pintle_testkit::skip(&format!("{test} needs PINTLE_E2E_POSTGRES"));
@@ -37,7 +37,7 @@ async fn the_database_keeps_what_it_is_given() {
     let here = Query { namespace: Some(namespace.clone()), ..Query::default() };
     let lease = Lease::new("me", Timestamp::from_unix(1_700_000_000, 0), 30);
     let mut first = version(&namespace, "web", 1, Status::PendingInstall);
-    // A body that a list must not need.
+    // A body that listing must not need.
     first.manifest = (0..40_000_u64).map(|number| (number * number).to_string()).collect();
     store.create(&first, Some(&lease), None).await.expect("is new");
     assert!(matches!(store.create(&first, None, None).await, Err(StoreError::Exists { number: 1, .. })));
@@ -88,7 +88,7 @@ async fn of_many_writers_one_wins() {
 }
 
 #[tokio::test]
-async fn an_absent_database_is_an_error_with_words() {
+async fn an_absent_database_is_an_error_with_a_message() {
     let error = SqlStore::connect("host=127.0.0.1 port=1 user=me sslmode=disable").await;
     let error = error.expect_err("nobody listens there").to_string();
     assert!(error.contains("refused"), "{error}");

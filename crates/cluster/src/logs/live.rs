@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_run_of_every_container_is_heard_and_the_preparation_first() {
+    async fn every_run_of_every_container_is_followed_and_init_containers_first() {
         let (cluster, _) = cluster(|request, times| match (request, times) {
             ("get jobs/j", _) => {
                 one(r#"{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"j","uid":"ju"}}"#)

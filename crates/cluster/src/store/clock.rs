@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_of_one_moment_differ() {
+    fn ids_with_equal_timestamps_differ() {
         let moment = now();
         assert_ne!(new_id(moment), new_id(moment));
         assert_eq!(new_id(moment).millis(), moment.unix_millis());

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_refused_in_the_servers_words() {
+    fn a_record_that_is_too_large_is_rejected_with_the_servers_message() {
         let mut state = 1_u64;
         let letter = |_| {
             state ^= state << 13;

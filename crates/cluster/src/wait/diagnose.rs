@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn events_tell_when_how_often_and_what() {
+    fn events_show_age_count_and_message() {
         let text = "apiVersion: v1\nkind: Event\ntype: Warning\nreason: BackOff\ncount: 4\nlastTimestamp: '1970-01-01T00:01:00Z'\nmessage: \"Back-off\\npulling\"\n";
         let event = &Object::read_manifest(text.as_bytes(), "test").expect("good")[0];
         assert_eq!(event_line(event, 70), "10s ago (x4) Warning BackOff: Back-off pulling");

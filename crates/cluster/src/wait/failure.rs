@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn images_that_cannot_be_had_are_trouble() {
+    fn images_that_cannot_be_pulled_are_failures() {
         assert_eq!(
             message("state: {waiting: {reason: ErrImagePull, message: not found}}"),
             Some((FailureReason::ImagePull, "cannot pull image \"x/y\" (ErrImagePull: not found)".into()))
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crash_is_trouble_only_when_it_comes_again_in_a_pod_that_should_run_for_ever() {
+    fn a_crash_is_a_failure_only_when_it_repeats_in_a_long_running_pod() {
         let crash_message = |restarts: i64| {
             format!(
                 "restartCount: {restarts}, state: {{waiting: {{reason: CrashLoopBackOff}}}}, lastState: {{terminated: {{exitCode: 137, reason: OOMKilled}}}}"
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_pod_is_trouble_and_a_broken_webhook_is_not() {
+    fn a_rejected_pod_is_a_failure_and_a_broken_webhook_is_not() {
         let set = |message: &str| {
             let text = format!(
                 "apiVersion: apps/v1\nkind: Deployment\nstatus: {{conditions: [{{type: ReplicaFailure, status: 'True', message: '{message}'}}]}}"

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn hooks_fail_with_the_words_of_helm_3() {
+    fn hooks_fail_with_the_messages_of_helm_3() {
         let job = object(
             "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j}\nstatus: {conditions: [{type: Failed, status: 'True', reason: BackoffLimitExceeded}]}",
         );

@@ -38,27 +38,27 @@ async fn outcome(
     waiting: WaitOptions,
     ids: &[ObjectId],
 ) -> (Result<(), String>, Vec<String>) {
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let mut observer = |progress: &Progress<'_>| {
         let Progress { id, readiness, done, total, .. } = progress;
-        told.push(format!("{} {} {done}/{total} {}", id.name, readiness.status, readiness.detail));
+        reported.push(format!("{} {} {done}/{total} {}", id.name, readiness.status, readiness.detail));
     };
     let result = Waiter::new(cluster, waiting).wait(ids, &mut observer).await;
-    (result.map_err(|error| error.to_string()), told)
+    (result.map_err(|error| error.to_string()), reported)
 }
 
 #[tokio::test]
-async fn changes_are_told_until_all_is_ready() {
+async fn changes_are_reported_until_all_objects_are_ready() {
     let (cluster, asked) = cluster(|request, times| match (request, times) {
         ("list deployments", _) => list(&[STARTING]),
         ("watch deployments", 1) => events(&[("BOOKMARK", r#"{"metadata":{"resourceVersion":"8"}}"#)]),
         ("watch deployments", 2) => events(&[("MODIFIED", READY)]),
         _ => Reply::Hang,
     });
-    let (result, told) = outcome(&cluster, waiting(WaitFor::Ready, LONG), &[deployment()]).await;
+    let (result, reported) = outcome(&cluster, waiting(WaitFor::Ready, LONG), &[deployment()]).await;
     assert_eq!(result, Ok(()));
     assert_eq!(
-        told,
+        reported,
         [
             "web InProgress 0/1 Waiting for rollout: 0 of 1 replicas updated",
             "web Current 1/1 Deployment is available. Replicas: 1"
@@ -94,17 +94,20 @@ async fn a_failed_object_ends_the_wait_once_the_others_are_ready() {
         ("watch deployments", 1) => events(&[("MODIFIED", READY)]),
         _ => Reply::Hang,
     });
-    let (result, told) =
+    let (result, reported) =
         outcome(&cluster, waiting(WaitFor::ReadyWithJobs, LONG), &[job(), deployment()]).await;
     assert_eq!(
         result.expect_err("failed"),
         "resource Job/n/j not ready. status: Failed, message: Job Failed. failed: 1/1"
     );
-    assert_eq!(told.last().map(String::as_str), Some("web Current 1/2 Deployment is available. Replicas: 1"));
+    assert_eq!(
+        reported.last().map(String::as_str),
+        Some("web Current 1/2 Deployment is available. Replicas: 1")
+    );
 }
 
 #[tokio::test]
-async fn a_forgotten_state_is_read_again() {
+async fn an_expired_watch_lists_again() {
     let (cluster, asked) = cluster(|request, times| match (request, times) {
         ("list deployments", 1) => list(&[STARTING]),
         ("list deployments", _) => list(&[READY]),
@@ -119,7 +122,7 @@ async fn a_forgotten_state_is_read_again() {
 }
 
 #[tokio::test]
-async fn who_may_not_watch_reads_lists_and_who_may_not_list_reads_objects() {
+async fn without_watch_lists_are_polled_and_without_list_objects_are_read() {
     let (without_watch, asked) = cluster(|request, times| match (request, times) {
         ("list deployments", 1) => list(&[STARTING]),
         ("list deployments", _) => list(&[READY]),
@@ -149,9 +152,9 @@ async fn objects_are_deleted_when_they_go_or_were_never_there() {
         "watch deployments" => events(&[("DELETED", STARTING)]),
         _ => Reply::Hang,
     });
-    let (result, told) = outcome(&cluster, waiting(WaitFor::Deleted, LONG), &[deployment(), job()]).await;
+    let (result, reported) = outcome(&cluster, waiting(WaitFor::Deleted, LONG), &[deployment(), job()]).await;
     assert_eq!(result, Ok(()));
-    assert!(told.contains(&"web NotFound 2/2 Resource not found".to_owned()), "{told:?}");
+    assert!(reported.contains(&"web NotFound 2/2 Resource not found".to_owned()), "{reported:?}");
 }
 
 #[tokio::test]
@@ -237,7 +240,7 @@ async fn waiting_ends_early_when_the_new_pods_cannot_come_up() {
 }
 
 #[tokio::test]
-async fn the_reasons_are_told_even_if_time_runs_out_while_they_are_looked_for() {
+async fn diagnoses_are_reported_even_if_the_timeout_interrupts_a_check() {
     // The first check of the pods, three seconds in, gets no response before the timeout.
     let (cluster, _) = cluster(|request, times| match (request, times) {
         ("list pods", 1) => Reply::Hang,
@@ -249,7 +252,7 @@ async fn the_reasons_are_told_even_if_time_runs_out_while_they_are_looked_for() 
 }
 
 #[tokio::test]
-async fn a_failed_hook_comes_with_the_last_words_of_its_pod_when_that_is_asked_for() {
+async fn a_failed_hook_comes_with_the_last_log_lines_of_its_pod_when_failing_fast() {
     let pod = r#"{"apiVersion":"v1","kind":"Pod","metadata":{"name":"j-1","namespace":"n","uid":"p","ownerReferences":[{"uid":"ju","controller":true}]},"status":{"containerStatuses":[{"name":"main","state":{"terminated":{"exitCode":3,"reason":"Error"}}}]}}"#;
     let answer = move |request: &str, _| match request {
         "list jobs" => list(&[FAILED_JOB]),
@@ -273,7 +276,7 @@ async fn a_failed_hook_comes_with_the_last_words_of_its_pod_when_that_is_asked_f
 }
 
 #[tokio::test]
-async fn the_rules_of_helm_3_have_their_own_errors() {
+async fn legacy_waiting_has_its_own_errors() {
     let legacy = |wait_for, time| WaitOptions { strategy: Strategy::Legacy, ..waiting(wait_for, time) };
     let (cluster, _) = cluster(|request, _| match request {
         "list jobs" => list(&[FAILED_JOB]),
@@ -308,7 +311,7 @@ fn waiting_can_be_moved_to_another_thread() {
 }
 
 #[tokio::test]
-async fn a_failed_job_ends_waiting_by_the_rules_of_helm_3_at_once_when_that_is_asked_for() {
+async fn a_failed_job_ends_legacy_waiting_at_once_when_failing_fast() {
     let failed = FAILED_JOB.replace("\"spec\":{", "\"spec\":{\"backoffLimit\":0,");
     let (cluster, _) = cluster(move |request, _| match request {
         "get jobs/j" => one(&failed),
@@ -320,7 +323,7 @@ async fn a_failed_job_ends_waiting_by_the_rules_of_helm_3_at_once_when_that_is_a
     assert_eq!(result, Err("context deadline exceeded".to_owned()));
     let timeout = Duration::from_millis(LONG);
     let eager = WaitOptions { fail_fast: Some(FailFastLimits::default()), timeout, ..legacy };
-    let (result, told) = outcome(&cluster, eager, &[job()]).await;
+    let (result, reported) = outcome(&cluster, eager, &[job()]).await;
     assert_eq!(result, Err("job is failed: n/j".to_owned()));
-    assert!(told.len() == 1 && told[0].starts_with("j Failed 0/1 "), "{told:?}");
+    assert!(reported.len() == 1 && reported[0].starts_with("j Failed 0/1 "), "{reported:?}");
 }

@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_read_with_and_without_fractions_and_ages_are_short() {
+    fn timestamps_are_parsed_with_and_without_fractions_and_ages_are_short() {
         assert_eq!(unix_seconds("1970-01-02T00:00:01Z"), Some(86_401));
         assert_eq!(unix_seconds("1970-01-01T01:00:00.123456+01:00"), Some(0));
         assert_eq!(unix_seconds(""), None);

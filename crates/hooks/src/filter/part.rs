@@ -1,4 +1,4 @@
-//! The parts of one document.
+//! Writes the parts of one document.
 
 use std::borrow::Cow;
 
@@ -9,15 +9,15 @@ use crate::change::{Change, Path, apply_to_text, locate};
 use crate::plan::{Hook, Part, Plan};
 use crate::reference::Renames;
 
-/// What begins a document.
+/// The document start marker.
 const MARKER: &[u8] = b"---";
 
 /// The byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Writes a document that holds hooks. `last` tells that no other document follows.
+/// Writes a document with hooks. `last` means that no other document follows.
 pub(super) fn write_parts(text: &[u8], plan: &Plan, renames: &Renames, last: bool, out: &mut Vec<u8>) {
-    // It was read before, and found good; if it is not now, it must not be lost.
+    // It was parsed before; should it fail now, its text must not get lost.
     if try_write(text, plan, renames, last, out).is_none() {
         out.extend_from_slice(text);
     }
@@ -53,7 +53,7 @@ fn try_write(text: &[u8], plan: &Plan, renames: &Renames, last: bool, out: &mut 
     Some(())
 }
 
-/// The text with all spelled out that is shared by places that change. Nearly always that is the text itself.
+/// The text with aliases expanded where anchors are shared by nodes that change. Usually that is the text itself.
 fn without_aliases<'t>(text: &'t [u8], plan: &Plan, renames: &Renames) -> Option<Cow<'t, [u8]>> {
     let shares = memchr::memchr2(b'*', b'<', text).is_some();
     if !shares {
@@ -98,7 +98,7 @@ struct Document<'o> {
 }
 
 impl<'o> Document<'o> {
-    /// Writes the document with changes. `further` tells that a part of it is written already.
+    /// Writes the document with changes. `further` means that a part of it was written already.
     fn write_copy(&self, changes: &[Change], further: bool, last: bool, out: &mut Vec<u8>) -> Option<()> {
         let text = self.outline.text();
         let mut edits = Edits::of(self.outline);
@@ -121,7 +121,7 @@ impl<'o> Document<'o> {
         Some(())
     }
 
-    /// The length of what only the first document of a stream has: a byte order mark and directives.
+    /// The length of what only the first document of a stream may have: byte order mark and directives.
     fn head_length(&self) -> usize {
         let text = self.outline.text();
         let mark = if text.starts_with(MARK) { MARK.len() } else { 0 };
@@ -132,13 +132,13 @@ impl<'o> Document<'o> {
         memchr::memmem::find(before, b"\n---").map_or(mark, |at| at + 1)
     }
 
-    /// Writes the list without the hooks that leave it.
+    /// Writes the list without its hooks.
     fn write_rest(&self, plan: &Plan, out: &mut Vec<u8>) -> Option<()> {
         let leaving: Vec<Change> = plan.hooks.iter().map(|hook| Change::Remove(hook.path.clone())).collect();
         self.write_copy(&leaving, false, false, out)
     }
 
-    /// Writes a member of the list as a document of its own.
+    /// Writes a member of the list as its own document.
     fn write_member(
         &self,
         hook: &Hook,
@@ -164,7 +164,7 @@ impl<'o> Document<'o> {
             out.extend_from_slice(comment);
             out.extend_from_slice(self.line_break);
         }
-        // The lines after the first are as far to the left as the first is now.
+        // Dedents the following lines like the first one.
         let indentation = member.indentation();
         for (number, line) in changed.split(|&byte| byte == b'\n').enumerate() {
             let blanks = line.iter().take_while(|&&byte| byte == b' ').count();

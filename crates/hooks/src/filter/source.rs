@@ -1,13 +1,13 @@
-//! Where a document comes from, as far as it says so itself.
+//! The template that a document comes from, if the document says so.
 
 use std::fmt;
 
 use pintle_yaml::outline::Outline;
 
-/// The annotation by which Helm 4 finds its way back from a post-renderer.
+/// The annotation by which Helm 4 maps the output of a post-renderer back to files.
 const FILE_ANNOTATION: &str = "postrenderer.helm.sh/postrender-filename";
 
-/// The comment that Helm puts before documents.
+/// The comment that Helm writes before documents.
 const COMMENT: &[u8] = b"# Source: ";
 
 /// The template that a document was rendered from.
@@ -28,7 +28,7 @@ impl Origin {
     }
 }
 
-/// The comment that names the template, if there is one.
+/// The template in the comment, if there is one.
 pub(super) fn comment(text: &[u8]) -> Option<&[u8]> {
     text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii_end).find(|line| line.starts_with(COMMENT))
 }

@@ -1,6 +1,6 @@
-//! Why no patch could be made, in Kubernetes' words where users know these from Helm.
+//! Errors of patches, with apimachinery's messages, which users know from Helm.
 
-/// Why no patch could be made.
+/// Why a patch could not be computed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PatchError {
@@ -20,22 +20,22 @@ pub enum PatchError {
         /// The field.
         field: String,
     },
-    /// A map stands where the kind has none.
+    /// A map where the kind has none.
     #[error("merging an object in json but data type is not struct, instead is: {0}")]
     NoStruct(&'static str),
-    /// A list stands where the kind has none.
+    /// A list where the kind has none.
     #[error("expected slice or array type, but got: struct")]
     NoList,
-    /// A list of lists stands where elements are merged.
+    /// A list of lists where elements are merged.
     #[error("lists of lists are not supported")]
     ListOfLists,
     /// The elements of a list are of several types.
     #[error("list element types are not identical: {0}")]
     MixedElements(String),
-    /// There is no element that would tell the type of a list.
+    /// Without elements the type of a list is unknown.
     #[error("no elements in any of the given slices")]
     NoElements,
-    /// An element of a list does not say which one it is.
+    /// An element of a list lacks its merge key.
     #[error("map: {element} does not contain declared merge key: {key}")]
     NoMergeKey {
         /// The element.

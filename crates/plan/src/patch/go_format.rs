@@ -1,22 +1,22 @@
-//! Trees in Go's `%v`, by which lists are sorted and errors are told.
+//! Trees in Go's `%v` format, by which apimachinery sorts lists and which its errors contain.
 
 use pintle_tree::{Map, Node, number, with_stack};
 
-/// Spells a node as Go's `%v` does.
+/// Formats a node as Go's `%v`.
 pub(super) fn format_value(node: &Node) -> String {
     let mut text = String::new();
     push(node, &mut text);
     text
 }
 
-/// Spells a map as Go's `%v` does.
+/// Formats a map as Go's `%v`.
 pub(super) fn format_map(map: &Map<Node>) -> String {
     let mut text = String::new();
     push_map(map, &mut text);
     text
 }
 
-/// Spells a list as Go's `%v` does.
+/// Formats a list as Go's `%v`.
 pub(super) fn format_list(list: &[Node]) -> String {
     let mut text = String::new();
     push_list(list, &mut text);
@@ -59,7 +59,7 @@ fn push_map(map: &Map<Node>, text: &mut String) {
     text.push(']');
 }
 
-/// The Go type of a node as JSON is read into.
+/// The Go type that `encoding/json` decodes a node to.
 pub(super) fn go_type(node: &Node) -> &'static str {
     match node {
         Node::Nil => "%!s(<nil>)",

@@ -1,4 +1,4 @@
-//! JSON merge patches, for kinds whose lists nobody can take apart.
+//! JSON merge patches, for kinds without merge keys.
 
 use pintle_objects::Object;
 use pintle_tree::{Map, Node, with_stack};
@@ -11,11 +11,11 @@ pub fn two_way_json(original: &Object, modified: &Object) -> Map<Node> {
     diff(original.body(), modified.body())
 }
 
-/// Returns the patch that brings `current`, the live object, to `modified`, the wanted one, and takes away what only
-/// `original`, the object as it was wanted before, has. The patch is empty when there is nothing to do.
+/// Returns the patch that brings `current`, the live object, to `modified`, the desired one, and removes fields that
+/// only `original`, the previous desired object, has. The patch is empty when there is nothing to do.
 ///
 /// # Errors
-/// When the patch would change the API version, the kind or the name.
+/// When the patch would change the API version, kind or name.
 pub fn three_way_json(
     original: &Object,
     modified: &Object,
@@ -54,11 +54,11 @@ fn diff(old: &Map<Node>, new: &Map<Node>) -> Map<Node> {
     patch
 }
 
-/// The patch without its nulls, and without the maps that are empty after that.
+/// The patch without its nulls, and without maps that become empty by that.
 fn values_only(patch: Map<Node>) -> Map<Node> {
     let keep = |node| match node {
         Node::Nil => None,
-        // An empty map that was given is a value.
+        // An empty map in the input is a value.
         Node::Map(map) if !map.is_empty() => {
             let inner = with_stack(|| values_only(map));
             (!inner.is_empty()).then_some(Node::Map(inner))
@@ -68,7 +68,7 @@ fn values_only(patch: Map<Node>) -> Map<Node> {
     patch.into_iter().filter_map(|(key, node)| Some((key, keep(node)?))).collect()
 }
 
-/// The nulls of the patch, and the maps that lead to them.
+/// The nulls of the patch, with the maps that contain them.
 fn nulls_only(patch: Map<Node>) -> Map<Node> {
     let keep = |node| match node {
         Node::Nil => Some(Node::Nil),
@@ -81,7 +81,7 @@ fn nulls_only(patch: Map<Node>) -> Map<Node> {
     patch.into_iter().filter_map(|(key, node)| Some((key, keep(node)?))).collect()
 }
 
-/// Applies `overlay`, which holds no nulls but inside lists, to `base`.
+/// Merges `overlay` into `base`. It holds no nulls except inside lists.
 fn merge_over(mut base: Map<Node>, overlay: Map<Node>) -> Map<Node> {
     for (key, new) in overlay {
         let merged = match (base.remove(&key), new) {
@@ -93,7 +93,7 @@ fn merge_over(mut base: Map<Node>, overlay: Map<Node>) -> Map<Node> {
     base
 }
 
-/// Takes the nulls out of maps, as applying a patch does to what it adds; those of lists stay.
+/// Removes nulls from maps, as applying a patch does with what it adds; those in lists stay.
 fn without_nulls(node: Node) -> Node {
     match node {
         Node::Map(map) => with_stack(|| {

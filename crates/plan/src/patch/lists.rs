@@ -1,4 +1,4 @@
-//! Differences of lists whose elements are merged: maps by their merge key, texts and numbers by themselves.
+//! Diffs of lists whose elements are merged: maps by merge key, scalars by value.
 
 use std::cmp::Ordering;
 
@@ -8,18 +8,18 @@ use super::go_format::{format_list, format_map, format_value, go_type};
 use super::strategic::{DIRECTIVE, DiffMode, diff_maps};
 use super::{PatchError, Schema};
 
-/// The part of a patch that concerns one list.
+/// The part of a patch for one list.
 #[derive(Default)]
 pub(super) struct ListPatch {
     /// Elements to add, change or delete.
     pub(super) elements: Vec<Node>,
-    /// Texts or numbers to delete.
+    /// Scalars to delete (`$deleteFromPrimitiveList`).
     pub(super) deleted: Vec<Node>,
-    /// The order of all elements that we know.
+    /// The order of all known elements (`$setElementOrder`).
     pub(super) order: Vec<Node>,
 }
 
-/// The mode of a patch from one list to another.
+/// The changes or the deletions from one list to another.
 pub(super) fn diff_lists(
     original: &[Node],
     modified: &[Node],
@@ -39,7 +39,7 @@ pub(super) fn diff_lists(
     }
 }
 
-/// Whether the elements of all these lists are maps, rather than texts or numbers.
+/// Whether the elements of all these lists are maps rather than scalars. Mixed lists are an error.
 pub(super) fn holds_maps(lists: &[&[Node]]) -> Result<bool, PatchError> {
     let mut first: Option<&Node> = None;
     for node in lists.iter().copied().flatten() {
@@ -56,20 +56,20 @@ pub(super) fn holds_maps(lists: &[&[Node]]) -> Result<bool, PatchError> {
     Ok(first.ok_or(PatchError::NoElements)?.as_map().is_some())
 }
 
-/// An element that is a map, which it has to be.
+/// An element, which must be a map.
 pub(super) fn element(node: &Node) -> Result<&Map<Node>, PatchError> {
     node.as_map()
         .ok_or_else(|| PatchError::WrongType { expected: "map[string]interface {}", actual: go_type(node) })
 }
 
-/// What tells an element from the others.
+/// The merge key value of an element.
 pub(super) fn key_of<'n>(element: &'n Map<Node>, merge_key: &str) -> Result<&'n Node, PatchError> {
     element
         .get(merge_key)
         .ok_or_else(|| PatchError::NoMergeKey { element: format_map(element), key: merge_key.to_owned() })
 }
 
-/// An element with its key, and the key's spelling for sorting.
+/// An element with its merge key, and the key's Go formatting to sort by.
 struct Keyed<'n> {
     element: &'n Map<Node>,
     key: &'n Node,
@@ -83,8 +83,8 @@ fn keyed<'n>(list: &'n [Node], merge_key: &str) -> Result<Vec<Keyed<'n>>, PatchE
         let key = key_of(element, merge_key)?;
         keyed.push(Keyed { element, key, formatted: format_value(key) });
     }
-    // Kubernetes' sort turns elements of the same key round, such as one port number with two protocols; which of them
-    // meet depends on it.
+    // apimachinery's sort reverses elements with equal keys, such as one port with two protocols. Which of them are
+    // paired depends on it.
     keyed.reverse();
     keyed.sort_by(|a, b| a.formatted.cmp(&b.formatted));
     Ok(keyed)
@@ -131,13 +131,13 @@ fn diff_maps_by_key(
     Ok(ListPatch { elements, deleted: Vec::new(), order })
 }
 
-/// The element of a patch that deletes an element.
+/// The patch element that deletes an element.
 fn deletion(merge_key: &str, key: &Node) -> Node {
     let entries = vec![(merge_key.into(), key.clone()), (DIRECTIVE.into(), "delete".into())];
     Node::Map(Map::from_entries(entries))
 }
 
-/// The elements with nothing but their keys.
+/// The elements reduced to their merge keys.
 fn keys_only(list: &[Node], merge_key: &str) -> Result<Vec<Node>, PatchError> {
     let only = |node| {
         let key = key_of(element(node)?, merge_key)?.clone();
@@ -173,8 +173,8 @@ fn diff_scalars(original: &[Node], modified: &[Node], mode: DiffMode) -> ListPat
             _ => {}
         }
     }
-    // Kubernetes compares with the list after sorting it in place, so that a list that is not sorted has its order set
-    // again and again. Harmless, and part of what Helm sends.
+    // apimachinery compares with the list after sorting it in place, so an unsorted list gets its order set every
+    // time. Harmless, and part of what Helm sends.
     let moved = || !before.iter().map(|(_, node)| *node).eq(modified);
     let orders = match mode {
         DiffMode::Changes => moved(),
@@ -185,14 +185,14 @@ fn diff_scalars(original: &[Node], modified: &[Node], mode: DiffMode) -> ListPat
     ListPatch { elements: added, deleted, order: if orders { modified.to_vec() } else { Vec::new() } }
 }
 
-/// Texts or numbers by their spelling.
+/// Scalars by their Go formatting.
 fn formatted(list: &[Node]) -> Vec<(String, &Node)> {
     let mut formatted: Vec<_> = list.iter().map(|node| (format_value(node), node)).collect();
     formatted.sort_by(|a, b| a.0.cmp(&b.0));
     formatted
 }
 
-/// Sorts elements as `order` has them; deletions go to the end.
+/// Sorts elements as in `order`; deletions go to the end.
 pub(super) fn by_order(
     list: Vec<Node>,
     order: &[Node],
@@ -209,12 +209,12 @@ pub(super) fn by_order(
     Ok(rest)
 }
 
-/// Whether an element of a patch deletes an element.
+/// Whether a patch element deletes an element.
 pub(super) fn is_deletion(node: &Node) -> bool {
     node.get(DIRECTIVE).and_then(Node::as_str) == Some("delete")
 }
 
-/// Where an element stands in a list.
+/// The index of an element in a list.
 pub(super) fn position(list: &[Node], node: &Node, merge_key: Option<&str>) -> Option<usize> {
     match merge_key {
         Some(key) => list.iter().position(|other| other.get(key) == node.get(key)),

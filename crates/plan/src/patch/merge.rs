@@ -1,4 +1,4 @@
-//! Two patches into one: the deletions with the changes laid overlay them.
+//! Merges two strategic patches: the changes over the deletions.
 
 use pintle_tree::{Map, Node, Str, with_stack};
 
@@ -7,7 +7,7 @@ use super::lists::{by_order, element, holds_maps, key_of, position};
 use super::strategic::{DELETE_FROM, DIRECTIVE, ELEMENT_ORDER, RETAIN_KEYS};
 use super::{PatchError, Schema};
 
-/// Lays the patch `overlay` overlay the patch `base`.
+/// Merges the patch `overlay` into the patch `base`.
 pub(super) fn merge_maps(
     mut base: Map<Node>,
     mut overlay: Map<Node>,
@@ -48,7 +48,7 @@ pub(super) fn merge_maps(
     Ok(base)
 }
 
-/// Both patches are made for the same wanted object, so both retain the same fields.
+/// Both patches are for the same desired object, so both retain the same fields.
 fn merge_retained_keys(base: &mut Map<Node>, overlay: &mut Map<Node>) -> Result<(), PatchError> {
     let Some(kept) = overlay.remove(RETAIN_KEYS) else { return Ok(()) };
     match base.get(RETAIN_KEYS) {
@@ -62,7 +62,7 @@ fn merge_retained_keys(base: &mut Map<Node>, overlay: &mut Map<Node>) -> Result<
     }
 }
 
-/// Joins the lists whose order is given, and puts their elements into it.
+/// Merges the lists with `$setElementOrder`, and sorts their elements accordingly.
 fn merge_ordered_lists(
     base: &mut Map<Node>,
     overlay: &mut Map<Node>,
@@ -114,7 +114,7 @@ fn merge_ordered(
     in_order(merged, order, &server_order, merge_key.filter(|_| keyed)).map(Some)
 }
 
-/// The changed elements must be a part of the given order.
+/// The changed elements must be a subsequence of the order.
 fn check_order(list: &[Node], order: &[Node], merge_key: Option<&str>) -> Result<(), PatchError> {
     if list.is_empty() || order.is_empty() {
         return Ok(());
@@ -138,7 +138,7 @@ fn check_order(list: &[Node], order: &[Node], merge_key: Option<&str>) -> Result
     Ok(())
 }
 
-/// Lays a list of elements overlay another one.
+/// Merges a list of elements into another one.
 fn merge_lists(
     mut old: Vec<Node>,
     new: Vec<Node>,
@@ -174,7 +174,7 @@ fn merge_lists(
     in_order(old, &new, &before, Some(merge_key))
 }
 
-/// Carries out the directives that a manifest holds, and returns the elements without them.
+/// Applies the directives that a manifest contains, and returns the elements without them.
 fn take_directives(old: &mut Vec<Node>, new: Vec<Node>, merge_key: &str) -> Result<Vec<Node>, PatchError> {
     let mut rest = Vec::with_capacity(new.len());
     let mut replaces = false;
@@ -198,7 +198,7 @@ fn take_directives(old: &mut Vec<Node>, new: Vec<Node>, merge_key: &str) -> Resu
     Ok(rest)
 }
 
-/// Puts the elements that `order` has into its order, and the others between them as `server_order` suggests.
+/// Sorts the elements that are in `order` accordingly, and puts the others between them as in `server_order`.
 fn in_order(
     list: Vec<Node>,
     order: &[Node],
@@ -224,7 +224,7 @@ fn in_order(
     Ok(merged)
 }
 
-/// The node without the maps that are directives; nothing if it is one itself.
+/// Removes maps that are directives; `None` if the node is one itself.
 fn without_directives(node: Node) -> Option<Node> {
     match node {
         Node::Map(map) if map.contains_key(DIRECTIVE) => None,

@@ -1,6 +1,6 @@
-//! Which lists of which kinds are merged, and by which field of their elements: read from the cluster's OpenAPI v3.
+//! Merge keys and patch strategies of built-in kinds, read from the cluster's OpenAPI v3 documents.
 //!
-//! An OpenAPI document of a group is large and nearly all of it is prose, so it is boiled down to types and fields once.
+//! A document is large and mostly prose, so it is reduced to types and fields once.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::PatchError;
 #[derive(Clone, Debug, Default)]
 pub struct MergeKeys {
     types: Vec<Type>,
-    /// The types that have a name, by it.
+    /// The named types.
     names: BTreeMap<Str, usize>,
     /// The kinds: group, version, kind.
     kinds: BTreeMap<(Str, Str, Str), usize>,
@@ -21,7 +21,7 @@ pub struct MergeKeys {
 
 #[derive(Clone, Debug)]
 struct Type {
-    /// The name as Go has it; empty for types that stand inside others.
+    /// The Go name; empty for inline types.
     name: String,
     shape: Shape,
 }
@@ -40,17 +40,17 @@ struct Field {
     type_index: usize,
 }
 
-/// How a field is patched.
+/// The patch metadata of a field (`x-kubernetes-patch-*`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rule {
     strategies: Vec<String>,
     pub(super) merge_key: String,
 }
 
-/// What is done to a field, taken from its strategies.
+/// The patch strategy of a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Strategy {
-    /// The patch names the fields to retain, so that all others are cleared.
+    /// `retainKeys`: the patch lists the fields to keep, and all others are cleared.
     pub(super) retain_keys: bool,
     /// The value is replaced as a whole.
     pub(super) replace: bool,
@@ -73,7 +73,7 @@ impl Rule {
     }
 }
 
-/// A type of a kind, as far as patching needs to know it.
+/// A type of a kind, as far as patching needs it.
 #[derive(Clone, Copy, Debug)]
 pub struct Schema<'k> {
     keys: &'k MergeKeys,
@@ -81,7 +81,7 @@ pub struct Schema<'k> {
 }
 
 impl<'k> Schema<'k> {
-    /// The type of a field that holds a map, and how it is patched.
+    /// The type of a field that holds a map, with its patch metadata.
     pub(super) fn field(self, key: &Str) -> Result<(Schema<'k>, &'k Rule), PatchError> {
         let owner = &self.keys.types[self.index];
         let unknown =
@@ -93,13 +93,13 @@ impl<'k> Schema<'k> {
             }
             Shape::Map => Err(PatchError::NoStruct("map")),
             Shape::List(_) => Err(PatchError::NoStruct("slice")),
-            // Quantities and the like have a name, because they are structs to Go.
+            // Quantities and the like are Go structs, so they have a type name.
             Shape::Scalar(_) if !owner.name.is_empty() => Err(unknown()),
             Shape::Scalar(name) => Err(PatchError::NoStruct(name)),
         }
     }
 
-    /// The type of the elements of a field that holds a list, and how the field is patched.
+    /// The element type of a field that holds a list, with the patch metadata of the field.
     pub(super) fn elements(self, key: &Str) -> Result<(Schema<'k>, &'k Rule), PatchError> {
         let (list, rule) = self.field(key)?;
         match self.keys.types[list.index].shape {
@@ -110,20 +110,20 @@ impl<'k> Schema<'k> {
 }
 
 impl MergeKeys {
-    /// Returns the merge keys of one OpenAPI v3 document.
+    /// Parses an OpenAPI v3 document.
     ///
     /// # Errors
-    /// When the text is no JSON.
+    /// When the text is not JSON.
     pub fn parse(document: &[u8]) -> Result<Self, json::Error> {
         let mut keys = MergeKeys::default();
         keys.add_document(document)?;
         Ok(keys)
     }
 
-    /// Adds the kinds of another OpenAPI v3 document, such as that of one more group.
+    /// Adds another OpenAPI v3 document, such as that of another group.
     ///
     /// # Errors
-    /// When the text is no JSON.
+    /// When the text is not JSON.
     pub fn add_document(&mut self, document: &[u8]) -> Result<(), json::Error> {
         let document = json::read_exact(document)?;
         let schemas = document.get("components").and_then(|node| node.get("schemas")).and_then(Node::as_map);
@@ -150,12 +150,12 @@ impl MergeKeys {
         Some(Schema { keys: self, index })
     }
 
-    /// Whether objects like this one can be patched strategically with what was read so far.
+    /// Whether the documents so far describe the kind of an object.
     pub fn contains(&self, id: &ObjectId) -> bool {
         self.kind(&id.group, &id.version, &id.kind).is_some()
     }
 
-    /// The path at which a cluster serves the document that describes objects like this one.
+    /// The path of the document that describes the kind of an object.
     pub fn document_path(id: &ObjectId) -> String {
         let prefix = if id.group.is_empty() { "api" } else { "apis" };
         format!("/openapi/v3/{prefix}/{}", id.api_version())
@@ -172,13 +172,13 @@ impl MergeKeys {
         }
     }
 
-    /// Makes room for a type that is described later.
+    /// Reserves a type whose shape is set later, so that types can refer to themselves.
     fn reserve_type(&mut self, name: String) -> usize {
         self.types.push(Type { name, shape: Shape::Scalar("interface") });
         self.types.len() - 1
     }
 
-    /// The type that a schema stands for; a new one unless it refers to a named one.
+    /// The type of a schema; a new one unless it refers to a named one.
     fn type_of(&mut self, schema: &Node) -> usize {
         let schema = match schema.get("allOf").and_then(Node::as_list) {
             Some([first, ..]) => first,
@@ -230,7 +230,7 @@ impl MergeKeys {
     }
 }
 
-/// The Go name of a type: the last word of its dotted name.
+/// The Go name of a type: the last part of its dotted name.
 fn go_name(name: &Str) -> String {
     let name = name.to_str_lossy();
     name.rsplit('.').next().unwrap_or_default().to_owned()
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn types_that_contain_themselves_and_bad_references_are_no_trap() {
+    fn recursive_types_and_bad_references_terminate() {
         let keys = MergeKeys::parse(
             br##"{"components":{"schemas":{"Loop":{"properties":{"next":{"$ref":"#/components/schemas/Loop"},
                 "lost":{"$ref":"#/nowhere"}},"x-kubernetes-group-version-kind":[{"version":"v1","kind":"Loop"}]}}}}"##,

@@ -1,5 +1,5 @@
-//! The three-way strategic merge patch: what changes from the live object to the wanted one, without the fields that
-//! are none of ours, plus what we wanted once and no longer do.
+//! The three-way strategic merge patch, as apimachinery's `CreateThreeWayMergePatch`: the changes from the live to
+//! the desired object, without fields that others set, plus the deletion of what is no longer desired.
 
 use pintle_objects::Object;
 use pintle_tree::{Map, Node, Str, with_stack};
@@ -9,29 +9,29 @@ use super::merge::merge_maps;
 use super::merge_keys::Strategy;
 use super::{MergeKeys, PatchError, Schema};
 
-/// Marks a map of a patch that is deleted or replaced.
+/// The directive that deletes or replaces a map.
 pub(super) const DIRECTIVE: &str = "$patch";
-/// Lists the fields of a map that stay.
+/// The directive that lists the fields of a map to keep.
 pub(super) const RETAIN_KEYS: &str = "$retainKeys";
-/// Begins the key of a list of texts or numbers to delete from another list.
+/// The key prefix of scalars to delete from a list.
 pub(super) const DELETE_FROM: &str = "$deleteFromPrimitiveList";
-/// Begins the key of a list that gives the order of another list.
+/// The key prefix of the order of a list.
 pub(super) const ELEMENT_ORDER: &str = "$setElementOrder";
 
-/// Which mode of a difference is wanted.
+/// Which part of a diff is computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum DiffMode {
-    /// What is new or other.
+    /// Additions and changes.
     Changes,
-    /// What is gone.
+    /// Deletions.
     Deletions,
 }
 
-/// Returns the patch that brings `current`, the live object, to `modified`, the wanted one, and takes away what only
-/// `original`, the object as it was wanted before, has. The patch is empty when there is nothing to do.
+/// Returns the patch that brings `current`, the live object, to `modified`, the desired one, and removes what only
+/// `original`, the previous desired object, has. The patch is empty when there is nothing to do.
 ///
 /// # Errors
-/// When the kind is not among the merge keys, or one of the objects does not fit it.
+/// When the merge keys do not contain the kind, or one of the objects does not match its schema.
 pub fn three_way_strategic(
     original: &Object,
     modified: &Object,
@@ -47,7 +47,7 @@ pub fn three_way_strategic(
     merge_maps(deletions, changes, schema)
 }
 
-/// The mode of a patch from one map to another. `retain` asks for the fields that stay to be listed.
+/// The changes or the deletions from one map to another. `retain` adds `$retainKeys`.
 pub(super) fn diff_maps(
     original: &Map<Node>,
     modified: &Map<Node>,
@@ -83,7 +83,7 @@ pub(super) fn diff_maps(
     Ok(patch)
 }
 
-/// A manifest that is itself a patch: strange, and Kubernetes lets it pass.
+/// A manifest that contains a patch directive itself; apimachinery accepts it.
 fn diff_directive(old: &Node, new: &Node, patch: &mut Map<Node>) -> Result<(), PatchError> {
     match (old, new) {
         (Node::Str(old), Node::Str(text)) => {
@@ -106,7 +106,7 @@ fn diff_map_field(
 ) -> Result<(), PatchError> {
     let (inner, rule) = match schema.field(key) {
         Ok(found) => found,
-        // What does not change needs no merge keys.
+        // Unchanged values need no merge keys.
         Err(_) if old == new => return Ok(()),
         Err(error) => return Err(error),
     };
@@ -156,7 +156,7 @@ fn diff_list_field(
     Ok(())
 }
 
-/// The key of the list that accompanies the list at `key`.
+/// The key of the directive that accompanies the list at `key`.
 fn parallel_key(prefix: &str, key: &Str) -> Str {
     let mut name = Vec::with_capacity(prefix.len() + 1 + key.len());
     name.extend_from_slice(prefix.as_bytes());
@@ -165,7 +165,7 @@ fn parallel_key(prefix: &str, key: &Str) -> Str {
     Str::from(name)
 }
 
-/// Names the fields that stay, if the patch changes anything or the original has a field to be cleared.
+/// Adds `$retainKeys` if the patch changes anything or the original has a field to clear.
 fn list_retained_keys(original: &Map<Node>, modified: &Map<Node>, patch: &mut Map<Node>) {
     let kept: Vec<Node> =
         modified.iter().filter(|(_, value)| !value.is_nil()).map(|(key, _)| Node::Str(key.clone())).collect();

@@ -1,6 +1,6 @@
-//! A small server: applies strategic merge patches and the JSON patches that we make.
+//! A small patch applier: strategic merge patches, and the JSON patches that we generate.
 //!
-//! It is written from what the directives mean, not from the code under test, and looks merge keys up by itself.
+//! It is written from the meaning of the directives, not from the code under test, and resolves merge keys by itself.
 
 use pintle_objects::Object;
 use pintle_tree::{Map, Node, Str};
@@ -73,7 +73,7 @@ fn merge_maps(
         let merge_key =
             field.and_then(|field| field.get("x-kubernetes-patch-merge-key")).and_then(Node::as_str);
         if let Some(Node::List(list)) = live.remove(&key) {
-            // The server deletes and adds maps in place, and then goes by as much of the list as there was before.
+            // The server deletes and adds maps in place, and then iterates over the previous length of the list.
             let in_place = &list[..before.len().min(list.len())];
             let server_order = if merge_key.is_some() { in_place.to_vec() } else { before };
             live.insert(key, Node::List(reorder(list, &order, &server_order, merge_key)));
@@ -132,7 +132,7 @@ fn merge_lists(mut old: Vec<Node>, new: Vec<Node>, field: Option<&Node>, types: 
     old
 }
 
-/// Elements of the order as it has them; others where the server had them, before the first that follows them there.
+/// Elements of the order in that order; others where the server had them, before the first that follows them there.
 fn reorder(list: Vec<Node>, order: &[Node], server_order: &[Node], merge_key: Option<&str>) -> Vec<Node> {
     let find = |list: &[Node], node: &Node| {
         list.iter().position(|other| match merge_key {
@@ -168,7 +168,7 @@ pub(crate) fn apply_json_patch(object: &mut Object, patch: &Node) {
     }
 }
 
-/// Whether a live object has all that is wanted, whatever else it has.
+/// Whether a live object has all desired fields, whatever else it has.
 pub(crate) fn covers(live: &Node, wanted: &Node) -> bool {
     match (live, wanted) {
         (Node::Map(live), Node::Map(wanted)) => wanted.iter().all(|(key, wanted)| match live.get(key) {

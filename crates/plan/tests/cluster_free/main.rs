@@ -1,4 +1,4 @@
-//! Plans and patches, against answers that were recorded from Kubernetes' own libraries.
+//! Plans and patches, against answers recorded from Kubernetes' own libraries.
 
 mod apply;
 mod patches;

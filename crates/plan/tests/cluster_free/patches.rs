@@ -1,5 +1,5 @@
-//! Patches are those that Kubernetes' own Go libraries make of the same objects, and applying them gives what is
-//! wanted. The answers in `data` were recorded from k8s.io/apimachinery and k8s.io/client-go 0.36.
+//! Compares patches with those of Kubernetes' Go libraries for the same objects, and checks that applying them gives
+//! the desired object. The answers in `data` were recorded from k8s.io/apimachinery and k8s.io/client-go 0.36.
 
 use pintle_objects::Object;
 use pintle_plan::managed_fields;
@@ -15,7 +15,7 @@ fn keys() -> MergeKeys {
     MergeKeys::parse(OPENAPI).expect("the extract is JSON")
 }
 
-/// Compares an answer with the recorded one, and tells both when they differ.
+/// Compares an answer with the recorded one, and shows both when they differ.
 fn compare(case: &Case, answer: Result<Node, String>, problems: &mut Vec<String>) {
     let wanted = match &case.error {
         Some(error) => Err(error.clone()),
@@ -68,7 +68,7 @@ fn managed_fields_are_handed_over_as_kubernetes_does_it() {
     for case in &cases(include_bytes!("../data/fields.json")) {
         match (managed_fields::upgrade(&case.current), &case.error) {
             (Ok(patch), _) => compare(case, Ok(patch.unwrap_or_default()), &mut problems),
-            // Go goes on with the place in the text that it read, which we do not have.
+            // Go's message continues with an offset, which we do not have.
             (Err(error), Some(wanted)) if wanted.starts_with(&error.to_string()) => {}
             (Err(error), _) => compare(case, Err(error.to_string()), &mut problems),
         }
@@ -87,7 +87,7 @@ fn a_managed_fields_patch_leaves_nothing_to_hand_over() {
     }
 }
 
-/// The applier is for tests only, so it is held to Kubernetes' answers before it is believed.
+/// The applier is for tests only, so it is checked against Kubernetes' answers first.
 #[test]
 fn applying_a_strategic_patch_gives_what_kubernetes_gives() {
     let types = openapi(OPENAPI);
@@ -106,7 +106,7 @@ fn applying_a_strategic_patch_gives_what_kubernetes_gives() {
 fn a_patch_gives_what_is_wanted_and_a_second_one_changes_nothing() {
     let (types, keys) = (openapi(OPENAPI), keys());
     for case in cases(include_bytes!("../data/strategic.json")).iter().filter(|case| case.error.is_none()) {
-        // Kubernetes itself mixes elements up that have the same merge key.
+        // Kubernetes itself mixes up elements with equal merge keys.
         if ["one of two protocols removed", "service with three ports of one number"]
             .contains(&case.name.as_str())
         {

@@ -1,4 +1,4 @@
-//! Plans: what is created, updated, adopted, deleted and kept, and that nothing is done where nothing is to do.
+//! Plans: what is created, updated, adopted, deleted and kept, and that unchanged objects need no request.
 
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::patch::MergeKeys;
@@ -26,7 +26,7 @@ fn actions(steps: &[Step<'_>]) -> Vec<(String, Action)> {
     steps.iter().map(|step| (step.id.name.clone(), step.action)).collect()
 }
 
-/// The wanted objects of the recorded cases, each under a name of its own.
+/// The desired objects of the recorded cases, each under its own name.
 fn many() -> Vec<Object> {
     let recorded = cases(include_bytes!("../data/strategic.json"));
     let good =
@@ -172,7 +172,7 @@ fn the_method_decides_what_is_sent() {
     let change = |method| Change::for_step(&plan.steps[0], method, &keys).expect("a patch");
     assert_eq!(change(Method::ServerSide), Change::Apply);
     assert_eq!(change(Method::Replace), Change::Replace);
-    // Helm does not see what happened to custom objects in the cluster, unless it takes them over.
+    // Helm ignores live changes of custom resources, unless it adopts them.
     assert_eq!(change(CLIENT), Change::Unchanged);
     assert!(
         matches!(change(Method::ClientSide { custom_three_way: true }), Change::Merge(patch) if patch.len() == 1)

@@ -1,4 +1,4 @@
-//! The JSON of a release into a record, with the errors that Helm's decoder has.
+//! Decodes the JSON of a release, with the errors of Helm's decoder.
 
 use pintle_chart::metadata::{Dependency, Lock, METADATA, Maintainer, Metadata};
 use pintle_objects::HookEvent;
@@ -12,10 +12,10 @@ use crate::{
 
 const ANY_MAP: &str = "map[string]interface {}";
 
-/// Reads the JSON of a release.
+/// Decodes the JSON of a release.
 ///
 /// # Errors
-/// What Helm's decoder refuses, in its words.
+/// Helm's message.
 pub fn decode(text: &[u8]) -> Result<ReleaseVersion, Error> {
     check_values(text)?;
     let mut root = json::read(text)?;
@@ -23,8 +23,8 @@ pub fn decode(text: &[u8]) -> Result<ReleaseVersion, Error> {
     release(&root).map_err(Error::new)
 }
 
-/// Gives the number of the version the digits that it was written with. All else that is read as anything has Go's
-/// floats, but the number is an integer in Go, too, and floats are inexact beyond 2^53.
+/// Restores the exact version number. Untyped numbers are floats as in Go, which are inexact beyond 2^53, but Helm
+/// decodes this field to an integer.
 fn restore_exact_version(root: &mut Node, text: &[u8]) -> Result<(), Error> {
     let Node::Map(fields) = root else { return Ok(()) };
     let Some(Node::Float(number)) = fields.get("version") else { return Ok(()) };
@@ -36,18 +36,18 @@ fn restore_exact_version(root: &mut Node, text: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The most values that the JSON of a release may have: each takes many times its text in memory, and a record that is
-/// nothing but small values packs a thousand times over.
+/// The maximum number of JSON values in a record, as protection against records of many tiny values, which compress a
+/// thousandfold and take far more memory than text.
 const MAX_VALUES: usize = 4_000_000;
 
-/// Texts up to this length, in bytes, cannot have too many.
+/// Texts up to this size cannot have too many values.
 const UNCHECKED_BYTES: usize = MAX_VALUES;
 
 fn check_values(text: &[u8]) -> Result<(), Error> {
     if text.len() <= UNCHECKED_BYTES {
         return Ok(());
     }
-    // Commas in texts count too; what is written in texts has few of them.
+    // Commas inside strings count too, but there are few of them.
     let values = text.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
     if values > MAX_VALUES {
         return Err(Error::new(format!("the release has more than {MAX_VALUES} values")));
@@ -55,10 +55,10 @@ fn check_values(text: &[u8]) -> Result<(), Error> {
     Ok(())
 }
 
-/// Reads a YAML list of releases, as Helm's memory driver takes them from files.
+/// Decodes a YAML list of releases, the format of Helm's memory driver files.
 ///
 /// # Errors
-/// What is no YAML, no list, or no release.
+/// Text that is not YAML, not a list, or contains an invalid release.
 pub fn decode_list(text: &[u8]) -> Result<Vec<ReleaseVersion>, Error> {
     let items = pintle_yaml::read_list(text).map_err(|error| Error::new(error.to_string()))?;
     items.iter().filter(|item| !item.is_nil()).map(|item| release(item).map_err(Error::new)).collect()
@@ -107,7 +107,7 @@ fn any_map(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>) -> Option<
     any_map_of(decoder, value, path, ANY_MAP)
 }
 
-/// Reads `info` into `version`. Helm has a decoder of its own for it, because Helm 3 wrote empty texts for no time.
+/// Decodes `info`. Helm has an `UnmarshalJSON` for it, because Helm 3 wrote empty strings for missing times.
 pub(super) fn info(
     value: &Node,
     path: &FieldPath<'_>,
@@ -140,7 +140,7 @@ pub(super) fn info(
     Ok(())
 }
 
-/// A time that may also be an empty text.
+/// A time that may also be an empty string.
 fn timestamp(value: &Node, target: &mut Option<crate::Timestamp>) -> Result<(), DecodeError> {
     if value.as_text().is_some_and(|text| text.is_empty()) {
         Ok(())
@@ -149,7 +149,7 @@ fn timestamp(value: &Node, target: &mut Option<crate::Timestamp>) -> Result<(), 
     }
 }
 
-/// Lists of objects by kind. Go cannot read objects into an interface, so that only empty lists ever come back.
+/// Objects by kind. Go cannot decode objects to an interface, so only empty lists are accepted.
 fn resources(decoder: &mut Decoder, value: &Node, path: &FieldPath<'_>) -> Map<Node> {
     let Some(map) = any_map_of(decoder, value, path, "map[string][]runtime.Object") else {
         return Map::new();
@@ -201,7 +201,7 @@ fn hooks(
     Ok(list.unwrap_or_default())
 }
 
-/// Reads one hook, and gives the words of its events if one of them is none of ours.
+/// Decodes a hook, and returns its event names if one of them is unknown.
 fn hook(
     decoder: &mut Decoder,
     value: &Node,
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn complaints_are_those_of_go() {
+    fn errors_are_those_of_go() {
         for (text, rest) in [
             (
                 r#"{"chart":{"metadata":{"name":5}}}"#,
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn oddities_are_written_back() {
+    fn irregular_parts_survive_a_round_trip() {
         for text in [
             r#"{}"#,
             r#"{"name":"x","info":{"status":"weird"}}"#,

@@ -1,4 +1,4 @@
-//! A record into the JSON that Helm 4 writes: its order of fields, its rules of what is left out.
+//! Encodes a record as the JSON that Helm 4 writes, with its field order and `omitempty` rules.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -11,17 +11,17 @@ use crate::{HookRun, PreservedFields, ReleaseVersion, StoredChart, StoredFile, S
 
 type Outcome = Result<(), json::Error>;
 
-/// Writes a record as Helm 4 does. The labels are not part of it.
+/// Encodes a record as Helm 4 does. The labels are not part of it.
 ///
 /// # Errors
-/// Values that JSON cannot hold: infinities and what is no number.
+/// Values that JSON cannot represent: infinities and NaN.
 pub fn encode(version: &ReleaseVersion) -> Result<Vec<u8>, Error> {
     let mut out = Fields { writer: Writer::new(Layout::Compact, true) };
     out.release(version)?;
     Ok(out.writer.into_bytes())
 }
 
-/// Writes fields as Go's structs with `omitempty` do.
+/// Writes fields as Go structs with `omitempty`.
 struct Fields {
     writer: Writer<'static>,
 }
@@ -205,7 +205,7 @@ impl Fields {
         self.writer.end_list()
     }
 
-    /// Writes the gaps that begin at `path` and says how many there are.
+    /// Writes the nulls at index `path` of the list of hooks, and returns how many.
     fn nil_hooks_from(&mut self, path: usize, preserved: &PreservedFields) -> Result<usize, json::Error> {
         let mut count = 0;
         while preserved.nil_hooks.contains(&(path + count)) {
@@ -259,7 +259,7 @@ impl Fields {
         self.writer.key(key.as_bytes())
     }
 
-    /// A text, left out when empty.
+    /// A string, omitted when empty.
     fn text(&mut self, key: &str, text: &str) -> Outcome {
         if text.is_empty() {
             return Ok(());
@@ -268,7 +268,7 @@ impl Fields {
         self.writer.str(text.as_bytes())
     }
 
-    /// A time, left out when there is none.
+    /// A timestamp, omitted when absent.
     fn timestamp(&mut self, key: &str, timestamp: Option<Timestamp>) -> Outcome {
         match timestamp.and_then(Timestamp::non_zero) {
             Some(timestamp) => self.text(key, &timestamp.to_string()),
@@ -276,7 +276,7 @@ impl Fields {
         }
     }
 
-    /// Bytes as base64, or nil.
+    /// Bytes as base64, or null.
     fn bytes(&mut self, bytes: Option<&[u8]>) -> Outcome {
         match bytes {
             Some(bytes) => self.writer.str(BASE64.encode(bytes).as_bytes()),
@@ -288,7 +288,7 @@ impl Fields {
         self.list(key, texts, |out, text| out.writer.str(text.as_bytes()))
     }
 
-    /// A list, left out when empty.
+    /// A list, omitted when empty.
     fn list<T>(&mut self, key: &str, items: &[T], write: impl Fn(&mut Self, &T) -> Outcome) -> Outcome {
         if items.is_empty() {
             return Ok(());

@@ -1,7 +1,8 @@
-//! Trees into structs as Go's `encoding/json` does it, with its complaints.
+//! Decodes trees to structs as Go's `encoding/json`, with its error messages.
 //!
-//! Two kinds of trouble: a type_error of types is noted and decoder goes on, the first one being the verdict; what a type
-//! with its own decoder refuses (a time, say) ends the decoder at once and wins over all clashes.
+//! There are two kinds of errors. A type mismatch is recorded and decoding continues; the first one is returned at
+//! the end. An error of a type with its own `UnmarshalJSON`, such as a time, ends decoding at once and takes
+//! precedence.
 
 use base64::Engine as _;
 use pintle_tree::{Node, Str, number};
@@ -10,10 +11,10 @@ use pintle_yaml::decode::means_field;
 use super::pack::{GO_BASE64, decode_base64_like_go};
 use crate::Timestamp;
 
-/// Trouble that ends the decoder at once.
+/// An error that ends decoding at once.
 pub(super) type DecodeError = String;
 
-/// Where a value goes: the innermost Go struct and the names of the fields down to it.
+/// The path of a value: the innermost Go struct and the field names that lead to it.
 #[derive(Clone, Copy)]
 pub(super) struct FieldPath<'a> {
     structure: &'a str,
@@ -25,7 +26,7 @@ impl<'a> FieldPath<'a> {
     /// The document itself.
     pub(super) const ROOT: FieldPath<'static> = FieldPath { structure: "", parent: None, name: "" };
 
-    /// A field of the struct that is here.
+    /// The path of a field.
     pub(super) fn field(&'a self, structure: &'a str, name: &'a str) -> FieldPath<'a> {
         FieldPath { structure, parent: Some(self), name }
     }
@@ -46,19 +47,19 @@ impl<'a> FieldPath<'a> {
     }
 }
 
-/// One decoder; it remembers the first type_error.
+/// The state of decoding: the first type error.
 #[derive(Default)]
 pub(super) struct Decoder {
     type_error: Option<String>,
 }
 
 impl Decoder {
-    /// Ends the decoder.
+    /// Ends decoding.
     pub(super) fn finish(self) -> Result<(), DecodeError> {
         self.type_error.map_or(Ok(()), Err)
     }
 
-    /// Ends the decoder of a type that has its own decoder, whose clashes end the whole decoder.
+    /// Decodes a type with its own `UnmarshalJSON`, whose type errors end decoding at once.
     pub(super) fn nested<T>(
         read: impl FnOnce(&mut Decoder) -> Result<T, DecodeError>,
     ) -> Result<T, DecodeError> {
@@ -73,7 +74,7 @@ impl Decoder {
         }
     }
 
-    /// Notes that `value` is not what belongs at `path`.
+    /// Records a type error.
     pub(super) fn type_error(&mut self, value: &Node, path: &FieldPath<'_>, wanted: &str) {
         self.type_error_for(value.json_type(), path, wanted);
     }
@@ -82,7 +83,8 @@ impl Decoder {
         self.record_error(|| format!("json: cannot unmarshal {found} into {}", path.describe(wanted)));
     }
 
-    /// Calls `set` for every field of a struct that has one of `names`. Nil leaves all as it is.
+    /// Calls `set` for every field of a struct that is in `names`, matched as Go does. Null leaves the struct
+    /// unchanged.
     pub(super) fn fields(
         &mut self,
         value: &Node,
@@ -131,7 +133,7 @@ impl Decoder {
         match value {
             Node::Nil => {}
             Node::Int(number) => *target = *number,
-            // Beyond 2^53 floats are whole, but not what was written.
+            // Beyond 2^53 a float may not be the number that was written.
             Node::Float(number) if number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0 => {
                 *target = *number as i64;
             }
@@ -143,7 +145,7 @@ impl Decoder {
         }
     }
 
-    /// A time. Nil leaves it as it is, and so does the zero time.
+    /// A time. Null and the zero time leave the target unchanged.
     pub(super) fn timestamp(value: &Node, target: &mut Option<Timestamp>) -> Result<(), DecodeError> {
         match value {
             Node::Nil => {}
@@ -153,7 +155,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Bytes, written as base64.
+    /// Bytes, encoded as base64.
     pub(super) fn bytes(&mut self, value: &Node, path: &FieldPath<'_>, target: &mut Option<Str>) {
         match value {
             Node::Nil => *target = None,
@@ -168,7 +170,7 @@ impl Decoder {
         }
     }
 
-    /// A list; nil is no list. The items are read by `read`.
+    /// A list; null is `None`. The items are decoded by `read`.
     pub(super) fn list<T>(
         &mut self,
         value: &Node,

@@ -1,35 +1,36 @@
-//! The labels of stored releases, and the annotations in which a lease hides from Helm.
+//! The labels of stored releases, and the annotations that hold a lease, which Helm ignores.
 
 use std::collections::BTreeMap;
 
 use super::Error;
 use crate::{Lease, ReleaseVersion, Timestamp};
 
-/// The labels that Helm sets itself.
+/// Helm's system labels, which users may not set.
 const SYSTEM_LABELS: [&str; 6] = ["name", "owner", "status", "version", "createdAt", "modifiedAt"];
 
-/// The annotation that names the holder of a lease.
+/// The annotation with the identity of the lease holder.
 pub const LEASE_HOLDER: &str = "pintle.dev/lease-holder";
-/// The annotation that says since when a lease is held.
+/// The annotation with the time at which the lease was acquired.
 pub const ACQUIRE_TIME: &str = "pintle.dev/lease-acquire-time";
-/// The annotation that says when a lease was last renewed.
+/// The annotation with the time of the last renewal.
 pub const RENEW_TIME: &str = "pintle.dev/lease-renew-time";
-/// The annotation that says how long a lease lasts.
+/// The annotation with the lease duration.
 pub const LEASE_DURATION_SECONDS: &str = "pintle.dev/lease-duration-seconds";
 
-/// The annotation by which one who adds a version keeps others from taking the one before it away.
+/// The annotation that a writer sets on a version before adding the next one; see the optimistic lock of the
+/// cluster's Helm store.
 pub const SUCCESSOR: &str = "pintle.dev/successor";
 
-/// Whether a record is new or changed, and when.
+/// The timestamp label of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimestampLabel {
-    /// Stored for the first time.
+    /// `createdAt`, for a new record.
     Created(Timestamp),
-    /// Stored again.
+    /// `modifiedAt`, for an updated record.
     Modified(Timestamp),
 }
 
-/// The labels of a stored version: the user's, when it was stored, and Helm's own, which win.
+/// The labels of a stored version: the user's, the timestamp, and Helm's own, which take precedence.
 pub fn labels(version: &ReleaseVersion, label_time: TimestampLabel) -> BTreeMap<String, String> {
     let (key, timestamp) = match label_time {
         TimestampLabel::Created(timestamp) => ("createdAt", timestamp),
@@ -46,15 +47,15 @@ pub fn labels(version: &ReleaseVersion, label_time: TimestampLabel) -> BTreeMap<
     labels
 }
 
-/// The labels that are not Helm's own.
+/// The labels without Helm's own.
 pub fn user_labels(labels: impl IntoIterator<Item = (String, String)>) -> BTreeMap<String, String> {
     labels.into_iter().filter(|(key, _)| !SYSTEM_LABELS.contains(&key.as_str())).collect()
 }
 
-/// Refuses labels of the user that Helm sets itself.
+/// Rejects user labels that are Helm's own.
 ///
 /// # Errors
-/// Names all that are reserved.
+/// Helm's message, which lists the system labels.
 pub fn check_user_labels<'a>(keys: impl IntoIterator<Item = &'a str>) -> Result<(), Error> {
     if keys.into_iter().any(|key| SYSTEM_LABELS.contains(&key)) {
         let system = SYSTEM_LABELS.join(" ");
@@ -64,7 +65,7 @@ pub fn check_user_labels<'a>(keys: impl IntoIterator<Item = &'a str>) -> Result<
     Ok(())
 }
 
-/// The annotations that say who works on a version.
+/// The annotations of a lease.
 pub fn lease_annotations(lease: &Lease) -> [(&'static str, String); 4] {
     [
         (LEASE_HOLDER, lease.holder.clone()),
@@ -74,7 +75,7 @@ pub fn lease_annotations(lease: &Lease) -> [(&'static str, String); 4] {
     ]
 }
 
-/// The lease that annotations tell of, looked up by `annotation`; none when one of them is missing or senseless.
+/// Reads a lease from annotations, looked up by `annotation`; `None` when one of them is missing or invalid.
 pub fn lease_from_annotations<'a>(annotation: impl Fn(&str) -> Option<&'a str>) -> Option<Lease> {
     Some(Lease {
         holder: annotation(LEASE_HOLDER)?.to_owned(),
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn claims_survive_as_annotations() {
+    fn leases_survive_as_annotations() {
         let lease = Lease::new("a@b:1", Timestamp::from_unix(7, 5), 30);
         let annotations = BTreeMap::from(lease_annotations(&lease));
         assert_eq!(lease_from_annotations(|key| annotations.get(key).map(String::as_str)), Some(lease));

@@ -1,4 +1,5 @@
-//! Helm's own format, byte by byte: the JSON of a release, how it is packed into a Secret or ConfigMap, and its labels.
+//! Helm's storage format, byte for byte: the JSON of a release, its encoding in a Secret or ConfigMap, and its
+//! labels.
 
 mod decode;
 mod encode;
@@ -16,14 +17,14 @@ pub use labels::{
 pub use pack::{MAX_UNPACKED, pack, pack_bytes, unpack, unpack_bytes};
 pub use summary::summarize;
 
-/// The type of the Secrets that hold releases.
+/// The type of Secrets that hold releases.
 pub const SECRET_TYPE: &str = "helm.sh/release.v1";
-/// The key of the data under which Secrets and ConfigMaps hold a release.
+/// The data key of the release in Secrets and ConfigMaps.
 pub const DATA_KEY: &str = "release";
-/// The label selector that finds all releases.
+/// The label selector of all releases.
 pub const OWNER_SELECTOR: &str = "owner=helm";
 
-/// Why a record is not in Helm's format, in the words of Helm's own decoder, or cannot be written in it.
+/// Why a record cannot be decoded, with the message of Helm's decoder, or cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -42,7 +43,7 @@ impl From<pintle_tree::json::Error> for Error {
     }
 }
 
-/// The name of the Secret or ConfigMap of a version, which is also its key in other stores.
+/// The name of the Secret or ConfigMap of a version; other stores use it as key.
 pub fn object_name(name: &str, number: u64) -> String {
     format!("sh.helm.release.v1.{name}.v{number}")
 }

@@ -1,4 +1,4 @@
-//! From JSON to what is stored and back: gzip, then base64. Texts that are not compressed are read as they are.
+//! The storage encoding of a record: gzip, then base64. Uncompressed records are accepted when reading, as in Helm.
 
 use std::io::{self, Read as _, Write as _};
 
@@ -12,19 +12,19 @@ use flate2::{Compression, Crc};
 
 use super::Error;
 
-/// What a release may take when unpacked. A megabyte of gzip can hold a gigabyte of zeros, and nobody means that: what a
-/// Secret has room for unpacks to some ten megabytes.
+/// The largest record when decompressed, as protection against decompression bombs. What fits a Secret decompresses
+/// to about ten megabytes.
 pub const MAX_UNPACKED: u64 = 96 << 20;
 
-/// A Secret holds a mebibyte. Results larger than this are worth the time of a slower compressor.
+/// A Secret holds 1 MiB. Records larger than this are compressed again with a slower compressor.
 const SLOW_COMPRESSION_THRESHOLD: usize = 900 << 10;
 
-/// The slow compressor's best level.
+/// The best level of miniz_oxide.
 const MAX_LEVEL: u8 = 10;
 
 const GZIP_MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 
-/// Base64 as Go reads it: padding is asked for, and stray bits before it are let pass.
+/// Base64 as Go's `StdEncoding` decodes it: padding is required, and trailing bits are ignored.
 pub(super) const GO_BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -32,7 +32,7 @@ pub(super) const GO_BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_padding_mode(DecodePaddingMode::RequireCanonical),
 );
 
-/// Packs the JSON of a release as Helm stores it: gzip at its best, then base64.
+/// Encodes the JSON of a record as Helm stores it.
 pub fn pack(json: &[u8]) -> String {
     let fast = pack_bytes(json, Compression::best());
     if fast.len() / 3 * 4 < SLOW_COMPRESSION_THRESHOLD {
@@ -42,17 +42,17 @@ pub fn pack(json: &[u8]) -> String {
     STANDARD.encode(if slow.len() < fast.len() { slow } else { fast })
 }
 
-/// Compresses with gzip alone.
+/// Compresses with gzip.
 pub fn pack_bytes(bytes: &[u8], level: Compression) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 4), level);
     encoder.write_all(bytes).and_then(|()| encoder.finish()).expect("writing to memory does not fail")
 }
 
-/// Compresses with the slower compressor, which makes a few percent less of the same text.
+/// Compresses with miniz_oxide, which is slower and a few percent smaller.
 fn pack_small(bytes: &[u8]) -> Vec<u8> {
     let mut crc = Crc::new();
     crc.update(bytes);
-    // No name, no time, best compression, unknown system: what Go writes too.
+    // The gzip header that Go writes: no name, no time, best compression, unknown OS.
     let mut out = vec![GZIP_MAGIC[0], GZIP_MAGIC[1], GZIP_MAGIC[2], 0, 0, 0, 0, 0, 2, 255];
     out.extend(miniz_oxide::deflate::compress_to_vec(bytes, MAX_LEVEL));
     out.extend(crc.sum().to_le_bytes());
@@ -60,10 +60,10 @@ fn pack_small(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Undoes [`pack`].
+/// Decodes what [`pack`] encoded.
 ///
 /// # Errors
-/// What is no base64 or broken gzip, in Go's words.
+/// Invalid base64 or gzip, with Go's message.
 pub fn unpack(data: &[u8]) -> Result<Vec<u8>, Error> {
     let bytes = match GO_BASE64.decode(data) {
         Ok(bytes) => bytes,
@@ -72,10 +72,10 @@ pub fn unpack(data: &[u8]) -> Result<Vec<u8>, Error> {
     unpack_bytes(bytes)
 }
 
-/// Inflates gzip; anything else is given back as it is.
+/// Decompresses gzip; anything else is returned as it is.
 ///
 /// # Errors
-/// Broken gzip, in Go's words.
+/// Invalid gzip, with Go's message.
 pub fn unpack_bytes(bytes: Vec<u8>) -> Result<Vec<u8>, Error> {
     if is_gzip(&bytes) { inflate(&bytes, MAX_UNPACKED) } else { Ok(bytes) }
 }
@@ -89,12 +89,12 @@ fn inflate(bytes: &[u8], limit: u64) -> Result<Vec<u8>, Error> {
     Ok(out)
 }
 
-/// Whether Helm would take the bytes for gzip.
+/// Whether Helm would treat the bytes as gzip.
 pub(super) fn is_gzip(bytes: &[u8]) -> bool {
     bytes.len() > GZIP_MAGIC.len() && bytes.starts_with(&GZIP_MAGIC)
 }
 
-/// What Go says about broken gzip.
+/// Go's message for invalid gzip.
 pub(super) fn gzip_error(error: io::Error) -> Error {
     let text = error.to_string();
     Error::new(match error.kind() {
@@ -105,7 +105,7 @@ pub(super) fn gzip_error(error: io::Error) -> Error {
     })
 }
 
-/// Decodes base64 character by character as Go does: line ends are passed over, and the complaint names the byte.
+/// Decodes base64 byte by byte as Go does: line breaks are skipped, and the error names the offset.
 pub(super) fn decode_base64_like_go(text: &[u8]) -> Result<Vec<u8>, String> {
     let corrupt = |at: usize| Err(format!("illegal base64 data at input byte {at}"));
     let is_line_end = |byte: &u8| matches!(byte, b'\n' | b'\r');
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_base64_is_told_by_its_place() {
+    fn invalid_base64_is_reported_with_its_offset() {
         for (text, at) in
             [("a", 0), ("ab", 0), ("abcda", 4), ("ab?d", 2), ("=", 0), ("ab=", 3), ("ab=x", 2), ("abc=d", 4)]
         {

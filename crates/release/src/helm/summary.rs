@@ -1,7 +1,7 @@
-//! What lists show of a stored release, read from the beginning of its record only.
+//! Summarizes a stored release from the beginning of its record.
 //!
-//! Helm writes name, info and the chart's metadata before everything that is large, so a list inflates a few kilobytes
-//! of each release and leaves the rest. What comes later in the record is known from the labels.
+//! Helm writes name, info and the chart's metadata before everything large, so listing decompresses a few kilobytes
+//! of each release. What comes later is taken from the labels.
 
 use std::collections::BTreeMap;
 use std::io::Read as _;
@@ -17,11 +17,11 @@ use super::pack::{GO_BASE64, MAX_UNPACKED, decode_base64_like_go, gzip_error, is
 use super::{Error, decode, user_labels};
 use crate::{PreservedFields, ReleaseVersion, Summary};
 
-/// How much is inflated at first; most records tell all before that.
+/// How much is decompressed at first; enough for most records.
 const INITIAL_BYTES: usize = 8 << 10;
 
-/// Reads what lists show of a stored release. `data` is the packed record, `labels` and `namespace` are those of the
-/// object that holds it.
+/// Summarizes a stored release. `data` is the encoded record; `labels` and `namespace` are those of the object that
+/// holds it.
 ///
 /// # Errors
 /// A record that cannot be decoded, as far as it was read.
@@ -43,12 +43,12 @@ pub fn summarize(data: &[u8], labels: &BTreeMap<String, String>, namespace: &str
     Ok(Summary::from_version(&version))
 }
 
-/// Inflates until name, info and chart metadata are known. None when the record is not in Helm's order.
+/// Decompresses until name, info and chart metadata are complete. `None` when the fields are not in Helm's order.
 fn read_head(data: &[u8]) -> Result<Option<ReleaseVersion>, Error> {
     let mut start = [0; 12];
     let known = data.len().min(16) / 4 * 4;
     if GO_BASE64.decode_slice(&data[..known], &mut start).is_err() || !is_gzip(&start) {
-        // No gzip or odd base64: there is nothing to be saved.
+        // Without gzip, or with unusual base64, there is nothing to save.
         let bytes = match GO_BASE64.decode(data) {
             Ok(bytes) => bytes,
             Err(_) => decode_base64_like_go(data).map_err(Error::new)?,
@@ -75,7 +75,7 @@ fn read_head(data: &[u8]) -> Result<Option<ReleaseVersion>, Error> {
     }
 }
 
-/// What the beginning of a record says; none when it does not reach far enough, or is in another order.
+/// Parses the beginning of a record; `None` when it is too short or in another order.
 fn parse_head(text: &[u8], complete: bool) -> Result<Option<ReleaseVersion>, Error> {
     let mut cursor = Cursor { text, at: 0 };
     match cursor.head() {
@@ -85,7 +85,7 @@ fn parse_head(text: &[u8], complete: bool) -> Result<Option<ReleaseVersion>, Err
     }
 }
 
-/// The fields at the head of a record, as nodes.
+/// The first fields of a record.
 #[derive(Default)]
 struct Head {
     name: Option<Node>,
@@ -120,7 +120,7 @@ fn from_fields(head: &Head) -> Result<ReleaseVersion, Error> {
     Ok(version)
 }
 
-/// A path in the text of a record.
+/// A position in the text of a record.
 struct Cursor<'t> {
     text: &'t [u8],
     at: usize,
@@ -129,7 +129,7 @@ struct Cursor<'t> {
 type JsonResult<T> = Result<T, pintle_tree::json::Error>;
 
 impl Cursor<'_> {
-    /// Reads up to the chart's metadata, or to the end of a record that has none.
+    /// Parses up to the chart's metadata, or to the end of a record without a chart.
     fn head(&mut self) -> JsonResult<Option<Head>> {
         let mut head = Head::default();
         if !self.take(b'{') {
@@ -154,7 +154,7 @@ impl Cursor<'_> {
                 break;
             }
         }
-        // Only a record that is all there may lack a chart.
+        // Only a complete record may lack a chart.
         Ok(self.take(b'}').then_some(head))
     }
 
@@ -167,7 +167,7 @@ impl Cursor<'_> {
         found
     }
 
-    /// A key and its colon; none at the end of a map.
+    /// A key and its colon; `None` at the end of a map.
     fn key(&mut self) -> JsonResult<Option<Node>> {
         if self.take(b'}') {
             self.at -= 1;
@@ -222,7 +222,7 @@ mod tests {
     fn the_beginning_of_a_record_is_enough() {
         for notes in [0, 1_000, 20_000] {
             let json = encode(&version(notes)).expect("can be written");
-            // What follows the chart's metadata is not looked at: it may as well be broken.
+            // What follows the chart's metadata is not read, so it may be invalid.
             let cut = json.windows(8).position(|part| part == b"\"values\"").expect("has values");
             let mut broken = json[..cut].to_vec();
             broken.extend(b"?".repeat(200_000));

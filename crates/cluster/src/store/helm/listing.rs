@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_tells_early_where_the_list_goes_on() {
+    fn the_continue_token_is_read_from_the_beginning_of_a_page() {
         let page = |text: &str| next_page(text.as_bytes());
         let more = r#"{"kind":"SecretList","metadata":{"continue":"abc"},"items":[{"data":"x"}]}"#;
         assert_eq!(page(more), Some("abc".to_owned()));
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_is_chosen_before_states_are_looked_at() {
+    fn the_newest_version_is_selected_before_the_status_is_compared() {
         let head = |name: &str, number: u64, status: &str| {
             let mut object =
                 Object::from_id(&ObjectId::new("v1", "Secret", "ns", &helm::object_name(name, number)));

@@ -388,7 +388,7 @@ fn a_replica_set_is_ready_when_its_replicas_are() {
 }
 
 #[test]
-fn a_pod_is_ready_or_ended_or_waits_or_crashes() {
+fn a_pod_is_ready_completed_pending_or_crash_looping() {
     let unschedulable = "status: {phase: Pending, conditions: [{type: PodScheduled, status: 'False', reason: Unschedulable, message: 0/1 nodes}]}";
     check(
         "apiVersion: v1\nkind: Pod",
@@ -477,7 +477,7 @@ fn a_job_is_ready_once_it_has_started_unless_it_failed() {
 }
 
 #[test]
-fn claims_services_and_definitions_wait_for_what_they_lack() {
+fn pvcs_services_and_crds_wait_for_what_they_lack() {
     check(
         "apiVersion: v1\nkind: PersistentVolumeClaim",
         &[
@@ -565,7 +565,7 @@ fn hooks_wait_for_the_end_of_jobs_and_pods() {
 }
 
 #[test]
-fn absurd_numbers_are_no_reason_to_fall_over() {
+fn extreme_numbers_do_not_overflow() {
     let extremes = [i64::MIN, -1, 0, i64::MAX];
     for kind in ["Deployment", "StatefulSet", "ReplicaSet", "DaemonSet"] {
         for (wanted, there) in extremes.iter().flat_map(|a| extremes.iter().map(move |b| (a, b))) {
