@@ -65,7 +65,7 @@ pub async fn install(cluster: &Cluster) -> Result<()> {
         for resource in [releases(), release_versions()] {
             let path = format!("/apis/{GROUP}/{VERSION}/{}?limit=1", resource.plural);
             loop {
-                match cluster.send(&Request::read(&path)).await {
+                match cluster.send(&Request::get(&path)).await {
                     Err(error) if error.is_not_found() => tokio::time::sleep(POLL_INTERVAL).await,
                     // Forbidden to list means that there is something to list.
                     Err(error) if !error.is_forbidden() => return Err(error),

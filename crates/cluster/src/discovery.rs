@@ -119,7 +119,7 @@ impl Cluster {
 
     async fn version_from(&self, path: &str) -> Result<&ServerVersion> {
         let fetch = async {
-            let request = Request::read(path);
+            let request = Request::get(path);
             let response = self.send(&request).await.map_err(generic_status)?;
             let object = Object::read_json(&response.body)
                 .map_err(|error| Error::invalid_response("GET /version", error))?;
@@ -251,7 +251,7 @@ impl Cluster {
 
     /// Reads `/api` or `/apis`. A root that is forbidden or missing counts as empty.
     async fn root(&self, path: &str) -> Result<Option<Object>> {
-        match self.send(&Request::read(path).accept(Accept::Discovery)).await {
+        match self.send(&Request::get(path).accept(Accept::Discovery)).await {
             Ok(response) => Object::read_json(&response.body)
                 .map(Some)
                 .map_err(|error| Error::invalid_response(path, error)),
@@ -273,7 +273,7 @@ impl Cluster {
                 .collect()
         };
         let fetched = stream::iter(versions).map(|version| async move {
-            let read = self.send(&Request::read(format!("{root}/{version}"))).await;
+            let read = self.send(&Request::get(format!("{root}/{version}"))).await;
             let document = read.ok().and_then(|response| Object::read_json(&response.body).ok());
             (version, document)
         });

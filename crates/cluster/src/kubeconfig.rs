@@ -27,14 +27,14 @@ impl ResolvedConfig {
     pub(crate) fn resolve(settings: &Settings) -> Result<Self> {
         let files = load(settings)?;
         let current = files.current_context.clone().unwrap_or_default();
-        let wanted = if settings.context.is_empty() { current } else { settings.context.clone() };
-        let named = files.contexts.iter().find(|named| named.name == wanted);
+        let selected = if settings.context.is_empty() { current } else { settings.context.clone() };
+        let named = files.contexts.iter().find(|named| named.name == selected);
         if named.is_none() && !settings.context.is_empty() {
-            return Err(Error::Configuration(format!("context {wanted:?} does not exist")));
+            return Err(Error::Configuration(format!("context {selected:?} does not exist")));
         }
         let mut problems = Vec::new();
-        if named.is_none() && !wanted.is_empty() {
-            problems.push(format!("context was not found for specified context: {wanted}"));
+        if named.is_none() && !selected.is_empty() {
+            problems.push(format!("context was not found for specified context: {selected}"));
         }
         let context = named.and_then(|named| named.context.clone()).unwrap_or_default();
         let user_name = context.user.clone().unwrap_or_default();

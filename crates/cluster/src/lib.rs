@@ -8,7 +8,7 @@
 //! There is no trait over [`Cluster`]: to use another API server, such as the embedded one, plug a service in under
 //! `kube::Client` and call [`Cluster::from_client`].
 
-mod address;
+mod api_path;
 pub mod apply;
 mod cluster;
 mod connect;

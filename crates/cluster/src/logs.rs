@@ -8,7 +8,7 @@ use bytes::Bytes;
 use pintle_objects::{Object, ObjectId};
 use pintle_tree::Node;
 
-use crate::address;
+use crate::api_path;
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{Error, Result};
@@ -53,10 +53,10 @@ pub enum LogError {
     #[error("failed to get pod list: {0}")]
     Pods(#[source] Error),
     /// The log of one container cannot be read.
-    #[error("failed to stream pod logs for pod: {}, container: {}", .whose.pod, .whose.container)]
+    #[error("failed to stream pod logs for pod: {}, container: {}", .container.pod, .container.container)]
     Log {
         /// The container.
-        whose: LogSource,
+        container: LogSource,
         /// What went wrong.
         #[source]
         cause: Error,
@@ -67,19 +67,19 @@ pub enum LogError {
 pub type LogSink<'s> = &'s mut (dyn FnMut(&LogSource, &[u8]) + Send);
 
 fn log_request(source: &LogSource, range: LogRange) -> Result<Request> {
-    let mut path = address::object(&pods(), &source.namespace, &source.pod)?;
+    let mut path = api_path::object(&pods(), &source.namespace, &source.pod)?;
     path.push_str("/log");
-    address::parameter(&mut path, "container", &source.container);
+    api_path::parameter(&mut path, "container", &source.container);
     if range.follow {
-        address::parameter(&mut path, "follow", "true");
+        api_path::parameter(&mut path, "follow", "true");
     }
     if let Some(lines) = range.last_lines {
-        address::parameter(&mut path, "tailLines", &lines.to_string());
+        api_path::parameter(&mut path, "tailLines", &lines.to_string());
     }
     if range.previous {
-        address::parameter(&mut path, "previous", "true");
+        api_path::parameter(&mut path, "previous", "true");
     }
-    Ok(Request::read(path).accept(Accept::Any))
+    Ok(Request::get(path).accept(Accept::Any))
 }
 
 /// Opens a log. Read it by line with [`Lines::next`] or as it comes with [`Lines::chunk`].
@@ -94,7 +94,7 @@ pub async fn open(cluster: &Cluster, source: &LogSource, range: LogRange) -> Res
 ///
 /// # Errors
 /// When the server rejects the request, for instance because the container has not started.
-pub async fn whole(cluster: &Cluster, source: &LogSource) -> Result<Bytes> {
+pub async fn read_all(cluster: &Cluster, source: &LogSource) -> Result<Bytes> {
     let response = cluster.send(&log_request(source, LogRange::default())?).await?;
     Ok(response.body)
 }
@@ -149,7 +149,7 @@ fn pod_list_params(hook: &ObjectId) -> Option<ListParams> {
 ///
 /// # Errors
 /// When the server rejects the request or does not answer.
-pub async fn pods_of_hook(cluster: &Cluster, hook: &ObjectId) -> Result<Vec<Object>> {
+pub async fn hook_pods(cluster: &Cluster, hook: &ObjectId) -> Result<Vec<Object>> {
     if cluster.is_noop() {
         return Ok(Vec::new());
     }
@@ -172,18 +172,18 @@ fn creation(pod: &Object) -> (&str, &str) {
     (pod.text(&["metadata", "creationTimestamp"]), pod.name())
 }
 
-/// Sends the complete logs of all pods of a finished hook to `sink`, init containers included. Containers whose log
+/// Sends the complete logs of all pods of a finished hook to `sink`, init containers included. Containers container log
 /// is not available are skipped, and their errors returned.
 ///
 /// # Errors
 /// When the pods cannot be found.
-pub async fn of_hook(
+pub async fn hook_logs(
     cluster: &Cluster,
     hook: &ObjectId,
     sink: LogSink<'_>,
 ) -> Result<Vec<LogError>, LogError> {
     let mut failed = Vec::new();
-    for pod in pods_of_hook(cluster, hook).await.map_err(LogError::Pods)? {
+    for pod in hook_pods(cluster, hook).await.map_err(LogError::Pods)? {
         for container in containers(&pod) {
             let source = LogSource::new(pod.namespace(), pod.name(), &container);
             failed.extend(copy(cluster, &source, sink).await.err());
@@ -197,7 +197,11 @@ pub async fn of_hook(
 ///
 /// # Errors
 /// When the pods cannot be found or a log cannot be read.
-pub async fn of_hook_as_helm(cluster: &Cluster, hook: &ObjectId, sink: LogSink<'_>) -> Result<(), LogError> {
+pub async fn hook_logs_as_helm(
+    cluster: &Cluster,
+    hook: &ObjectId,
+    sink: LogSink<'_>,
+) -> Result<(), LogError> {
     let Some(selection) = pod_list_params(hook) else { return Ok(()) };
     for pod in cluster.list(&pods(), &hook.namespace, &selection).await.map_err(LogError::Pods)? {
         for container in container_names(&pod, "containers") {
@@ -208,7 +212,7 @@ pub async fn of_hook_as_helm(cluster: &Cluster, hook: &ObjectId, sink: LogSink<'
 }
 
 async fn copy(cluster: &Cluster, source: &LogSource, sink: LogSink<'_>) -> Result<(), LogError> {
-    let failed = |cause| LogError::Log { whose: source.clone(), cause };
+    let failed = |cause| LogError::Log { container: source.clone(), cause };
     let mut log = open(cluster, source, LogRange::default()).await.map_err(failed)?;
     while let Some(chunk) = log.chunk().await.map_err(failed)? {
         sink(source, &chunk);

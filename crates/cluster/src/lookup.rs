@@ -3,7 +3,7 @@
 use pintle_objects::Object;
 use pintle_tree::{Map, Node};
 
-use crate::address;
+use crate::api_path;
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
 use crate::request::Request;
@@ -21,7 +21,9 @@ impl Cluster {
         name: &str,
     ) -> Result<Map<Node>> {
         let mut path = match self.resource(api_version, kind).await {
-            Ok(resource) => address::collection(&resource, if resource.namespaced { namespace } else { "" })?,
+            Ok(resource) => {
+                api_path::collection(&resource, if resource.namespaced { namespace } else { "" })?
+            }
             Err(Error::NoSuchKind { .. }) if api_version.is_empty() => {
                 return Err(unknown_version(api_version, kind, "groupVersion shouldn't be empty"));
             }
@@ -35,11 +37,11 @@ impl Cluster {
             Err(error) => return Err(error),
         };
         if !name.is_empty() {
-            address::check("resource name", name)?;
+            api_path::check("resource name", name)?;
             path.push('/');
-            address::escape(name, &mut path);
+            api_path::escape(name, &mut path);
         }
-        let response = match self.send(&Request::read(path)).await {
+        let response = match self.send(&Request::get(path)).await {
             Ok(response) => response,
             Err(error) if error.is_not_found() => return Ok(Map::new()),
             Err(error) => return Err(error),

@@ -41,7 +41,7 @@ impl Cluster {
         let path = format!("{root}/{api_version}");
         // A server without an index may still serve the document.
         let address = addresses.get(&path).cloned().unwrap_or_else(|| format!("/openapi/v3/{path}"));
-        let response = self.send(&Request::read(address)).await?;
+        let response = self.send(&Request::get(address)).await?;
         let keys = MergeKeys::parse(&response.body).map_err(|error| Error::InvalidResponse {
             request: format!("/openapi/v3/{path}"),
             source: Box::new(error),
@@ -50,7 +50,7 @@ impl Cluster {
     }
 
     async fn document_addresses(&self) -> Result<BTreeMap<String, String>> {
-        let response = self.send(&Request::read("/openapi/v3")).await?;
+        let response = self.send(&Request::get("/openapi/v3")).await?;
         let index = Object::read_json(&response.body)
             .map_err(|error| Error::invalid_response("/openapi/v3", error))?;
         let Some(paths) = index.at(&["paths"]).and_then(Node::as_map) else { return Ok(BTreeMap::new()) };

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use pintle_objects::{Object, ObjectId};
 use pintle_tree::Node;
 
-use crate::address;
+use crate::api_path;
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{Error, Result};
@@ -38,10 +38,10 @@ impl ListParams {
     /// Appends the selectors to a URL.
     pub(crate) fn append_query(&self, path: &mut String) {
         if !self.labels.is_empty() {
-            address::parameter(path, "labelSelector", &self.labels);
+            api_path::parameter(path, "labelSelector", &self.labels);
         }
         if !self.fields.is_empty() {
-            address::parameter(path, "fieldSelector", &self.fields);
+            api_path::parameter(path, "fieldSelector", &self.fields);
         }
     }
 }
@@ -124,7 +124,7 @@ impl Cluster {
     /// # Errors
     /// When the server rejects the request or does not answer.
     pub async fn get_raw(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Option<Bytes>> {
-        let request = Request::read(address::object(resource, namespace, name)?);
+        let request = Request::get(api_path::object(resource, namespace, name)?);
         match self.send(&request).await {
             Ok(response) => Ok(Some(response.body)),
             Err(error) if error.is_not_found() => Ok(None),
@@ -191,15 +191,15 @@ impl Cluster {
         selection: &ListParams,
         next: &str,
     ) -> Result<Bytes> {
-        let mut path = address::collection(resource, namespace)?;
+        let mut path = api_path::collection(resource, namespace)?;
         selection.append_query(&mut path);
         let limit = if selection.limit == 0 { DEFAULT_PAGE_SIZE } else { selection.limit };
-        address::parameter(&mut path, "limit", &limit.to_string());
+        api_path::parameter(&mut path, "limit", &limit.to_string());
         if !next.is_empty() {
-            address::parameter(&mut path, "continue", next);
+            api_path::parameter(&mut path, "continue", next);
         }
         let accept = if selection.metadata_only { Accept::MetadataList } else { Accept::Json };
-        let mut request = Request::read(path).accept(accept);
+        let mut request = Request::get(path).accept(accept);
         request.uncompressed = selection.uncompressed;
         Ok(self.send(&request).await?.body)
     }

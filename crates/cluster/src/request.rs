@@ -84,7 +84,7 @@ pub struct Request {
 
 impl Request {
     /// A GET request.
-    pub fn read(path: impl Into<String>) -> Self {
+    pub fn get(path: impl Into<String>) -> Self {
         Request {
             method: Method::GET,
             path: path.into(),
@@ -104,7 +104,7 @@ impl Request {
         body: Bytes,
     ) -> Self {
         let idempotent = method == Method::PUT || method == Method::DELETE;
-        Request { method, content_type, body, idempotent, ..Request::read(path) }
+        Request { method, content_type, body, idempotent, ..Request::get(path) }
     }
 
     /// Sets the requested content type.

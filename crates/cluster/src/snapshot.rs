@@ -96,8 +96,8 @@ impl Cluster {
         }
         let mut names: Vec<&str> = group.ids.iter().map(|id| id.name.as_str()).collect();
         names.sort_unstable();
-        let wanted = |object: &Object| names.binary_search(&object.name()).is_ok();
-        Some(page.objects.into_iter().filter(wanted).map(|object| restore_kind(object, first)).collect())
+        let selected = |object: &Object| names.binary_search(&object.name()).is_ok();
+        Some(page.objects.into_iter().filter(selected).map(|object| restore_kind(object, first)).collect())
     }
 }
 

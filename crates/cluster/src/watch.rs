@@ -6,7 +6,7 @@ use futures::{Stream, stream};
 use pintle_objects::Object;
 use pintle_tree::Node;
 
-use crate::address;
+use crate::api_path;
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{ApiStatus, Error, Result};
@@ -94,13 +94,13 @@ impl Cluster {
         selection: &ListParams,
         resource_version: &str,
     ) -> Result<WatchStream> {
-        let mut path = address::collection(resource, namespace)?;
+        let mut path = api_path::collection(resource, namespace)?;
         path.push_str("?watch=true&allowWatchBookmarks=true");
-        address::parameter(&mut path, "timeoutSeconds", &WATCH_TIMEOUT.as_secs().to_string());
+        api_path::parameter(&mut path, "timeoutSeconds", &WATCH_TIMEOUT.as_secs().to_string());
         selection.append_query(&mut path);
         if !resource_version.is_empty() {
-            address::parameter(&mut path, "resourceVersion", resource_version);
+            api_path::parameter(&mut path, "resourceVersion", resource_version);
         }
-        Ok(WatchStream { lines: self.lines(&Request::read(path)).await? })
+        Ok(WatchStream { lines: self.lines(&Request::get(path)).await? })
     }
 }

@@ -5,7 +5,7 @@ use http::Method;
 use pintle_objects::{Object, ObjectId};
 use pintle_tree::{Map, Node, json};
 
-use crate::address;
+use crate::api_path;
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{Error, Result};
@@ -65,10 +65,10 @@ impl WriteParams {
 
     fn append_query(&self, path: &mut String) {
         if self.dry_run {
-            address::parameter(path, "dryRun", "All");
+            api_path::parameter(path, "dryRun", "All");
         }
         if !self.field_manager.is_empty() {
-            address::parameter(path, "fieldManager", self.field_manager);
+            api_path::parameter(path, "fieldManager", self.field_manager);
         }
         let validation = match self.validation {
             FieldValidation::Unset => return,
@@ -76,7 +76,7 @@ impl WriteParams {
             FieldValidation::Warn => "Warn",
             FieldValidation::Ignore => "Ignore",
         };
-        address::parameter(path, "fieldValidation", validation);
+        api_path::parameter(path, "fieldValidation", validation);
     }
 }
 
@@ -162,7 +162,7 @@ impl Cluster {
         if resource.namespaced && object.namespace().is_empty() {
             return Err(Error::InvalidRequest("an empty namespace may not be set during creation".into()));
         }
-        let mut path = address::collection(&resource, object.namespace())?;
+        let mut path = api_path::collection(&resource, object.namespace())?;
         params.append_query(&mut path);
         let request = Request::with_body(Method::POST, path, "application/json", object.to_json().into());
         self.send_write(&request).await
@@ -190,7 +190,7 @@ impl Cluster {
     pub async fn apply(&self, object: &Object, force: bool, params: &WriteParams) -> Result<WrittenObject> {
         let resource = self.resource(object.api_version(), object.kind()).await?;
         let mut path = self.object_path(&resource, object.namespace(), object.name(), params)?;
-        address::parameter(&mut path, "force", if force { "true" } else { "false" });
+        api_path::parameter(&mut path, "force", if force { "true" } else { "false" });
         let body = object.to_json().into();
         let mut request = Request::with_body(Method::PATCH, path, "application/apply-patch+yaml", body);
         request.idempotent = true;
@@ -228,7 +228,7 @@ impl Cluster {
         preconditions: &Preconditions,
     ) -> Result<bool> {
         let resource = self.resource(&id.api_version(), &id.kind).await?;
-        let path = address::object(&resource, &id.namespace, &id.name)?;
+        let path = api_path::object(&resource, &id.namespace, &id.name)?;
         let body = delete_options(propagation, preconditions).into();
         let request = Request::with_body(Method::DELETE, path, "application/json", body);
         match self.send(&request).await {
@@ -245,7 +245,7 @@ impl Cluster {
         name: &str,
         params: &WriteParams,
     ) -> Result<String> {
-        let mut path = address::object(resource, namespace, name)?;
+        let mut path = api_path::object(resource, namespace, name)?;
         if !params.subresource.is_empty() {
             path.push('/');
             path.push_str(params.subresource);

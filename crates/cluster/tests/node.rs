@@ -220,14 +220,14 @@ async fn a_failing_hook_has_helms_error_and_its_logs() {
     let mut sink = |source: &LogSource, bytes: &[u8]| {
         all.push(format!("{}: {}", source.container, String::from_utf8_lossy(bytes)));
     };
-    let failed = logs::of_hook(&bench.cluster, &ids[0], &mut sink).await.expect("logs");
+    let failed = logs::hook_logs(&bench.cluster, &ids[0], &mut sink).await.expect("logs");
     assert!(failed.is_empty(), "{failed:?}");
     assert_eq!(all, ["first: prepared\n", "main: one\ntwo\n"]);
     all.clear();
     let mut sink = |source: &LogSource, bytes: &[u8]| {
         all.push(format!("{}: {}", source.container, String::from_utf8_lossy(bytes)));
     };
-    logs::of_hook_as_helm(&bench.cluster, &ids[0], &mut sink).await.expect("logs");
+    logs::hook_logs_as_helm(&bench.cluster, &ids[0], &mut sink).await.expect("logs");
     assert_eq!(all, ["main: one\ntwo\n"]);
     bench.done().await;
 }

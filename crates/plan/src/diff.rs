@@ -22,10 +22,10 @@ pub fn differences<'n>(before: &'n Map<Node>, after: &'n Map<Node>) -> Vec<Diffe
     found
 }
 
-/// Returns the fields of `wanted` that `live` lacks or has with another value. Fields that only `live` has are
+/// Returns the fields of `desired` that `live` lacks or has with another value. Fields that only `live` has are
 /// ignored, because of defaulting.
-pub fn missing_or_changed<'n>(live: &'n Map<Node>, wanted: &'n Map<Node>) -> Vec<Difference<'n>> {
-    let mut found = differences(live, wanted);
+pub fn missing_or_changed<'n>(live: &'n Map<Node>, desired: &'n Map<Node>) -> Vec<Difference<'n>> {
+    let mut found = differences(live, desired);
     found.retain(|difference| difference.after.is_some());
     found
 }
@@ -126,9 +126,9 @@ mod tests {
     #[test]
     fn defaulted_fields_are_not_differences() {
         let live = object(r#"{"spec":{"replicas":1,"image":"a","list":[1,2]},"status":{}}"#);
-        let wanted = object(r#"{"spec":{"image":"b","list":[1]}}"#);
+        let desired = object(r#"{"spec":{"image":"b","list":[1]}}"#);
         let paths: Vec<String> =
-            missing_or_changed(live.body(), wanted.body()).into_iter().map(|found| found.path).collect();
+            missing_or_changed(live.body(), desired.body()).into_iter().map(|found| found.path).collect();
         assert_eq!(paths, ["spec.image"]);
     }
 }

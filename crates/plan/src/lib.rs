@@ -11,9 +11,9 @@
 //! ```
 //! use pintle_objects::Object;
 //! use pintle_plan::{Action, Adoption, PlanInput, Snapshot, plan};
-//! let wanted = [Object::read_json(br#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#)?];
+//! let desired = [Object::read_json(br#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#)?];
 //! let live = Snapshot::default();
-//! let plan = plan(&PlanInput { desired: &wanted, previous: &[], live: &live, adoption: Adoption::Unchecked })?;
+//! let plan = plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption: Adoption::Unchecked })?;
 //! assert!(matches!(plan.steps[0].action, Action::Create));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -44,15 +44,15 @@ pub fn check(live: &Object, release: &str, namespace: &str) -> Result<(), Owners
     if problems.is_empty() { Ok(()) } else { Err(OwnershipError(problems)) }
 }
 
-fn require(key: &str, actual: Option<&str>, wanted: &str) -> Result<(), String> {
+fn require(key: &str, actual: Option<&str>, expected: &str) -> Result<(), String> {
     let quoted = |text: &str| quote(text.as_bytes());
     match actual {
-        Some(actual) if actual == wanted => Ok(()),
-        None => Err(format!("missing key {}: must be set to {}", quoted(key), quoted(wanted))),
+        Some(actual) if actual == expected => Ok(()),
+        None => Err(format!("missing key {}: must be set to {}", quoted(key), quoted(expected))),
         Some(actual) => Err(format!(
             "key {} must equal {}: current value is {}",
             quoted(key),
-            quoted(wanted),
+            quoted(expected),
             quoted(actual)
         )),
     }

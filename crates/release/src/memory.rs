@@ -88,8 +88,8 @@ impl MemoryStore {
 
     fn matching(&self, query: &Query) -> Vec<Summary> {
         let versions = self.versions();
-        let here = |namespace: &str| query.namespace.as_ref().is_none_or(|wanted| wanted == namespace);
-        let named = |name: &str| query.name.as_ref().is_none_or(|wanted| wanted == name);
+        let here = |namespace: &str| query.namespace.as_ref().is_none_or(|expected| expected == namespace);
+        let named = |name: &str| query.name.as_ref().is_none_or(|expected| expected == name);
         let found = versions.iter().filter(|((namespace, name, _), _)| here(namespace) && named(name));
         found.map(|(_, entry)| entry.summary()).collect()
     }

@@ -49,9 +49,9 @@ impl Payload {
     ///
     /// # Errors
     /// Data that is not a payload, or has another digest.
-    pub fn unpack(packed: Vec<u8>, wanted: &str) -> Result<ReleaseVersion, Error> {
+    pub fn unpack(packed: Vec<u8>, expected: &str) -> Result<ReleaseVersion, Error> {
         let json = helm::unpack_bytes(packed)?;
-        if digest(&json) != wanted {
+        if digest(&json) != expected {
             return Err(Error::new("the payload is not the one that was written: its digest differs"));
         }
         let mut version = helm::decode(&json)?;

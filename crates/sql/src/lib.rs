@@ -8,7 +8,7 @@
 //!
 //! Start at [`SqlStore::connect`].
 
-mod address;
+mod connection_string;
 mod error;
 mod schema;
 mod store;

@@ -11,7 +11,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Row};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use crate::address::{CertificateCheck, ConnectionString};
+use crate::connection_string::{CertificateCheck, ConnectionString};
 use crate::error::{Error, backend_error};
 use crate::{schema, tls};
 

@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use crate::address::{CertificateCheck, TlsSettings};
+use crate::connection_string::{CertificateCheck, TlsSettings};
 use crate::error::Error;
 
 /// The TLS configuration of a connection string.

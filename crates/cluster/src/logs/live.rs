@@ -9,7 +9,7 @@ use pintle_tree::Node;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::{LogRange, LogSink, LogSource, container_names, open, pods_of_hook};
+use super::{LogRange, LogSink, LogSource, container_names, hook_pods, open};
 use crate::cluster::Cluster;
 use crate::wait::{ReflectorEvent, WatchTarget, container_statuses, is_controlled_by, reflect};
 
@@ -50,7 +50,7 @@ impl<'c> HookLogs<'c> {
         if self.hook.kind == "Job" {
             state.job = self.cluster.get(&self.hook).await.ok().flatten();
         }
-        let (sender, mut news) = mpsc::channel(CHANNEL_CAPACITY);
+        let (sender, mut events) = mpsc::channel(CHANNEL_CAPACITY);
         let group = WatchTarget {
             kind: "Pod".into(),
             api_version: "v1".into(),
@@ -68,7 +68,7 @@ impl<'c> HookLogs<'c> {
         let result = loop {
             tokio::select! {
                 Some(event) = state.events.recv() => state.forward(event, sink),
-                Some((_, heard)) = news.recv() => state.handle(heard),
+                Some((_, received)) = events.recv() => state.handle(received),
                 result = &mut waiting => break result,
             }
         };
@@ -79,7 +79,7 @@ impl<'c> HookLogs<'c> {
 
     /// Reads the logs of ended containers to the end, including those that were too short-lived to be seen running.
     async fn drain(&self, state: &mut LogFollower, sink: LogSink<'_>) {
-        let pods = pods_of_hook(self.cluster, &self.hook).await.unwrap_or_default();
+        let pods = hook_pods(self.cluster, &self.hook).await.unwrap_or_default();
         pods.into_iter().for_each(|pod| state.update_pod(pod));
         while state.open.values().any(|instance| state.has_ended(instance)) {
             let Some(event) = state.events.recv().await else { return };
@@ -120,8 +120,8 @@ impl LogFollower {
         }
     }
 
-    fn handle(&mut self, news: ReflectorEvent) {
-        match news {
+    fn handle(&mut self, events: ReflectorEvent) {
+        match events {
             ReflectorEvent::Updated(pod) => self.update_pod(*pod),
             ReflectorEvent::Replaced(pods) => pods.into_iter().for_each(|pod| self.update_pod(pod)),
             ReflectorEvent::Deleted(_) | ReflectorEvent::Failed(_) => {}
@@ -131,9 +131,9 @@ impl LogFollower {
     fn update_pod(&mut self, pod: Object) {
         // A pod that is already terminating when first seen belongs to an earlier run of the hook.
         let known = self.pods.contains_key(pod.name());
-        let leaving = pod.at(&["metadata", "deletionTimestamp"]).is_some_and(|moment| !moment.is_nil());
-        let alien = self.job.as_ref().is_some_and(|job| !is_controlled_by(&pod, job));
-        if alien || (leaving && !known) {
+        let terminating = pod.at(&["metadata", "deletionTimestamp"]).is_some_and(|moment| !moment.is_nil());
+        let unrelated = self.job.as_ref().is_some_and(|job| !is_controlled_by(&pod, job));
+        if unrelated || (terminating && !known) {
             return;
         }
         let name = pod.name().to_owned();
@@ -145,7 +145,7 @@ impl LogFollower {
     fn start(&mut self, name: &str) {
         let Some(pod) = self.pods.get(name) else { return };
         let init_containers = container_names(pod, "initContainers");
-        let lasting = sidecars(pod);
+        let sidecars = sidecars(pod);
         let mut due = Vec::new();
         for (container, run) in started(pod) {
             let source = LogSource::new(pod.namespace(), pod.name(), &container);
@@ -154,7 +154,7 @@ impl LogFollower {
                 instance.0.pod == name
                     && instance.0.container != container
                     && init_containers.contains(&instance.0.container)
-                    && !lasting.contains(&instance.0.container)
+                    && !sidecars.contains(&instance.0.container)
             };
             let busy = self.open.values().chain(&due).any(is_preparing);
             if !self.known.contains(&(source.clone(), run)) && !busy {
@@ -212,10 +212,10 @@ async fn read(cluster: &Cluster, source: &LogSource, number: usize, sender: &mps
             continue;
         };
         while let Ok(Some(line)) = log.next().await {
-            let mut whole = Vec::with_capacity(line.len() + 1);
-            whole.extend_from_slice(&line);
-            whole.push(b'\n');
-            if sender.send(LogEvent::Line(number, whole.into())).await.is_err() {
+            let mut read_all = Vec::with_capacity(line.len() + 1);
+            read_all.extend_from_slice(&line);
+            read_all.push(b'\n');
+            if sender.send(LogEvent::Line(number, read_all.into())).await.is_err() {
                 return;
             }
         }
@@ -286,26 +286,29 @@ mod tests {
             ("list pods", _) => list(&[&pod(r#""terminated":{}"#, 1)]),
             ("watch pods", 1) => events(&[
                 ("MODIFIED", &pod(r#""waiting":{}},"lastState":{"terminated":{}"#, 0)),
-                ("ADDED", &pod(r#""running":{}"#, 0).replace("\"p\"", "\"alien\"").replace("ju", "other")),
+                (
+                    "ADDED",
+                    &pod(r#""running":{}"#, 0).replace("\"p\"", "\"unrelated\"").replace("ju", "other"),
+                ),
             ]),
             ("log p/first", _) => Reply::Body(200, "prepared\n".into()),
             ("log p/main", times) => Reply::Body(200, format!("run {times}\nrest")),
             _ => Reply::Hang,
         });
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         let first_run_heard = tokio::sync::Notify::new();
         let mut sink = |source: &LogSource, bytes: &[u8]| {
-            heard.push(format!("{}/{} {}", source.pod, source.container, String::from_utf8_lossy(bytes)));
-            if heard.len() == 3 {
+            received.push(format!("{}/{} {}", source.pod, source.container, String::from_utf8_lossy(bytes)));
+            if received.len() == 3 {
                 first_run_heard.notify_one();
             }
         };
         let hook = ObjectId::new("batch/v1", "Job", "n", "j");
         let waiting = tokio::time::timeout(Duration::from_secs(120), first_run_heard.notified());
         let ended = HookLogs::new(&cluster, &hook).during(waiting, &mut sink).await;
-        assert!(ended.is_ok(), "only {heard:?} was heard");
+        assert!(ended.is_ok(), "only {received:?} was received");
         assert_eq!(
-            heard,
+            received,
             ["p/first prepared\n", "p/main run 1\n", "p/main rest\n", "p/main run 2\n", "p/main rest\n"]
         );
     }

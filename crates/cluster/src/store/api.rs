@@ -6,7 +6,7 @@ use pintle_objects::Object;
 use pintle_release::StoreError;
 use pintle_tree::{Map, Node, json};
 
-use crate::address;
+use crate::api_path;
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ use crate::request::Request;
 const FIELD_MANAGER: &str = "helm";
 
 fn with_manager(mut path: String) -> String {
-    address::parameter(&mut path, "fieldManager", FIELD_MANAGER);
+    api_path::parameter(&mut path, "fieldManager", FIELD_MANAGER);
     path
 }
 
@@ -28,7 +28,7 @@ async fn send(cluster: &Cluster, request: &Request) -> Result<Object> {
 
 /// Creates an object.
 pub(super) async fn create(cluster: &Cluster, resource: &Resource, object: &Object) -> Result<Object> {
-    let path = with_manager(address::collection(resource, object.namespace())?);
+    let path = with_manager(api_path::collection(resource, object.namespace())?);
     let body = object.to_json().into();
     send(cluster, &Request::with_body(Method::POST, path, "application/json", body)).await
 }
@@ -49,7 +49,7 @@ pub(super) async fn replace_retryable(
 }
 
 async fn put(cluster: &Cluster, resource: &Resource, object: &Object, idempotent: bool) -> Result<Object> {
-    let path = with_manager(address::object(resource, object.namespace(), object.name())?);
+    let path = with_manager(api_path::object(resource, object.namespace(), object.name())?);
     let mut request = Request::with_body(Method::PUT, path, "application/json", object.to_json().into());
     request.idempotent = idempotent;
     send(cluster, &request).await
@@ -62,7 +62,7 @@ pub(super) async fn merge_patch(
     (namespace, name): (&str, &str),
     patch: &Map<Node>,
 ) -> Result<Object> {
-    let path = with_manager(address::object(resource, namespace, name)?);
+    let path = with_manager(api_path::object(resource, namespace, name)?);
     let body = json::write_raw(patch).unwrap_or_default().into();
     let mut request = Request::with_body(Method::PATCH, path, "application/merge-patch+json", body);
     request.idempotent = true;
@@ -76,7 +76,7 @@ pub(super) async fn json_patch(
     (namespace, name): (&str, &str),
     operations: Vec<Node>,
 ) -> Result<Option<Object>> {
-    let path = with_manager(address::object(resource, namespace, name)?);
+    let path = with_manager(api_path::object(resource, namespace, name)?);
     let body = json::write_raw(&Node::List(operations)).unwrap_or_default().into();
     let mut request = Request::with_body(Method::PATCH, path, "application/json-patch+json", body);
     request.idempotent = true;
@@ -103,7 +103,7 @@ pub(super) async fn delete(
     (namespace, name): (&str, &str),
     resource_version: &str,
 ) -> Result<bool> {
-    let path = address::object(resource, namespace, name)?;
+    let path = api_path::object(resource, namespace, name)?;
     let mut options = Map::new();
     options.insert("apiVersion".into(), "v1".into());
     options.insert("kind".into(), "DeleteOptions".into());

@@ -103,8 +103,8 @@ pub(super) async fn update(cluster: &Cluster, release: &Object, version: &Releas
         Err(error) => return Err(error),
     };
     let Some(found) = found else { return Ok(()) };
-    let mut wanted = application(version);
-    let Some(Node::Map(mut spec)) = wanted.body_mut().remove("spec") else { return Ok(()) };
+    let mut desired = application(version);
+    let Some(Node::Map(mut spec)) = desired.body_mut().remove("spec") else { return Ok(()) };
     // A merge patch keeps labels that are absent, so stale ones are set to null.
     if let Some(Node::Map(selector)) = spec.get_mut("selector")
         && let Some(Node::Map(labels)) = selector.get_mut("matchLabels")

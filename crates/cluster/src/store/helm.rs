@@ -116,13 +116,13 @@ impl<H: RecordKind> Store for HelmStore<H> {
                 Err(error) => return Err(api::backend_error(H::error_prefix(CREATE.failure))(error)),
             }
             let Some(after) = after else { return Ok(()) };
-            let noted = self.annotate_successor(version, after).await;
-            if noted.is_err() {
+            let result = self.annotate_successor(version, after).await;
+            if result.is_err() {
                 // No work was done under this version yet. If it cannot be deleted, its lease expires.
                 let at = (object.namespace(), object.name());
                 let _ = api::delete(&self.cluster, &self.resource, at, "").await;
             }
-            noted
+            result
         })
     }
 

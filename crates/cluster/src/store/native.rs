@@ -34,10 +34,10 @@ type Key = (String, String, u64);
 pub struct NativeStore {
     cluster: Cluster,
     /// The ids and payload references of versions seen so far.
-    known: Mutex<BTreeMap<Key, (VersionId, PayloadRef)>>,
+    version_refs: Mutex<BTreeMap<Key, (VersionId, PayloadRef)>>,
     /// Releases as last read, by namespace and name; `None` where there was none. A stale entry is harmless:
     /// replacing it is a conflict, and it is read again.
-    seen: Mutex<BTreeMap<(String, String), Option<Object>>>,
+    releases: Mutex<BTreeMap<(String, String), Option<Object>>>,
     /// Versions as last listed by a history, which save the get that usually follows.
     listed: Mutex<BTreeMap<Key, Object>>,
 }
@@ -45,27 +45,32 @@ pub struct NativeStore {
 impl NativeStore {
     /// Returns a store in this cluster. The CRDs are installed when the first release is created.
     pub fn new(cluster: Cluster) -> Self {
-        NativeStore { cluster, known: Mutex::default(), seen: Mutex::default(), listed: Mutex::default() }
+        NativeStore {
+            cluster,
+            version_refs: Mutex::default(),
+            releases: Mutex::default(),
+            listed: Mutex::default(),
+        }
     }
 
     fn cache_version(&self, object: &Object) {
         let summary = record::version_summary(object);
         if let Some(id) = summary.id {
             let key = (summary.namespace, summary.name, summary.number);
-            let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.version_refs.lock().unwrap_or_else(PoisonError::into_inner);
             known.insert(key, (id, record::payload_ref(object)));
         }
     }
 
     fn cached_version(&self, namespace: &str, name: &str, number: u64) -> Option<(VersionId, PayloadRef)> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.version_refs.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&(namespace.to_owned(), name.to_owned(), number)).cloned()
     }
 
     fn evict_version(&self, namespace: &str, name: &str, number: u64) {
         let key = (namespace.to_owned(), name.to_owned(), number);
         self.listed.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        self.version_refs.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
     }
 
     /// Takes a listed version out of the cache.
@@ -83,19 +88,19 @@ impl NativeStore {
     }
 
     fn cache_release(&self, namespace: &str, name: &str, release: Option<&Object>) {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.releases.lock().unwrap_or_else(PoisonError::into_inner);
         seen.insert((namespace.to_owned(), name.to_owned()), release.cloned());
     }
 
     /// Takes a release out of the cache.
     fn take_cached_release(&self, namespace: &str, name: &str) -> Option<Option<Object>> {
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.releases.lock().unwrap_or_else(PoisonError::into_inner);
         seen.remove(&(namespace.to_owned(), name.to_owned()))
     }
 
     /// The cached release, if there is one.
     fn cached_release(&self, namespace: &str, name: &str) -> Option<Object> {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.releases.lock().unwrap_or_else(PoisonError::into_inner);
         seen.get(&(namespace.to_owned(), name.to_owned())).cloned().flatten()
     }
 

@@ -28,9 +28,9 @@ fn secrets() -> Resource {
 
 /// The names of the Secrets for a number of chunks. A replaced payload gets other names, so that the old one stays
 /// complete until nothing refers to it.
-fn names(version_name: &str, pieces: usize, digest: &str, anew: bool) -> Vec<String> {
+fn names(version_name: &str, pieces: usize, digest: &str, is_replacement: bool) -> Vec<String> {
     let mark: String = digest.trim_start_matches("sha256:").chars().take(8).collect();
-    let name = |piece| match anew {
+    let name = |piece| match is_replacement {
         false => format!("{version_name}-{piece}"),
         true => format!("{version_name}-{mark}-{piece}"),
     };
@@ -46,9 +46,9 @@ pub(super) struct PayloadSecrets {
 
 impl PayloadSecrets {
     /// Compresses the payload of the version with this object name.
-    pub(super) fn new(version_name: &str, payload: &Payload, anew: bool) -> Self {
+    pub(super) fn new(version_name: &str, payload: &Payload, is_replacement: bool) -> Self {
         let packed = payload.pack();
-        let secrets = names(version_name, chunk::split(&packed).len(), payload.digest(), anew);
+        let secrets = names(version_name, chunk::split(&packed).len(), payload.digest(), is_replacement);
         let note = PayloadRef { secrets, size: packed.len(), digest: payload.digest().to_owned() };
         PayloadSecrets { packed, note }
     }
@@ -113,18 +113,18 @@ pub(super) async fn read(
     let pieces: Vec<Vec<u8>> = stream::iter(reads).buffered(MAX_CONCURRENCY).try_collect().await?;
     match chunk::join(pieces.iter().map(Vec::as_slice), note.size) {
         Ok(packed) => Ok(Payload::unpack(packed, &note.digest)),
-        Err(found) => Err(wrong(format!("the payload has {found} bytes instead of {}", note.size))),
+        Err(found) => Err(corrupt(format!("the payload has {found} bytes instead of {}", note.size))),
     }
 }
 
 async fn piece(cluster: &Cluster, resource: &Resource, namespace: &str, name: &str) -> Result<Vec<u8>> {
     let Some(object) = cluster.get_by_name(resource, namespace, name).await? else {
-        return Err(wrong(format!("the Secret {name} that holds a part of the release is gone")));
+        return Err(corrupt(format!("the Secret {name} that holds a part of the release is gone")));
     };
     Ok(BASE64.decode(object.text(&["data", KEY])).unwrap_or_default())
 }
 
-fn wrong(text: String) -> Error {
+fn corrupt(text: String) -> Error {
     Error::Configuration(text)
 }
 

@@ -11,7 +11,7 @@ use pintle_tree::Node;
 use super::failure::{self, FailFastLimits, Failure, FailureReason};
 use super::legacy::newest_replica_set;
 use super::readiness::{ready, unix_now};
-use super::selector::{is_controlled_by, pods_of};
+use super::selector::{is_controlled_by, pod_selector};
 use super::time::{age, unix_seconds};
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
@@ -104,8 +104,8 @@ impl FailureDetector {
         Some(build_diagnosis(cluster, id, workload, pod, &failure).await)
     }
 
-    fn has_persisted(&mut self, whose: &str, failure: &Failure, now: Instant) -> bool {
-        let key = (whose.to_owned(), failure.container.clone(), failure.reason);
+    fn has_persisted(&mut self, uid: &str, failure: &Failure, now: Instant) -> bool {
+        let key = (uid.to_owned(), failure.container.clone(), failure.reason);
         let persistent = self.since.entry(key).or_insert(FailureAge { since: now, seen: now });
         if now.duration_since(persistent.seen) > FAILURE_EXPIRY {
             persistent.since = now;
@@ -141,11 +141,11 @@ pub(super) async fn explain<'o>(
 async fn explanation(cluster: &Cluster, id: &ObjectId, workload: &Object) -> Option<Diagnosis> {
     let pods = newest_pods(cluster, workload).await.unwrap_or_default();
     let limits = FailFastLimits { max_restarts: 1, ..FailFastLimits::default() };
-    let troubled = pods
+    let failing = pods
         .iter()
         .rev()
         .find_map(|pod| Some((Some(pod), failure::pod_failure(pod, &limits).or_else(|| exit_failure(pod))?)));
-    let found = match troubled {
+    let found = match failing {
         Some(found) => Some(found),
         None => rejection(cluster, workload, &pods).await.map(|failure| (None, failure)),
     };
@@ -228,7 +228,7 @@ async fn rejection(cluster: &Cluster, workload: &Object, pods: &[Object]) -> Opt
     if let Some(failure) = failure::condition_failure(workload) {
         return Some(failure);
     }
-    let wanted = match workload.kind() {
+    let desired = match workload.kind() {
         "StatefulSet" | "ReplicaSet" | "ReplicationController" => {
             workload.int(&["spec", "replicas"]).unwrap_or(1)
         }
@@ -236,7 +236,7 @@ async fn rejection(cluster: &Cluster, workload: &Object, pods: &[Object]) -> Opt
         "Job" => 1,
         _ => return None,
     };
-    if i64::try_from(pods.len()).is_ok_and(|there| there >= wanted) {
+    if i64::try_from(pods.len()).is_ok_and(|there| there >= desired) {
         return None;
     }
     let events = events(cluster, workload).await.ok()?;
@@ -252,7 +252,7 @@ fn pod_resource() -> Resource {
 
 /// The pods that match a workload's selector, whoever owns them, oldest first.
 pub(super) async fn selected_pods(cluster: &Cluster, workload: &Object) -> Result<Vec<Object>> {
-    let Some(query) = pods_of(workload) else { return Ok(Vec::new()) };
+    let Some(query) = pod_selector(workload) else { return Ok(Vec::new()) };
     let mut pods = cluster.list(&pod_resource(), workload.namespace(), &ListParams::labels(query)).await?;
     pods.sort_by(|a, b| age_key(a).cmp(&age_key(b)));
     Ok(pods)
@@ -271,7 +271,7 @@ async fn newest_pods(cluster: &Cluster, workload: &Object) -> Result<Vec<Object>
     };
     match workload.kind() {
         "Deployment" => {
-            let Some(query) = pods_of(workload) else { return Ok(Vec::new()) };
+            let Some(query) = pod_selector(workload) else { return Ok(Vec::new()) };
             let sets = Resource::new("apps", "v1", "ReplicaSet", "replicasets");
             let sets = cluster.list(&sets, workload.namespace(), &ListParams::labels(query)).await?;
             let newest = newest_replica_set(workload, &sets);

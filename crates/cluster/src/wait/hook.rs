@@ -67,7 +67,7 @@ struct Run<'w, 'c> {
 
 impl Run<'_, '_> {
     async fn until_done(&mut self, observer: Observer<'_>) -> Result<(), WaitError> {
-        let (sender, mut news) = mpsc::channel(16);
+        let (sender, mut events) = mpsc::channel(16);
         let mut followers = JoinSet::new();
         for (number, id) in &self.pending {
             let group = WatchTarget { names: [id.name.clone()].into(), ..WatchTarget::for_object(id) };
@@ -78,9 +78,9 @@ impl Run<'_, '_> {
             tokio::time::interval_at(tokio::time::Instant::now() + CHECK_INTERVAL, CHECK_INTERVAL);
         while !self.pending.is_empty() {
             tokio::select! {
-                heard = news.recv() => match heard {
+                received = events.recv() => match received {
                     Some((_, ReflectorEvent::Failed(error))) => return Err(error.into()),
-                    Some((number, news)) => self.handle(number, news, observer),
+                    Some((number, events)) => self.handle(number, events, observer),
                     None => return Ok(()),
                 },
                 _ = ticks.tick() => self.check_failures().await?,
@@ -89,8 +89,8 @@ impl Run<'_, '_> {
         Ok(())
     }
 
-    fn handle(&mut self, number: usize, news: ReflectorEvent, observer: Observer<'_>) {
-        let object = match news {
+    fn handle(&mut self, number: usize, events: ReflectorEvent, observer: Observer<'_>) {
+        let object = match events {
             ReflectorEvent::Updated(object) => Some(*object),
             ReflectorEvent::Replaced(mut objects) => objects.pop(),
             ReflectorEvent::Deleted(_) | ReflectorEvent::Failed(_) => None,

@@ -21,7 +21,7 @@ pub(crate) fn job_ready(job: &Object) -> Result<bool, String> {
         return Err(format!("job is failed: {}/{}", job.namespace(), job.name()));
     }
     let succeeded = job.int(&["status", "succeeded"]).unwrap_or(0);
-    Ok(job.int(&["spec", "completions"]).is_none_or(|wanted| succeeded >= wanted))
+    Ok(job.int(&["spec", "completions"]).is_none_or(|desired| succeeded >= desired))
 }
 
 /// Whether a service has the addresses that its type requires.
@@ -123,13 +123,13 @@ pub(crate) fn daemon_set_ready(set: &Object) -> bool {
         return true;
     }
     let status = |field| set.int(&["status", field]).unwrap_or(0);
-    let wanted = status("desiredNumberScheduled");
-    if status("updatedNumberScheduled") != wanted {
+    let desired = status("desiredNumberScheduled");
+    if status("updatedNumberScheduled") != desired {
         return false;
     }
     let allowed = set.at(&["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"]);
-    let unavailable = scaled_value(allowed, wanted, true).unwrap_or(wanted);
-    status("numberReady") >= wanted.saturating_sub(unavailable)
+    let unavailable = scaled_value(allowed, desired, true).unwrap_or(desired);
+    status("numberReady") >= desired.saturating_sub(unavailable)
 }
 
 /// Whether a StatefulSet has updated the replicas above its partition, and all replicas are ready.

@@ -9,7 +9,7 @@ use super::diagnose::{self, FailureDetector};
 use super::legacy;
 use super::outcome::{Progress, WaitError, WaitFor};
 use super::readiness::{Readiness, Status, job_completion, ready};
-use super::selector::pods_of;
+use super::selector::pod_selector;
 use super::{Observer, Waiter, with_deadline};
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
@@ -232,7 +232,7 @@ async fn deployment_is_ready(cluster: &Cluster, deployment: &Object) -> Result<b
     if deployment.at(&["spec", "paused"]).and_then(Node::as_bool) == Some(true) {
         return Ok(true);
     }
-    let selection = ListParams::labels(pods_of(deployment).unwrap_or_default());
+    let selection = ListParams::labels(pod_selector(deployment).unwrap_or_default());
     let resource = Resource::new("apps", "v1", "ReplicaSet", "replicasets");
     let sets = cluster.list(&resource, deployment.namespace(), &selection).await?;
     let newest = legacy::newest_replica_set(deployment, &sets);

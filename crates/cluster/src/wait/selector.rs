@@ -5,7 +5,7 @@ use pintle_tree::Node;
 
 /// The label selector of a workload's pods, from `spec.selector` in either of its forms; `None` when it selects
 /// nothing.
-pub(crate) fn pods_of(workload: &Object) -> Option<String> {
+pub(crate) fn pod_selector(workload: &Object) -> Option<String> {
     let selector = workload.at(&["spec", "selector"])?;
     let plain = matches!(workload.kind(), "ReplicationController" | "Service");
     let mut terms = Vec::new();
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     fn query(text: &str) -> Option<String> {
-        pods_of(&Object::read_manifest(text.as_bytes(), "test").expect("good")[0])
+        pod_selector(&Object::read_manifest(text.as_bytes(), "test").expect("good")[0])
     }
 
     #[test]

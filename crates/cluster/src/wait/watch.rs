@@ -100,7 +100,7 @@ impl<'w, 'c> Run<'w, 'c> {
     }
 
     async fn run_until_settled(&mut self, observer: Observer<'_>) -> Result<(), WaitError> {
-        let (sender, mut news) = mpsc::channel(CHANNEL_CAPACITY);
+        let (sender, mut events) = mpsc::channel(CHANNEL_CAPACITY);
         // Aborted when the set is dropped, and so when waiting is cancelled.
         let mut followers = JoinSet::new();
         let mut handles = Vec::with_capacity(self.groups.len());
@@ -113,10 +113,10 @@ impl<'w, 'c> Run<'w, 'c> {
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         while !self.is_settled() {
             tokio::select! {
-                heard = news.recv() => match heard {
+                received = events.recv() => match received {
                     Some((_, ReflectorEvent::Failed(error))) => return Err(error.into()),
-                    Some((group, news)) => {
-                        self.handle(group, news, observer).await;
+                    Some((group, events)) => {
+                        self.handle(group, events, observer).await;
                         // Objects that only have to exist need not be polled any more.
                         if self.groups[group].metadata_only && self.is_group_done(group) {
                             handles[group].abort();
@@ -130,8 +130,8 @@ impl<'w, 'c> Run<'w, 'c> {
         Ok(())
     }
 
-    async fn handle(&mut self, group: usize, news: ReflectorEvent, observer: Observer<'_>) {
-        match news {
+    async fn handle(&mut self, group: usize, events: ReflectorEvent, observer: Observer<'_>) {
+        match events {
             ReflectorEvent::Updated(object) => self.update(group, object, observer).await,
             ReflectorEvent::Deleted(name) => self.remove(group, &name, observer),
             ReflectorEvent::Replaced(objects) => {
@@ -247,8 +247,9 @@ impl<'w, 'c> Run<'w, 'c> {
     async fn tick(&mut self, observer: Observer<'_>) -> Result<(), WaitError> {
         self.ticks = self.ticks.wrapping_add(1);
         for position in 0..self.tracks.len() {
-            let aging = self.tracks[position].object.as_deref().filter(|object| object.kind() == "Pod");
-            if let Some(pod) = aging.filter(|pod| readiness::is_unschedulable(pod)) {
+            let unschedulable =
+                self.tracks[position].object.as_deref().filter(|object| object.kind() == "Pod");
+            if let Some(pod) = unschedulable.filter(|pod| readiness::is_unschedulable(pod)) {
                 let readiness = self.compute_readiness(pod).await;
                 self.set_readiness(position, readiness, observer);
             }

@@ -247,11 +247,11 @@ impl Executor<'_> {
         };
         let cluster = &self.session.cluster;
         if !self.options.init_logs {
-            if let Err(error) = logs::of_hook_as_helm(cluster, &id, &mut sink).await {
+            if let Err(error) = logs::hook_logs_as_helm(cluster, &id, &mut sink).await {
                 let text = format!("error outputting logs for hook failure: {error}");
                 let _ = updates.send(HookUpdate::Message(LogLine::info(text)));
             }
-        } else if let Err(error) = logs::of_hook(cluster, &id, &mut sink).await {
+        } else if let Err(error) = logs::hook_logs(cluster, &id, &mut sink).await {
             let attributes = vec![("hook", hook.name.clone()), ("error", error.to_string())];
             let _ = updates
                 .send(HookUpdate::Message(LogLine::warn("the log of a hook cannot be shown", attributes)));

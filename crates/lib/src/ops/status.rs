@@ -141,7 +141,7 @@ async fn pods(
     let labels = selector.iter().map(pair).collect::<Vec<String>>().join(",");
     let pods = Resource::new("", "v1", "Pod", "pods");
     if view == ResourceView::Tables {
-        return Ok(vec![cluster.table_of(&pods, namespace, &labels).await?]);
+        return Ok(vec![cluster.list_table(&pods, namespace, &labels).await?]);
     }
     let page = cluster.page(&pods, namespace, &ListParams::labels(labels), "").await?;
     let mut metadata = Map::new();

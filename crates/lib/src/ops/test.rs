@@ -150,7 +150,7 @@ async fn pod_logs(session: &Session, id: &ObjectId) -> Result<Vec<PodLog>> {
     let mut found = Vec::new();
     for container in logs::containers(&pod) {
         let source = LogSource::new(&id.namespace, &id.name, &container);
-        let text = logs::whole(&session.cluster, &source).await?;
+        let text = logs::read_all(&session.cluster, &source).await?;
         found.push(PodLog { pod: id.name.clone(), container, text: text.to_vec() });
     }
     Ok(found)

@@ -38,11 +38,11 @@ impl<'a> FieldPath<'a> {
         }
     }
 
-    fn describe(&self, wanted: &str) -> String {
+    fn describe(&self, expected: &str) -> String {
         if self.parent.is_none() {
-            format!("Go value of type {wanted}")
+            format!("Go value of type {expected}")
         } else {
-            format!("Go struct field {}.{} of type {wanted}", self.structure, self.dotted())
+            format!("Go struct field {}.{} of type {expected}", self.structure, self.dotted())
         }
     }
 }
@@ -75,12 +75,12 @@ impl Decoder {
     }
 
     /// Records a type error.
-    pub(super) fn type_error(&mut self, value: &Node, path: &FieldPath<'_>, wanted: &str) {
-        self.type_error_for(value.json_type(), path, wanted);
+    pub(super) fn type_error(&mut self, value: &Node, path: &FieldPath<'_>, expected: &str) {
+        self.type_error_for(value.json_type(), path, expected);
     }
 
-    fn type_error_for(&mut self, found: &str, path: &FieldPath<'_>, wanted: &str) {
-        self.record_error(|| format!("json: cannot unmarshal {found} into {}", path.describe(wanted)));
+    fn type_error_for(&mut self, found: &str, path: &FieldPath<'_>, expected: &str) {
+        self.record_error(|| format!("json: cannot unmarshal {found} into {}", path.describe(expected)));
     }
 
     /// Calls `set` for every field of a struct that is in `names`, matched as Go does. Null leaves the struct

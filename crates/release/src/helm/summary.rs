@@ -57,21 +57,21 @@ fn read_head(data: &[u8]) -> Result<Option<ReleaseVersion>, Error> {
     }
     let mut inflated = Vec::new();
     let mut stream = MultiGzDecoder::new(DecoderReader::new(data, &GO_BASE64));
-    let mut wanted = INITIAL_BYTES;
+    let mut limit = INITIAL_BYTES;
     loop {
         let before = inflated.len();
-        stream.by_ref().take((wanted - before) as u64).read_to_end(&mut inflated).map_err(gzip_error)?;
-        let complete = inflated.len() < wanted;
+        stream.by_ref().take((limit - before) as u64).read_to_end(&mut inflated).map_err(gzip_error)?;
+        let complete = inflated.len() < limit;
         if let Some(head) = parse_head(&inflated, complete)? {
             return Ok(Some(head));
         }
         if complete {
             return Ok(None);
         }
-        if wanted as u64 > MAX_UNPACKED {
+        if limit as u64 > MAX_UNPACKED {
             return Err(Error::new(format!("the release is larger than {MAX_UNPACKED} bytes when unpacked")));
         }
-        wanted *= 2;
+        limit *= 2;
     }
 }
 

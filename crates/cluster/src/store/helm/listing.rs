@@ -35,7 +35,7 @@ impl<H: RecordKind> HelmStore<H> {
         &self,
         namespace: &str,
         selector: String,
-        wanted: Option<Arc<ObjectNames>>,
+        selected: Option<Arc<ObjectNames>>,
     ) -> Result<Vec<Summary>> {
         let fetch = async |next: String, limit: u32| {
             let selection =
@@ -49,7 +49,7 @@ impl<H: RecordKind> HelmStore<H> {
         loop {
             let next = next_page(&body);
             limit = next_limit(limit, body.len());
-            let reading = self.read_page(body, wanted.clone());
+            let reading = self.read_page(body, selected.clone());
             let Some(next) = next else {
                 found.extend(reading.await?);
                 return Ok(found);
@@ -69,13 +69,13 @@ impl<H: RecordKind> HelmStore<H> {
     }
 
     /// Decodes one page on a blocking thread, so that fetching goes on.
-    async fn read_page(&self, body: Bytes, wanted: Option<Arc<ObjectNames>>) -> Result<Vec<Summary>> {
+    async fn read_page(&self, body: Bytes, selected: Option<Arc<ObjectNames>>) -> Result<Vec<Summary>> {
         let resource = self.resource.clone();
         let read = move || {
             let page = Page::read(&body, &resource)?;
             let is_wanted = |object: &&Object| {
-                wanted.as_ref().is_none_or(|wanted| {
-                    wanted.contains(&(object.namespace().to_owned(), object.name().to_owned()))
+                selected.as_ref().is_none_or(|selected| {
+                    selected.contains(&(object.namespace().to_owned(), object.name().to_owned()))
                 })
             };
             Ok(page.objects.iter().filter(is_wanted).filter_map(summary::<H>).collect())
@@ -139,8 +139,8 @@ fn next_limit(limit: u32, bytes: usize) -> u32 {
 /// The `continue` token, read from the beginning of a page: the list metadata precedes the items.
 fn next_page(body: &[u8]) -> Option<String> {
     let head = &body[..body.len().min(MAX_LIST_HEAD_BYTES)];
-    let mark = b"\"items\":";
-    let items = head.windows(mark.len()).position(|window| window == mark)?;
+    let marker = b"\"items\":";
+    let items = head.windows(marker.len()).position(|window| window == marker)?;
     let text = [&head[..items], b"\"items\":null}"].concat();
     let head = Object::read_json(&text).ok()?;
     Some(head.text(&["metadata", "continue"]).to_owned()).filter(|next| !next.is_empty())
@@ -159,11 +159,11 @@ fn select_newest(heads: Vec<Object>, query: &Query, selector: &Selector) -> Obje
             }
         }
     }
-    let wanted = |head: &Object| {
+    let selected = |head: &Object| {
         let status = pintle_release::Status::parse(head.label("status").unwrap_or_default());
         query.matches_status(status.unwrap_or_default()) && selector.matches(&labels(head))
     };
-    let heads = newest.into_values().map(|(_, head)| head).filter(wanted);
+    let heads = newest.into_values().map(|(_, head)| head).filter(selected);
     heads.map(|head| (head.namespace().to_owned(), head.name().to_owned())).collect()
 }
 

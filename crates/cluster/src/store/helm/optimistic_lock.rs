@@ -30,12 +30,14 @@ impl<H: RecordKind> HelmStore<H> {
     ) -> Result<(), StoreError> {
         let Some((uid, seen)) = after.state.split_once('@') else { return Ok(()) };
         let failed = || api::backend_error(H::error_prefix(CREATE.failure));
-        let mark = version.id.unwrap_or_else(|| clock::new_id(clock::now())).to_string();
+        let successor = version.id.unwrap_or_else(|| clock::new_id(clock::now())).to_string();
         let key = helm::object_name(&after.name, after.number);
         let at = (after.namespace.as_str(), key.as_str());
         let mut seen = seen.to_owned();
         for _ in 0..MAX_RETRIES {
-            match api::merge_patch(&self.cluster, &self.resource, at, &successor_patch(&mark, &seen)).await {
+            match api::merge_patch(&self.cluster, &self.resource, at, &successor_patch(&successor, &seen))
+                .await
+            {
                 Ok(_) => return Ok(()),
                 // Helm does not need the right to patch records and has no such lock, so go on without.
                 Err(error) if error.is_forbidden() => return Ok(()),
@@ -45,7 +47,7 @@ impl<H: RecordKind> HelmStore<H> {
             let now = self.cluster.get_by_name(&self.resource, at.0, at.1).await.map_err(failed())?;
             match now.filter(|now| now.uid() == uid) {
                 // A lost response may have been a success.
-                Some(now) if now.annotation(helm::SUCCESSOR) == Some(&mark) => return Ok(()),
+                Some(now) if now.annotation(helm::SUCCESSOR) == Some(&successor) => return Ok(()),
                 Some(now) if is_uninstalling::<H>(&now) => return Err(changed::<H>(after, Some(&now))),
                 Some(now) => now.resource_version().clone_into(&mut seen),
                 None => return Err(changed::<H>(after, None)),
@@ -61,14 +63,14 @@ impl<H: RecordKind> HelmStore<H> {
         lease: Option<&Lease>,
     ) -> Result<String, StoreError> {
         let Some((_, resource_version)) = seen.state.split_once('@') else { return Ok(seen.state.clone()) };
-        let noted = lease.map(helm::lease_annotations).into_iter().flatten();
-        let noted: Vec<(&str, Node)> = match lease {
-            Some(_) => noted.map(|(key, value)| (key, value.into())).collect(),
+        let annotations = lease.map(helm::lease_annotations).into_iter().flatten();
+        let annotations: Vec<(&str, Node)> = match lease {
+            Some(_) => annotations.map(|(key, value)| (key, value.into())).collect(),
             None => [helm::LEASE_HOLDER, helm::ACQUIRE_TIME, helm::RENEW_TIME, helm::LEASE_DURATION_SECONDS]
                 .map(|key| (key, Node::Nil))
                 .to_vec(),
         };
-        let patch = annotation_patch(noted, resource_version);
+        let patch = annotation_patch(annotations, resource_version);
         let key = helm::object_name(&seen.name, seen.number);
         let at = (seen.namespace.as_str(), key.as_str());
         match api::merge_patch(&self.cluster, &self.resource, at, &patch).await {
@@ -130,8 +132,8 @@ impl<H: RecordKind> HelmStore<H> {
 }
 
 /// The merge patch that sets the successor, conditional on a resource version.
-fn successor_patch(mark: &str, resource_version: &str) -> Map<Node> {
-    annotation_patch(vec![(helm::SUCCESSOR, mark.into())], resource_version)
+fn successor_patch(successor: &str, resource_version: &str) -> Map<Node> {
+    annotation_patch(vec![(helm::SUCCESSOR, successor.into())], resource_version)
 }
 
 /// A merge patch for annotations, conditional on a resource version.

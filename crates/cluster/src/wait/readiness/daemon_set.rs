@@ -19,14 +19,14 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
         _ => {}
     }
     // kstatus treats -1 as "not set".
-    let wanted = object.int(&["status", "desiredNumberScheduled"]).filter(|wanted| *wanted != -1);
-    let Some(wanted) = wanted else {
+    let desired = object.int(&["status", "desiredNumberScheduled"]).filter(|desired| *desired != -1);
+    let Some(desired) = desired else {
         return Ok(Readiness::in_progress("Missing .status.desiredNumberScheduled", unseen));
     };
-    Ok(by_numbers(object, wanted))
+    Ok(by_numbers(object, desired))
 }
 
-fn by_numbers(object: &Object, wanted: i64) -> Readiness {
+fn by_numbers(object: &Object, desired: i64) -> Readiness {
     let steps = [
         ("Current", "currentNumberScheduled", "scheduled"),
         ("Updated", "updatedNumberScheduled", "updated"),
@@ -35,12 +35,12 @@ fn by_numbers(object: &Object, wanted: i64) -> Readiness {
     ];
     for (word, field, what) in steps {
         let have = object.int(&["status", field]).unwrap_or(0);
-        if wanted > have {
+        if desired > have {
             return Readiness::in_progress(
-                format!("{word}: {have}/{wanted}"),
-                rollout(have, wanted, "pods", what),
+                format!("{word}: {have}/{desired}"),
+                rollout(have, desired, "pods", what),
             );
         }
     }
-    Readiness::verbatim(Status::Current, format!("All replicas scheduled as expected. Replicas: {wanted}"))
+    Readiness::verbatim(Status::Current, format!("All replicas scheduled as expected. Replicas: {desired}"))
 }

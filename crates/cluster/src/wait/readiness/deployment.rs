@@ -36,25 +36,25 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
 /// What is missing by replica counts. `refused` is the reason why pods cannot be created, if there is one.
 fn by_replicas(object: &Object, refused: &str) -> Option<Readiness> {
     let status = |field| object.int(&["status", field]).unwrap_or(0);
-    let wanted = object.int(&["spec", "replicas"]).unwrap_or(1);
+    let desired = object.int(&["spec", "replicas"]).unwrap_or(1);
     let replicas = status("replicas");
     let updated = status("updatedReplicas");
     let available = status("availableReplicas");
     let ready = status("readyReplicas");
     let answer =
         |message: String, detail: String| Some(Readiness::in_progress(message, because(&detail, refused)));
-    if wanted > replicas {
-        answer(format!("Replicas: {replicas}/{wanted}"), rollout(replicas, wanted, "replicas", "created"))
-    } else if wanted > updated {
-        answer(format!("Updated: {updated}/{wanted}"), rollout(updated, wanted, "replicas", "updated"))
-    } else if replicas > wanted {
-        let surplus = replicas.saturating_sub(wanted);
+    if desired > replicas {
+        answer(format!("Replicas: {replicas}/{desired}"), rollout(replicas, desired, "replicas", "created"))
+    } else if desired > updated {
+        answer(format!("Updated: {updated}/{desired}"), rollout(updated, desired, "replicas", "updated"))
+    } else if replicas > desired {
+        let surplus = replicas.saturating_sub(desired);
         answer(format!("Pending termination: {surplus}"), pending_termination(surplus))
     } else if updated > available {
         let detail = rollout(available, updated, "updated replicas", "available");
         answer(format!("Available: {available}/{updated}"), detail)
-    } else if wanted > ready {
-        answer(format!("Ready: {ready}/{wanted}"), rollout(ready, wanted, "replicas", "ready"))
+    } else if desired > ready {
+        answer(format!("Ready: {ready}/{desired}"), rollout(ready, desired, "replicas", "ready"))
     } else {
         None
     }

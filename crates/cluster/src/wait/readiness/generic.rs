@@ -63,7 +63,7 @@ fn condition(node: &Node) -> Result<Condition<'_>, Malformed> {
 }
 
 /// The status that follows without knowing the kind, if any.
-pub(super) fn before_kind(object: &Object) -> Result<Option<Readiness>, Malformed> {
+pub(super) fn common_status(object: &Object) -> Result<Option<Readiness>, Malformed> {
     if is_being_deleted(object)? {
         return Ok(Some(Readiness::verbatim(Status::Terminating, "Resource scheduled for deletion")));
     }
@@ -92,13 +92,13 @@ fn is_being_deleted(object: &Object) -> Result<bool, Malformed> {
 }
 
 fn unobserved_generation(object: &Object) -> Result<Option<Readiness>, Malformed> {
-    let (Some(wanted), Some(observed)) = generations(object)? else { return Ok(None) };
-    if wanted == observed {
+    let (Some(desired), Some(observed)) = generations(object)? else { return Ok(None) };
+    if desired == observed {
         return Ok(None);
     }
     let kind = object.kind();
     Ok(Some(Readiness::in_progress(
-        format!("{kind} generation is {wanted}, but latest observed generation is {observed}"),
+        format!("{kind} generation is {desired}, but latest observed generation is {observed}"),
         "Waiting for the spec update to be observed",
     )))
 }

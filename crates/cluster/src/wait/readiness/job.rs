@@ -34,18 +34,18 @@ pub(crate) fn completion(object: &Object) -> Readiness {
 
 fn ended(object: &Object) -> Result<Option<Readiness>, Malformed> {
     let counts = Counts::of(object);
-    let wanted = counts.completions;
+    let completions = counts.completions;
     for condition in conditions(object)? {
         if condition.is_true("Complete") {
             return Ok(Some(Readiness::verbatim(
                 Status::Current,
-                format!("Job Completed. succeeded: {}/{wanted}", counts.succeeded),
+                format!("Job Completed. succeeded: {}/{completions}", counts.succeeded),
             )));
         }
         if condition.is_true("Failed") {
             return Ok(Some(Readiness::failed(
-                format!("Job Failed. failed: {}/{wanted}", counts.failed),
-                because(&format!("Job Failed. failed: {}/{wanted}", counts.failed), condition.why()),
+                format!("Job Failed. failed: {}/{completions}", counts.failed),
+                because(&format!("Job Failed. failed: {}/{completions}", counts.failed), condition.why()),
             )));
         }
     }

@@ -128,7 +128,7 @@ pub fn ready_at(object: &Object, now: i64) -> Readiness {
 }
 
 fn compute(object: &Object, now: i64) -> Result<Readiness, Malformed> {
-    if let Some(answer) = generic::before_kind(object)? {
+    if let Some(answer) = generic::common_status(object)? {
         return Ok(answer);
     }
     let (group, _) = object.api_version().split_once('/').unwrap_or_default();

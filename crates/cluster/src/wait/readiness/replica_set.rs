@@ -14,7 +14,7 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
 }
 
 fn by_replicas(object: &Object) -> Readiness {
-    let wanted = object.int(&["spec", "replicas"]).unwrap_or(1);
+    let desired = object.int(&["spec", "replicas"]).unwrap_or(1);
     let steps = [
         ("Labelled", "fullyLabeledReplicas", "fully labelled"),
         ("Available", "availableReplicas", "available"),
@@ -22,16 +22,16 @@ fn by_replicas(object: &Object) -> Readiness {
     ];
     for (word, field, what) in steps {
         let have = object.int(&["status", field]).unwrap_or(0);
-        if wanted > have {
+        if desired > have {
             return Readiness::in_progress(
-                format!("{word}: {have}/{wanted}"),
-                rollout(have, wanted, "replicas", what),
+                format!("{word}: {have}/{desired}"),
+                rollout(have, desired, "replicas", what),
             );
         }
     }
     let replicas = object.int(&["status", "replicas"]).unwrap_or(0);
-    if replicas > wanted {
-        let surplus = replicas.saturating_sub(wanted);
+    if replicas > desired {
+        let surplus = replicas.saturating_sub(desired);
         return Readiness::in_progress(
             format!("Pending termination: {surplus}"),
             pending_termination(surplus),

@@ -8,37 +8,37 @@ pub(super) fn readiness(object: &Object) -> Readiness {
     if object.text(&["spec", "updateStrategy", "type"]) == "OnDelete" {
         return Readiness::verbatim(Status::Current, "StatefulSet is using the ondelete update strategy");
     }
-    let wanted = object.int(&["spec", "replicas"]).unwrap_or(1);
-    by_replicas(object, wanted)
-        .or_else(|| by_partition(object, wanted))
-        .unwrap_or_else(|| by_revision(object, wanted))
+    let desired = object.int(&["spec", "replicas"]).unwrap_or(1);
+    by_replicas(object, desired)
+        .or_else(|| by_partition(object, desired))
+        .unwrap_or_else(|| by_revision(object, desired))
 }
 
-fn by_replicas(object: &Object, wanted: i64) -> Option<Readiness> {
+fn by_replicas(object: &Object, desired: i64) -> Option<Readiness> {
     let replicas = object.int(&["status", "replicas"]).unwrap_or(0);
     let ready = object.int(&["status", "readyReplicas"]).unwrap_or(0);
-    if wanted > replicas {
-        let detail = rollout(replicas, wanted, "replicas", "created");
-        return Some(Readiness::in_progress(format!("Replicas: {replicas}/{wanted}"), detail));
+    if desired > replicas {
+        let detail = rollout(replicas, desired, "replicas", "created");
+        return Some(Readiness::in_progress(format!("Replicas: {replicas}/{desired}"), detail));
     }
-    if wanted > ready {
-        let detail = rollout(ready, wanted, "replicas", "ready");
-        return Some(Readiness::in_progress(format!("Ready: {ready}/{wanted}"), detail));
+    if desired > ready {
+        let detail = rollout(ready, desired, "replicas", "ready");
+        return Some(Readiness::in_progress(format!("Ready: {ready}/{desired}"), detail));
     }
-    let surplus = replicas.saturating_sub(wanted);
+    let surplus = replicas.saturating_sub(desired);
     (surplus > 0).then(|| {
         Readiness::in_progress(format!("Pending termination: {surplus}"), pending_termination(surplus))
     })
 }
 
 /// With a partition, only the replicas above it are updated and waited for.
-fn by_partition(object: &Object, wanted: i64) -> Option<Readiness> {
+fn by_partition(object: &Object, desired: i64) -> Option<Readiness> {
     // kstatus treats -1 as "no partition".
     let partition = object
         .int(&["spec", "updateStrategy", "rollingUpdate", "partition"])
         .filter(|partition| *partition != -1)?;
     let updated = object.int(&["status", "updatedReplicas"]).unwrap_or(0);
-    let due = wanted.saturating_sub(partition);
+    let due = desired.saturating_sub(partition);
     Some(if updated < due {
         Readiness::in_progress(
             format!("updated: {updated}/{due}"),
@@ -49,11 +49,11 @@ fn by_partition(object: &Object, wanted: i64) -> Option<Readiness> {
     })
 }
 
-fn by_revision(object: &Object, wanted: i64) -> Readiness {
+fn by_revision(object: &Object, desired: i64) -> Readiness {
     let current = object.int(&["status", "currentReplicas"]).unwrap_or(0);
-    if wanted > current {
-        let detail = rollout(current, wanted, "replicas", "at the current revision");
-        return Readiness::in_progress(format!("current: {current}/{wanted}"), detail);
+    if desired > current {
+        let detail = rollout(current, desired, "replicas", "at the current revision");
+        return Readiness::in_progress(format!("current: {current}/{desired}"), detail);
     }
     if object.text(&["status", "currentRevision"]) != object.text(&["status", "updateRevision"]) {
         return Readiness::verbatim(Status::InProgress, "Waiting for updated revision to match current");
