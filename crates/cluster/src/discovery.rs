@@ -296,6 +296,7 @@ impl ServedKinds {
                 let number = text(version.get("version"));
                 let api_version =
                     if name.is_empty() { number.to_owned() } else { format!("{name}/{number}") };
+                // Stale: an aggregated API whose server does not respond.
                 if text(version.get("freshness")) == "Stale" {
                     self.unavailable.push(api_version);
                     continue;
@@ -320,6 +321,7 @@ impl ServedKinds {
             };
             self.add(api_version, made);
         }
+        // Subresource kinds such as `Scale` count for `.Capabilities.APIVersions` only.
         for part in list(resource.get("subresources")) {
             let kind = kind_of(part);
             if !kind.is_empty() {
@@ -332,6 +334,7 @@ impl ServedKinds {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         for resource in list(document.at(&["resources"])) {
             let (plural, kind) = (text(resource.get("name")), text(resource.get("kind")));
+            // A slash marks a subresource, which counts for `.Capabilities.APIVersions` only.
             if plural.contains('/') {
                 self.api_versions.insert(format!("{api_version}/{kind}"));
                 continue;

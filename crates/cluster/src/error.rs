@@ -114,6 +114,7 @@ impl Error {
     /// Whether another writer changed the object, or owns a field of it.
     pub fn is_conflict(&self) -> bool {
         self.status().is_some_and(|status| {
+            // The code alone is ambiguous: AlreadyExists is 409 too.
             status.reason == "Conflict" || (status.code == 409 && status.reason != "AlreadyExists")
         })
     }

@@ -238,6 +238,7 @@ impl Cluster {
 
 /// Decides whether and when a failed request is retried; `None` to give up.
 fn retry_policy(request: &Request, error: &Error, sent: u32) -> Option<RetryPolicy> {
+    // From 100 ms, doubling up to 1.6 s.
     let backoff = Duration::from_millis(50 << sent.min(5));
     match error {
         Error::Transport { sent: reached, .. } => {
@@ -246,16 +247,19 @@ fn retry_policy(request: &Request, error: &Error, sent: u32) -> Option<RetryPoli
                 .then_some(RetryPolicy { delay: backoff, max_attempts: MAX_ATTEMPTS })
         }
         Error::Api(status) => match (status.code, status.retry_after) {
+            // A throttled request was not processed, so even one that is not idempotent can be repeated.
             (429, after) => {
                 let delay = after.unwrap_or(Duration::from_secs(1)).min(MAX_BACKOFF);
                 Some(RetryPolicy { delay, max_attempts: MAX_THROTTLED_ATTEMPTS })
             }
+            // As client-go, which honours `Retry-After` for server errors too.
             (500.., Some(after)) if request.idempotent => {
                 Some(RetryPolicy { delay: after.min(MAX_BACKOFF), max_attempts: MAX_ATTEMPTS })
             }
             (500.., _) if was_dropped_by_etcd(status) => {
                 Some(RetryPolicy { delay: backoff, max_attempts: MAX_ATTEMPTS })
             }
+            // These may come from a load balancer in front of the API server.
             (502..=504, None) if request.idempotent => {
                 Some(RetryPolicy { delay: backoff, max_attempts: MAX_ATTEMPTS })
             }

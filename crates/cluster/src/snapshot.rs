@@ -77,9 +77,12 @@ impl Cluster {
         }
         let first = group.ids[0];
         let resource = self.resource(&first.api_version(), &first.kind).await.ok()?;
+        // Without a namespace the list would span all namespaces.
         if resource.namespaced && first.namespace.is_empty() {
             return None;
         }
+        // Some unrelated objects are cheaper than single gets; with many of them, the page is incomplete and the list
+        // abandoned.
         let limit = u32::try_from(group.ids.len() * 2).ok()?.max(100);
         // Secrets that hold Helm's release records are large, and never objects of a release.
         let records = first.group.is_empty() && first.kind == "Secret";

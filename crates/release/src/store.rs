@@ -172,7 +172,7 @@ pub enum StoreError {
         number: u64,
     },
     /// Another writer was first, or holds the lease.
-    #[error("another operation on release {name} came first{}{}", by(.holder.as_deref()), version(*.winner, *.number))]
+    #[error("another operation on release {name} came first{}{}", holder_suffix(.holder.as_deref()), winner_suffix(*.winner, *.number))]
     Conflict {
         /// The release.
         name: String,
@@ -184,7 +184,7 @@ pub enum StoreError {
         holder: Option<String>,
     },
     /// The version to update or to follow was modified.
-    #[error("another operation on release {name} came first{}: version {number} is {}", by(.holder.as_deref()), now(*.status))]
+    #[error("another operation on release {name} came first{}: version {number} is {}", holder_suffix(.holder.as_deref()), status_text(*.status))]
     Modified {
         /// The release.
         name: String,
@@ -214,7 +214,7 @@ pub enum StoreError {
         source: crate::helm::Error,
     },
     /// A record exceeds the limit of the store.
-    #[error("{}{reason}", doing(.action))]
+    #[error("{}{reason}", action_prefix(.action))]
     TooLarge {
         /// The operation, as Helm names it; may be empty.
         action: &'static str,
@@ -238,7 +238,7 @@ pub enum StoreError {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The storage backend failed.
-    #[error("{}{source}", doing(.action))]
+    #[error("{}{source}", action_prefix(.action))]
     Backend {
         /// The operation, as Helm names it; may be empty.
         action: String,
@@ -248,19 +248,19 @@ pub enum StoreError {
     },
 }
 
-fn doing(action: &str) -> String {
+fn action_prefix(action: &str) -> String {
     if action.is_empty() { String::new() } else { format!("{action}: ") }
 }
 
-fn by(holder: Option<&str>) -> String {
+fn holder_suffix(holder: Option<&str>) -> String {
     holder.map(|holder| format!(" ({holder})")).unwrap_or_default()
 }
 
-fn now(status: Option<Status>) -> &'static str {
+fn status_text(status: Option<Status>) -> &'static str {
     status.map_or("gone", Status::as_str)
 }
 
-fn version(winner: Option<VersionId>, number: u64) -> String {
+fn winner_suffix(winner: Option<VersionId>, number: u64) -> String {
     match winner {
         Some(winner) => format!(": version {number} is {winner}"),
         None => format!(": version {number} is taken"),

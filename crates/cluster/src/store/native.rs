@@ -255,6 +255,7 @@ impl NativeStore {
 
 /// Whether the server does not serve the kind, rather than not having the object.
 fn is_missing_kind(error: &Error) -> bool {
+    // The status of a missing object names it; that of a missing kind does not.
     let names_something = error.status().is_some_and(|status| !status.name.is_empty());
     error.is_not_found() && !names_something
 }

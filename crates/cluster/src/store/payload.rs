@@ -89,6 +89,7 @@ fn secret(owner: &Object, name: &str, piece: &[u8]) -> Object {
     object.body_mut().insert("type".into(), TYPE.into());
     let data = Map::from_entries(vec![(KEY.into(), BASE64.encode(piece).into())]);
     object.body_mut().insert("data".into(), Node::Map(data));
+    // A payload is replaced as a whole and never edited.
     object.body_mut().insert("immutable".into(), Node::Bool(true));
     object
 }

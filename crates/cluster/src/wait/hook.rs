@@ -36,7 +36,7 @@ pub(super) async fn wait_legacy(
         pending: ids.into_iter().enumerate().collect(),
         latest: BTreeMap::new(),
         failures: Vec::new(),
-        failure_detector: waiter.waiting.fail_fast.map(FailureDetector::new),
+        failure_detector: waiter.options.fail_fast.map(FailureDetector::new),
     };
     match with_deadline(waiter.deadline(), run.until_done(observer)).await {
         Some(result) => result?,

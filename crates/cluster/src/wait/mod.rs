@@ -66,13 +66,13 @@ pub type Observer<'o> = &'o mut (dyn FnMut(&Progress<'_>) + Send);
 #[derive(Clone, Copy, Debug)]
 pub struct Waiter<'c> {
     cluster: &'c Cluster,
-    waiting: WaitOptions,
+    options: WaitOptions,
 }
 
 impl<'c> Waiter<'c> {
     /// Returns a waiter; nothing is sent yet.
-    pub fn new(cluster: &'c Cluster, waiting: WaitOptions) -> Self {
-        Waiter { cluster, waiting }
+    pub fn new(cluster: &'c Cluster, options: WaitOptions) -> Self {
+        Waiter { cluster, options }
     }
 
     /// Waits until the condition holds for all objects. The namespaces of the ids must be set. Dropping the future
@@ -85,7 +85,7 @@ impl<'c> Waiter<'c> {
         if ids.is_empty() || self.cluster.is_noop() {
             return Ok(());
         }
-        match (self.waiting.strategy, self.waiting.wait_for) {
+        match (self.options.strategy, self.options.wait_for) {
             (Strategy::Legacy, WaitFor::HookCompleted) => hook::wait_legacy(self, ids, observer).await,
             (Strategy::Legacy, _) => poll::wait(self, ids, observer).await,
             _ => watch::wait(self, ids, observer).await,
@@ -94,8 +94,8 @@ impl<'c> Waiter<'c> {
 
     /// The objects to wait for, without duplicates.
     fn awaited(&self, ids: &[ObjectId]) -> Vec<ObjectId> {
-        let wait_for = self.waiting.wait_for;
-        if self.waiting.strategy == Strategy::HookOnly && wait_for != WaitFor::HookCompleted {
+        let wait_for = self.options.wait_for;
+        if self.options.strategy == Strategy::HookOnly && wait_for != WaitFor::HookCompleted {
             return Vec::new();
         }
         let mut awaited: Vec<ObjectId> = Vec::with_capacity(ids.len());
@@ -112,7 +112,7 @@ impl<'c> Waiter<'c> {
 
     /// When waiting ends at the latest.
     fn deadline(&self) -> Option<tokio::time::Instant> {
-        let timeout = match (self.waiting.timeout, self.waiting.strategy) {
+        let timeout = match (self.options.timeout, self.options.strategy) {
             (Duration::ZERO, Strategy::Legacy) => return None,
             (Duration::ZERO, _) => UNSET_TIMEOUT,
             (timeout, _) => timeout,

@@ -32,7 +32,7 @@ pub(super) async fn wait(
         failures: vec![0; ids.len()],
         reported: vec![Readiness::unknown(); ids.len()],
         latest: None,
-        failure_detector: waiter.waiting.fail_fast.map(FailureDetector::new),
+        failure_detector: waiter.options.fail_fast.map(FailureDetector::new),
         ids,
     };
     let ended = with_deadline(waiter.deadline(), run.until_done(observer)).await;
@@ -42,7 +42,7 @@ pub(super) async fn wait(
         None => WaitError::legacy_deadline(),
     };
     match (&run.failure_detector, &run.latest) {
-        (Some(_), Some((index, object))) if waiter.waiting.wait_for != WaitFor::Deleted => {
+        (Some(_), Some((index, object))) if waiter.options.wait_for != WaitFor::Deleted => {
             let objects = std::iter::once((&run.ids[*index], object));
             Err(error.with_diagnoses(diagnose::explain(waiter.cluster, objects).await))
         }
@@ -129,7 +129,7 @@ impl Run<'_, '_> {
     async fn check(&self, index: usize) -> Result<PollResult, WaitError> {
         let id = &self.ids[index];
         let cluster = self.waiter.cluster;
-        let asked = match self.waiter.waiting.wait_for {
+        let asked = match self.waiter.options.wait_for {
             WaitFor::Deleted => cluster.get(id).await.map(|object| match object {
                 None => PollResult::Ready(None),
                 object => PollResult::NotReady(object),
@@ -138,7 +138,7 @@ impl Run<'_, '_> {
         };
         match asked {
             Ok(answer) => Ok(answer),
-            Err(error) if self.waiter.waiting.wait_for != WaitFor::Deleted && is_retryable(&error) => {
+            Err(error) if self.waiter.options.wait_for != WaitFor::Deleted && is_retryable(&error) => {
                 Ok(PollResult::Retryable(error.into()))
             }
             Err(error) => Err(error.into()),
@@ -154,11 +154,11 @@ impl Run<'_, '_> {
         observer: Observer<'_>,
     ) {
         let readiness = match object {
-            Some(job) if job.kind() == "Job" && self.waiter.waiting.wait_for == WaitFor::ReadyWithJobs => {
+            Some(job) if job.kind() == "Job" && self.waiter.options.wait_for == WaitFor::ReadyWithJobs => {
                 job_completion(job)
             }
             Some(object) => ready(object),
-            None if self.waiter.waiting.wait_for == WaitFor::Deleted => Readiness::not_found(),
+            None if self.waiter.options.wait_for == WaitFor::Deleted => Readiness::not_found(),
             None => Readiness::new(Status::Current, "", "Resource is always ready"),
         };
         if self.reported[index] != readiness {
@@ -172,7 +172,7 @@ impl Run<'_, '_> {
         let (Some(failure_detector), Some((at, object))) = (&mut self.failure_detector, &self.latest) else {
             return Ok(());
         };
-        if *at != index || self.waiter.waiting.wait_for == WaitFor::Deleted {
+        if *at != index || self.waiter.options.wait_for == WaitFor::Deleted {
             return Ok(());
         }
         match failure_detector.check(self.waiter.cluster, &self.ids[index], object).await {

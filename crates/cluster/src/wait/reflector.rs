@@ -171,6 +171,7 @@ impl Reflector {
         let (mut next, mut version) = (String::new(), String::new());
         loop {
             let page = self.cluster.page(resource, &self.target.namespace, &self.selection, &next).await?;
+            // All pages are of the same snapshot, so the first one's version is that of the list.
             if version.is_empty() {
                 version = page.resource_version;
             }

@@ -71,7 +71,7 @@ struct Run<'w, 'c> {
 
 impl<'w, 'c> Run<'w, 'c> {
     fn new(waiter: &'w Waiter<'c>, ids: Vec<ObjectId>) -> Self {
-        let wait_for = waiter.waiting.wait_for;
+        let wait_for = waiter.options.wait_for;
         let mut groups: Vec<WatchTarget> = Vec::new();
         let mut groups_by_key = BTreeMap::new();
         let mut index = BTreeMap::new();
@@ -95,7 +95,7 @@ impl<'w, 'c> Run<'w, 'c> {
                 object: None,
             });
         }
-        let failure_detector = waiter.waiting.fail_fast.map(FailureDetector::new);
+        let failure_detector = waiter.options.fail_fast.map(FailureDetector::new);
         Run { waiter, tracks, index, groups, failure_detector, cursor: 0, ticks: 0 }
     }
 
@@ -151,7 +151,8 @@ impl<'w, 'c> Run<'w, 'c> {
         let readiness = self.compute_readiness(&object).await;
         let track = &mut self.tracks[position];
         track.is_listed = true;
-        track.is_skipped = self.waiter.waiting.wait_for != WaitFor::Deleted && is_paused(&object);
+        // A paused Deployment makes no progress; Helm does not wait for it either.
+        track.is_skipped = self.waiter.options.wait_for != WaitFor::Deleted && is_paused(&object);
         track.object = is_workload(&track.id).then_some(object);
         self.set_readiness(position, readiness, observer);
     }
@@ -173,7 +174,7 @@ impl<'w, 'c> Run<'w, 'c> {
 
     /// Computes the status of an object by the rules for the condition.
     async fn compute_readiness(&self, object: &Object) -> Readiness {
-        let wait_for = self.waiter.waiting.wait_for;
+        let wait_for = self.waiter.options.wait_for;
         let group = object.api_version().split_once('/').map_or("", |(group, _)| group);
         match (wait_for, group, object.kind()) {
             (WaitFor::HookCompleted | WaitFor::ReadyWithJobs, "batch", "Job") => job_completion(object),
@@ -225,7 +226,7 @@ impl<'w, 'c> Run<'w, 'c> {
     }
 
     fn is_done(&self, track: &TrackedObject) -> bool {
-        track.is_done(self.waiter.waiting.wait_for)
+        track.is_done(self.waiter.options.wait_for)
     }
 
     fn is_group_done(&self, group: usize) -> bool {
@@ -235,7 +236,7 @@ impl<'w, 'c> Run<'w, 'c> {
 
     /// Whether nothing is left to wait for. Failed objects are not waited for, all others are.
     fn is_settled(&self) -> bool {
-        let wait_for = self.waiter.waiting.wait_for;
+        let wait_for = self.waiter.options.wait_for;
         let failed =
             |track: &TrackedObject| wait_for != WaitFor::Deleted && track.readiness.status == Status::Failed;
         self.tracks.iter().all(|track| self.is_done(track) || failed(track))
@@ -254,7 +255,7 @@ impl<'w, 'c> Run<'w, 'c> {
                 self.set_readiness(position, readiness, observer);
             }
         }
-        if self.ticks.is_multiple_of(TICKS_BETWEEN_CHECKS) && self.waiter.waiting.wait_for != WaitFor::Deleted
+        if self.ticks.is_multiple_of(TICKS_BETWEEN_CHECKS) && self.waiter.options.wait_for != WaitFor::Deleted
         {
             return self.check_failures().await;
         }
@@ -271,7 +272,7 @@ impl<'w, 'c> Run<'w, 'c> {
         for _ in 0..tracks.len() {
             *cursor = (*cursor + 1) % tracks.len();
             let track = &tracks[*cursor];
-            let waits = !track.is_done(waiter.waiting.wait_for);
+            let waits = !track.is_done(waiter.options.wait_for);
             let Some(object) = track.object.as_deref().filter(|_| waits) else { continue };
             if let Some(diagnosis) = failure_detector.check(waiter.cluster, &track.id, object).await {
                 return Err(WaitError::FailedFast(Box::new(diagnosis)));
@@ -297,12 +298,12 @@ impl<'w, 'c> Run<'w, 'c> {
             .map(|track| PendingObject { id: track.id.clone(), readiness: track.readiness.clone() })
             .collect();
         let error = WaitError::NotReady {
-            wait_for: self.waiter.waiting.wait_for,
+            wait_for: self.waiter.options.wait_for,
             pending,
             deadline,
             diagnoses: Vec::new(),
         };
-        if self.failure_detector.is_none() || self.waiter.waiting.wait_for == WaitFor::Deleted {
+        if self.failure_detector.is_none() || self.waiter.options.wait_for == WaitFor::Deleted {
             return Err(error);
         }
         let objects = reported().filter_map(|track| Some((&track.id, track.object.as_deref()?)));

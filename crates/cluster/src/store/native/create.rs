@@ -61,6 +61,7 @@ impl NativeStore {
         if self.is_taken(version, &release).await? {
             return Err(StoreError::Exists { name: version.name.clone(), number: version.number });
         }
+        // `is_taken` has repaired the pointer, so the release has changed.
         if record::pointer(&release).is_some_and(|(_, number)| number >= version.number) {
             release = self.release_for(version).await?;
         }

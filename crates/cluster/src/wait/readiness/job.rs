@@ -13,7 +13,7 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
     if object.text(&["status", "startTime"]).is_empty() {
         return Ok(Readiness::verbatim(Status::InProgress, "Job not started"));
     }
-    let counts = Counts::of(object);
+    let counts = Counts::from_status(object);
     Ok(Readiness::current(
         format!(
             "Job in progress. success:{}, active: {}, failed: {}",
@@ -27,13 +27,13 @@ pub(super) fn readiness(object: &Object) -> Result<Readiness, Malformed> {
 pub(crate) fn completion(object: &Object) -> Readiness {
     match ended(object) {
         Ok(Some(answer)) => answer,
-        Ok(None) => Readiness::in_progress("Job in progress", Counts::of(object).summary()),
+        Ok(None) => Readiness::in_progress("Job in progress", Counts::from_status(object).summary()),
         Err(reason) => Readiness::malformed(reason),
     }
 }
 
 fn ended(object: &Object) -> Result<Option<Readiness>, Malformed> {
-    let counts = Counts::of(object);
+    let counts = Counts::from_status(object);
     let completions = counts.completions;
     for condition in conditions(object)? {
         if condition.is_true("Complete") {
@@ -60,7 +60,7 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(object: &Object) -> Self {
+    fn from_status(object: &Object) -> Self {
         let status = |field| object.int(&["status", field]).unwrap_or(0);
         let parallelism = object.int(&["spec", "parallelism"]).unwrap_or(1);
         Counts {

@@ -48,6 +48,7 @@ fn pending(object: &Object, conditions: &[Condition<'_>], now: i64) -> Readiness
         ),
         Some(condition) => {
             let detail = because("Pod is unschedulable", condition.message);
+            // kstatus counts from the creation, since conditions do not say when scheduling was first tried.
             let created = unix_seconds(object.text(&["metadata", "creationTimestamp"])).unwrap_or(0);
             if now.saturating_sub(SCHEDULE_WINDOW) < created {
                 Readiness::in_progress("Pod has not been scheduled", detail)
