@@ -71,7 +71,7 @@ fn nothing_comes_out_when_something_is_wrong() {
     let bad = JOB.replace("post-upgrade=10", "post-upgrade=ten");
     let input = format!("---\n{SETTINGS}---\n# Source: web/templates/job.yaml\n{bad}");
     let text = "processing hooks: resource \"migrate\" (Job) on line 17 (from web/templates/job.yaml): the weight `ten` in \
-                `helm.sh/hook-weights` is no whole number of 32 bits";
+                `helm.sh/hook-weights` is not a 32-bit integer";
     assert_eq!(
         filter(&place.linked("helm-hooks"), &[], &input),
         (1, String::new(), format!("helm-hooks: {text}\n"))

@@ -147,7 +147,7 @@ fn panic_message(panic: &(dyn Any + Send)) -> String {
 /// Maps a failure to build a client to the message of Go's client, where it has one.
 fn client_error(address: &str, why: &str) -> Error {
     if !why.contains("not valid header") {
-        return Error::Configuration(format!("no client can be made for {address}: {why}"));
+        return Error::Configuration(format!("cannot create a client for {address}: {why}"));
     }
     Error::Transport {
         verb: "Get".to_owned(),

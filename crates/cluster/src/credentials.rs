@@ -30,7 +30,9 @@ pub(crate) fn cause(program: Option<&ExecConfig>, error: &AuthError) -> String {
             format!("exec: executable {command} failed with exit code {}", out.status.code().unwrap_or(-1))
         }
         AuthError::ExecPluginFailed => "exec plugin didn't return a status field".to_owned(),
-        AuthError::AuthExecParse(_) => format!("decoding stdout: what {command} prints is no ExecCredential"),
+        AuthError::AuthExecParse(_) => {
+            format!("decoding stdout: the output of {command} is not an ExecCredential")
+        }
         other => other.to_string(),
     }
 }

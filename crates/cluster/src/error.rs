@@ -68,7 +68,7 @@ pub enum Error {
     #[error("{0}")]
     InvalidRequest(String),
     /// The response is not a Kubernetes object.
-    #[error("the server's answer to {request} cannot be read")]
+    #[error("cannot decode the response to {request}")]
     InvalidResponse {
         /// Method and path of the request.
         request: String,

@@ -36,7 +36,7 @@ impl tower::Service<Request<Body>> for OfflineService {
             "/version" => (StatusCode::OK, br#"{"major":"1","minor":"36","gitVersion":"v1.36.0"}"#),
             _ => (
                 StatusCode::METHOD_NOT_ALLOWED,
-                br#"{"kind":"Status","status":"Failure","reason":"MethodNotAllowed","code":405,"message":"there is no cluster: releases are kept in memory"}"#,
+                br#"{"kind":"Status","status":"Failure","reason":"MethodNotAllowed","code":405,"message":"there is no cluster: releases are stored in memory"}"#,
             ),
         };
         let mut response = Response::new(Body::from(body.to_vec()));

@@ -82,7 +82,7 @@ pub enum ContextError {
         event: Event,
     },
     /// The field belongs to a chart, and there is none.
-    #[error("there is no chart whose `{}` could change", part.as_str())]
+    #[error("`{}` cannot be changed: there is no chart", part.as_str())]
     NoChart {
         /// The part of the context.
         part: ContextField,

@@ -192,7 +192,9 @@ mod tests {
         for word in ["Pre-Install", "crd-install"] {
             let problem = EventVocabulary::Filter.events(word).expect_err("no such event");
             assert!(
-                problem.to_string().starts_with(&format!("`{word}` is no hook event; the events are pre-"))
+                problem
+                    .to_string()
+                    .starts_with(&format!("`{word}` is not a hook event; the events are pre-"))
             );
         }
         assert_eq!(EventVocabulary::Native.events("Pre-Install"), Ok(vec!["pre-install"]));

@@ -23,7 +23,7 @@ pub enum Error {
         source: ObjectError,
     },
     /// The annotations contradict each other.
-    #[error("the annotations of {kind} {name}{} are wrong", place(path))]
+    #[error("{kind} {name}{} has invalid hook annotations", file_suffix(path))]
     Annotations {
         /// The kind of the hook.
         kind: String,
@@ -63,7 +63,7 @@ pub enum Error {
     },
 }
 
-fn place(path: &str) -> String {
+fn file_suffix(path: &str) -> String {
     if path.is_empty() { String::new() } else { format!(" in {path}") }
 }
 
@@ -75,7 +75,7 @@ pub enum Problem {
     #[error("`helm.sh/hook` is empty")]
     NoEvent,
     /// An unknown event.
-    #[error("`{word}` is no hook event; the events are {}", known.join(", "))]
+    #[error("`{word}` is not a hook event; the events are {}", known.join(", "))]
     UnknownEvent {
         /// The unknown name.
         word: String,
@@ -89,7 +89,7 @@ pub enum Problem {
         event: String,
     },
     /// A weight is not an integer.
-    #[error("the weight `{text}` in `{annotation}` is no whole number of 32 bits")]
+    #[error("the weight `{text}` in `{annotation}` is not a 32-bit integer")]
     NoNumber {
         /// The annotation that holds the weight.
         annotation: &'static str,

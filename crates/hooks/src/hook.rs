@@ -307,7 +307,7 @@ mod tests {
     fn contradictions_are_errors_when_fresh_and_warnings_when_stored() {
         let error =
             job("hook: pre-install,test\nhook-weight: 1,2,3").expect_err("three weights for two events");
-        assert_eq!(error.to_string(), "the annotations of Job j in c/t.yaml are wrong");
+        assert_eq!(error.to_string(), "Job j in c/t.yaml has invalid hook annotations");
         let manifest =
             b"{kind: Job, metadata: {name: j, annotations: {helm.sh/hook: test, helm.sh/hook-weights: x}}}";
         let source = Source {

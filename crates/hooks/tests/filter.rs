@@ -243,7 +243,7 @@ fn hh_24_events_are_known_words_in_small_letters() {
     for event in ["crd-install", "Pre-Install"] {
         let error = error(&job(&format!("hook: {event}")));
         assert!(
-            error.contains(&format!("line 8 (from web/templates/job.yaml): `{event}` is no hook event")),
+            error.contains(&format!("line 8 (from web/templates/job.yaml): `{event}` is not a hook event")),
             "{error}"
         );
     }

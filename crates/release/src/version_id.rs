@@ -56,7 +56,7 @@ pub enum VersionRef {
 /// Why a text is not a reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no version: give its number, its id, at least {SHORTEST_SUFFIX} characters of the id's end, or `~1` for the one before the current"
+    "`{text}` is not a version: give its number, its id, at least {SHORTEST_SUFFIX} characters of the id's end, or `~1` for the one before the current"
 )]
 pub struct BadVersionRef {
     text: String,

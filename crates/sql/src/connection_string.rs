@@ -43,7 +43,7 @@ impl ConnectionString {
             let (base, query) = text.split_once('?').unwrap_or((text, ""));
             // The invalid part may be the password, so the text is not repeated.
             let config =
-                base.parse().map_err(|_| Error::ConnectionString("it is no address of a database".into()))?;
+                base.parse().map_err(|_| Error::ConnectionString("it is not a database URL".into()))?;
             (config, query_pairs(query))
         } else {
             (Config::new(), words(text)?)

@@ -7,7 +7,7 @@ use pintle_release::StoreError;
 #[non_exhaustive]
 pub enum Error {
     /// The connection string is invalid.
-    #[error("the connection string has a bad part: {0}")]
+    #[error("invalid connection string: {0}")]
     ConnectionString(String),
     /// A certificate or key is invalid.
     #[error("cannot use {file}: {reason}")]

@@ -120,7 +120,7 @@ pub(super) async fn read(
 
 async fn piece(cluster: &Cluster, resource: &Resource, namespace: &str, name: &str) -> Result<Vec<u8>> {
     let Some(object) = cluster.get_by_name(resource, namespace, name).await? else {
-        return Err(corrupt(format!("the Secret {name} that holds a part of the release is gone")));
+        return Err(corrupt(format!("the Secret {name}, which holds a part of the release, does not exist")));
     };
     Ok(BASE64.decode(object.text(&["data", KEY])).unwrap_or_default())
 }
