@@ -256,7 +256,7 @@ fn sleep_through_the_lease(bench: &TestEnv, store: Store, name: &str) {
     subject.is_sound();
     signal(&child, "CONT");
     let ran = end(child).failed();
-    assert!(ran.stderr.contains("someone else has taken the release over"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("another client has taken over the release"), "{}", ran.stderr);
     let history: Vec<String> = subject.history().into_iter().map(|(_, status)| status).collect();
     // Whatever it had written would be the last word on its version.
     assert_eq!(history, ["superseded", "deployed"]);

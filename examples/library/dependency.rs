@@ -1,5 +1,5 @@
-//! Lists what a chart depends on, and fills `charts/` when told to:
-//! `cargo run -p pintle --example dependency -- CHART [--update]`.
+//! Lists the dependencies of a chart, and updates `charts/` on request: `cargo run -p pintle --example dependency --
+//! CHART [--update]`.
 #![allow(clippy::print_stdout)]
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use pintle::Reporter;
 use pintle::ops::dependency::{list, update};
 use pintle::values::LogLine;
 
-/// Passes the steps of an update on to the person who waits for it.
+/// Prints the steps of an update.
 struct Progress;
 
 impl Reporter for Progress {
@@ -28,7 +28,7 @@ fn main() -> Result<()> {
     let chart = arguments.next().context("name a chart folder")?;
     let chart = Path::new(&chart);
     if arguments.next().is_some_and(|argument| argument == "--update") {
-        // The library reads no clock: the time for the lock comes from the program.
+        // The library does not read the clock: the time for the lock comes from the program.
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         update(chart, i64::try_from(now)?, &mut Progress)?;
     }

@@ -1,8 +1,8 @@
-//! Acts on lifecycle events: `cargo run -p pintle --example events -- examples/charts/web`.
+//! Handles lifecycle events: `cargo run -p pintle --example events -- examples/charts/web`.
 //!
-//! A handler is a closure on an event. The ones here do what handlers are mostly for: one sets a value before templates
-//! are rendered, one refuses what it does not want, and one puts a label on every object. They are called by whatever
-//! operation the `Lifecycle` is given to, on the same emitter as the handlers that charts bring along as scripts.
+//! A handler is a closure for an event. These show the most common uses: one sets a value before templates are
+//! rendered, one rejects a bad value, and one labels every object. They run in every operation that gets the
+//! `Lifecycle`, together with the handlers that charts provide as scripts.
 #![allow(clippy::print_stdout)]
 
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use pintle::ops::{TemplateRequest, template_with_events};
 use pintle::tree::Node;
 use pintle::{Lifecycle, Silent};
 
-/// The most that this program lets anyone run.
+/// The limit of replicas that this program enforces.
 const MOST: i64 = 5;
 
 fn main() -> Result<()> {
@@ -22,15 +22,16 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// What a chart renders to, with so many replicas.
+/// Returns the output of a chart with this number of replicas.
 pub(crate) fn rendered(chart: PathBuf, replicas: i64) -> Result<String> {
     let lifecycle = Lifecycle::default();
-    // The values are merged by now. What is set here wins over what users give, and must fit the chart's schema.
+    // The values are merged by now. What is set here overrides the user's values and is validated against the chart's
+    // schema.
     on(&lifecycle, "pre-render", 0.2, move |context| {
         context.values_mut()?.insert("replicas".into(), replicas.into());
         Ok(())
     })?;
-    // Handlers run by weight, so that this one sees what the other did. Its error ends the operation.
+    // Handlers run in order of weight, so this one sees the change of the other. Its error ends the operation.
     on(&lifecycle, "pre-render", 0.9, |context| {
         match context.values().and_then(|values| values.get("replicas")) {
             Some(Node::Int(wanted)) if *wanted > MOST => {
@@ -39,7 +40,7 @@ pub(crate) fn rendered(chart: PathBuf, replicas: i64) -> Result<String> {
             _ => Ok(()),
         }
     })?;
-    // Objects are there once templates are rendered, and can be changed, added and taken away.
+    // After rendering, handlers may change, add and remove objects.
     on(&lifecycle, "post-render", Registration::DEFAULT_WEIGHT, |context| {
         for rendered in context.objects_mut()? {
             rendered.object.set_label("example.com/team", "blue");
@@ -51,7 +52,7 @@ pub(crate) fn rendered(chart: PathBuf, replicas: i64) -> Result<String> {
     Ok(String::from_utf8_lossy(&rendered.text).into_owned())
 }
 
-/// Registers a handler of this program. At the same weight, the handlers of charts come before it.
+/// Registers a handler of this program. At the same weight, the handlers of charts run first.
 fn on(
     lifecycle: &Lifecycle,
     event: &str,

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use pintle::Silent;
 use pintle::images::{Outcome, Policy, Source, Target};
-use pintle::ops::Subject;
+use pintle::ops::ChartInput;
 use pintle::ops::images::{ImageOptions, relocate};
 use pintle::values::Overrides;
 
@@ -21,7 +21,7 @@ fn main() -> anyhow::Result<()> {
     let sources = sources.split(',').map(Source::parse).collect::<Result<_, _>>()?;
     let policy = Policy { sources: Some(sources), target: Some(Target::parse(target)?), ..Policy::default() };
     let subject =
-        Subject::from_chart(Path::new(chart), &Overrides::default(), "demo", "default", &mut Silent)?;
+        ChartInput::from_chart(Path::new(chart), &Overrides::default(), "demo", "default", &mut Silent)?;
     let seen = relocate(&subject, &policy, &ImageOptions::default(), &mut Silent)?;
     for image in &seen.relocation.images {
         let values: Vec<String> = image.values.iter().map(ToString::to_string).collect();

@@ -1,5 +1,5 @@
-//! Packs a chart twice and shows that the bytes do not depend on when:
-//! `cargo run -p pintle --example package -- CHART`.
+//! Packages a chart twice and shows that the bytes are reproducible: `cargo run -p pintle --example package --
+//! CHART`.
 #![allow(clippy::print_stdout)]
 
 use std::fs;

@@ -1,7 +1,7 @@
-//! The life of a release: `cargo run -p pintle --example release -- KUBECONFIG CHART`.
+//! The lifecycle of a release: `cargo run -p pintle --example release -- KUBECONFIG CHART`.
 //!
-//! Installs a chart, upgrades it with other values, rolls it back and uninstalls it, and keeps the records in memory.
-//! A server would keep them in the cluster (`pintle::cluster::store`), and give each request a reporter of its own.
+//! Installs a chart, upgrades it with other values, rolls it back and uninstalls it, with the records in memory. A
+//! server would keep them in the cluster (`pintle::cluster::store`), and use one reporter per request.
 #![allow(clippy::print_stdout)]
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use pintle::release::{MemoryStore, Timestamp};
 use pintle::values::Overrides;
 use pintle::{Cancel, Clock, LeaseHolder, Session, Silent};
 
-/// The time of this machine. Ids of versions are told apart by their time alone here.
+/// The system clock. Version ids differ by their time only here.
 struct MachineClock;
 
 impl Clock for MachineClock {

@@ -1,5 +1,5 @@
-//! Checks values against the schemas of a chart, or derives one from its values.yaml:
-//! `cargo run -p pintle --example schema -- CHART [--set a=b …]`.
+//! Validates values against the schemas of a chart, or derives a schema from its values.yaml: `cargo run -p pintle
+//! --example schema -- CHART [--set a=b …]`.
 #![allow(clippy::print_stdout)]
 
 use std::path::Path;

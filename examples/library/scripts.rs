@@ -1,7 +1,8 @@
 //! Runs the scripts of a chart: `cargo run -p pintle --example scripts -- examples/scripts/labels`.
 //!
-//! Scripts reach nothing but what the program gives them (`Services`), and run only if the program consents to what
-//! their chart asks for (`Consent`). A handler of the program, on the same emitter, sees what they made of the objects.
+//! Scripts can access only what the program provides (`Services`), and run only if the program consents to the
+//! permissions that their chart requests (`Consent`). A handler of the program sees the objects after the scripts
+//! changed them.
 #![allow(clippy::print_stdout)]
 
 use std::path::PathBuf;
@@ -13,7 +14,7 @@ use pintle::lua::{Level, Listener, Permissions, Services};
 use pintle::ops::{TemplateRequest, template_with_events};
 use pintle::{Granted, Lifecycle, Network, Scripting, Silent};
 
-/// Notes what scripts say, and what they change.
+/// Records what scripts log and change.
 #[derive(Default)]
 struct Notes(Mutex<Vec<String>>);
 
@@ -37,7 +38,7 @@ impl Listener for Notes {
         self.note(format!("{chart} says ({level:?}): {text}"));
     }
 
-    // Finding out what has changed takes time, so that it must be asked for.
+    // Computing changes takes time, so a listener has to ask for it.
     fn wants_changes(&self) -> bool {
         true
     }
@@ -53,7 +54,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// What a chart with scripts renders to, after notes of what the scripts did.
+/// Returns the output of a chart with scripts, preceded by what the scripts did.
 pub(crate) fn rendered(chart: PathBuf) -> Result<String> {
     let notes = Arc::new(Notes::default());
     let services = Services {
@@ -61,7 +62,8 @@ pub(crate) fn rendered(chart: PathBuf) -> Result<String> {
         network: Some(Arc::new(Network::public())),
         ..Services::default()
     };
-    // A chart that asks for anything but the network is refused. A program with users would ask them: see `Consent`.
+    // A chart that requests anything but the network is refused. An interactive program would ask its users: see
+    // `Consent`.
     let granted = Granted(Permissions::parse("network")?);
     let lifecycle = Lifecycle::default().with_scripting(Scripting::new(services, granted));
     let counting = Arc::clone(&notes);

@@ -1,4 +1,4 @@
-//! Shows what a chart says about itself: `cargo run -p pintle --example show -- CHART`.
+//! Shows the metadata of a chart: `cargo run -p pintle --example show -- CHART`.
 #![allow(clippy::print_stdout)]
 
 use std::path::Path;

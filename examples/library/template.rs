@@ -6,7 +6,7 @@ use pintle::Reporter;
 use pintle::ops::{TemplateRequest, template};
 use pintle::values::{LogLine, Overrides};
 
-/// Shows warnings; a server would keep them with the request instead.
+/// Prints warnings; a server would store them with the request instead.
 struct Loud;
 
 impl Reporter for Loud {

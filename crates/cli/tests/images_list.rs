@@ -130,5 +130,5 @@ fn a_lock_tells_when_names_come_to_stand_for_something_else() {
     let change = format!("nginx:1.27 was {} and is {}", before.digest, after.digest);
     assert!(told.starts_with("exit 1\n") && told.contains(&change), "{told}");
     let told = place.pintle(&format!("images list ./web --verify web/Chart.yaml {only}"));
-    assert!(told.starts_with("exit 2\n") && told.contains("it is no lock of images"), "{told}");
+    assert!(told.starts_with("exit 2\n") && told.contains("this is not an image lock"), "{told}");
 }

@@ -241,12 +241,12 @@ fn a_chart_cannot_grant_itself_permissions_through_a_record_that_it_renders() {
     chart(&place, "bait", "");
     place.write("bait/templates/record.yaml", &secret);
     for driver in ["native", "secret"] {
-        has(&run("install bait bait", driver), &["exit 3", "looks like the record of a release"]);
+        has(&run("install bait bait", driver), &["exit 3", "looks like a release record"]);
         has(&run("template bait bait", driver), &["exit 3", "--allow-release-records"]);
     }
     // Called `helm` it is warned of and goes through, and so does whoever writes Secrets by other means.
     let shown = place.called("helm", &format!("install bait bait {flag}"), &[]);
-    has(&shown, &["exit 0", "level=WARN", "looks like the record of a release"]);
+    has(&shown, &["exit 0", "level=WARN", "looks like a release record"]);
     has(&run("status victim", "secret"), &["STATUS: deployed", "PERMISSIONS: network,filesystem,os"]);
     for (line, driver) in [
         ("uninstall victim", "secret"),
@@ -296,7 +296,7 @@ fn no_chart_brings_objects_that_look_like_records_wherever_it_puts_them() {
         place.write(&format!("web/{path}"), &text);
         let name = format!("demo{index}");
         let shown = place.pintle(&format!("install {name} web {flag}"));
-        has(&shown, &["exit 3", "looks like the record of a release", "--allow-release-records"]);
+        has(&shown, &["exit 3", "looks like a release record", "--allow-release-records"]);
         assert!(!place.pintle(&format!("list -a {flag}")).contains(&name), "{path}: nothing was recorded");
         let secrets = cluster::read(&flag, "/api/v1/secrets") + &cluster::read(&flag, "/api/v1/configmaps");
         assert!(!secrets.contains("sh.helm.release.v1.x"), "{path}: {secrets}");

@@ -315,7 +315,10 @@ fn what_does_not_become_ready_and_what_stays_is_told() {
     chart(&place, "web", "1.0.0", STATEFUL);
     holds(
         &place.pintle("rehearse --verbose web"),
-        &["exit 0", "PersistentVolumeClaim/data-db-0: left behind: leases of a StatefulSet outlive it"],
+        &[
+            "exit 0",
+            "PersistentVolumeClaim/data-db-0: left behind: volume claims of a StatefulSet outlive it",
+        ],
     );
     let kept = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: kept\n  annotations: {helm.sh/resource-policy: keep}\n";
     chart(&place, "web", "1.0.0", kept);

@@ -600,10 +600,10 @@ fn secrets_that_are_not_the_chart_s_own_stay_where_they_are() {
     chart(&place, "web", &reads("theirs", "far"), "");
     has(
         &run("template web web --dry-run=server"),
-        &["exit 1", "Secrets of other namespaces are not for scripts"],
+        &["exit 1", "scripts may not read Secrets of other namespaces"],
     );
     chart(&place, "web", &reads("sh.helm.release.v1.near.v1", "default"), "");
-    has(&run("template web web --dry-run=server"), &["exit 1", "what keeps releases is not for scripts"]);
+    has(&run("template web web --dry-run=server"), &["exit 1", "scripts may not read release records"]);
     // With the network at hand, neither scripts nor templates see what is not their own.
     chart(&place, "web", &reads("theirs", "default"), "lua: [network]");
     let shown = run("template web web --dry-run=server --yes");
@@ -725,7 +725,7 @@ fn lists_are_told_to_the_scripts_of_releases_that_want_to_hear_of_them() {
         // What is wrong with one release does not keep others from being listed.
         chart(&place, "web", "events.on('pre-list', function() error('no', 0) end)", "");
         has(&run("upgrade demo web"), &["exit 0"]);
-        has(&run("list"), &["exit 0", "demo", "plain", "passed over", "no"]);
+        has(&run("list"), &["exit 0", "demo", "plain", "skipped the scripts", "no"]);
         has(&run("uninstall demo"), &["exit 0"]);
         has(&run("uninstall plain"), &["exit 0"]);
     }
@@ -809,8 +809,8 @@ fn messages_say_what_can_be_done() {
     has(&run("status demo -o json"), &[r#""id":"0"#]);
     has(&run("list -o json"), &[r#""id":"0"#]);
     let shown = run("get values demo --revision 99");
-    has(&shown, &["exit 2", "has no version 99", "there are the versions 1"]);
-    has(&run("rollback demo 99"), &["exit 1", "release has no 99 version", "there are the versions 1"]);
+    has(&shown, &["exit 2", "has no version 99", "existing versions: 1"]);
+    has(&run("rollback demo 99"), &["exit 1", "release has no 99 version", "existing versions: 1"]);
     assert!(run("status nobody --revision 2").contains("release: not found"));
     // Helm's own texts stay, and its records have no ids.
     let helm =

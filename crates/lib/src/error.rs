@@ -161,7 +161,7 @@ pub enum Error {
         missing: pintle_lua::Permissions,
     },
     /// A chart brings an object that stores would take for the record of a release.
-    #[error("{kind} {name:?} of {path} looks like the record of a release, which no chart may bring")]
+    #[error("{kind} {name:?} of {path} looks like a release record, which charts may not contain")]
     RecordObject {
         /// The kind of the object.
         kind: String,
@@ -280,7 +280,7 @@ pub enum Error {
         lease: Option<Box<pintle_release::Lease>>,
     },
     /// Someone else took the release over while we were at work on it.
-    #[error("someone else has taken the release over")]
+    #[error("another client has taken over the release")]
     LeaseLost {
         /// What the store said.
         source: Box<Error>,
@@ -475,9 +475,9 @@ fn store_suffix(kept: Option<&'static str>) -> String {
 /// Where a store keeps releases, in words.
 fn store_description(driver: &str) -> &'static str {
     match driver {
-        "native" => "as Release objects of pintle",
-        "Secret" => "in Secrets of Helm",
-        "ConfigMap" => "in ConfigMaps of Helm",
+        "native" => "as Release objects",
+        "Secret" => "in Helm's Secrets",
+        "ConfigMap" => "in Helm's ConfigMaps",
         "SQL" => "in a database",
         _ => "in memory",
     }
@@ -592,17 +592,17 @@ impl Error {
             Error::Images(error) => return error.hint(),
             // The flag says all that there is to say, so that it needs what was granted otherwise, too.
             Error::PermissionsRefused { asked, .. } => format!(
-                "look at what its scripts do with it in `ext/lua`, then grant it with `--accept-perms {}` or `--yes`",
+                "review its scripts in `ext/lua`, then grant it with `--accept-perms {}` or `--yes`",
                 asked.all()
             ),
             Error::EmbeddedCorrupt { .. } => {
-                "restore the file from a copy, or delete it to begin with an empty cluster".to_owned()
+                "restore the file from a backup, or delete it to start with an empty cluster".to_owned()
             }
             Error::RecordObject { .. } => "such an object can say that something was installed which never was; if that \
                  is what it is for, give `--allow-release-records`"
                 .to_owned(),
             Error::EmbeddedInUse { .. } => {
-                "while `pintle cluster serve` has it, use the kubeconfig that it gives".to_owned()
+                "while `pintle cluster serve` has it open, use the kubeconfig that it prints".to_owned()
             }
             Error::RemoteChart { .. } => {
                 "pull the chart with another tool and give the path of the archive or folder".to_owned()
@@ -612,16 +612,16 @@ impl Error {
                     .to_owned()
             }
             Error::IncompatibleKubernetes { .. } => {
-                "choose the version to render for with `--kube-version`".to_owned()
+                "set the version to render for with `--kube-version`".to_owned()
             }
             Error::NotInstallable { .. } => {
                 "list it under `dependencies` of an application chart and use its templates there".to_owned()
             }
             Error::ExperimentalChart => {
-                "`apiVersion: v3` is an experiment of Helm's that nothing can install yet; `v2` has the same fields"
+                "`apiVersion: v3` is experimental in Helm and cannot be installed yet; `v2` has the same fields"
                     .to_owned()
             }
-            Error::ChartNotFound { .. } => "give the path of a chart folder or archive".to_owned(),
+            Error::ChartNotFound { .. } => "pass the path of a chart folder or archive".to_owned(),
             Error::NoSuchTemplate { .. } => {
                 "give a path inside the chart, as in `templates/service.yaml`; it must render to something"
                     .to_owned()
@@ -640,31 +640,31 @@ impl Error {
                 "choose another name, or use `pintle upgrade --install`".to_owned()
             }
             Error::Pending { lease: Some(lease) } => format!(
-                "{} began at {} and gave its last sign of life at {}; `pintle unlock` frees the release when \
+                "{} began at {} and last renewed its lease at {}; `pintle unlock` frees the release when \
                  nobody is at work on it",
                 lease.holder, lease.since, lease.renewed
             ),
             Error::Pending { lease: None } => {
-                "if nobody is at work on the release, `pintle unlock NAME --free` frees it".to_owned()
+                "if nobody is working on the release, `pintle unlock NAME --free` unlocks it".to_owned()
             }
             Error::NoSuchRelease { .. } | Error::UninstallNotFound { .. } | Error::NoDeployedReleases { .. } => {
                 "`pintle list --all-namespaces` shows all releases".to_owned()
             }
             Error::NoSuchVersion { known, .. } | Error::VersionNotFound { known, .. } => {
                 let known: Vec<String> = known.iter().map(u64::to_string).collect();
-                format!("there are the versions {}", known.join(", "))
+                format!("existing versions: {}", known.join(", "))
             }
             Error::Event(error) if is_pre_delete_handler(error) => {
                 "`--skip-scripts` uninstalls the release without its scripts".to_owned()
             }
             Error::BadVersion { candidates, .. } if !candidates.is_empty() => {
-                format!("it could be {}", candidates.join(", "))
+                format!("candidates: {}", candidates.join(", "))
             }
             Error::BadVersion { .. } => "`pintle history NAME` shows all versions".to_owned(),
             Error::CannotContinue { source, .. }
                 if matches!(**source, pintle_plan::Error::NotOwned { .. }) =>
             {
-                "`--take-ownership` makes such objects part of the release, whoever made them".to_owned()
+                "`--take-ownership` makes existing objects part of the release".to_owned()
             }
             Error::Store(pintle_release::StoreError::TooLarge { size, kind, .. }) => format!(
                 "the record of the release takes {size} bytes, and a {kind} holds 1048576: without HELM_DRIVER \

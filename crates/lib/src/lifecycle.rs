@@ -148,7 +148,7 @@ pub(crate) async fn spawn_blocking<T: Send + 'static>(
     event: Event,
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let broken = |error| Error::Input(format!("a handler of `{event}` broke down: {error}"));
+    let broken = |error| Error::Input(format!("a handler of `{event}` panicked: {error}"));
     tokio::task::spawn_blocking(work).await.map_err(broken)?
 }
 

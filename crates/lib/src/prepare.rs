@@ -246,7 +246,7 @@ pub(crate) fn emit_dependencies(
     // The root chart is the first.
     if after.get(1..) != before.get(1..) {
         return Err(Error::Input(format!(
-            "a handler of `{event}` changes the dependencies of a subchart; only those of the topmost chart are built"
+            "a handler of `{event}` changes the dependencies of a subchart; only those of the root chart are built"
         )));
     }
     let wanted = if after.is_empty() { Vec::new() } else { after.swap_remove(0) };

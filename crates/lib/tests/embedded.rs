@@ -1,4 +1,4 @@
-//! The library on the cluster in the box: many installs, one after another.
+//! The library on the embedded cluster: many installs in a row.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
@@ -15,7 +15,7 @@ use pintle::{
     Cancel, Clock, DeployOptions, LeaseHolder, Lifecycle, RecordObjects, Session, Silent, WaitStrategy,
 };
 
-/// What one install may take when the program is built for use.
+/// Limit for the average install in a release build.
 const MOST: Duration = Duration::from_millis(10);
 
 struct MachineClock;
@@ -67,7 +67,7 @@ async fn session(file: Option<PathBuf>) -> Session {
     }
 }
 
-/// Installs so many releases, one after another, and says what each took.
+/// Installs `count` releases in a row and returns the duration of each.
 async fn install_all(session: &Session, chart: &Path, count: usize) -> Vec<Duration> {
     let mut taken = Vec::new();
     for number in 0..count {
@@ -100,21 +100,21 @@ fn average(taken: &[Duration]) -> Duration {
     taken.iter().sum::<Duration>() / u32::try_from(taken.len()).unwrap()
 }
 
-/// What installs took on average, and in the middle of each quarter of them.
+/// Formats the average duration and the median of each quarter.
 fn told(taken: &[Duration]) -> String {
     let quarters: Vec<Duration> = taken.chunks(taken.len().div_ceil(4)).map(median).collect();
     format!("{} installs, {:?} each, by quarters {quarters:?}", taken.len(), average(taken))
 }
 
-/// `PINTLE_INSTALLS=1000 cargo test --release -p pintle --test it embedded:: -- --nocapture --test-threads=1` gives the
-/// figures. The last installs take no longer than the first, however much is there already.
+/// `PINTLE_INSTALLS=1000 cargo test --release -p pintle --test it embedded:: -- --nocapture --test-threads=1` prints
+/// the figures. The last installs must not take longer than the first, however many objects exist.
 #[tokio::test]
 async fn installs_follow_each_other_quickly() {
     let folder = tempfile::tempdir().unwrap();
     write_chart(folder.path());
     let taken = install_all(&session(None).await, folder.path(), count(10)).await;
     println!("in memory: {}", told(&taken));
-    // Only whoever asks for the figures has the machine for himself.
+    // The machine may be busy unless the figures were asked for explicitly.
     let is_measured = std::env::var_os("PINTLE_INSTALLS").is_some() && !cfg!(debug_assertions);
     let each = average(&taken);
     assert!(!is_measured || each < MOST, "{each:?} each");
@@ -124,12 +124,12 @@ async fn installs_follow_each_other_quickly() {
     }
 }
 
-/// The same in a file, where every write is on disk before it is acknowledged.
+/// The same with a file, where every write is durable before it is acknowledged.
 #[tokio::test]
 async fn installs_in_a_file_are_there_when_it_is_opened_again() {
     let folder = tempfile::tempdir().unwrap();
     write_chart(folder.path());
-    // Not in the folder of the chart, whose files are part of it.
+    // Not in the folder of the chart, whose files are part of the chart.
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("box.db");
     let count = count(30).div_ceil(10);

@@ -1,4 +1,4 @@
-//! The examples of handlers, run: those of a program, and the scripts of a chart beside them.
+//! Runs the examples of handlers: those of a program, and those of a chart's scripts.
 
 use std::path::{Path, PathBuf};
 

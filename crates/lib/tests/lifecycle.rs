@@ -1,4 +1,5 @@
-//! Lifecycle events of operations that need no cluster: when they fire, in what order, and what handlers may change.
+//! Lifecycle events of operations without a cluster: when they are emitted, in which order, and what handlers may
+//! change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,7 @@ use tempfile::TempDir;
 const CONFIG: &str = "kind:   ConfigMap # as it was written\napiVersion: v1\nmetadata: {name: web}\n\
                       data: {size: \"{{ .Values.size }}\"}\n";
 
-/// A chart with a subchart that is used under another name.
+/// A chart with a subchart that has an alias.
 fn chart() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder for the test");
     let chart = folder.path().join("web");
@@ -33,8 +34,8 @@ fn chart() -> (TempDir, PathBuf) {
         ("templates/service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: {{ .Values.name }}}\n"),
         ("charts/postgres/Chart.yaml", "apiVersion: v2\nname: postgres\nversion: 1.2.3\n"),
         (
-            "charts/postgres/templates/lease.yaml",
-            "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: {{ .Values.lease | default \"lease\" }}}\n\
+            "charts/postgres/templates/claim.yaml",
+            "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: {{ .Values.claim | default \"claim\" }}}\n\
              shared: {{ .Values.global | toJson }}\n",
         ),
     ] {
@@ -69,7 +70,7 @@ fn text(chart: &Path, lifecycle: &Lifecycle) -> String {
     String::from_utf8(rendered.text).expect("text")
 }
 
-/// What was called, in order.
+/// The calls in order.
 #[derive(Clone, Default)]
 struct Calls(Arc<Mutex<Vec<String>>>);
 
@@ -82,7 +83,7 @@ impl Calls {
         self.0.lock().expect("nobody panics").clone()
     }
 
-    /// Notes every event that fires, with the number of objects at that time.
+    /// Records every event, with the number of objects at that time.
     fn everything(&self) -> Lifecycle {
         let lifecycle = Lifecycle::default();
         for entry in pintle::events::TABLE.iter().filter(|entry| !entry.core) {
@@ -107,7 +108,7 @@ fn template_fires_its_events_in_order_and_handlers_that_only_look_change_nothing
 
 #[test]
 fn a_chart_without_scripts_makes_no_state_for_them() {
-    // No state gets along with so little.
+    // No Lua state fits into one byte.
     let limits = Limits { memory: 1, ..Limits::default() };
     let scripting = Scripting { limits, ..Scripting::new(Services::default(), Granted::default()) };
     let lifecycle = Lifecycle::default().with_scripting(scripting);
@@ -168,13 +169,13 @@ fn before_rendering_values_files_and_templates_can_change() {
         Ok(())
     });
     on(&lifecycle, ("pre-render", 0.1, ChartPath::top("web").child("db")), |context| {
-        context.values_mut()?.insert("lease".into(), "scripted".into());
+        context.values_mut()?.insert("claim".into(), "scripted".into());
         Ok(())
     });
     let text = text(&chart, &lifecycle);
     assert!(text.contains("data: {size: \"7\"}"), "{text}");
     assert!(!text.contains("Service"), "{text}");
-    // The default of the name was taken away, and does not come back.
+    // The default of the name was removed by a handler and must not come back.
     assert!(
         text.contains(
             "# Source: web/templates/new.yaml\napiVersion: v1\nkind: Secret\nmetadata: {name: from-a-file}"
@@ -342,7 +343,7 @@ fn what_is_packed_can_change_and_the_folder_does_not() {
         destination: folder.path().to_owned(),
         ..PackageRequest::default()
     };
-    // Under its own name, the dependency is complete.
+    // Without dependencies, the chart is complete.
     fs::write(chart.join("Chart.yaml"), "apiVersion: v2\nname: web\nversion: 1.0.0\n")
         .expect("can be written");
     let archive = package_with_events(&request, &lifecycle, &mut Silent).expect("can be packed");
@@ -406,7 +407,7 @@ fn building_dependencies_is_told_before_and_after() {
     assert!(chart.join("charts/postgres-1.2.3.tgz").exists());
 }
 
-/// Keeps what is logged.
+/// Records log lines.
 #[derive(Default)]
 struct Told(Vec<String>);
 

@@ -1,4 +1,4 @@
-//! Lifecycle events of operations on a cluster, which here is a small server that keeps what it is sent.
+//! Lifecycle events of operations on a cluster, which here is a small HTTP server that stores what it receives.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -31,13 +31,13 @@ const VERSION: &str = r#"{"major":"1","minor":"36","gitVersion":"v1.36.3"}"#;
 const MISSING: &str =
     r#"{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}"#;
 
-/// The objects of the server by their paths, what was sent that changes something, and what is cancelled when an object
-/// named `cancel` is asked for.
+/// The objects of the server by path, the write requests, and what to cancel when an object named `cancel` is
+/// requested.
 #[derive(Clone, Default)]
 struct Server(Arc<Mutex<BTreeMap<String, String>>>, Arc<Mutex<Vec<String>>>, Arc<Mutex<Option<Cancel>>>);
 
 impl Server {
-    /// Starts the server and gives its address. It ends with the test.
+    /// Starts the server and returns its address. It stops with the test.
     fn start(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("it has an address");
@@ -45,7 +45,7 @@ impl Server {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let server = server.clone();
-                // A client that goes away in the middle of a request is no concern of the server.
+                // A client may disconnect in the middle of a request.
                 std::thread::spawn(move || server.serve(stream).ok());
             }
         });
@@ -119,12 +119,12 @@ impl Server {
         }
     }
 
-    /// The requests so far that change something.
+    /// Returns the write requests so far.
     fn changes(&self) -> Vec<String> {
         std::mem::take(&mut *self.1.lock().expect("no panic"))
     }
 
-    /// The names of all objects, with the label that handlers give in these tests.
+    /// Returns the names of all objects, with the label that handlers set in these tests.
     fn objects(&self) -> Vec<String> {
         let objects = self.0.lock().expect("no panic");
         let object = |body: &String| {
@@ -147,7 +147,7 @@ impl Clock for Still {
     }
 }
 
-/// A session on a server of its own, a chart, and what handlers noted.
+/// A session on a server of its own, a chart, and what handlers recorded.
 struct Stage {
     server: Server,
     session: Session,
@@ -196,7 +196,7 @@ impl Stage {
         self.session.events.on(registration, Box::new(handler)).expect("a known event");
     }
 
-    /// Notes every event from now on: its name, the release's version, its chart and its objects.
+    /// Records every event from now on: its name, the release version, the chart and the objects.
     fn note_all(&self) {
         for entry in pintle::events::TABLE.iter().filter(|entry| !entry.core) {
             let notes = Arc::clone(&self.notes);
@@ -366,7 +366,7 @@ async fn later_operations_record_an_error_after_something_was_applied() {
     assert_eq!(text, format!("Uninstallation complete, but {}", told("post-delete")));
 }
 
-/// The object among others that is a test.
+/// Returns the object that is a test.
 fn test_of(objects: &mut [RenderedObject]) -> &mut Object {
     let is_test = |object: &Object| object.annotation("helm.sh/hook") == Some("test");
     &mut objects.iter_mut().find(|rendered| is_test(&rendered.object)).expect("there is a test").object
@@ -377,7 +377,7 @@ async fn a_test_that_fails_is_told_before_the_end_of_tests() {
     let stage = Stage::new().await;
     install(&stage.session, &stage.request(), &mut Silent).await.expect("can be installed");
     stage.note_all();
-    // A test of a kind that the cluster does not know cannot run.
+    // A test of a kind that the cluster does not know fails.
     stage.on("pre-test", |context| {
         test_of(context.objects_mut()?).body_mut().insert("kind".into(), "Nothing".into());
         Ok(())
@@ -419,7 +419,7 @@ async fn previews_of_the_other_operations_tell_as_much_as_they_do() {
     assert_eq!(stage.server.changes(), Vec::<String>::new());
 }
 
-/// Keeps what is logged.
+/// Records log lines.
 #[derive(Default)]
 struct Told(Vec<String>);
 
@@ -447,7 +447,7 @@ async fn a_script_that_loops_is_stopped_by_the_user() {
         let mut told = Told::default();
         let error = install(&session, &request, &mut told).await.expect_err("it is stopped");
         assert!(matches!(error, Error::Cancelled), "{event}: {error}");
-        // A handler that waits is asked again, and what it said so far is passed on.
+        // A handler that waits is called again, and its log so far is reported.
         assert!(told.0.first().is_some_and(|line| line.contains("here")), "{event}: {:?}", told.0);
     }
 }
@@ -484,7 +484,7 @@ async fn what_is_about_to_be_sent_can_change_and_is_recorded() {
     assert!(version.manifest.contains("# Source: web/pre-install.yaml\n"), "{}", version.manifest);
     assert_eq!(version.hooks.len(), 1);
     assert!(version.hooks[0].manifest.contains("by: handler"));
-    // What is recorded is what the next version is compared with.
+    // The next version is compared with what is recorded.
     upgrade(&stage.session, &stage.upgrade_request(), &mut Silent).await.expect("can be upgraded");
     assert_eq!(stage.server.objects(), ["one -"]);
 }
@@ -514,7 +514,7 @@ async fn tests_can_change_for_a_run_and_their_record_does_not() {
     assert_eq!(stage.server.objects(), ["one -", "test handler"]);
     let hook = &tested.version.hooks[0];
     assert!(!hook.manifest.contains("handler") && hook.last_run.completed.is_some());
-    // Other objects are there to be looked at: a change of one does not count, and that is said.
+    // Other objects are read-only at this event: a change is ignored with a warning.
     stage.on("pre-test", |context| {
         context.objects_mut()?.iter_mut().for_each(|rendered| rendered.object.set_label("by", "nobody"));
         Ok(())

@@ -1,4 +1,4 @@
-//! One name, one owner: which store keeps a release, and how it gets from Helm's records into ours.
+//! One name, one owner: which store holds a release, and how releases move from Helm's records into ours.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
@@ -17,7 +17,7 @@ const SUPERSEDED: Status = Status::Superseded;
 const DEPLOYED: Status = Status::Deployed;
 const FAILED: Status = Status::Failed;
 
-/// A cluster in which a store keeps a release of two versions.
+/// A cluster with a release of two versions in a store.
 async fn bench(driver: Driver) -> Bench {
     let bench = Bench::new().await;
     let (session, _) = bench.session(driver);
@@ -49,7 +49,7 @@ fn tests() -> TestRequest {
     TestRequest { name: "web".to_owned(), namespace: "default".to_owned(), ..TestRequest::default() }
 }
 
-/// Runs everything that has a dry run, as such.
+/// Runs the dry run of every operation that has one.
 async fn dry_runs(bench: &Bench, session: &Session) {
     for dry_run in [DryRun::Client, DryRun::Server] {
         for (name, install_it) in [("web", false), ("web", true), ("new", true)] {
@@ -145,7 +145,7 @@ async fn an_operation_that_fails_leaves_a_release_of_helm_where_it_is() {
             expected.push((3, FAILED));
         }
         assert_eq!(bench.versions(Driver::Secrets, "web").await, expected, "{sets:?}");
-        // Whoever comes next goes on with it, in either store.
+        // The next client continues with it, in either store.
         let (session, _) = bench.session(if recorded { Driver::Secrets } else { Driver::Native });
         upgrade(&session, &bench.upgrade("web", &["text=four"]), &mut Silent).await.unwrap();
     }
@@ -181,7 +181,7 @@ async fn what_cannot_be_moved_stays_with_helm_and_is_upgraded_all_the_same() {
     assert_eq!(adopt(&session, "default", "web").await.unwrap(), 0);
 }
 
-/// Runs an operation until it is stuck at a request that writes; tells whether it was.
+/// Runs an operation until a write request gets stuck. Returns whether one did.
 async fn dies<T>(operation: impl Future<Output = T>, stopped: impl Future<Output = ()>) -> bool {
     tokio::select! {
         biased;
@@ -190,7 +190,7 @@ async fn dies<T>(operation: impl Future<Output = T>, stopped: impl Future<Output
     }
 }
 
-/// What a release must be once somebody has gone on with it: in one store, with one version that counts.
+/// Asserts that a release is in one store only, with one deployed version.
 async fn is_sound(bench: &Bench, writes: usize) {
     let (native, helm) =
         (bench.versions(Driver::Native, "web").await, bench.versions(Driver::Secrets, "web").await);
@@ -203,7 +203,7 @@ async fn is_sound(bench: &Bench, writes: usize) {
     assert_eq!(bench.text("web").await.as_deref(), Some("last"), "after {writes} writes");
 }
 
-/// A program that moves a release dies after each of its writes; then others go on.
+/// Kills a client that moves a release after each of its writes; then other clients continue.
 async fn dying(next: &[Driver], moves_by_upgrade: bool) {
     for writes in 0.. {
         assert!(writes < 200, "it never ends");
@@ -218,7 +218,7 @@ async fn dying(next: &[Driver], moves_by_upgrade: bool) {
             false => dies(adopt(&session, "default", "web"), gate.stopped()).await,
         };
         drop(session);
-        // It is in one of the stores at least, whole.
+        // The release is complete in at least one store.
         let (session, _) = bench.session(Driver::Native);
         let seen = history(&session, "default", "web", 0).await.unwrap();
         assert_eq!(seen[0].number, 1, "after {writes} writes");
@@ -232,10 +232,10 @@ async fn dying(next: &[Driver], moves_by_upgrade: bool) {
         assert_eq!(gate.writes(), [""; 0], "a dry run after {writes} writes");
         for driver in next {
             let (mut session, _) = bench.session(*driver);
-            // Helm knows nothing of our store.
+            // Helm does not know our store.
             session.excluded_stores = Vec::new();
             let last = upgrade(&session, &bench.upgrade("web", &["text=last"]), &mut Silent).await;
-            // Of a release that was moved as a whole, Helm finds nothing.
+            // Helm finds nothing of a release that was moved completely.
             assert!(last.is_ok() || *driver == Driver::Secrets, "after {writes} writes: {last:?}");
             if last.is_err() {
                 assert_eq!(bench.versions(Driver::Secrets, "web").await, [], "after {writes} writes");
@@ -344,11 +344,11 @@ async fn an_install_over_a_release_of_helm_is_refused() {
         let error = install(&session, &request, &mut Silent).await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            "release name check failed: cannot reuse a name that is still in use: it is kept in Secrets of Helm"
+            "release name check failed: cannot reuse a name that is still in use: it is kept in Helm's Secrets"
         );
     }
     assert_eq!(gate.writes(), [""; 0]);
-    // One that was uninstalled can be replaced, and comes over with its history.
+    // An uninstalled release can be replaced, and is moved with its history.
     let (helm, _) = bench.session(Driver::Secrets);
     uninstall(&helm, &UninstallRequest { keep_history: true, ..away(false) }, &mut Silent).await.unwrap();
     install(&session, &request, &mut Silent).await.unwrap_err();

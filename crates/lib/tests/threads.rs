@@ -1,4 +1,4 @@
-//! Charts, requests and results cross threads, so that a server can render many charts at once.
+//! Charts, requests and results are `Send`, so that a server can render many charts at once.
 
 use std::path::PathBuf;
 use std::thread;

@@ -1,4 +1,4 @@
-//! Operations that fail or are cancelled, and are to be undone: undoing goes on to its end.
+//! Operations that fail or are cancelled with rollback on failure: the rollback runs to completion.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
@@ -9,11 +9,11 @@ use pintle::{Cancel, Error, ObjectProgress, Reporter, Silent, WaitStrategy};
 
 use crate::support::{Bench, Driver};
 
-/// Cancels each time an object is reported that is not ready, so many times: the operation waits for it then.
+/// Cancels when an object that is not ready is reported, up to `times` times, because the operation is waiting then.
 struct Impatient {
     cancel: Cancel,
     times: usize,
-    /// Whether the operation was being undone, each time.
+    /// Whether a rollback was running, each time.
     undoing: Vec<bool>,
 }
 
@@ -28,7 +28,7 @@ impl Reporter for Impatient {
 
     fn object_progress(&mut self, progress: &ObjectProgress<'_>) {
         let undoing = self.cancel.is_rolling_back();
-        // Once for the operation, and once for what undoes it.
+        // Once for the operation, and once for its rollback.
         if !progress.ready && self.undoing.len() < self.times && self.undoing.last() != Some(&undoing) {
             self.undoing.push(undoing);
             self.cancel.cancel();
@@ -82,7 +82,7 @@ async fn a_second_cancellation_ends_the_undoing_and_the_record_says_so() {
     for driver in [Driver::Native, Driver::Secrets] {
         let bench = Bench::new().await;
         let (session, _) = bench.session(driver);
-        // What is rolled back to never becomes ready either.
+        // The version that is rolled back to does not become ready either.
         let first = bench.upgrade("web", &["text=one", "never=true"]).target;
         install(&session, &first, &mut Silent).await.unwrap();
         let mut request = bench.upgrade("web", &["text=two", "never=true"]);

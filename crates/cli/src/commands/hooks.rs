@@ -96,7 +96,7 @@ fn rows(hooks: &[PlannedHook]) -> Vec<Vec<String>> {
         let or_dash = |text: String| if text.is_empty() { "-".to_owned() } else { text };
         vec![
             hook.event.as_str().to_owned(),
-            hook.turn.to_string(),
+            hook.group.to_string(),
             hook.weight.to_string(),
             hook.kind.clone(),
             hook.name.clone(),
@@ -112,7 +112,7 @@ fn record(hook: &PlannedHook) -> Record {
     let words = |words: Vec<&'static str>| Node::List(words.into_iter().map(Node::from).collect());
     Record::default()
         .with("event", hook.event.as_str())
-        .with("turn", hook.turn as i64)
+        .with("turn", hook.group as i64)
         .with("weight", hook.weight)
         .with("kind", hook.kind.as_str())
         .with("name", hook.name.as_str())

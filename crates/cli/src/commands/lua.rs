@@ -180,9 +180,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         namespace: kubeconfig::namespace(flags, invocation.environment),
         is_upgrade: flags.on("is-upgrade"),
     };
-    let TriedEvent { before, after, heard } =
+    let TriedEvent { before, after, has_handlers } =
         pintle::ops::try_event(&request, &events, &mut Reporting::new(invocation.ui))?;
-    if !heard {
+    if !has_handlers {
         invocation.ui.warn(&format!("no handler listens to `{event}`"));
     }
     for (title, context) in [("before", &before), ("after", &after)] {

@@ -172,7 +172,7 @@ impl Executor<'_> {
                 let (manifest, hooks) = sort_files(self.session, &files, reporter)?;
                 if !only_tests_differ(&self.version, &manifest, &hooks) {
                     let text = format!(
-                        "a handler of `{event}` changed objects that are no tests; they stay as they are"
+                        "a handler of `{event}` changed objects that are not tests; these changes are ignored"
                     );
                     reporter.log(LogLine::warn(text, Vec::new()));
                 }

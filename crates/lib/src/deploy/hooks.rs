@@ -253,8 +253,8 @@ impl Executor<'_> {
             }
         } else if let Err(error) = logs::hook_logs(cluster, &id, &mut sink).await {
             let attributes = vec![("hook", hook.name.clone()), ("error", error.to_string())];
-            let _ = updates
-                .send(HookUpdate::Message(LogLine::warn("the log of a hook cannot be shown", attributes)));
+            let _ =
+                updates.send(HookUpdate::Message(LogLine::warn("cannot read the log of a hook", attributes)));
         }
     }
 
@@ -267,7 +267,7 @@ impl Executor<'_> {
         for hook in results.failed.iter().filter(|hook| hook.is_deleted(DeletePolicy::Failed)) {
             if let Err(error) = self.delete_hook(hook).await {
                 let attributes = vec![("hook", hook.name.clone()), ("error", error.to_string())];
-                reporter.log_extra(LogLine::warn("a hook that failed cannot be deleted", attributes));
+                reporter.log_extra(LogLine::warn("cannot delete a failed hook", attributes));
             }
         }
         let all_went_well = results.failed.is_empty();

@@ -129,7 +129,7 @@ impl Documents {
             match room.entry(object.id()).or_insert(1) {
                 0 => {
                     let id = object.id();
-                    return Err(Error::Input(format!("handlers of `{event}` have made {id} more than once")));
+                    return Err(Error::Input(format!("handlers of `{event}` created {id} more than once")));
                 }
                 left => *left -= 1,
             }

@@ -46,10 +46,10 @@ impl SecretAccess {
     /// The reason for the refusal, as text for the script.
     pub(crate) fn check_for_script(&self, kind: ProtectedKind, object: &Map<Node>) -> Result<(), String> {
         if kind == ProtectedKind::Secret && text(object, &["metadata", "namespace"]) != self.namespace {
-            return Err("Secrets of other namespaces are not for scripts".to_owned());
+            return Err("scripts may not read Secrets of other namespaces".to_owned());
         }
         if is_record(kind, object) {
-            return Err("what keeps releases is not for scripts".to_owned());
+            return Err("scripts may not read release records".to_owned());
         }
         self.check(kind, object)
     }
@@ -78,7 +78,7 @@ impl SecretAccess {
         }
         let name = text(object, &["metadata", "name"]);
         Err(format!(
-            "{name} does not belong to the release {}; charts that may use the network see no other Secrets",
+            "{name} does not belong to the release {}; charts with network access may read no other Secrets",
             self.release
         ))
     }

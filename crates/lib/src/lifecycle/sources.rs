@@ -64,7 +64,7 @@ fn check_name(name: &str, event: Event) -> Result<()> {
         return Ok(());
     }
     Err(Error::Input(format!(
-        "a handler of `{event}` names a file {name:?}, which is no path inside a chart"
+        "a handler of `{event}` names a file {name:?}, which is not a path inside the chart"
     )))
 }
 

@@ -1,12 +1,12 @@
-//! Whether e-mail addresses and URLs in Chart.yaml are well formed.
+//! Validation of e-mail addresses and URLs in Chart.yaml, with the results of the Go libraries that Helm uses.
 
-/// Whether `text` is an e-mail address with a local part, an `@` and a dotted domain.
+/// Returns whether `text` is an e-mail address with a local part, an `@` and a dotted domain.
 pub(super) fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else { return false };
     is_local_part(local) && is_mail_domain(domain.strip_suffix('.').unwrap_or(domain))
 }
 
-/// Letters beyond ASCII that addresses may have.
+/// Returns whether addresses may contain this character beyond ASCII.
 fn is_foreign(character: char) -> bool {
     matches!(character, '\u{a0}'..='\u{d7ff}' | '\u{f900}'..='\u{fdcf}' | '\u{fdf0}'..='\u{ffef}')
 }
@@ -35,13 +35,13 @@ fn is_mail_domain(domain: &str) -> bool {
     labels.split('.').all(|label| bounded(label, &word)) && bounded(top, &letter)
 }
 
-/// Whether `text` is an absolute URL with a scheme, or an opaque one, as `net/url` reads a request.
+/// Returns whether `text` is an absolute URL with a scheme, or an opaque one, as Go's `url.ParseRequestURI`.
 pub(super) fn is_request_url(text: &str) -> bool {
     let Some((scheme, rest)) = split_scheme(text) else { return false };
     if scheme.is_empty() || text.contains(|character: char| character.is_ascii_control()) {
         return false;
     }
-    // What follows the scheme without a slash is opaque, as in `data:image/png;base64,AAAA`.
+    // Without a slash after the scheme, the URL is opaque, as in `data:image/png;base64,AAAA`.
     let Some(rest) = rest.strip_prefix('/') else { return true };
     let Some(authority) = rest.strip_prefix('/') else { return true };
     let end = authority.find('/').unwrap_or(authority.len());
@@ -49,7 +49,7 @@ pub(super) fn is_request_url(text: &str) -> bool {
     is_authority(authority) && has_good_escapes(path)
 }
 
-/// Splits `scheme:rest`; `None` when the text before the first colon is no scheme.
+/// Splits `scheme:rest`; `None` when the text before the first colon is not a scheme.
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = text.split_once(':')?;
     let mut characters = scheme.chars();
@@ -73,7 +73,7 @@ fn is_authority(authority: &str) -> bool {
     port_is_good && name_is_good && has_good_escapes(name)
 }
 
-/// Whether every `%` is followed by two hexadecimal digits.
+/// Returns whether every `%` is followed by two hexadecimal digits.
 fn has_good_escapes(text: &str) -> bool {
     text.split('%').skip(1).all(|rest| {
         let bytes = rest.as_bytes();
@@ -81,10 +81,10 @@ fn has_good_escapes(text: &str) -> bool {
     })
 }
 
-/// The schemes a web address may name.
+/// The schemes that a web address may have.
 const WEB_SCHEMES: [&str; 7] = ["ftp", "tcp", "udp", "ws", "wss", "http", "https"];
 
-/// Whether `text` looks like a web address: an optional scheme, a host name or address, and anything behind it.
+/// Returns whether `text` looks like a web address: an optional scheme, a host name or IP, and anything after it.
 pub(super) fn is_url(text: &str) -> bool {
     if text.len() <= 3
         || text.chars().count() >= 2083
@@ -103,7 +103,7 @@ pub(super) fn is_url(text: &str) -> bool {
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    // Without a scheme or a port, one bare word is no address.
+    // Without a scheme or a port, a single word is not an address.
     if scheme.is_none() && !text.contains(':') && !rest.contains('.') {
         return false;
     }

@@ -36,7 +36,7 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
         strict.map_err(|error| format!("failed to strictly parse chart metadata file\n\t{}", reason(&error)));
     findings.check(Warning, FILE, strict);
     if !has_api_version(&fields) {
-        // The loader takes a missing API version for `v1`; here it counts as missing.
+        // The loader defaults a missing API version to `v1`; lint has to report it.
         draft.metadata.api_version.clear();
     }
     let metadata = &draft.metadata;
@@ -58,7 +58,7 @@ pub(super) fn check(folder: &Path, findings: &mut Findings) {
     }
 }
 
-/// Whether a Chart.yaml in the shape of an object is what the definition of its kind asks for.
+/// Checks a Chart.yaml in the form of a Kubernetes object against the definition of its kind.
 fn object_form(fields: &Map<Node>) -> Result<(), String> {
     let text = |name: &str| fields.get(name).and_then(Node::as_str);
     if text("apiVersion") != Some("helm.sh/v3") || text("kind") != Some("Chart") {
@@ -74,7 +74,7 @@ fn object_form(fields: &Map<Node>) -> Result<(), String> {
         .map_err(|problems| format!("does not fit the kind Chart of helm.sh/v3\n{}", problems.trim_end()))
 }
 
-/// Whether there is an API version at all. Go's decoder does not mind the case of a field's name.
+/// Returns whether there is an API version at all. Go's decoder ignores the case of field names.
 fn has_api_version(fields: &Map<Node>) -> bool {
     fields.iter().any(|(name, value)| {
         name.as_bytes().eq_ignore_ascii_case(b"apiVersion")
@@ -83,7 +83,7 @@ fn has_api_version(fields: &Map<Node>) -> bool {
     })
 }
 
-/// The reason without the name of the file, which the finding has already.
+/// Returns the reason without the file name, which the finding already has.
 fn reason(error: &pintle_chart::Error) -> String {
     match error {
         pintle_chart::Error::File { reason, .. } => reason.clone(),
@@ -102,8 +102,7 @@ fn name(metadata: &Metadata) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the chart is of the generation that dependencies and types came with. The proposal's own API version
-/// counts, since this program reads it.
+/// Returns whether the chart API version has dependencies and types. `helm.sh/v3`, the object form of Chart.yaml, counts too.
 fn is_modern(metadata: &Metadata) -> bool {
     matches!(metadata.api_version.as_str(), "v2" | "helm.sh/v3")
 }

@@ -1,4 +1,4 @@
-//! Rules for what Chart.yaml says about dependencies and what `charts/` holds.
+//! Rules that compare the dependencies in Chart.yaml with `charts/`.
 
 use std::path::Path;
 

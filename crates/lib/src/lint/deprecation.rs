@@ -2,10 +2,10 @@
 
 use pintle_render::KubeVersion;
 
-/// One row per kind, taken from the life-cycle marks of Kubernetes' own types.
+/// One row per kind, generated from the lifecycle markers of the Kubernetes API types.
 const TABLE: &str = include_str!("deprecations.tsv");
 
-/// What Kubernetes says about `kind` of `api_version` in the given version, if it is deprecated there.
+/// Returns the deprecation message for a kind in a Kubernetes version.
 pub(crate) fn check(api_version: &str, kind: &str, version: &KubeVersion) -> Result<(), String> {
     let current = number_pair(&format!("{}.{}", version.major, version.minor))?;
     let row = TABLE

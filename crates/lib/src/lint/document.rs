@@ -1,13 +1,13 @@
-//! Rendered files as lint reads them: documents between `---` lines, each with the few fields that rules look at.
+//! Splits rendered files into documents for lint, each with the few fields that rules need.
 //!
-//! This is not how rendering splits files. Lint goes through Kubernetes' own reader, where only a line of `---`, blanks
-//! and a comment ends a document, and where a text that begins with `{` is JSON.
+//! This differs from how rendering splits files. Lint in Helm uses the reader of Kubernetes, where only a line of
+//! `---`, blanks and a comment ends a document, and a text that starts with `{` is JSON.
 
 use pintle_tree::{Node, json};
 use pintle_yaml::Stream;
 use pintle_yaml::decode::{Decoder, Place, read_tree};
 
-/// The fields of an object that rules look at.
+/// The fields of an object that rules need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Document {
     /// The API version, or empty.
@@ -18,10 +18,10 @@ pub(super) struct Document {
     pub(super) name: String,
 }
 
-/// What comes out of a file: a document, nothing (an empty document), or why it cannot be read.
+/// A document, `None` for an empty one, or a parse error.
 pub(super) type Outcome = Result<Option<Document>, String>;
 
-/// Reads the documents of a text one after the other; after an error there are no more.
+/// Parses the documents of a text; stops after an error.
 pub(super) fn documents(text: &[u8]) -> impl Iterator<Item = Outcome> {
     let mut stream = Stream::new(text);
     std::iter::from_fn(move || {
@@ -33,10 +33,10 @@ pub(super) fn documents(text: &[u8]) -> impl Iterator<Item = Outcome> {
     })
 }
 
-/// Reads one JSON value as a document.
+/// Parses a JSON value as a document.
 fn read_json(text: &[u8]) -> Result<(Option<Document>, usize), json::Error> {
     let (node, used) = json::read_prefix(text)?;
-    // Where there is no YAML, there is no step between it and JSON to speak of.
+    // Go converts YAML to JSON first and says so in errors; for JSON input there is no such prefix.
     let plain = |error: String| match error.strip_prefix("error unmarshaling JSON: while decoding JSON: ") {
         Some(plain) => plain.to_owned(),
         None => error,

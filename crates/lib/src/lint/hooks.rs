@@ -1,4 +1,4 @@
-//! Rules for hooks, which Helm does not have: it takes any word for a policy and lets the hook do nothing.
+//! Rules for hooks. Helm has none: it accepts any policy and silently ignores unknown ones.
 
 use pintle_hooks::{Source, UnknownPolicyValue};
 use pintle_objects::Order;
@@ -6,10 +6,10 @@ use pintle_objects::Order;
 use super::Findings;
 use super::Severity::Error;
 
-/// Looks at the hooks of one rendered template.
+/// Checks the hooks of a rendered template.
 pub(super) fn check(template: &str, text: &[u8], findings: &mut Findings) {
     let files = [(template, text)];
-    // What is no object is told by other rules.
+    // Other rules report documents that are not objects.
     let Ok(sorted) = pintle_objects::sort(&files, Order::Install) else { return };
     for hook in &sorted.hooks {
         match pintle_hooks::read(&Source::from_sorted(hook)) {

@@ -1,7 +1,7 @@
-//! What is wrong with a chart, or could be better: Helm's rules with Helm's words, and some of our own.
+//! Lint rules: Helm's with Helm's messages, and some of our own.
 //!
-//! Each file of this folder looks at one part of the chart and adds [`Message`]s. Nothing here stops at the first
-//! problem; a rule that cannot go on leaves the rest of its own part alone.
+//! Each file checks one part of the chart and adds [`Message`]s. No rule stops at the first problem; a rule that
+//! cannot continue only ends its own part.
 
 mod address;
 mod chartfile;
@@ -26,11 +26,11 @@ use crate::Lifecycle;
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing.
+    /// A recommendation.
     Info,
-    /// Should be mended.
+    /// Should be fixed.
     Warning,
-    /// Must be mended.
+    /// Must be fixed.
     Error,
 }
 
@@ -47,11 +47,11 @@ impl fmt::Display for Severity {
 /// One finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// The file or folder of the chart.
+    /// The file or folder in the chart.
     pub path: String,
-    /// What was found.
+    /// The message.
     pub text: String,
 }
 
@@ -70,9 +70,9 @@ pub struct Options {
     pub namespace: String,
     /// The Kubernetes version to render and check for.
     pub kube_version: Option<KubeVersion>,
-    /// Whether schemas are left alone.
+    /// Skips `values.schema.json`.
     pub skip_schema: bool,
-    /// Whether rules count that Helm does not have.
+    /// Also applies rules that Helm does not have.
     pub extra_rules: bool,
 }
 
@@ -81,17 +81,17 @@ pub struct Options {
 pub struct Findings {
     /// The findings in the order of the rules.
     pub messages: Vec<Message>,
-    /// What loading and rendering had to say on the way.
+    /// Log lines of loading and rendering.
     pub log: Vec<LogLine>,
 }
 
 impl Findings {
-    /// The worst finding, if there is any.
+    /// Returns the highest severity, if there are findings.
     pub fn worst(&self) -> Option<Severity> {
         self.messages.iter().map(|message| message.severity).max()
     }
 
-    /// Adds a finding unless `outcome` is fine, and tells whether it was.
+    /// Adds a finding for an error. Returns whether there was none.
     fn check(&mut self, severity: Severity, path: &str, outcome: Result<(), String>) -> bool {
         match outcome {
             Ok(()) => true,
@@ -110,7 +110,7 @@ pub fn lint(chart: &Path, options: &Options) -> Findings {
 
 /// As [`lint`], with handlers of lifecycle events, whose errors are findings.
 pub fn lint_with_events(chart: &Path, options: &Options, events: &Lifecycle) -> Findings {
-    // Paths in findings are absolute, as Helm prints them; a folder that is gone keeps the name it was given.
+    // Findings have absolute paths, as in Helm. A missing folder keeps the path as given.
     let folder: PathBuf = std::path::absolute(chart).unwrap_or_else(|_| chart.to_owned());
     let mut findings = Findings::default();
     chartfile::check(&folder, &mut findings);

@@ -1,4 +1,4 @@
-//! Names of objects by the rules that Kubernetes has for their kinds.
+//! Validation of object names by the rules of their kinds.
 
 use pintle_tree::quote::quote;
 

@@ -1,15 +1,15 @@
-//! What is wrong with the scripts of a chart, without running them. Helm knows no scripts.
+//! Static checks of the scripts of a chart. Helm has no scripts.
 
 use std::path::Path;
 
 use super::{Findings, Message, Severity};
 
-/// Looks at the scripts, if there are any.
+/// Checks the scripts, if there are any.
 pub(super) fn check(folder: &Path, findings: &mut Findings) {
     if !folder.join("ext/lua").is_dir() {
         return;
     }
-    // A chart that cannot be read is told about by other rules.
+    // Other rules report a chart that cannot be loaded.
     let Ok(chart) = pintle_chart::load_any_version(folder, &mut Vec::new()) else { return };
     let mut note = |path: String, text: String| {
         findings.messages.push(Message { severity: Severity::Error, path, text })

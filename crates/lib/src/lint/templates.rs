@@ -1,4 +1,4 @@
-//! Rules for the templates, which are rendered for a test release first.
+//! Rules for templates, which are rendered for a test release first.
 
 use std::path::Path;
 
@@ -39,7 +39,7 @@ pub(super) fn check(folder: &Path, options: &Options, events: &Lifecycle, findin
     }
 }
 
-/// The templates of the chart itself with their rendered text, or `None` when that failed.
+/// Returns the templates of the chart itself with their rendered text; `None` when rendering failed.
 fn render(
     chart: Chart,
     options: &Options,
@@ -78,7 +78,7 @@ fn render(
     Some(templates.into_iter().map(text_of).collect())
 }
 
-/// Applies the rules to one template; `false` means that the rest is not looked at.
+/// Checks a template. Returns false if the remaining templates are skipped, as Helm does after some errors.
 fn check_template(template: &str, text: Option<&[u8]>, options: &Options, findings: &mut Findings) -> bool {
     findings.check(Error, template, extension_is_allowed(template));
     let extension = extension(template).to_ascii_lowercase();
@@ -120,7 +120,7 @@ fn check_document(
     findings.check(Error, template, list_has_no_policy(document, text));
 }
 
-/// What Go says about `items` that is no list.
+/// Returns Go's decode error for `items` that is not a list.
 fn wrong_items(items: &Node) -> String {
     let kind = items.json_type();
     format!(
@@ -129,7 +129,7 @@ fn wrong_items(items: &Node) -> String {
     )
 }
 
-/// The extension of the base name with its dot, or nothing.
+/// Returns the extension with its dot, or an empty string.
 fn extension(path: &str) -> &str {
     let base = path.rsplit('/').next().unwrap_or(path);
     base.rfind('.').map_or("", |dot| &base[dot..])

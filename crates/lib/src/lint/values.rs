@@ -25,7 +25,7 @@ fn check_file(folder: &Path, options: &Options, log: &mut Vec<LogLine>) -> Resul
     let text = pintle_chart::read_regular(&path).map_err(|error| input::go_error_text(&path, &error));
     let text = text.map_err(|reason| format!("unable to parse YAML: {reason}"))?;
     let defaults = pintle_yaml::read_map(&text).map_err(|error| {
-        // Helm reads into a named type here, and its error says so.
+        // Helm decodes into a named type here, which its error message contains.
         let reason = error.to_string().replace("type map[string]interface {}", "type common.Values");
         format!("unable to parse YAML: {reason}")
     })?;
@@ -43,7 +43,7 @@ fn check_file(folder: &Path, options: &Options, log: &mut Vec<LogLine>) -> Resul
     Ok(())
 }
 
-/// The text of a schema; one that is missing or empty checks nothing.
+/// Returns the text of a schema; `None` for a missing or empty one.
 fn schema_text(folder: &Path, name: &str) -> Option<Vec<u8>> {
     pintle_chart::read_regular(&folder.join(name)).ok().filter(|text| !text.is_empty())
 }

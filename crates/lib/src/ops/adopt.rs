@@ -1,5 +1,5 @@
-//! `adopt`: move the records of a release from another store into the session's own. Operations that succeed do so too:
-//! until the new version stands, the release stays where it is.
+//! `adopt`: move the records of a release from another store into the session's own. Upgrades and rollbacks do so too
+//! when they succeed; until then the release stays where it is.
 
 use std::time::Duration;
 
@@ -10,10 +10,10 @@ use crate::deploy::Executor;
 use crate::records::{Records, excess_versions};
 use crate::{Error, Reporter, Result, Session};
 
-/// Moves all versions of a release into the session's own store and gives their number.
+/// Moves all versions of a release into the session's own store and returns their number.
 ///
 /// # Errors
-/// When no other store has the release, or someone is at executor on it. It then stays where it was.
+/// When no other store holds the release, or another client is working on it. The release then stays where it is.
 pub async fn adopt(session: &Session, namespace: &str, name: &str) -> Result<usize> {
     session.cluster.check_reachable().await?;
     let (records, mut history) = Records::find_for_update(session, namespace, name, false).await?;
@@ -39,7 +39,8 @@ pub async fn adopt(session: &Session, namespace: &str, name: &str) -> Result<usi
         release_lease(&records, &lease).await;
     }
     imported?;
-    // Helm knows no leases, and may have gone on. Then its records count, and the next move takes what is new.
+    // Helm has no leases and may have continued meanwhile. Its records count then, and the next move copies the new
+    // ones.
     let now = records.history().await?;
     if now.last().map(|last| last.number) > history.last().map(|last| last.number) {
         return Err(Error::Pending { lease: None });
@@ -48,20 +49,20 @@ pub async fn adopt(session: &Session, namespace: &str, name: &str) -> Result<usi
     Ok(history.len())
 }
 
-/// Renews the lease on a release that is being moved, and returns once somebody else has it.
+/// Keeps the lease on a release renewed while it is moved, until another client has taken over.
 async fn keep_lease_renewed(session: &Session, records: &Records<'_>, number: u64, lease: &Lease) -> Error {
     loop {
         tokio::time::sleep((session.lease_duration / 3).max(Duration::from_millis(100))).await;
         let renewed = records.renew(number, &lease.renewed_at(session.clock.now())).await;
-        // One that cannot be renewed for a while is still ours until the lease runs out.
-        if let Err(error @ Error::Store(StoreError::Conflict { .. } | StoreError::NotFound { .. })) = renewed
-        {
+        // A store that is unreachable for a while is no reason to stop: the lease is ours until it expires.
+        if let Err(error @ Error::Store(StoreError::Conflict { .. } | StoreError::NotFound { .. })) = renewed {
             return Error::LeaseLost { source: Box::new(error) };
         }
     }
 }
 
-/// Frees a release that could not be moved. There is an error to tell already; a lease that stays runs out.
+/// Releases the lease after a failed move. Errors are ignored: the move already has one to return, and the lease
+/// expires anyway.
 async fn release_lease(records: &Records<'_>, lease: &Lease) {
     let Ok(mut now) = records.history().await else { return };
     let ours = |last: &&mut Summary| last.lease.as_ref().is_some_and(|now| now.holder == lease.holder);
@@ -70,21 +71,21 @@ async fn release_lease(records: &Records<'_>, lease: &Lease) {
     }
 }
 
-/// What becomes of the versions before a new one when it stands.
+/// The versions before a new one, and what happens to them.
 pub(super) struct ReplacedVersions<'a> {
-    /// The versions before the new one.
+    /// The versions before the new one, oldest first.
     pub(super) history: &'a [Summary],
-    /// Those that are superseded by it.
+    /// The numbers of those that it supersedes.
     pub(super) superseded: &'a [u64],
-    /// How many versions are versions_to_keep; 0 for all.
+    /// How many versions to keep; 0 for all.
     pub(super) max_history: u64,
 }
 
-/// Moves a release whose new version stands into the session's own store, where the new version is deployed from then on.
-/// Gives false when it cannot be moved: it then goes on where it is.
+/// Moves a release into the session's own store together with its new version, which is recorded as deployed there.
+/// Returns false when the move fails; the release then continues in its current store.
 ///
 /// # Errors
-/// When somebody else has taken the release over.
+/// When another client has taken the release over.
 pub(super) async fn with_new_version(
     executor: &mut Executor<'_>,
     records: &Records<'_>,
@@ -107,7 +108,7 @@ pub(super) async fn with_new_version(
         Err(error) => {
             let attributes =
                 vec![("store", records.store().driver().to_owned()), ("error", error.to_string())];
-            reporter.log_extra(LogLine::warn("the release stays in the records of Helm", attributes));
+            reporter.log_extra(LogLine::warn("the release stays in Helm's records", attributes));
             return Ok(false);
         }
     }
@@ -116,18 +117,18 @@ pub(super) async fn with_new_version(
     let old = replaced.history.iter().map(|version| version.number).chain([number]);
     if let Err(error) = delete_versions(records, old).await {
         let attributes = vec![("error", error.to_string())];
-        reporter.log_extra(LogLine::warn("records that were moved cannot be deleted yet", attributes));
+        reporter.log_extra(LogLine::warn("cannot delete the moved records yet", attributes));
     }
     Ok(true)
 }
 
-/// The versions of a history that are versions_to_keep beside a new one.
+/// Returns the versions that are kept besides a new one.
 fn versions_to_keep(history: &[Summary], max_history: u64) -> Vec<Summary> {
     let old = if max_history == 0 { Vec::new() } else { excess_versions(history, max_history - 1) };
     history.iter().filter(|version| !old.contains(&version.number)).cloned().collect()
 }
 
-/// Versions, whole, with their states as a new one makes them.
+/// Loads versions, with the status that they have after a new one.
 async fn load(records: &Records<'_>, history: &[Summary], superseded: &[u64]) -> Result<Vec<ReleaseVersion>> {
     let mut versions = Vec::new();
     for summary in history {
@@ -140,7 +141,7 @@ async fn load(records: &Records<'_>, history: &[Summary], superseded: &[u64]) ->
     Ok(versions)
 }
 
-/// Deletes records that were moved, the newest last: as long as it is there, it tells that the others were here.
+/// Deletes moved records, newest last: as long as it exists, an interrupted move can be recognized.
 async fn delete_versions(records: &Records<'_>, numbers: impl IntoIterator<Item = u64>) -> Result<()> {
     for number in numbers {
         records.delete(number).await?;

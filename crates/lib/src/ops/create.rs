@@ -1,4 +1,4 @@
-//! `create`: a new chart.
+//! `create`: create a new chart.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,26 +11,26 @@ use pintle_events::Event;
 use crate::report::forward_log;
 use crate::{Error, Lifecycle, Reporter, Result, prepare};
 
-/// Stands for the name of the chart in starters.
+/// Placeholder for the name of the chart in starters.
 const PLACEHOLDER: &str = "<CHARTNAME>";
 
-/// The script that a chart begins with, if it is to have one.
+/// The script of the scaffold, added on request.
 const SCAFFOLD_SCRIPT: &str = include_str!("scaffold.lua");
 
-/// Which chart to make, and where.
+/// Which chart to create, and where.
 #[derive(Clone, Debug)]
 pub struct CreateRequest {
-    /// The folder in which the chart's own folder is made.
+    /// The parent of the chart's folder.
     pub folder: PathBuf,
     /// The name of the chart.
     pub name: String,
     /// A chart to start from instead of the built-in scaffold.
     pub starter: Option<PathBuf>,
-    /// The time of files whose source has none, in seconds since 1970.
+    /// Modification time of generated files, in Unix seconds.
     pub now: i64,
-    /// Whether the chart begins with a script.
+    /// Adds a script to the scaffold.
     pub scripts: bool,
-    /// Which generation the chart is of.
+    /// The chart API version of the scaffold.
     pub generation: Generation,
 }
 
@@ -48,10 +48,10 @@ impl CreateRequest {
     }
 }
 
-/// Makes the chart and returns its folder. Files that were there already are reported before they are replaced.
+/// Creates the chart and returns its folder. Existing files are reported before they are overwritten.
 ///
 /// # Errors
-/// A bad name, a starter that cannot be read, or files that cannot be written.
+/// An invalid name, an unreadable starter, or files that cannot be written.
 pub fn create(request: &CreateRequest, reporter: &mut dyn Reporter) -> Result<PathBuf> {
     let CreateRequest { folder, name, starter, now, scripts, generation } = request;
     let made = match starter {
@@ -76,7 +76,7 @@ pub fn create_with_events(
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<PathBuf> {
-    // Only a starter can bring scripts, and one that cannot be read is refused by starting from it.
+    // Only a starter can contain scripts. One that cannot be read fails below, when the chart is drafted from it.
     let scripted;
     let starter = request.starter.as_ref().filter(|_| events.may_run_scripts());
     let events = match starter.and_then(|_| draft(request).ok()) {
@@ -102,7 +102,7 @@ pub fn create_with_events(
     Ok(folder)
 }
 
-/// The chart that will be made, in memory.
+/// Builds the chart in memory.
 fn draft(request: &CreateRequest) -> Result<Chart> {
     let name = &request.name;
     let Some(starter) = &request.starter else {
@@ -122,7 +122,7 @@ fn draft(request: &CreateRequest) -> Result<Chart> {
     Ok(chart)
 }
 
-/// Brings what handlers changed into the folder of the new chart.
+/// Writes what handlers changed into the folder of the new chart.
 fn write_changes(folder: &Path, before: &Chart, after: &Chart) -> Result<()> {
     let all = |chart: &Chart| -> Vec<File> {
         let values = chart.raw.iter().filter(|file| file.name == "values.yaml");
@@ -135,7 +135,7 @@ fn write_changes(folder: &Path, before: &Chart, after: &Chart) -> Result<()> {
     }
     let is_new = |file: &&File| !before.iter().any(|old| old.name == file.name && old.data == file.data);
     for file in after.iter().filter(is_new) {
-        // Handlers can only name paths that stay inside.
+        // `sources` has already refused paths that leave the chart.
         write(folder, file)?;
     }
     Ok(())

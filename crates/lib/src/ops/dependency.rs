@@ -1,4 +1,4 @@
-//! `dependency list|build|update`: the charts that a chart needs.
+//! `dependency list|build|update`: the dependencies of a chart.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use pintle_semver::{Constraint, Version};
 
 use crate::{Lifecycle, Reporter, Result, prepare};
 
-/// Lists what a chart asks for and whether it is there.
+/// Lists the dependencies of a chart and whether they are present.
 ///
 /// # Errors
 /// When the chart cannot be read.
@@ -19,10 +19,10 @@ pub fn list(chart: &Path) -> Result<Listing> {
     Ok(dependency::list(chart)?)
 }
 
-/// Fills `charts/` with what the lock says; `now` is in seconds since 1970.
+/// Fills `charts/` from the lock file; `now` is in Unix seconds.
 ///
 /// # Errors
-/// A lock that does not fit Chart.yaml, charts that cannot be found, and repositories on the network.
+/// A lock that is out of sync with Chart.yaml, charts that cannot be found, and unreachable repositories.
 pub fn build(chart: &Path, now: i64, reporter: &mut dyn Reporter) -> Result<()> {
     run(chart, now, reporter, dependency::build)
 }
@@ -56,8 +56,8 @@ pub fn build_with_events(
     told.map(|_| ())
 }
 
-/// Tells an event about the chart as it is in its folder, and gives the charts that handlers want instead of those of
-/// Chart.yaml. A chart that cannot be read is refused by building it.
+/// Emits an event about the chart in its folder, and returns the dependencies that handlers want instead of those of
+/// Chart.yaml. A chart that cannot be loaded is reported by the build itself.
 fn emit(
     chart: &Path,
     event: Event,
@@ -76,7 +76,7 @@ fn emit(
     }
 }
 
-/// Gives the dependencies of a chart the versions of the charts that were fetched for them.
+/// Sets the dependencies of a chart to the versions that were fetched.
 fn resolve(chart: &mut Chart) {
     let fetched: Vec<(String, String)> = chart
         .subcharts
@@ -95,10 +95,10 @@ fn resolve(chart: &mut Chart) {
     }
 }
 
-/// Resolves the dependencies anew, fills `charts/` and writes the lock.
+/// Resolves the dependencies again, fills `charts/` and writes the lock file.
 ///
 /// # Errors
-/// As [`build`], but for the lock.
+/// As [`build`], except for those about the lock.
 pub fn update(chart: &Path, now: i64, reporter: &mut dyn Reporter) -> Result<()> {
     run(chart, now, reporter, dependency::update)
 }

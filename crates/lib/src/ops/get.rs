@@ -1,4 +1,4 @@
-//! `get`: one version of a release, as it was recorded.
+//! `get`: show one recorded version of a release.
 
 use pintle_release::{ReleaseVersion, Summary, VersionRef};
 use pintle_tree::{LogLine, Map, Node};
@@ -9,7 +9,7 @@ use crate::lifecycle::record_extras;
 use crate::records::Records;
 use crate::{Error, Result, Session};
 
-/// Reads one version of a release.
+/// Loads a version of a release.
 ///
 /// # Errors
 /// When there is no such release or version.
@@ -18,7 +18,7 @@ pub async fn get(session: &Session, namespace: &str, name: &str, at: &VersionRef
     content(session, namespace, name, at).await
 }
 
-/// Reads one version of a release from a cluster that is known to answer.
+/// Loads a version without checking first that the cluster is reachable.
 pub(super) async fn content(
     session: &Session,
     namespace: &str,
@@ -34,19 +34,19 @@ pub(super) async fn content(
     Records::find(session, namespace, name).await?.resolve(at).await
 }
 
-/// The newest version of a release, if there is one.
+/// Returns the newest version of a release, if it exists.
 ///
 /// # Errors
-/// When the store cannot be asked.
+/// When the store cannot be read.
 pub async fn exists(session: &Session, namespace: &str, name: &str) -> Result<Option<Summary>> {
     Ok(Records::find(session, namespace, name).await?.history().await?.pop())
 }
 
-/// All values that a version was rendered with: those that were given, laid over the chart's defaults, and what handlers of
-/// `pre-render` made of them.
+/// Computes the values that a version was rendered with: the user's values over the chart's defaults, with the
+/// changes of `pre-render` handlers.
 ///
 /// # Errors
-/// When they do not fit together.
+/// When the values cannot be merged.
 pub fn computed_values(version: &ReleaseVersion, log: &mut Vec<LogLine>) -> Result<Map<Node>> {
     if let Some(values) = record_extras::rendered_values(version) {
         return Ok(values);

@@ -1,4 +1,4 @@
-//! `history`: the versions of a release.
+//! `history`: list the versions of a release.
 
 use pintle_release::Summary;
 
@@ -6,7 +6,7 @@ use super::name;
 use crate::records::Records;
 use crate::{Error, Result, Session};
 
-/// Lists the versions of a release, oldest first, but no more than the newest `max`.
+/// Lists the newest `max` versions of a release, oldest first.
 ///
 /// # Errors
 /// When there is no such release.

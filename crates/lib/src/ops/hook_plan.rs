@@ -1,4 +1,4 @@
-//! Which hooks run at which event, in which order, and what happens to them afterwards: told without running anything.
+//! Computes which hooks run at which event, in which order, and how they are cleaned up, without running them.
 
 use pintle_hooks::{DeletePolicy, Hook, LogPolicy, batches};
 use pintle_objects::HookEvent;
@@ -6,7 +6,7 @@ use pintle_release::{ReleaseVersion, StoredHook};
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
 use pintle_values::{NullRules, SchemaCheck};
 
-use super::Subject;
+use super::ChartInput;
 use crate::lifecycle::Lifecycle;
 use crate::prepare::{PrepareOptions, prepare};
 use crate::{RecordObjects, Reporter, Result, deploy, live};
@@ -16,8 +16,8 @@ use crate::{RecordObjects, Reporter, Result, deploy, live};
 pub struct PlannedHook {
     /// The event.
     pub event: HookEvent,
-    /// Its turn among the hooks of the event, from 1. Hooks of one turn may run together.
-    pub turn: usize,
+    /// The position of its group among the hooks of the event, from 1. Hooks of a group may run in parallel.
+    pub group: usize,
     /// Its weight at the event.
     pub weight: i64,
     /// The kind of its object.
@@ -28,18 +28,18 @@ pub struct PlannedHook {
     pub delete_policies: Vec<DeletePolicy>,
     /// When its log is shown.
     pub log_policies: Vec<LogPolicy>,
-    /// Whether its object outlives the release.
+    /// Whether its object is kept when the release is uninstalled.
     pub unmanaged: bool,
     /// The template that it was rendered from.
     pub template: String,
 }
 
-/// The hooks of a chart, as installing it would run them: by event, then in their order.
+/// Returns the hooks of a chart as an install would run them, by event and then in order.
 ///
 /// # Errors
-/// When the chart does not render, or a hook makes no sense.
+/// When the chart does not render, or a hook is invalid.
 pub fn plan_hooks(
-    subject: &Subject,
+    subject: &ChartInput,
     kube_version: Option<KubeVersion>,
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<PlannedHook>> {
@@ -63,10 +63,10 @@ pub fn plan_hooks(
     planned(&hooks)
 }
 
-/// The hooks of a release, as its operations run them.
+/// Returns the hooks of a release as its operations run them.
 ///
 /// # Errors
-/// When a stored hook cannot be read.
+/// When a stored hook cannot be parsed.
 pub fn planned_hooks(version: &ReleaseVersion) -> Result<Vec<PlannedHook>> {
     planned(&version.hooks)
 }
@@ -78,10 +78,10 @@ fn planned(stored: &[StoredHook]) -> Result<Vec<PlannedHook>> {
         .collect::<Result<Vec<Hook>>>()?;
     let mut planned = Vec::new();
     for event in HookEvent::ALL {
-        for (turn, batch) in batches(&hooks, event).into_iter().enumerate() {
+        for (group, batch) in batches(&hooks, event).into_iter().enumerate() {
             planned.extend(batch.into_iter().map(|hook| PlannedHook {
                 event,
-                turn: turn + 1,
+                group: group + 1,
                 weight: hook.weight(event).unwrap_or(0),
                 kind: hook.kind.clone(),
                 name: hook.name.clone(),

@@ -1,4 +1,4 @@
-//! Copying images: to where a policy wants them, so that what overrides point at is there, or into a folder and back.
+//! Copies images to the registries that a policy maps them to, or into an OCI layout folder and back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,55 +13,55 @@ use crate::{Error, Result};
 /// What to copy, and where to.
 #[derive(Clone)]
 pub struct CopyImagesRequest {
-    /// Images, as objects name them.
+    /// Image references as they appear in objects.
     pub images: Vec<String>,
-    /// Layout folders, with one of their images or with all.
+    /// OCI layout folders, each with the name of one image or `None` for all.
     pub layouts: Vec<(PathBuf, Option<String>)>,
-    /// Where to.
+    /// Where to copy the images.
     pub destination: CopyDestination,
-    /// How.
+    /// Options of the copy.
     pub options: Options,
-    /// Whether to look only. A folder that is not there is not made then.
+    /// Only computes the plan. A missing layout folder is not created.
     pub dry_run: bool,
-    /// Who speaks to the registries that images come from.
+    /// Client for the registries that images are pulled from.
     pub source: Arc<Client>,
-    /// Who speaks to the registries that they go to.
+    /// Client for the registries that images are pushed to.
     pub target: Arc<Client>,
 }
 
-/// Where images go.
+/// Where images are copied to.
 #[derive(Clone, Debug)]
 pub enum CopyDestination {
-    /// To where a policy puts them. One that names no sources takes all images.
+    /// To the registries that a policy maps them to. A policy without sources applies to all images.
     Policy(Box<Policy>),
-    /// To this name; there must be one image only.
+    /// To this name; allowed for a single image only.
     Name(String),
-    /// Into a layout folder, under their own full names.
+    /// Into an OCI layout folder, under their full names.
     Layout(PathBuf),
 }
 
-/// What copying would do.
+/// What a copy would do.
 #[derive(Debug)]
 pub struct CopyPlan {
     /// Images that can be copied.
     pub planned: Vec<Planned>,
-    /// Images that cannot, with the reason.
+    /// Images that cannot be copied, with the reason.
     pub refused: Vec<(String, Error)>,
-    /// Images that the policy leaves where they are.
+    /// Images that the policy does not map.
     pub staying: Vec<String>,
 }
 
-/// An image with where it is.
+/// An image and its source.
 struct FoundImage {
     reference: Reference,
     name: ImageName,
     place: Endpoint,
 }
 
-/// Finds out what copying would do, by asking both sides. [`pintle_registry::copy::execute`] does it.
+/// Computes what a copy would do by querying both registries. [`pintle_registry::copy::execute`] executes it.
 ///
 /// # Errors
-/// When a name makes no sense, when two images would get one name, or when a folder cannot be used.
+/// When a reference is invalid, two images would get the same name, or a layout folder cannot be used.
 pub async fn plan_image_copy(request: &CopyImagesRequest) -> Result<CopyPlan> {
     let found = find(request)?;
     let (jobs, staying) = jobs(request, found)?;
@@ -76,7 +76,7 @@ pub async fn plan_image_copy(request: &CopyImagesRequest) -> Result<CopyPlan> {
     Ok(copy)
 }
 
-/// The images that were named, sorted, once each.
+/// Returns the requested images, sorted and without duplicates.
 fn find(request: &CopyImagesRequest) -> Result<Vec<FoundImage>> {
     let mut found = BTreeMap::new();
     for text in &request.images {
@@ -99,10 +99,10 @@ fn find(request: &CopyImagesRequest) -> Result<Vec<FoundImage>> {
     Ok(found.into_values().collect())
 }
 
-/// The full name of an image: nothing is left to guess, not even the tag.
+/// Returns the full name of an image, with registry and tag made explicit.
 ///
 /// # Errors
-/// When the text is no reference.
+/// When the text is not an image reference.
 pub fn full_name(text: &str) -> Result<(Reference, ImageName)> {
     let reference = Reference::parse(text).map_err(pintle_images::Error::from)?;
     let repository = Repository::new(&reference.registry(), &reference.repository())?;
@@ -115,7 +115,7 @@ pub fn full_name(text: &str) -> Result<(Reference, ImageName)> {
     Ok((reference, name))
 }
 
-/// From where to where, and what stays.
+/// Returns the copy jobs, and the images that stay.
 fn jobs(request: &CopyImagesRequest, found: Vec<FoundImage>) -> Result<(Vec<Job>, Vec<String>)> {
     let router = Router::new(request, &found)?;
     let mut jobs: Vec<Job> = Vec::new();
@@ -128,7 +128,7 @@ fn jobs(request: &CopyImagesRequest, found: Vec<FoundImage>) -> Result<(Vec<Job>
         };
         let (from, to) = (image.place.to_string(), destination.to_string());
         match taken.get(&to) {
-            // The same image may lie in several folders.
+            // The same image may be in several layout folders.
             Some(other) if same_image(other, &from) => continue,
             Some(other) => {
                 return Err(Error::Input(format!("`{other}` and `{from}` would both become `{to}`")));
@@ -140,7 +140,7 @@ fn jobs(request: &CopyImagesRequest, found: Vec<FoundImage>) -> Result<(Vec<Job>
     Ok((jobs, staying))
 }
 
-/// Whether two places hold an image of one name.
+/// Returns whether two sources hold an image of the same name.
 fn same_image(one: &str, other: &str) -> bool {
     let name = |place: &str| match place.strip_prefix("oci:") {
         Some(rest) => rest.split_once(':').map_or_else(String::new, |(_, name)| name.to_owned()),
@@ -149,7 +149,7 @@ fn same_image(one: &str, other: &str) -> bool {
     name(one) == name(other)
 }
 
-/// Decides where images go.
+/// Maps images to destinations.
 enum Router<'r> {
     Policy { policy: Box<Policy>, target: &'r Arc<Client> },
     Name { name: ImageName, target: &'r Arc<Client> },
@@ -267,7 +267,7 @@ mod tests {
         let text =
             "mappings:\n  - {source: a.io, target: hub.corp/x}\n  - {source: b.io, target: hub.corp/x}\n";
         let Ok(mapping) = MappingFile::parse("map.yaml", text.as_bytes()) else {
-            // The file itself may be refused for that.
+            // Some systems already reject the file name.
             return;
         };
         let policy = Policy { mapping: Some(mapping), ..Policy::default() };

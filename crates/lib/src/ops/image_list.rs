@@ -1,5 +1,4 @@
-//! The images of rendered objects as a list: what they are, who uses them, which values they come from, what they stand
-//! for, and a lock of the latter.
+//! The images of rendered objects: where each is used, which values it comes from, and the digest it resolves to.
 
 use std::collections::BTreeMap;
 
@@ -10,41 +9,41 @@ use pintle_registry::{Client, ImageName, Resolved};
 
 use super::image_copy::full_name;
 
-/// How many images are asked for at once.
+/// Limit of parallel registry requests.
 const MAX_CONCURRENT_REQUESTS: usize = 8;
 
 /// An image that objects use.
 #[derive(Debug)]
 pub struct ListedImage {
-    /// As objects have it.
+    /// The reference as it appears in objects.
     pub image: String,
-    /// What it means, if it means anything.
+    /// The parsed reference; `None` if it is invalid.
     pub reference: Option<Reference>,
-    /// Its full name.
+    /// The full name with registry and tag.
     pub name: Option<ImageName>,
-    /// Who uses it, in the order of the templates.
+    /// The fields that use it, in template order.
     pub uses: Vec<ImageUse>,
-    /// What it stands for, once that was asked.
+    /// The digests, after [`resolve_images`].
     pub resolved: Option<Resolved>,
-    /// Why it is not known what it stands for.
+    /// Why the image could not be resolved.
     pub problem: Option<String>,
 }
 
-/// A field that names an image.
+/// A field that contains an image reference.
 #[derive(Clone, Debug)]
 pub struct ImageUse {
-    /// Whose field it is.
+    /// The object with the field.
     pub object: ObjectId,
-    /// The way to it inside the object.
+    /// The path of the field in the object.
     pub field: String,
-    /// The template that the object came from.
+    /// The template of the object.
     pub template: String,
-    /// The values that the image came from, in the order of its text.
+    /// The paths of the values that the reference was built from, in the order of its parts.
     pub values: Vec<String>,
 }
 
 impl ImageUse {
-    /// The chart that the template belongs to.
+    /// Returns the chart of the template.
     pub fn chart(&self) -> &str {
         let folder =
             self.template.rsplit_once("/templates/").map_or(self.template.as_str(), |(folder, _)| folder);
@@ -53,18 +52,18 @@ impl ImageUse {
 }
 
 impl ListedImage {
-    /// The registry that is meant; empty if nothing is.
+    /// Returns the registry; empty if the reference is invalid.
     pub fn registry(&self) -> String {
         self.reference.as_ref().map(Reference::registry).unwrap_or_default()
     }
 
-    /// The full name, or what is written where there is none.
+    /// Returns the full name, or the text of an invalid reference.
     pub fn full(&self) -> String {
         self.name.as_ref().map_or_else(|| self.image.clone(), ToString::to_string)
     }
 }
 
-/// Makes a list of images, each once, sorted by full name.
+/// Lists images without duplicates, sorted by full name.
 pub fn list_images(images: &[Image]) -> Vec<ListedImage> {
     let mut listed: BTreeMap<String, ListedImage> = BTreeMap::new();
     for image in images {
@@ -92,7 +91,7 @@ pub fn list_images(images: &[Image]) -> Vec<ListedImage> {
     listed.into_values().collect()
 }
 
-/// Asks registries what images stand for. What they do not tell is noted as a problem.
+/// Asks registries for the digests of images. Failures are stored in `problem`.
 pub async fn resolve_images(images: &mut [ListedImage], client: &Client) {
     let names: Vec<Option<ImageName>> = images.iter().map(|image| image.name.clone()).collect();
     let questions = names.iter().map(|name| async move {

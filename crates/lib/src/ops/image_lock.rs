@@ -1,4 +1,5 @@
-//! A file that says what the names of images stood for, in the shape that others read, too (`Images.lock`).
+//! `Images.lock`: a file with the digests of a chart's images. The format is that of other tools, so both can read
+//! it.
 
 use std::collections::BTreeMap;
 
@@ -8,43 +9,43 @@ use pintle_tree::{Map, Node};
 use super::image_list::ListedImage;
 use crate::{Error, Result};
 
-/// What names of images stood for.
+/// The digests of images.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImageLock {
     /// By full name.
     pub images: BTreeMap<String, LockedImage>,
 }
 
-/// What one name stood for.
+/// The digests of one image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockedImage {
-    /// The digest of the manifest; not all who write such files note it.
+    /// The digest of the manifest or index; some tools do not write it.
     pub digest: Option<Digest>,
-    /// The digest for each platform.
+    /// The digest per platform.
     pub platforms: BTreeMap<String, Digest>,
 }
 
 impl ImageLock {
-    /// Reads a lock. `file` is for errors.
+    /// Parses a lock; `file` is used in errors.
     ///
     /// # Errors
-    /// When it is none.
+    /// When the text is not a lock file.
     pub fn read(file: &str, text: &[u8]) -> Result<ImageLock> {
         let bad = |reason: String| Error::Input(format!("{file}: {reason}"));
         let tree = pintle_yaml::read(text).map_err(|error| bad(error.to_string()))?;
         if tree.get("kind").and_then(Node::as_str) != Some("ImagesLock") {
-            return Err(bad("it is no lock of images (its `kind` is not `ImagesLock`)".into()));
+            return Err(bad("this is not an image lock (its `kind` is not `ImagesLock`)".into()));
         }
         let mut lock = ImageLock::default();
         let entries = tree.get("images").and_then(Node::as_list).unwrap_or_default();
         for (number, entry) in entries.iter().enumerate() {
-            let read = parse_entry(entry).ok_or_else(|| bad(format!("images[{number}] makes no sense")))?;
+            let read = parse_entry(entry).ok_or_else(|| bad(format!("images[{number}] is invalid")))?;
             lock.images.insert(read.0, read.1);
         }
         Ok(lock)
     }
 
-    /// What images stand for now; all of them must have been resolved.
+    /// Builds a lock from images, all of which must be resolved.
     pub fn new(images: &[ListedImage]) -> ImageLock {
         let known = images.iter().filter_map(|image| {
             let resolved = image.resolved.as_ref()?;
@@ -56,10 +57,10 @@ impl ImageLock {
         ImageLock { images: known.collect() }
     }
 
-    /// Writes a lock for a chart.
+    /// Writes the lock of a chart.
     ///
     /// # Errors
-    /// When a text cannot be written.
+    /// When a text cannot be written as YAML.
     pub fn write(&self, chart: (&str, &str), images: &[ListedImage]) -> Result<Vec<u8>> {
         let mut entries = Vec::new();
         for image in images {
@@ -91,7 +92,7 @@ impl ImageLock {
         pintle_yaml::write(&tree).map_err(|error| Error::Input(error.to_string()))
     }
 
-    /// How `now` differs, one line for each difference.
+    /// Describes how `now` differs from the lock, one line per difference.
     pub fn differences(&self, now: &ImageLock) -> Vec<String> {
         let mut found = Vec::new();
         for (name, locked) in &self.images {
@@ -106,7 +107,7 @@ impl ImageLock {
     }
 }
 
-/// How one image differs.
+/// Describes how one image differs. Only facts that both sides have are compared.
 fn changes(name: &str, locked: &LockedImage, now: &LockedImage) -> Vec<String> {
     if let (Some(before), Some(after)) = (&locked.digest, &now.digest) {
         return if before == after {
@@ -180,8 +181,8 @@ mod tests {
         for (text, told) in [
             ("{", "lock.yaml: "),
             ("kind: Pod", "lock.yaml: it is no lock of images"),
-            ("kind: ImagesLock\nimages: [{image: 'a b'}]", "lock.yaml: images[0] makes no sense"),
-            ("kind: ImagesLock\nimages: [{image: a, digest: md5:1}]", "lock.yaml: images[0] makes no sense"),
+            ("kind: ImagesLock\nimages: [{image: 'a b'}]", "lock.yaml: images[0] is invalid"),
+            ("kind: ImagesLock\nimages: [{image: a, digest: md5:1}]", "lock.yaml: images[0] is invalid"),
         ] {
             let error = lock(text).unwrap_err().to_string();
             assert!(error.starts_with(told), "{error}");

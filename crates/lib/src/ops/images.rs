@@ -1,4 +1,5 @@
-//! `images`: which images a chart uses, which values they come from, and values that point them elsewhere.
+//! `images`: which images a chart uses, which values they come from, and value overrides that move them to another
+//! registry.
 
 use pintle_chart::Chart;
 use pintle_images::overrides::required_extra_values;
@@ -7,62 +8,66 @@ use pintle_render::{Capabilities, KubeVersion, Release, Target};
 use pintle_tree::{Map, Node};
 use pintle_values::{NullRules, SchemaCheck};
 
-use super::Subject;
+use super::ChartInput;
 pub use super::images_unverified::{relocate_unverified, validate};
 use crate::prepare::{PrepareOptions, process};
 use crate::report::forward_log;
 use crate::{Error, Reporter, Result};
 
-/// What may be changed, and what is assumed.
+/// How images are searched and moved.
 #[derive(Clone, Debug, Default)]
 pub struct ImageOptions {
-    /// Which values may be looked at and changed.
+    /// Which values may be read and changed.
     pub filter: PathFilter,
-    /// Whether values that charts need extra_values the images are left out.
+    /// Leaves out extra values that some charts need when their images move, such as `allowInsecureImages`.
     pub disable_rules: bool,
     /// The Kubernetes version to render for.
     pub kube_version: Option<KubeVersion>,
-    /// API versions to assume besides the built-in ones.
+    /// API versions in addition to the built-in ones.
     pub api_versions: Vec<String>,
-    /// Which generation's rules hold for nulls.
+    /// Whether nulls in values follow the rules of Helm 3 or Helm 4.
     pub nulls: NullRules,
 }
 
 impl ImageOptions {
-    pub(crate) fn target(&self, subject: &Subject) -> Target {
+    pub(crate) fn target(&self, subject: &ChartInput) -> Target {
         let mut capabilities = Capabilities::default().with_api_versions(&self.api_versions);
         if let Some(version) = &self.kube_version {
             capabilities.kube_version = version.clone();
         }
         let (name, namespace) = (subject.name.clone(), subject.namespace.clone());
         let release = Release { name, namespace, revision: 1, is_upgrade: false };
-        // What is compared must not differ by chance.
+        // Renderings are compared with each other, so random functions must return the same values each time.
         Target { repeatable: true, ..Target::offline(release, capabilities) }
     }
 }
 
-/// What is known about the images of a chart.
+/// The images of a chart.
 #[derive(Clone, Debug)]
 pub struct Inspected {
     /// The chart after dependency processing.
     pub chart: Chart,
     /// The final values.
     pub values: Map<Node>,
-    /// What was found in the values by the names of keys.
+    /// Candidates that were found in the values by key names.
     pub detection: Detection,
-    /// What rendering proves: the images of objects, with the values that they come from. For [`relocate`] also the
+    /// What rendering proves: the images of objects and the values that they come from; for [`relocate`] also the
     /// overrides.
     pub relocation: Relocation,
-    /// Why the chart could not be rendered. Then nothing is proved, and only `detection` counts.
+    /// Why the chart could not be rendered. Only `detection` is meaningful then.
     pub unrendered: Option<String>,
 }
 
-/// Finds the images of a chart and the values that they come from. A chart that cannot be rendered is looked at all the
-/// same.
+/// Finds the images of a chart and the values that they come from. A chart that does not render is still searched by
+/// key names.
 ///
 /// # Errors
-/// When the dependencies or the values of the chart make no sense.
-pub fn inspect(subject: &Subject, options: &ImageOptions, reporter: &mut dyn Reporter) -> Result<Inspected> {
+/// When the dependencies or the values of the chart are invalid.
+pub fn inspect(
+    subject: &ChartInput,
+    options: &ImageOptions,
+    reporter: &mut dyn Reporter,
+) -> Result<Inspected> {
     let policy = Policy::default();
     analyze(subject, options, reporter, |rendering, relocate_options| {
         match pintle_images::relocate(rendering, &policy, relocate_options) {
@@ -73,13 +78,13 @@ pub fn inspect(subject: &Subject, options: &ImageOptions, reporter: &mut dyn Rep
     })
 }
 
-/// Finds values that point the images of a chart where the policy says, and proves that they change that and nothing
-/// else.
+/// Finds value overrides that move the images of a chart as the policy demands, and proves by rendering that they
+/// change nothing else.
 ///
 /// # Errors
-/// As [`inspect`]; also when the chart cannot be rendered, or the policy does not know where an image should go.
+/// As [`inspect`]; also when the chart does not render, or the policy has no destination for an image.
 pub fn relocate(
-    subject: &Subject,
+    subject: &ChartInput,
     policy: &Policy,
     options: &ImageOptions,
     reporter: &mut dyn Reporter,
@@ -90,7 +95,7 @@ pub fn relocate(
 }
 
 fn analyze(
-    subject: &Subject,
+    subject: &ChartInput,
     options: &ImageOptions,
     reporter: &mut dyn Reporter,
     analysis: impl FnOnce(&mut Rendering<'_>, &RelocateOptions<'_>) -> Result<(Relocation, Option<String>)>,
@@ -119,13 +124,13 @@ mod tests {
     use pintle_chart::{File, load_files};
     use pintle_images::{Outcome, Source};
 
-    fn subject(template: &str, values: &str) -> Subject {
+    fn subject(template: &str, values: &str) -> ChartInput {
         let files = vec![
             File::new("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
             File::new("values.yaml", values.to_owned()),
             File::new("templates/pod.yaml", template.to_owned()),
         ];
-        Subject { chart: load_files(files).unwrap(), ..Subject::default() }
+        ChartInput { chart: load_files(files).unwrap(), ..ChartInput::default() }
     }
 
     #[test]

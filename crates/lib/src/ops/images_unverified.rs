@@ -1,4 +1,4 @@
-//! What can be done about the images of a chart without the proof of rendering, and whether it renders at all.
+//! Image operations without proof by rendering, and a check whether a chart renders at all.
 
 use pintle_images::overrides::{Assignments, assignments, required_extra_values};
 use pintle_images::{Policy, Relocation, Scopes, overlay};
@@ -6,18 +6,18 @@ use pintle_tree::Map;
 use pintle_tree::merge::merge;
 use pintle_values::SchemaCheck;
 
-use super::Subject;
+use super::ChartInput;
 use super::images::{ImageOptions, Inspected, inspect};
 use crate::prepare::{PrepareOptions, Prepared, prepare};
 use crate::{Error, Lifecycle, Reporter, Result};
 
-/// Finds values that point the images of a chart where the policy says, by what its values look like. Whether they do is
-/// not proved, and the result has no images of objects.
+/// Finds value overrides by key names only, without proof that they have the desired effect. The result contains no
+/// images of objects.
 ///
 /// # Errors
-/// As [`inspect`], and when the policy does not know where an image should go.
+/// As [`inspect`], and when the policy has no destination for an image.
 pub fn relocate_unverified(
-    subject: &Subject,
+    subject: &ChartInput,
     policy: &Policy,
     options: &ImageOptions,
     reporter: &mut dyn Reporter,
@@ -43,13 +43,12 @@ pub fn relocate_unverified(
     Ok(inspected)
 }
 
-/// Renders a chart with its values, to see whether that works. With `show_missing`, what has no value shows in what was
-/// rendered.
+/// Renders a chart to check that it works. With `show_missing`, missing values appear as `<no value>` in the output.
 ///
 /// # Errors
-/// What stops it.
+/// The first stage that fails.
 pub fn validate(
-    subject: &Subject,
+    subject: &ChartInput,
     options: &ImageOptions,
     show_missing: bool,
     reporter: &mut dyn Reporter,

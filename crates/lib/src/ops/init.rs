@@ -1,11 +1,11 @@
-//! `init`: make the cluster ready for releases that are kept as objects of their own kind.
+//! `init`: prepare the cluster for releases that are stored as custom resources.
 
 use crate::{Result, Session};
 
-/// Installs the custom resource definitions for releases, or brings them up to date.
+/// Installs or updates the CRDs of releases.
 ///
 /// # Errors
-/// When the cluster cannot be asked, or refuses.
+/// When the cluster is not reachable or rejects them.
 pub async fn init(session: &Session) -> Result<()> {
     session.cluster.check_reachable().await?;
     Ok(pintle_cluster::crds::install(&session.cluster).await?)

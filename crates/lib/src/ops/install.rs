@@ -22,11 +22,11 @@ use crate::prepare::{Prepared, prepare, process};
 use crate::records::Records;
 use crate::{Error, Lifecycle, Reporter, Result, Session, crds, input, live};
 
-/// What Helm says when a chart brings definitions of kinds and nothing may be installed.
+/// Helm's warning for dry runs of charts with CRDs.
 pub(super) const CRDS_NOT_INSTALLED: &str =
-    "This chart or one of its subcharts contains CRDs. RenderOptions may fail or contain inaccuracies.";
+    "This chart or one of its subcharts contains CRDs. Rendering may fail or contain inaccuracies.";
 
-/// The hooks around an installation.
+/// The hook events of an install, with Helm's error prefixes.
 const EVENTS: HookEvents = HookEvents {
     before: (HookEvent::PreInstall, "failed pre-install"),
     after: (HookEvent::PostInstall, "failed post-install"),
@@ -35,7 +35,7 @@ const EVENTS: HookEvents = HookEvents {
 /// What to install, and how.
 #[derive(Clone, Debug, Default)]
 pub struct InstallRequest {
-    /// The chart: a folder or an archive.
+    /// The chart, a folder or an archive.
     pub chart: PathBuf,
     /// The name of the release.
     pub name: String,
@@ -43,34 +43,34 @@ pub struct InstallRequest {
     pub namespace: String,
     /// The value flags.
     pub values: Overrides,
-    /// Whether the namespace is made when it is not there.
+    /// Creates the namespace if it does not exist.
     pub create_namespace: bool,
-    /// Whether the name of a release that failed or was uninstalled may be used again.
+    /// Allows the name of a failed or uninstalled release to be reused.
     pub replace: bool,
-    /// Whether `crds/` is left alone.
+    /// Does not install `crds/`.
     pub skip_crds: bool,
-    /// Whether objects that exist already are taken over, whoever made them.
+    /// Takes over existing objects, whoever created them.
     pub take_ownership: bool,
-    /// What the record says of it; empty for the usual words.
+    /// The description of the version; empty for the default.
     pub description: String,
-    /// Labels to keep with the record.
+    /// Labels of the release record.
     pub labels: BTreeMap<String, String>,
-    /// Whether everything is uninstalled when something fails.
+    /// Uninstalls everything if the install fails.
     pub rollback_on_failure: bool,
-    /// Who merges.
+    /// Who merges changes into live objects.
     pub method: Method,
     /// How the chart is rendered.
     pub render: RenderOptions,
-    /// How it reaches the cluster.
+    /// How the release is applied.
     pub deploy: DeployOptions,
-    /// Whether anything is done.
+    /// Whether the install only shows what it would do.
     pub dry_run: DryRun,
 }
 
 /// Installs a chart as a new release.
 ///
 /// # Errors
-/// The first stage that fails. When something had been applied, the record says so.
+/// The first stage that fails. If anything was applied, the version is recorded as failed.
 pub async fn install(
     session: &Session,
     request: &InstallRequest,
@@ -115,7 +115,7 @@ pub fn preview_install_with_events(
     Ok(version)
 }
 
-/// Reads the chart and the values that the user gave.
+/// Loads the chart and the user's values.
 pub(crate) fn load(request: &InstallRequest, reporter: &mut dyn Reporter) -> Result<(Chart, Map<Node>)> {
     let path = locate::locate(&request.chart)?;
     let user = pintle_values::layer(&request.values, &mut input::read_values)?;
@@ -127,7 +127,7 @@ pub(crate) fn load(request: &InstallRequest, reporter: &mut dyn Reporter) -> Res
     Ok((chart, user))
 }
 
-/// Installs a chart that was read. The cluster is known to answer.
+/// Installs a loaded chart. The cluster is known to be reachable.
 pub(super) async fn install_loaded(
     session: &Session,
     request: &InstallRequest,
@@ -170,7 +170,7 @@ pub(super) async fn install_loaded(
     run(session, request, executor, state, (&records, history), reporter).await
 }
 
-/// Finds out what is there, and that everything that is wanted can be.
+/// Loads the live state and checks that the plan is possible.
 async fn load_state(
     session: &Session,
     request: &InstallRequest,
@@ -184,7 +184,10 @@ async fn load_state(
     Ok(state)
 }
 
-/// Where the new version goes, and the versions that it follows, if the name was used before; an error when it is taken.
+/// Returns the records for the new version and, if the name was used before, its history.
+///
+/// # Errors
+/// When the name is taken.
 async fn records_for_new_release<'s>(
     session: &'s Session,
     request: &InstallRequest,
@@ -197,7 +200,7 @@ async fn records_for_new_release<'s>(
     }
     let (records, mut history) =
         match Records::find_for_update(session, &request.namespace, &request.name, false).await {
-            // As for Helm: whoever may not look may try to write, and what stands in the way is told then.
+            // As in Helm, a user who may not read records may still try to write one; a conflict is reported then.
             Err(error) if error.is_forbidden_store() => return Ok(new()),
             Err(error @ (Error::InOtherStore { .. } | Error::DuplicateRelease { .. })) => {
                 return Err(name::check_failed(error, reporter));
@@ -219,7 +222,8 @@ async fn records_for_new_release<'s>(
     Ok((records, history))
 }
 
-/// Records that an uninstalled version is followed by a new one. Nobody does so before everything is ready for that.
+/// Marks an uninstalled version as superseded. Runs last before the deployment, so that a failure until then changes
+/// nothing.
 async fn supersede(records: &Records<'_>, history: &mut [Summary]) -> Result<()> {
     let Some(last) = history.last_mut().filter(|last| last.status != Status::Failed) else { return Ok(()) };
     let mut old = records.load(last.number).await?;
@@ -261,7 +265,7 @@ fn release(request: &InstallRequest, revision: i64) -> Release {
     Release { name: request.name.clone(), namespace: request.namespace.clone(), revision, is_upgrade: false }
 }
 
-/// The record of a release that is about to be installed.
+/// Returns the record of a release that is about to be installed.
 fn first_version(
     request: &InstallRequest,
     prepared: &Prepared,
@@ -304,7 +308,7 @@ async fn create_namespace(session: &Session, request: &InstallRequest) -> Result
     deploy::create_or_apply(session, &namespace, request.method).await
 }
 
-/// Delivers the version and settles its record.
+/// Deploys the version and records the outcome.
 async fn run(
     session: &Session,
     request: &InstallRequest,
@@ -314,7 +318,7 @@ async fn run(
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     executor.strict_fields = !request.render.disable_openapi;
-    // Records that are only moved when all went well do not change before.
+    // Records in another store are moved only after success, so they must not change before.
     if !records.is_in_other_store() {
         supersede(records, &mut history).await?;
     }
@@ -339,7 +343,7 @@ async fn run(
     }
 }
 
-/// Records the failure, and takes everything away again when that was asked for.
+/// Records the failure, and uninstalls if `rollback_on_failure` is set.
 async fn failed(
     session: &Session,
     request: &InstallRequest,
@@ -348,7 +352,7 @@ async fn failed(
     reporter: &mut dyn Reporter,
 ) -> Error {
     let text = format!("Release {:?} failed: {error}", request.name);
-    // There is an error to tell already; that it could not be recorded either would only hide it.
+    // The caller already gets an error; one about the record would hide it.
     let _ = executor.finish(Outcome::Failed(text)).await;
     if !request.rollback_on_failure {
         return error;

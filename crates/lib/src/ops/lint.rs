@@ -1,4 +1,4 @@
-//! `lint`: what is wrong with charts, or could be better.
+//! `lint`: check charts for errors and recommendations.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::input;
 use crate::lint::{self, Findings, Options};
 use crate::{Error, Lifecycle, Reporter, Result};
 
-/// What to lint, and with what.
+/// What to check charts with.
 #[derive(Clone, Debug, Default)]
 pub struct LintRequest {
     /// The value flags.
@@ -21,24 +21,24 @@ pub struct LintRequest {
     pub namespace: String,
     /// The Kubernetes version to render and check for.
     pub kube_version: Option<KubeVersion>,
-    /// Whether schemas are left alone.
+    /// Skips `values.schema.json`.
     pub skip_schema: bool,
-    /// Whether rules count that Helm does not have.
+    /// Also applies rules that Helm does not have.
     pub extra_rules: bool,
-    /// A folder for unpacking archives, which are removed again.
+    /// Parent of temporary folders for unpacked archives.
     pub scratch: PathBuf,
 }
 
 /// The findings about one chart.
 #[derive(Clone, Debug)]
 pub struct Linted {
-    /// The findings, when the chart could be looked at.
+    /// The findings; empty when the chart could not be read.
     pub findings: Findings,
-    /// Why it could not be looked at.
+    /// Why the chart could not be read.
     pub problem: Option<String>,
 }
 
-/// Lints one chart: a folder, or an archive that is unpacked for the time being.
+/// Lints a chart folder or archive.
 ///
 /// # Errors
 /// Only when the values cannot be read; everything about the chart is in the result.
@@ -76,7 +76,7 @@ pub fn lint_with_events(
     Ok(Linted { findings, problem })
 }
 
-/// Runs `look` on the folder of a chart; an archive is unpacked into a folder of its own below `scratch` first.
+/// Runs `look` on the folder of a chart. An archive is unpacked into a temporary folder below `scratch` first.
 fn with_folder<T>(
     chart: &Path,
     scratch: &Path,
@@ -98,7 +98,7 @@ fn is_archive(path: &Path) -> bool {
     name.ends_with(".tgz") || name.ends_with(".tar.gz")
 }
 
-/// An archive in a folder that goes away with this value.
+/// An unpacked archive; the folder is deleted on drop.
 struct UnpackedArchive {
     whole: PathBuf,
     chart: PathBuf,
@@ -127,7 +127,7 @@ impl UnpackedArchive {
     }
 
     fn write(&self, file: &File) -> std::io::Result<()> {
-        // The archive reader refuses names that are absolute or climb out.
+        // The archive reader has already refused absolute paths and `..`.
         let path = self.chart.join(&file.name);
         fs::create_dir_all(path.parent().unwrap_or(&self.chart))?;
         fs::write(path, &file.data)
@@ -136,7 +136,7 @@ impl UnpackedArchive {
 
 impl Drop for UnpackedArchive {
     fn drop(&mut self) {
-        // A folder that cannot be removed is left to the system's own cleaning of scratch space.
+        // A folder that cannot be deleted is left to the system's cleanup of temporary files.
         let _ = fs::remove_dir_all(&self.whole);
     }
 }
@@ -147,10 +147,10 @@ fn unreadable_message(chart: &Path) -> String {
     format!("unable to check Chart.yaml file in chart: stat {}: {reason}", chart_file.display())
 }
 
-/// The charts below `charts/` of a chart folder, for linting them too.
+/// Returns the chart folders below `charts/`, for linting them too.
 ///
 /// # Errors
-/// When the folder cannot be walked.
+/// When a folder cannot be read.
 pub fn subchart_folders(chart: &Path) -> Result<Vec<PathBuf>> {
     let charts = chart.join("charts");
     let mut found = Vec::new();

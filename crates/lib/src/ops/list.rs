@@ -1,4 +1,4 @@
-//! `list`: the releases of a namespace or of the whole cluster.
+//! `list`: list the releases of a namespace or of the whole cluster.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,28 +16,28 @@ use crate::{Error, Reporter, Result, Session, deploy};
 /// Which releases to list, and in what order.
 #[derive(Clone, Debug, Default)]
 pub struct ListRequest {
-    /// The namespace; none for all.
+    /// The namespace; `None` for all.
     pub namespace: Option<String>,
-    /// The states that count; none for all.
+    /// The statuses to list; empty for all.
     pub statuses: Vec<Status>,
     /// A regular expression that the name must match; empty for any.
     pub filter: String,
     /// A label selector; empty for any.
     pub selector: String,
-    /// Whether the order is that of the last deployment instead of the name.
+    /// Sorts by the time of the last deployment instead of by name.
     pub by_date: bool,
-    /// Whether the order is turned round.
+    /// Reverses the order.
     pub reverse: bool,
-    /// How many to show; 0 for all.
+    /// Limit of the result; 0 for no limit.
     pub limit: usize,
-    /// How many to leave out first.
+    /// How many releases to skip.
     pub offset: usize,
 }
 
 /// Lists releases, each by its newest version.
 ///
 /// # Errors
-/// When the filter or the selector cannot be read, or a store cannot be asked.
+/// When the filter or the selector is invalid, or a store cannot be read.
 pub async fn list(
     session: &Session,
     request: &ListRequest,
@@ -49,7 +49,7 @@ pub async fn list(
         "" => None,
         pattern => Some(Regex::compile(pattern).map_err(|error| Error::Input(error.to_string()))?),
     };
-    // Superseded versions are never the newest, so asking for nothing else asks for all versions.
+    // A superseded version is never the newest, so asking for these alone means all versions.
     let all_versions = request.statuses == [Status::Superseded];
     let mut found = Vec::new();
     for store in std::iter::once(&session.store).chain(&session.other_stores) {
@@ -83,8 +83,8 @@ pub async fn list(
     Ok(listed)
 }
 
-/// The releases on a list whose scripts want to hear of it, each with its handlers. They are someone else's as often as
-/// not, so that what is wrong with them does not keep others from being listed.
+/// Returns the listed releases whose scripts handle list events, each with a session that has these handlers. The
+/// releases often belong to other users, so their errors become warnings and never fail the list.
 async fn listeners(
     session: &Session,
     listed: &[Summary],
@@ -94,7 +94,7 @@ async fn listeners(
     if !session.events.may_run_scripts() {
         return listeners;
     }
-    // Handlers of the program hear of the list itself.
+    // Handlers of the program already get the event for the whole list.
     let session = &Session { events: session.events.scripts_only(), ..session.clone() };
     for summary in
         listed.iter().filter(|summary| record_extras::listens_to_list_events(summary.number, &summary.labels))
@@ -103,7 +103,7 @@ async fn listeners(
             let records = Records::find(session, &summary.namespace, &summary.name).await?;
             records.load(summary.number).await
         };
-        // A release that went away meanwhile has nothing to say.
+        // The release was deleted meanwhile.
         let Ok(version) = load.await else { continue };
         match session.with_stored_scripts(&version, Duration::ZERO).await {
             Ok(scripted) => listeners.push((scripted, version)),
@@ -115,11 +115,11 @@ async fn listeners(
 
 fn log_skipped_handlers(version: &ReleaseVersion, error: &Error, reporter: &mut dyn Reporter) {
     let attributes = vec![("release", version.name.clone()), ("error", error.to_string())];
-    reporter.log(LogLine::warn("the scripts of a release were passed over", attributes));
+    reporter.log(LogLine::warn("skipped the scripts of a release", attributes));
 }
 
-/// Adds what another store has. One that a release is being moved from has it too: of each release the version counts that
-/// has gone further, and of equals the one that is there already.
+/// Adds the releases of another store. A release that is being moved is in both: the newer version counts, and of
+/// equal ones the first.
 fn add(found: &mut Vec<Summary>, others: Vec<Summary>, all_versions: bool) {
     let known = found.len();
     for other in others {
@@ -138,8 +138,8 @@ fn add(found: &mut Vec<Summary>, others: Vec<Summary>, all_versions: bool) {
     }
 }
 
-/// Whether a release in a state is listed. As for Helm, all states are those that it knows: a release whose record has
-/// another word is not listed, though it can be asked for by its name.
+/// Returns whether a status is listed. As in Helm, "all" means all known statuses: a record with an unknown one is
+/// not listed, but can be requested by name.
 fn is_listed(status: Status, wanted: &[Status]) -> bool {
     if wanted.is_empty() { status != Status::Unknown } else { wanted.contains(&status) }
 }
@@ -149,7 +149,7 @@ async fn versions(store: &Arc<dyn Store>, request: &ListRequest, all: bool) -> R
     Ok(if all { store.list(&query).await? } else { store.latest(&query).await? })
 }
 
-/// The labels that a selector sees: the user's, and those that every record has.
+/// Returns the labels for the selector: the user's and those of every record.
 fn labels(version: &Summary) -> BTreeMap<String, String> {
     let mut labels = version.labels.clone();
     labels.insert("name".to_owned(), version.name.clone());
@@ -160,7 +160,7 @@ fn labels(version: &Summary) -> BTreeMap<String, String> {
 }
 
 fn sort(found: &mut [Summary], request: &ListRequest) {
-    // A stable order below the chosen one, so that two runs print the same.
+    // A fixed order first, so that the stable sort below gives the same output every time.
     found.sort_by(|a, b| (&a.name, &a.namespace, a.number).cmp(&(&b.name, &b.namespace, b.number)));
     if request.by_date {
         found.sort_by_key(|version| version.last_deployed.map(|moment| (moment.unix(), moment.nanosecond())));

@@ -1,4 +1,4 @@
-//! Which chart a word on the command line means, and reading it.
+//! Resolves chart references and loads charts.
 
 use std::path::{Path, PathBuf};
 
@@ -10,10 +10,10 @@ use pintle_tree::redact::redacted;
 use crate::report::forward_log;
 use crate::{Error, Reporter, Result};
 
-/// Finds the folder or archive that `reference` names.
+/// Returns the folder or archive that a reference names.
 ///
 /// # Errors
-/// When there is none, or when the reference is to a place that cannot be reached yet.
+/// When there is none, or the reference is to a remote chart.
 pub(crate) fn locate(reference: &Path) -> Result<PathBuf> {
     let text = reference.to_string_lossy();
     let text = text.trim();
@@ -26,7 +26,7 @@ pub(crate) fn locate(reference: &Path) -> Result<PathBuf> {
     Err(Error::RemoteChart { reference: redacted(text).into_owned() })
 }
 
-/// Reads the chart that `reference` names and reports what the loader had to say.
+/// Loads a chart and reports the warnings of the loader.
 ///
 /// # Errors
 /// As [`locate`], or when the chart cannot be read.
@@ -35,10 +35,10 @@ pub(crate) fn load(reference: &Path, reporter: &mut dyn Reporter) -> Result<Char
     forward_log(reporter, |log| Ok(pintle_chart::load(&path, log)?))
 }
 
-/// Refuses charts that cannot be installed, and says what should not be.
+/// Fails for charts that cannot be installed, and warns about deprecated ones.
 ///
 /// # Errors
-/// When the chart is a library, or lacks charts that it lists.
+/// When the chart is a library, or dependencies are missing in `charts/`.
 pub(crate) fn check_installable(chart: &Chart, reporter: &mut dyn Reporter) -> Result<()> {
     if chart.check_installable().is_err() {
         return Err(Error::NotInstallable { kind: chart.metadata.kind.clone() });
@@ -50,10 +50,10 @@ pub(crate) fn check_installable(chart: &Chart, reporter: &mut dyn Reporter) -> R
     check_generation(chart)
 }
 
-/// Refuses charts of the generation that Helm only tries out so far.
+/// Fails for charts with `apiVersion: v3`, which Helm supports experimentally and does not install.
 ///
 /// # Errors
-/// When the chart is one of these.
+/// When the chart has this API version.
 pub(crate) fn check_generation(chart: &Chart) -> Result<()> {
     if chart.metadata.api_version == V3 { Err(Error::ExperimentalChart) } else { Ok(()) }
 }

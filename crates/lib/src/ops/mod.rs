@@ -1,6 +1,7 @@
 //! The operations, one file each: a request in, a result out.
 
 mod adopt;
+mod chart_input;
 mod create;
 pub mod dependency;
 mod get;
@@ -25,7 +26,6 @@ mod schema;
 mod scripts;
 mod show;
 mod status;
-mod subject;
 mod template;
 mod test;
 mod uninstall;
@@ -33,6 +33,7 @@ mod unlock;
 mod upgrade;
 
 pub use adopt::adopt;
+pub use chart_input::ChartInput;
 pub use create::{CreateRequest, create, create_with_events};
 pub use get::{computed_values, exists, get};
 pub use history::history;
@@ -55,7 +56,6 @@ pub use schema::{DeriveRequest, check_schema, derive_schema};
 pub use scripts::{TriedEvent, TryEventRequest, check_scripts, permissions, try_event};
 pub use show::{Shown, show};
 pub use status::{ResourceView, StatusReport, granted_permissions, status, stored_labels};
-pub use subject::Subject;
 pub use template::{
     Layout, TemplateRequest, Templated, shown_only, template, template_live, template_with_events,
 };
@@ -68,10 +68,10 @@ use std::collections::BTreeMap;
 
 use crate::{Error, Result};
 
-/// Labels that every record has, and that users may therefore not give.
+/// Labels that stores set on every record.
 const RESERVED_LABELS: [&str; 6] = ["name", "owner", "status", "version", "createdAt", "modifiedAt"];
 
-/// Refuses labels that mean something already.
+/// Fails if the user supplied a label that stores set themselves.
 fn check_labels(labels: &BTreeMap<String, String>) -> Result<()> {
     if RESERVED_LABELS.iter().any(|reserved| labels.contains_key(*reserved)) {
         return Err(Error::ReservedLabel { reserved: RESERVED_LABELS.join(" ") });

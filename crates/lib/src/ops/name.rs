@@ -1,18 +1,18 @@
-//! What a release may be called.
+//! Validation of release names.
 
 use pintle_tree::LogLine;
 
 use crate::{Error, Reporter, Result};
 
-/// The longest release name.
+/// Helm's limit. It leaves room for the suffixes that charts append within the 63 characters of a DNS label.
 const MAX_NAME_LENGTH: usize = 53;
 
-/// Whether releases may have this name.
+/// Returns whether a release may have this name.
 pub(crate) fn is_valid(name: &str) -> bool {
     !name.is_empty() && name.len() <= MAX_NAME_LENGTH && is_subdomain(name)
 }
 
-/// Refuses a name that no release may have, in the words of an installation.
+/// Fails for an invalid release name, with the error of an install.
 pub(crate) fn check(name: &str, reporter: &mut dyn Reporter) -> Result<()> {
     if is_valid(name) {
         return Ok(());
@@ -26,7 +26,7 @@ pub(crate) fn check(name: &str, reporter: &mut dyn Reporter) -> Result<()> {
     Err(check_failed(Error::BadReleaseName { name: name.to_owned(), reason }, reporter))
 }
 
-/// Reports the refusal of a name as Helm logs it, and hands it on.
+/// Logs a failed name check as Helm does, and returns it.
 pub(crate) fn check_failed(error: Error, reporter: &mut dyn Reporter) -> Error {
     let text = error.to_string();
     let cause = text.trim_start_matches("release name check failed: ").to_owned();

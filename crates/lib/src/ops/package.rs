@@ -1,4 +1,4 @@
-//! `package`: a chart into an archive.
+//! `package`: package a chart into an archive.
 
 use std::path::PathBuf;
 
@@ -9,27 +9,27 @@ use super::locate;
 use crate::report::forward_log;
 use crate::{Lifecycle, Reporter, Result, prepare};
 
-/// What to pack, and how.
+/// What to package, and how.
 #[derive(Clone, Debug, Default)]
 pub struct PackageRequest {
     /// The folder of the chart.
     pub chart: PathBuf,
-    /// The version to give the chart instead of its own.
+    /// Overrides the version of the chart.
     pub version: Option<String>,
-    /// The application version to give the chart instead of its own.
+    /// Overrides the app version of the chart.
     pub app_version: Option<String>,
-    /// The folder for the archive.
+    /// The folder of the archive.
     pub destination: PathBuf,
-    /// The time of every entry, for archives that do not depend on when they were made.
+    /// Modification time of every entry, for reproducible archives (`SOURCE_DATE_EPOCH`).
     pub epoch: Option<i64>,
-    /// The time of entries whose source has none, in seconds since 1970.
+    /// Modification time of generated entries, in Unix seconds.
     pub now: i64,
 }
 
-/// Packs the chart and returns the path of the archive. The same chart gives the same bytes.
+/// Packages the chart and returns the path of the archive. The same input gives the same bytes.
 ///
 /// # Errors
-/// A chart that cannot be read, missing dependencies, a bad version, or an archive that cannot be written.
+/// An unreadable chart, missing dependencies, an invalid version, or an archive that cannot be written.
 pub fn package(request: &PackageRequest, reporter: &mut dyn Reporter) -> Result<PathBuf> {
     package_with_events(request, &Lifecycle::default(), reporter)
 }

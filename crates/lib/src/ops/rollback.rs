@@ -1,4 +1,4 @@
-//! `rollback`: deploy a stored version again. Nothing is rendered.
+//! `rollback`: deploy a stored version again, without rendering.
 
 use pintle_events::Event as LifecycleEvent;
 use pintle_objects::{HookEvent, Validation};
@@ -13,24 +13,24 @@ use crate::options::{DeployOptions, DryRun, Method, MethodChoice};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
 
-/// What to go back to, and how.
+/// What to roll back to, and how.
 #[derive(Clone, Debug)]
 pub struct RollbackRequest {
     /// The name of the release.
     pub name: String,
     /// The namespace of the release.
     pub namespace: String,
-    /// The version to go back to.
+    /// The version to roll back to.
     pub to: VersionRef,
-    /// Who merges.
+    /// Who merges changes into live objects.
     pub method: MethodChoice,
-    /// Whether objects that a failed rollback made are deleted again.
+    /// Deletes the objects that a failed rollback created.
     pub cleanup_on_fail: bool,
-    /// How many versions are kept; 0 for all.
+    /// How many versions to keep; 0 for all.
     pub max_history: u64,
-    /// How it reaches the cluster.
+    /// How the release is applied.
     pub deploy: DeployOptions,
-    /// Whether anything is done.
+    /// Whether the rollback only shows what it would do.
     pub dry_run: DryRun,
 }
 
@@ -52,7 +52,7 @@ impl Default for RollbackRequest {
 /// Rolls a release back to an earlier version, which becomes the newest.
 ///
 /// # Errors
-/// The first stage that fails. When something had been applied, the record says so.
+/// The first stage that fails. If anything was applied, the version is recorded as failed.
 pub async fn rollback(
     session: &Session,
     request: &RollbackRequest,
@@ -87,7 +87,7 @@ pub async fn rollback(
     session.finish(outcome, reporter)
 }
 
-/// The newest version, and the one to go back to.
+/// Loads the newest version and the one to roll back to.
 async fn load_both(
     records: &Records<'_>,
     last: u64,
@@ -100,7 +100,7 @@ async fn load_both(
     futures::try_join!(records.load(last), records.load(wanted))
 }
 
-/// Helm lets a rollback go over a pending version; so do we, unless its holder is alive and well.
+/// Helm allows a rollback while a version is pending. So do we, unless the holder of its lease is alive.
 async fn ensure_unlocked(records: &Records<'_>, last: &mut Summary) -> Result<()> {
     match &last.lease {
         Some(_) => records.ensure_unlocked(last).await,
@@ -147,7 +147,7 @@ fn next_version(
     };
     record_extras::record_permissions(&mut version.labels, number, &noted);
     record_extras::record_list_events(&mut version.labels, number, listens_to_list_events);
-    // What earlier runs came to belongs to the earlier version.
+    // The results of earlier hook runs belong to the earlier version.
     for hook in &mut version.hooks {
         hook.last_run = HookRun::default();
     }
@@ -166,7 +166,8 @@ async fn run(
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     let mut executor = Executor::new(session, records, version, &request.deploy, method);
-    // As for Helm: what the server merges or puts in place must be free of unknown fields, what we merge need not.
+    // As in Helm, unknown fields are an error for server-side apply and for replacement, but not for client-side
+    // patches.
     executor.strict_fields = method == Method::ServerSide || request.deploy.force_replace;
     executor.migrate = Method::from_record(&current.apply_method) == Method::ClientSide;
     executor.emit(LifecycleEvent::PreRollback).await?;
@@ -174,7 +175,8 @@ async fn run(
     deploy::check_documents(&current.manifest, "current release manifest")?;
     deploy::check_documents(&executor.version.manifest, "new release manifest")?;
     executor.check_hooks(&events)?;
-    // Whoever can put the next version into the store has had the release to himself since its history was read.
+    // Creating the next version fails if another client was faster, so from here on the history cannot have changed
+    // since it was read.
     let wanted = executor.version.clone();
     let load = async {
         let unfinished = records.unfinished(history, current.number).await?;
@@ -184,7 +186,7 @@ async fn run(
         state.add_orphans(session, &unfinished).await?;
         Ok::<_, Error>((state, unfinished))
     };
-    // Records that are only moved when all went well are not pruned before.
+    // Records in another store are moved only after success, so they must not be pruned before.
     let max_history = if records.is_in_other_store() { 0 } else { request.max_history };
     let (begun, surveyed) = futures::join!(executor.begin(history, max_history), load);
     begun?;
@@ -202,7 +204,7 @@ async fn run(
     }
 }
 
-/// Records that the version stands; one of a release that another store has is moved with all its history.
+/// Records the success. A release in another store is moved with all its history.
 async fn succeeded(
     request: &RollbackRequest,
     records: &Records<'_>,
@@ -226,8 +228,8 @@ async fn succeeded(
     Ok(executor.version)
 }
 
-/// Records the failure, and cleans up if that was asked for. `current` is the version that counted before, if its record
-/// may change; those of another store stay as they are.
+/// Records the failure, and deletes created objects if `cleanup_on_fail` is set. `current` is the previously deployed
+/// version, if its record may change; records of another store stay as they are.
 async fn failed(
     request: &RollbackRequest,
     executor: &mut Executor<'_>,
@@ -243,7 +245,7 @@ async fn failed(
     if !waited {
         reporter.log_failure(LogLine::warn(text.clone(), Vec::new()));
     }
-    // There is an error to tell already; that it could not be recorded either would only hide it.
+    // The caller already gets an error; one about the record would hide it.
     if executor.has_applied()
         && !waited
         && let Some(current) = current

@@ -13,9 +13,9 @@ use crate::{Error, Reporter, Result};
 /// Which chart to derive a schema for.
 #[derive(Clone, Debug)]
 pub struct DeriveRequest {
-    /// The chart.
+    /// The chart, a folder or an archive.
     pub chart: PathBuf,
-    /// The language the schema is written in.
+    /// The schema language.
     pub format: SchemaFormat,
 }
 
@@ -34,10 +34,10 @@ pub fn derive_schema(request: &DeriveRequest, reporter: &mut dyn Reporter) -> Re
     pintle_values::schema::derive(text, request.format).map_err(Error::Input)
 }
 
-/// Checks values against the schemas of a chart and its subcharts, without rendering.
+/// Validates values against the schemas of a chart and its subcharts, without rendering.
 ///
 /// # Errors
-/// All places where values and schema disagree, or what kept the check from running.
+/// All violations, or what prevented the check.
 pub fn check_schema(chart: &Path, overrides: &Overrides, reporter: &mut dyn Reporter) -> Result<()> {
     let chart = locate::load(chart, reporter)?;
     let user = pintle_values::layer(overrides, &mut input::read_values)?;

@@ -1,4 +1,4 @@
-//! `show permissions` and `lua check|run`: the scripts of a chart, looked at and tried out.
+//! `show permissions` and `lua check|run`: inspect and try out the scripts of a chart.
 
 use std::path::{Path, PathBuf};
 
@@ -16,18 +16,18 @@ use crate::lifecycle::objects::Documents;
 use crate::prepare::{PrepareOptions, finish, process};
 use crate::{Lifecycle, Reporter, Result, input};
 
-/// What a chart and the charts below it ask for.
+/// Returns the permissions that a chart and its subcharts request.
 ///
 /// # Errors
-/// When the chart cannot be read, or an `ext/permissions.yaml` is not what it should be.
+/// When the chart cannot be read, or an `ext/permissions.yaml` is invalid.
 pub fn permissions(chart: &Path, reporter: &mut dyn Reporter) -> Result<PermissionRequests> {
     Ok(pintle_lua::requested_permissions(&locate::load(chart, reporter)?)?)
 }
 
-/// Looks at the scripts of a chart without running them.
+/// Checks the scripts of a chart without running them.
 ///
 /// # Errors
-/// When the chart cannot be read, or an `ext/permissions.yaml` is not what it should be.
+/// When the chart cannot be read, or an `ext/permissions.yaml` is invalid.
 pub fn check_scripts(chart: &Path, reporter: &mut dyn Reporter) -> Result<Vec<Finding>> {
     Ok(pintle_lua::check(&locate::load(chart, reporter)?)?)
 }
@@ -35,9 +35,9 @@ pub fn check_scripts(chart: &Path, reporter: &mut dyn Reporter) -> Result<Vec<Fi
 /// Which event to try out, and on what.
 #[derive(Clone, Debug)]
 pub struct TryEventRequest {
-    /// The chart: a folder or an archive.
+    /// The chart, a folder or an archive.
     pub chart: PathBuf,
-    /// The event.
+    /// The event to emit.
     pub event: Event,
     /// The value flags.
     pub values: Overrides,
@@ -45,23 +45,23 @@ pub struct TryEventRequest {
     pub name: String,
     /// The namespace of the release.
     pub namespace: String,
-    /// Whether it is an upgrade.
+    /// Whether the release is upgraded instead of installed.
     pub is_upgrade: bool,
 }
 
-/// What an event was told, and what handlers made of that.
+/// The context of an event before and after its handlers ran.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TriedEvent {
     /// The context before.
     pub before: Node,
     /// The context after.
     pub after: Node,
-    /// Whether anyone listens to the event.
-    pub heard: bool,
+    /// Whether the event has handlers.
+    pub has_handlers: bool,
 }
 
-/// Calls the handlers that a chart has for one event, and nothing else: the chart is rendered without handlers if the
-/// event comes after rendering. Nothing is written, and no cluster is asked.
+/// Calls the handlers of a chart for one event only. For events after rendering, the chart is rendered without
+/// calling handlers. Nothing is written, and no cluster is contacted.
 ///
 /// # Errors
 /// The first stage or handler that fails.
@@ -80,10 +80,10 @@ pub fn try_event(
     let told = events.emit(request.event, &mut context);
     events.report(reporter);
     told?;
-    Ok(TriedEvent { before, after: context_to_node(&context), heard: events.listens(request.event) })
+    Ok(TriedEvent { before, after: context_to_node(&context), has_handlers: events.listens(request.event) })
 }
 
-/// What the event is told.
+/// Returns the context of the event.
 fn event_context(
     request: &TryEventRequest,
     chart: Chart,
@@ -115,7 +115,7 @@ fn event_context(
     }
 }
 
-/// What an event is told that has objects: as much as the operation that fires it would tell.
+/// Returns the context of an event with objects, with the parts that the real operation would provide.
 fn rendered_context(
     event: Event,
     chart: Chart,
@@ -129,11 +129,11 @@ fn rendered_context(
     let objects = Documents::from_files(&prepared.files).objects();
     let values = prepared.context.take_values();
     let context = match event {
-        // A release that goes away is told without its chart.
+        // An uninstall has no chart.
         Event::PreDelete | Event::PostDelete => {
             Context::default().with_release(context::release_for_target(target))
         }
-        // Of what a stored version was rendered for, its record keeps the release only.
+        // The record of a version does not keep the capabilities that it was rendered with.
         Event::PreRollback | Event::PostRollback | Event::PreTest | Event::PostTest | Event::FailedTest => {
             context::for_chart(&prepared.chart, values).with_release(context::release_for_target(target))
         }
@@ -144,7 +144,7 @@ fn rendered_context(
     Ok(context.with_objects(objects))
 }
 
-/// What an object has come to when it is ready.
+/// Returns the readiness of an object that is ready.
 fn ready(object: &Object) -> ReadinessInfo {
     ReadinessInfo {
         api_version: object.api_version().to_owned(),
@@ -157,7 +157,7 @@ fn ready(object: &Object) -> ReadinessInfo {
     }
 }
 
-/// The parts of a context that handlers may change, as one tree.
+/// Returns the parts of a context that handlers may change, as one tree.
 fn context_to_node(context: &Context) -> Node {
     let mut map = Map::new();
     map.insert("values".into(), Node::Map(context.all_values().clone()));

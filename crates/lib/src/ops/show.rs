@@ -1,4 +1,4 @@
-//! `show`: what is in a chart, as its author wrote it.
+//! `show`: show the parts of a chart as its author wrote them.
 
 use std::path::Path;
 
@@ -15,19 +15,19 @@ pub struct Shown {
     pub values: Option<Vec<u8>>,
     /// The text of the README, if there is one.
     pub readme: Option<Vec<u8>>,
-    /// The texts of the custom resource definitions.
+    /// The files of `crds/`.
     pub crds: Vec<Vec<u8>>,
-    /// Whether the chart can only be used by other charts.
+    /// Whether it is a library chart.
     pub is_library: bool,
 }
 
-/// Reads a chart and gives its parts.
+/// Loads a chart and returns its parts.
 ///
 /// # Errors
 /// When the chart cannot be found or read.
 pub fn show(chart: &Path, reporter: &mut dyn Reporter) -> Result<Shown> {
     let path = locate::locate(chart)?;
-    // Showing asks no more of a chart than that it can be read, whatever its generation.
+    // A chart that cannot be installed, such as one of `apiVersion: v3`, can still be shown.
     let chart = forward_log(reporter, |log| Ok(pintle_chart::load_any_version(&path, log)?))?;
     Ok(Shown {
         chart: chart.metadata.to_yaml()?,

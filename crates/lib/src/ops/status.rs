@@ -1,4 +1,4 @@
-//! `status`: a release as it was recorded, and its objects as the cluster has them.
+//! `status`: show a recorded release and the state of its objects in the cluster.
 
 use std::collections::BTreeMap;
 
@@ -13,35 +13,35 @@ use super::get::content;
 use crate::lifecycle::record_extras;
 use crate::{Reporter, Result, Session};
 
-/// How many objects are read at once.
+/// Limit of parallel reads, so that a large release does not flood the API server.
 const MAX_CONCURRENT_REQUESTS: usize = 16;
 
-/// In what form the objects are wanted.
+/// How the objects are returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResourceView {
-    /// As tables for people.
+    /// As tables of the API server, with the columns of `kubectl get`.
     #[default]
     Tables,
-    /// Whole, for programs.
+    /// As complete objects.
     Objects,
     /// Not at all.
     None,
 }
 
-/// A release and what the cluster has of it.
+/// A release and its objects in the cluster.
 #[derive(Clone, Debug)]
 pub struct StatusReport {
-    /// The release as it was recorded.
+    /// The recorded version.
     pub version: ReleaseVersion,
-    /// The objects, or tables of them, by version and kind (`v1/Service`), in the order of their first object. Pods that
-    /// belong to the release without being part of it are under `v1/Pod(related)`.
+    /// The objects, or tables of them, by version and kind (`v1/Service`), in the order of their first object. Pods
+    /// of workloads of the release are under `v1/Pod(related)`, as in Helm.
     pub resources: Vec<(String, Vec<Object>)>,
 }
 
-/// Reads a version of a release and its objects. Objects that are gone are left out.
+/// Loads a version of a release and reads its objects. Deleted objects are left out.
 ///
 /// # Errors
-/// When there is no such release, or its objects are of kinds that the cluster does not know.
+/// When there is no such release, or its objects are of unknown kinds.
 pub async fn status(
     session: &Session,
     namespace: &str,
@@ -88,7 +88,7 @@ fn add(resources: &mut Vec<(String, Vec<Object>)>, kind: &str, objects: Vec<Obje
     }
 }
 
-/// The objects of a manifest, each with its kind as the cluster knows it.
+/// Returns the objects of a manifest with their API resources.
 async fn read_recorded(
     cluster: &Cluster,
     manifest: &str,
@@ -102,7 +102,7 @@ async fn read_recorded(
     Ok(recorded)
 }
 
-/// An object as the cluster has it. One that cannot be read is left out like one that is gone, as Helm does.
+/// Reads an object. As in Helm, one that cannot be read is left out like a deleted one.
 async fn read(
     cluster: &Cluster,
     resource: &Resource,
@@ -117,7 +117,7 @@ async fn read(
     read.ok().flatten()
 }
 
-/// The labels of the pods that an object controls.
+/// Returns the label selector of the pods of a workload.
 fn selector(object: &Object) -> Option<&Map<Node>> {
     let selector = match object.kind() {
         "ReplicaSet" | "Deployment" | "StatefulSet" | "DaemonSet" | "Job" => {
@@ -155,15 +155,16 @@ async fn pods(
     Ok(vec![Object::new(list)])
 }
 
-/// What the scripts of a release's chart were allowed to do, as its record says. Nothing is granted by it.
+/// Returns the permissions that were granted to the scripts of a release, as recorded. Informational: nothing is
+/// granted by it.
 pub fn granted_permissions(version: &ReleaseVersion) -> Permissions {
     record_extras::recorded_permissions(version)
 }
 
-/// The labels that a version has in the store: the user's, and those that Helm finds it by.
+/// Returns the labels of a version in the store: the user's, and those that Helm finds it by.
 ///
 /// # Errors
-/// When the store cannot be asked.
+/// When the store cannot be read.
 pub async fn stored_labels(session: &Session, version: &ReleaseVersion) -> Result<BTreeMap<String, String>> {
     let kind = match session.store.driver() {
         kind @ ("Secret" | "ConfigMap") => kind,

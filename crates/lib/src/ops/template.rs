@@ -1,4 +1,4 @@
-//! `template`: prepare and print.
+//! `template`: render a chart and return or write the result.
 
 use std::fs;
 use std::io::Write as _;
@@ -24,7 +24,7 @@ use crate::{Error, Lifecycle, RecordObjects, Reporter, Result, Session, Silent, 
 /// What to render, and how.
 #[derive(Clone, Debug)]
 pub struct TemplateRequest {
-    /// The chart: a folder or an archive.
+    /// The chart, a folder or an archive.
     pub chart: PathBuf,
     /// The name of the release.
     pub name: String,
@@ -34,43 +34,43 @@ pub struct TemplateRequest {
     pub values: Overrides,
     /// The Kubernetes version to render for.
     pub kube_version: Option<KubeVersion>,
-    /// API versions to assume besides the built-in ones.
+    /// API versions in addition to the built-in ones.
     pub api_versions: Vec<String>,
     /// Whether `.Release.IsUpgrade` is set.
     pub is_upgrade: bool,
-    /// Whether `crds/` is part of the output.
+    /// Includes `crds/` in the output.
     pub include_crds: bool,
-    /// Whether the definitions in `crds/` are taken to be installed, or not needed.
+    /// Assumes that the CRDs in `crds/` are installed or not needed.
     pub skip_crds: bool,
-    /// Whether test hooks are left out.
+    /// Leaves out test hooks.
     pub skip_tests: bool,
-    /// Whether all hooks are left out.
+    /// Leaves out all hooks.
     pub no_hooks: bool,
-    /// Whether schemas are left alone.
+    /// Skips `values.schema.json`.
     pub skip_schema: bool,
-    /// Whether templates may ask the name service.
+    /// Lets `getHostByName` resolve names.
     pub dns: bool,
-    /// Whether Secrets are replaced by a remark.
+    /// Replaces Secrets by a comment.
     pub hide_secrets: bool,
-    /// Which generation's rules hold, for nulls and for blank lines around documents, which Helm 3 drops.
+    /// Whether nulls in values follow the rules of Helm 3 or Helm 4. Helm 3 also trims blank lines around documents.
     pub nulls: NullRules,
-    /// Only these templates, by path or pattern.
+    /// Returns only the output of these templates, given by path or glob pattern.
     pub show_only: Vec<String>,
     /// Where the output goes.
     pub layout: Layout,
-    /// Where images go that rendered objects name (`--rewrite-images`).
+    /// Rewrites the images of rendered objects to other registries (`--rewrite-images`).
     pub images: Option<Arc<Policy>>,
-    /// What becomes of objects that look like records of releases.
+    /// Whether charts may contain objects that a release store would mistake for its own records.
     pub record_objects: RecordObjects,
 }
 
-/// Where rendered files go.
+/// Where the rendered output goes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Layout {
-    /// One text.
+    /// Into [`Templated::text`].
     #[default]
     Stream,
-    /// One file per template below this folder.
+    /// Into one file per template below this folder (`--output-dir`).
     Folder(PathBuf),
 }
 
@@ -132,9 +132,9 @@ impl TemplateRequest {
 /// The rendered chart.
 #[derive(Clone, Debug, Default)]
 pub struct Templated {
-    /// The objects and hooks as one text, as Helm prints them; empty when files were written instead.
+    /// All objects and hooks as Helm prints them; empty when files were written.
     pub text: Vec<u8>,
-    /// The files that were written, in order, once for each document.
+    /// The written files in order, once per document.
     pub written: Vec<PathBuf>,
 }
 
@@ -209,7 +209,7 @@ pub async fn template_live(
     output(request, &prepared, reporter)
 }
 
-/// Makes sure that the cluster knows the kinds, and that no object belongs to someone else.
+/// Checks that the cluster knows all kinds, and that no existing object has another owner.
 async fn validate_on_cluster(
     session: &Session,
     request: &TemplateRequest,
@@ -229,7 +229,7 @@ async fn validate_on_cluster(
     Ok(())
 }
 
-/// Puts what was rendered where it was asked for.
+/// Returns or writes the output, depending on the layout.
 fn output(request: &TemplateRequest, prepared: &Prepared, reporter: &mut dyn Reporter) -> Result<Templated> {
     let sorted = prepared.objects()?;
     for line in &sorted.log {
@@ -254,7 +254,7 @@ fn output(request: &TemplateRequest, prepared: &Prepared, reporter: &mut dyn Rep
     }
 }
 
-/// The documents that are not hooks: custom resource definitions if asked for, then objects in their order.
+/// Returns the documents that are not hooks: CRDs if requested, then objects in install order.
 fn documents<'a>(
     request: &TemplateRequest,
     prepared: &'a Prepared,
@@ -277,14 +277,14 @@ fn documents<'a>(
     documents
 }
 
-/// Drops blank lines around documents.
+/// Trims blank lines around documents.
 fn trim(documents: &mut [(String, &[u8])]) {
     for (_, content) in documents {
         *content = content.trim_ascii();
     }
 }
 
-/// The hooks that are part of the output.
+/// Returns the hooks of the output.
 fn hooks<'a>(request: &TemplateRequest, sorted: &'a Sorted<'_>) -> Vec<(String, &'a [u8])> {
     if request.no_hooks {
         return Vec::new();
@@ -305,7 +305,7 @@ fn text(request: &TemplateRequest, prepared: &Prepared, sorted: &Sorted<'_>) -> 
     for (path, content) in &documents {
         push_document(&mut text, path, content);
     }
-    // The objects end in exactly one newline; the text before begins with `---`, so only its end needs trimming.
+    // Helm's output ends in exactly one newline. It starts with `---`, so only the end needs trimming.
     text.truncate(pintle_objects::trim_end(&text).len());
     text.push(b'\n');
     for (path, content) in &hooks {
@@ -314,10 +314,10 @@ fn text(request: &TemplateRequest, prepared: &Prepared, sorted: &Sorted<'_>) -> 
     text
 }
 
-/// The documents whose source matches one of the patterns, in the order of the patterns.
+/// Returns the documents whose template matches one of the patterns, in the order of the patterns.
 ///
 /// # Errors
-/// When nothing matches a pattern.
+/// When a pattern matches nothing.
 pub fn shown_only(text: &[u8], patterns: &[String]) -> Result<Vec<u8>> {
     let documents: Vec<(&[u8], String)> = pintle_objects::split(text)
         .filter_map(|document| source_path(document).map(|path| (document, path)))
@@ -340,7 +340,7 @@ pub fn shown_only(text: &[u8], patterns: &[String]) -> Result<Vec<u8>> {
     Ok(shown)
 }
 
-/// The path after the chart's name in the first `# Source:` line of a document.
+/// Returns the path below the chart from the `# Source:` comment of a document.
 fn source_path(document: &[u8]) -> Option<String> {
     const MARK: &str = "# Source: ";
     let text = String::from_utf8_lossy(document);
@@ -366,7 +366,7 @@ fn write_files(
     Ok(written)
 }
 
-/// Writes a document to a new file, or adds it to one that this run has begun.
+/// Writes a document to a new file, or appends it to one that this run has created.
 fn write_file(target: &Path, source: &str, content: &[u8], first: bool) -> Result<()> {
     let failed = |source| Error::File { action: "write", path: target.to_owned(), source };
     if let Some(parent) = target.parent() {
@@ -379,7 +379,7 @@ fn write_file(target: &Path, source: &str, content: &[u8], first: bool) -> Resul
     options.open(target).and_then(|mut file| file.write_all(&text)).map_err(failed)
 }
 
-/// Makes a folder and those above it. What stands in the way of looking at it is told in Go's words.
+/// Creates a folder and its parents. The error is worded as Go's, because Helm prints it.
 fn create_dir(folder: &Path) -> Result<()> {
     if let Err(error) = fs::metadata(folder)
         && error.kind() == std::io::ErrorKind::NotADirectory

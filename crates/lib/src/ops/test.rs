@@ -12,18 +12,18 @@ use crate::options::{DeployOptions, Method, WaitStrategy};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
 
-/// What to test, and how.
+/// Which tests to run, and how.
 #[derive(Clone, Debug)]
 pub struct TestRequest {
     /// The name of the release.
     pub name: String,
     /// The namespace of the release.
     pub namespace: String,
-    /// Only the tests of these names; none for all.
+    /// Runs only the tests of these names; empty for all.
     pub include: Vec<String>,
-    /// Not the tests of these names.
+    /// Skips the tests of these names.
     pub exclude: Vec<String>,
-    /// Whether the logs of the tests' pods are fetched.
+    /// Fetches the logs of the test pods.
     pub logs: bool,
     /// How the tests are run.
     pub deploy: DeployOptions,
@@ -43,27 +43,27 @@ impl Default for TestRequest {
     }
 }
 
-/// What the tests came to.
+/// The results of the tests.
 #[derive(Debug)]
 pub struct Tested {
-    /// The version with its tests' outcomes.
+    /// The version with the results of its tests.
     pub version: ReleaseVersion,
-    /// The first test that failed.
+    /// The first failure.
     pub failure: Option<Error>,
-    /// The logs that were asked for.
+    /// The requested logs.
     pub logs: Vec<PodLog>,
     /// Why logs could not be fetched.
     pub logs_failure: Option<Error>,
 }
 
-/// The log of one container of a test.
+/// The log of a container of a test pod.
 #[derive(Clone, Debug)]
 pub struct PodLog {
-    /// The pod.
+    /// The name of the pod.
     pub pod: String,
-    /// The container.
+    /// The name of the container.
     pub container: String,
-    /// The text.
+    /// The log.
     pub text: Vec<u8>,
 }
 
@@ -73,13 +73,13 @@ impl TestRequest {
         !named(&self.exclude) && (self.include.is_empty() || named(&self.include))
     }
 
-    /// How long one test may take.
+    /// Sets the limit for each test.
     pub fn set_timeout(&mut self, timeout: Duration) {
         self.deploy.timeout = timeout;
     }
 }
 
-/// Runs the tests of a release. A test that fails is part of the answer, not an error.
+/// Runs the tests of a release. A failed test is part of the result, not an error.
 ///
 /// # Errors
 /// When there is no such release, or its record cannot be written.
@@ -125,7 +125,7 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
     })
 }
 
-/// The logs of the tests' pods, in the order in which the tests ran.
+/// Returns the logs of the test pods, in the order in which the tests ran.
 async fn test_logs(
     session: &Session,
     request: &TestRequest,

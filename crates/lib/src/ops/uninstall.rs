@@ -1,4 +1,4 @@
-//! `uninstall`: deploy nothing, and take the records away.
+//! `uninstall`: delete the objects and records of a release.
 
 use futures::FutureExt as _;
 use pintle_cluster::PropagationPolicy;
@@ -19,33 +19,33 @@ pub struct UninstallRequest {
     pub name: String,
     /// The namespace of the release.
     pub namespace: String,
-    /// Whether the records stay.
+    /// Keeps the records, so that the release can be rolled back.
     pub keep_history: bool,
-    /// Whether it is no error that there is no such release.
+    /// Treats a missing release as success.
     pub ignore_not_found: bool,
-    /// What becomes of the objects that the deleted ones own.
+    /// Deletion propagation for dependents (`--cascade`).
     pub cascade: PropagationPolicy,
-    /// What the record says of it; empty for the usual words.
+    /// The description in the record; empty for the default.
     pub description: String,
-    /// How it reaches the cluster.
+    /// How hooks are run and deletions waited for.
     pub deploy: DeployOptions,
-    /// Whether nothing is done.
+    /// Changes nothing.
     pub dry_run: bool,
 }
 
-/// What was uninstalled.
+/// The result of an uninstall.
 #[derive(Clone, Debug)]
 pub struct Uninstalled {
-    /// The version that was there.
+    /// The version that was uninstalled.
     pub version: ReleaseVersion,
-    /// What Helm says about objects that stay because of their policy; empty when there are none.
+    /// Helm's text about objects that are kept because of their resource policy; empty when there are none.
     pub kept: String,
 }
 
-/// Uninstalls a release. Gives nothing when there is none and that is no error.
+/// Uninstalls a release. Returns `None` when it does not exist and `ignore_not_found` is set.
 ///
 /// # Errors
-/// The first stage that fails. The record then says that the deletion is under way, and it can be tried again.
+/// The first stage that fails. The record then has the status `uninstalling`, and the uninstall can be repeated.
 pub async fn uninstall(
     session: &Session,
     request: &UninstallRequest,
@@ -76,7 +76,7 @@ pub async fn uninstall(
             false => Err(Error::UninstallNotFound { name: request.name.clone() }),
         };
     };
-    // Someone who is still at executor on the release would only put back what is taken away here.
+    // A client that is still deploying the release would recreate what is deleted here.
     if last.lease.is_some() {
         records.ensure_unlocked(last).await?;
     }
@@ -103,7 +103,7 @@ async fn dry_run(
     }
 }
 
-/// A release whose objects are gone already: only its records are left to take away.
+/// Deletes the records of a release whose objects are already deleted.
 async fn purge_uninstalled(
     records: &Records<'_>,
     request: &UninstallRequest,
@@ -137,7 +137,8 @@ async fn run(
         name: request.name.clone(),
         source: Box::new(source.into()),
     })?;
-    // Those of the version itself that ask to be kept have not been touched by the others.
+    // Objects of this version with a resource policy of `keep` are not in `removal.delete`, and no earlier version
+    // may delete them either.
     let orphans = deploy::find_orphans(session, &unfinished, &removal.delete).await?;
     removal.delete.extend(orphans.into_iter().map(|orphan| orphan.object));
     let mut executor = Executor::new(session, records, version, &request.deploy, Method::ServerSide);
@@ -151,7 +152,7 @@ async fn run(
     let problems = match executor.remove(&removal_request, reporter).await {
         Ok(problems) => problems,
         Err(error) => {
-            // There is an error to tell already; that others must wait for the lease would only hide it.
+            // The caller already gets an error; one about the lease would hide it.
             if executor.has_applied() {
                 let _ = executor.release_lease().await;
             }
@@ -177,7 +178,7 @@ async fn run(
     Err(Error::UninstalledWithErrors { problems })
 }
 
-/// What the record says: the usual words, and what went wrong with handlers, of which Helm has none.
+/// Returns the description for the record, with the errors of handlers, which Helm does not have.
 fn described(text: &str, problems: &[Error]) -> String {
     match problems.iter().find(|problem| matches!(problem, Error::Event(_))) {
         Some(problem) => format!("{text}, but {problem}"),
@@ -185,7 +186,7 @@ fn described(text: &str, problems: &[Error]) -> String {
     }
 }
 
-/// Takes the records away, the last one last: as long as there is one, it tells what is going on.
+/// Deletes the records, newest last: as long as one exists, an interrupted uninstall can be recognized and repeated.
 async fn purge(records: &Records<'_>, history: &[Summary]) -> Result<()> {
     let Some((last, earlier)) = history.split_last() else { return Ok(()) };
     let delete = |version: &Summary| records.delete(version.number);

@@ -1,24 +1,25 @@
-//! `unlock`: see who is at executor on a release, and free it when nobody is.
+//! `unlock`: show who is working on a release, and release it when nobody is.
 
 use pintle_release::{Lease, Status, Summary};
 
 use crate::records::Records;
 use crate::{Error, Result, Session};
 
-/// What stood in the way of a release.
+/// The lock of a release.
 #[derive(Clone, Debug)]
 pub struct Unlocked {
-    /// The version that is pending, if one is.
+    /// The pending version, if there is one.
     pub pending: Option<Summary>,
-    /// Whose lease it is, where a lease was made.
+    /// Its lease; `None` if the client does not use leases, as Helm.
     pub lease: Option<Lease>,
-    /// Whether the holder can be taken for dead.
+    /// Whether the lease has expired or its holder is known to be dead.
     pub abandoned: bool,
-    /// Whether the version was written off.
+    /// Whether the version was marked as failed.
     pub freed: bool,
 }
 
-/// Shows who is at executor on a release; with `free`, marks the pending version as failed, so that executor can go on.
+/// Returns who is working on a release. With `free`, marks the pending version as failed, so that other operations
+/// can continue.
 ///
 /// # Errors
 /// When there is no such release, or the record cannot be written.

@@ -1,4 +1,4 @@
-//! `upgrade`: prepare a chart anew and deploy it over what the release has in the cluster.
+//! `upgrade`: render a chart and deploy it over the current version of a release.
 
 use std::collections::BTreeMap;
 
@@ -21,50 +21,50 @@ use crate::prepare::{Prepared, process};
 use crate::records::{Records, newest_deployed};
 use crate::{Error, Reporter, Result, Session, live};
 
-/// What becomes of the values that were given earlier.
+/// What happens to the user's values of the earlier version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ValuesPolicy {
-    /// They count when no new ones are given.
+    /// They are reused if no new ones are given, as `helm upgrade` does without flags.
     #[default]
     ReuseIfNoneGiven,
-    /// They are forgotten.
+    /// They are dropped (`--reset-values`).
     Reset,
-    /// They count below new ones, together with the old chart's defaults.
+    /// New values are merged into them, with the defaults of the old chart (`--reuse-values`).
     Reuse,
-    /// They count below new ones, on the new chart's defaults.
+    /// New values are merged into them, with the defaults of the new chart (`--reset-then-reuse-values`).
     ResetThenReuse,
 }
 
 /// What to upgrade to, and how.
 #[derive(Clone, Debug, Default)]
 pub struct UpgradeRequest {
-    /// What an installation would be: the chart, the values, the name and how it is rendered and delivered.
+    /// The chart, the values, the name, and how it is rendered and applied.
     pub target: InstallRequest,
-    /// Whether the release is installed when there is none.
+    /// Installs the release if it does not exist.
     pub install: bool,
-    /// What becomes of the values that were given earlier.
+    /// What happens to the user's values of the earlier version.
     pub values_policy: ValuesPolicy,
-    /// Who merges.
+    /// Who merges changes into live objects.
     pub method: MethodChoice,
-    /// Whether objects that a failed upgrade made are deleted again.
+    /// Deletes the objects that a failed upgrade created.
     pub cleanup_on_fail: bool,
-    /// How many versions are kept; 0 for all.
+    /// How many versions to keep; 0 for all.
     pub max_history: u64,
 }
 
-/// What an upgrade came to.
+/// The result of an upgrade.
 #[derive(Clone, Debug)]
 pub struct Upgraded {
     /// The new version.
     pub version: ReleaseVersion,
-    /// Whether the release was installed, because there was none.
+    /// Whether the release did not exist and was installed.
     pub installed: bool,
 }
 
 /// Upgrades a release.
 ///
 /// # Errors
-/// The first stage that fails. When something had been applied, the record says so.
+/// The first stage that fails. If anything was applied, the version is recorded as failed.
 pub async fn upgrade(
     session: &Session,
     request: &UpgradeRequest,
@@ -86,13 +86,13 @@ pub async fn upgrade(
     Ok(Upgraded { version, installed: false })
 }
 
-/// Whether there is nothing to upgrade: no record at all, or one that was uninstalled last.
+/// Returns whether there is nothing to upgrade: no record, or one of an uninstalled release.
 async fn is_new(session: &Session, target: &InstallRequest) -> Result<bool> {
     let (_, history) = Records::find_with_history(session, &target.namespace, &target.name).await?;
     Ok(history.last().is_none_or(|last| last.status == Status::Uninstalled))
 }
 
-/// An upgrade on its way.
+/// An upgrade in progress.
 struct Upgrade<'s> {
     session: &'s Session,
     request: &'s UpgradeRequest,
@@ -102,7 +102,7 @@ struct Upgrade<'s> {
     last: Summary,
     /// The version whose objects are in the cluster.
     base: ReleaseVersion,
-    /// Further versions of which objects may be there.
+    /// Further versions whose objects may be in the cluster.
     unfinished: Vec<ReleaseVersion>,
     method: Method,
 }
@@ -129,7 +129,7 @@ impl<'s> Upgrade<'s> {
             },
         };
         let base = records.load(base).await?;
-        // Summaries of Helm's stores do not say how a version was applied.
+        // Summaries of Helm's stores do not contain the apply method.
         let earlier = match last.number == base.number {
             true => base.apply_method.clone(),
             false => records.load(last.number).await?.apply_method,
@@ -147,7 +147,7 @@ impl<'s> Upgrade<'s> {
     ) -> Result<ReleaseVersion> {
         let target = &self.request.target;
         let user = self.values(&mut chart, user, reporter)?;
-        // Helm adds no words of its own to what goes wrong here, unlike when installing.
+        // Unlike for an install, Helm adds no prefix to this error.
         let chart = process(chart, &user, &target.render.rules(), reporter).map_err(|error| match error {
             Error::Dependencies(source) => Error::Values(source),
             other => other,
@@ -162,7 +162,7 @@ impl<'s> Upgrade<'s> {
         Upgrade { session: &session, ..self }.run_scripted(chart, user, reporter).await
     }
 
-    /// Goes on when the scripts of the chart are loaded.
+    /// Continues with the scripts of the chart loaded.
     async fn run_scripted(
         self,
         chart: Chart,
@@ -193,7 +193,7 @@ impl<'s> Upgrade<'s> {
             after: (HookEvent::PostUpgrade, "post-upgrade hooks failed"),
         };
         executor.check_hooks(&events)?;
-        // Records that are only moved when all went well are not pruned before.
+        // Records in another store are moved only after success, so they must not be pruned before.
         let max_history = if self.records.is_in_other_store() { 0 } else { self.request.max_history };
         executor.begin(&self.history, max_history).await?;
         executor.terminate_hooks_of_failed(self.unfinished.iter().chain([&self.base])).await;
@@ -209,7 +209,7 @@ impl<'s> Upgrade<'s> {
         }
     }
 
-    /// Records that the new version stands; one of a release that another store has is moved with all its history.
+    /// Records the success. A release in another store is moved with all its history.
     async fn succeeded(
         &self,
         mut executor: Executor<'_>,
@@ -231,7 +231,7 @@ impl<'s> Upgrade<'s> {
         Ok(executor.version)
     }
 
-    /// Finds out what is there, and that everything that is wanted can be.
+    /// Loads the live state and checks that the plan is possible.
     async fn load(&self, version: &ReleaseVersion) -> Result<ThreeWayState> {
         let adoption =
             if self.request.target.take_ownership { AdoptionPolicy::All } else { AdoptionPolicy::OwnedOnly };
@@ -243,7 +243,7 @@ impl<'s> Upgrade<'s> {
         Ok(state)
     }
 
-    /// The values that the user gives, with those of the earlier version where the rule says so.
+    /// Returns the user's values, merged with those of the earlier version as the policy demands.
     fn values(&self, chart: &mut Chart, new: Map<Node>, reporter: &mut dyn Reporter) -> Result<Map<Node>> {
         let old = self.base.config.clone().unwrap_or_default();
         let mut log = Vec::new();
@@ -314,12 +314,12 @@ impl<'s> Upgrade<'s> {
     }
 }
 
-/// The words that were asked for, or the usual ones.
+/// Returns the requested description, or the default.
 fn described(asked: &str, usual: &str) -> String {
     if asked.is_empty() { usual } else { asked }.to_owned()
 }
 
-/// Labels laid over others; the word `null` takes one away.
+/// Merges labels; the value `null` removes one, as in Helm.
 fn merged_labels(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut labels = old.clone();
     labels.extend(new.iter().map(|(key, value)| (key.clone(), value.clone())));
@@ -327,7 +327,7 @@ fn merged_labels(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>)
     labels
 }
 
-/// Records the failure, cleans up and rolls back, as far as that was asked for.
+/// Records the failure, then cleans up and rolls back as requested.
 async fn failed(
     session: &Session,
     request: &UpgradeRequest,
@@ -338,7 +338,7 @@ async fn failed(
     let target = &request.target;
     let attributes = vec![("name", target.name.clone()), ("error", error.to_string())];
     reporter.log_failure(LogLine::warn("upgrade failed", attributes));
-    // There is an error to tell already; that it could not be recorded either would only hide it.
+    // The caller already gets an error; one about the record would hide it.
     let _ = executor.finish(Outcome::Failed(format!("Upgrade {:?} failed: {error}", target.name))).await;
     if request.cleanup_on_fail
         && let Err(second) = executor.clean_up().await
@@ -355,7 +355,7 @@ async fn failed(
     roll_back(session, request, executor.options, error, reporter).await
 }
 
-/// Goes back to the newest version that went well.
+/// Rolls back to the newest version that was deployed successfully.
 async fn roll_back(
     session: &Session,
     request: &UpgradeRequest,
@@ -364,7 +364,7 @@ async fn roll_back(
     reporter: &mut dyn Reporter,
 ) -> Error {
     let target = &request.target;
-    // The session has no other store than the one that keeps the release.
+    // The rollback session has only the store that holds the release.
     let history = match Records::new(session, &target.namespace, &target.name).history().await {
         Ok(history) => history,
         Err(second) => {

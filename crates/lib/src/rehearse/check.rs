@@ -1,5 +1,5 @@
-//! Asking the API about every object before anything is done: fields that it does not know, values that it refuses,
-//! changes that are not allowed, versions that are going away.
+//! Validates every rendered object by a dry run against the API before anything is deployed: unknown fields, invalid
+//! values, forbidden updates and deprecated API versions.
 
 use std::collections::BTreeSet;
 
@@ -16,15 +16,15 @@ use crate::ops::InstallRequest;
 use crate::prepare::process;
 use crate::{Method, Result, Silent, crds, lint, live};
 
-/// One complaint of the API.
+/// One error of the API.
 struct ApiError {
-    /// The path of the field; empty for the object as a whole.
+    /// The path of the field; empty for the whole object.
     field: String,
     message: String,
 }
 
 impl Rehearsing<'_> {
-    /// Asks about every object that the chart renders to. `upgrade` says that the release is there already.
+    /// Validates every object that the chart renders to. `upgrade` tells whether the release already exists.
     pub(super) async fn check(
         &mut self,
         stage: &'static str,
@@ -39,7 +39,7 @@ impl Rehearsing<'_> {
             all = definitions(&chart);
             self.check_all(stage, &original, &all).await;
             all.clear();
-            // A definition that cannot be installed was complained about, and what does not render is told by the stage.
+            // Errors of CRDs are already reported, and a chart that does not render is reported by the stage.
             let namespace = &target.namespace;
             let _ = crds::install(self.session, &chart, namespace, Method::ServerSide, &mut Silent).await;
         }
@@ -50,13 +50,13 @@ impl Rehearsing<'_> {
             );
         }
         self.check_all(stage, &original, &all).await;
-        // What the questions brought up is not the stage's, and the scripts will say it again.
+        // Warnings and script logs of the dry runs would otherwise be reported twice.
         self.session.cluster.clear_warnings();
         self.script_log.take();
         Ok(())
     }
 
-    /// What a release would record.
+    /// Returns the manifest and hooks that a release would record.
     async fn recorded(
         &self,
         target: &InstallRequest,
@@ -90,7 +90,7 @@ impl Rehearsing<'_> {
         for document in all {
             objects.extend(objects_of(document).into_iter().map(|object| (document, object)));
         }
-        // What the chart makes itself is not there yet.
+        // Objects that the chart itself creates do not exist yet during the dry run.
         let own: BTreeSet<String> = objects
             .iter()
             .filter(|(_, object)| matches!(object.kind(), "CustomResourceDefinition" | "Namespace"))
@@ -101,7 +101,7 @@ impl Rehearsing<'_> {
                 }
             })
             .collect();
-        let kinds_defined = kinds_defined(&objects);
+        let ignored = errors_about_own_objects(&objects);
         for (document, object) in &mut objects {
             let name = self.observer.name_of(object.kind(), object.namespace(), object.name());
             let group = object.api_version().split_once('/').map_or("", |(group, _)| group);
@@ -109,23 +109,23 @@ impl Rehearsing<'_> {
                 continue;
             }
             self.session.cluster.clear_warnings();
-            for complaint in self.validate(object).await {
-                if kinds_defined.iter().any(|missing| complaint.message.contains(missing)) {
+            for error in self.validate(object).await {
+                if ignored.iter().any(|text| error.message.contains(text)) {
                     continue;
                 }
-                self.report(stage, Severity::Error, chart, document, &name, &complaint);
+                self.report(stage, Severity::Error, chart, document, &name, &error);
             }
             for message in self.session.cluster.take_warnings() {
                 let path = message.split(':').next().unwrap_or_default();
                 let known = path.starts_with("spec.") || path.starts_with("metadata.");
                 let field = if known { path.to_owned() } else { "apiVersion".to_owned() };
-                let complaint = ApiError { field, message };
-                self.report(stage, Severity::Warning, chart, document, &name, &complaint);
+                let error = ApiError { field, message };
+                self.report(stage, Severity::Warning, chart, document, &name, &error);
             }
         }
     }
 
-    /// Lets the API try an object without keeping it.
+    /// Sends an object to the API as a dry run.
     async fn validate(&self, object: &mut Object) -> Vec<ApiError> {
         let stated = object.namespace().to_owned();
         if let Err(error) = self.session.cluster.scope(object, &self.request.namespace).await {
@@ -138,7 +138,7 @@ impl Rehearsing<'_> {
             return vec![ApiError { field: "apiVersion".to_owned(), message }];
         }
         let write = WriteParams { dry_run: true, ..WriteParams::strict() };
-        // A new object is told all that is wrong with it at once; one that is there is asked as an upgrade would.
+        // Creating a new object reports all errors at once. An existing object is updated as an upgrade would.
         let refused = match self.session.cluster.create(object, &write).await {
             Ok(_) => return Vec::new(),
             Err(error) if error.status().is_some_and(|status| status.reason == "AlreadyExists") => {
@@ -163,7 +163,7 @@ impl Rehearsing<'_> {
         complaints
     }
 
-    /// Why a kind is not there, and what can be done.
+    /// Returns why a kind is unknown, and what to do about it.
     async fn no_such_kind(&self, api_version: &str, kind: &str) -> String {
         let version = KubeVersion::new(1, self.observer.minor());
         let what = format!("no matches for kind \"{kind}\" in version \"{api_version}\"");
@@ -195,7 +195,7 @@ impl Rehearsing<'_> {
         complaint: &ApiError,
     ) {
         let rendered_line = line_of_field(&document.text, &complaint.field);
-        // Definitions are not rendered.
+        // Files of `crds/` are not rendered, so the line is already that of the file.
         let line = match document.file.contains("/crds/") {
             true => rendered_line,
             false => line_in_template(chart, document, rendered_line),
@@ -212,7 +212,7 @@ impl Rehearsing<'_> {
     }
 }
 
-/// The objects of a document as they stand, valid or not: what is wrong with them is for the API to say.
+/// Parses the objects of a document without validation; the API reports what is wrong with them.
 fn objects_of(document: &Document) -> Vec<Object> {
     match pintle_yaml::read_exact(document.text.as_bytes()) {
         Ok(node) => {
@@ -223,7 +223,7 @@ fn objects_of(document: &Document) -> Vec<Object> {
     }
 }
 
-/// An object, or the members of a list.
+/// Returns the object, or the members of a list.
 fn members(node: Node) -> Vec<Object> {
     let Node::Map(mut body) = node else { return Vec::new() };
     match body.get_mut("items") {
@@ -232,8 +232,8 @@ fn members(node: Node) -> Vec<Object> {
     }
 }
 
-/// What the API says about pods that need something which the chart brings, and which is not there yet.
-fn kinds_defined(objects: &[(&Document, Object)]) -> Vec<String> {
+/// Returns the API errors to ignore: those about objects that the chart itself creates.
+fn errors_about_own_objects(objects: &[(&Document, Object)]) -> Vec<String> {
     let missing = |(_, object): &(&Document, Object)| match object.kind() {
         "ServiceAccount" => Some(format!("serviceaccount \"{}\" not found", object.name())),
         "PriorityClass" => Some(format!("no PriorityClass with name {} was found", object.name())),
@@ -242,14 +242,14 @@ fn kinds_defined(objects: &[(&Document, Object)]) -> Vec<String> {
     objects.iter().filter_map(missing).collect()
 }
 
-/// The files below `crds/`, document by document.
+/// Returns the documents of the files below `crds/`.
 fn definitions(chart: &Chart) -> Vec<Document> {
     let mut all = Vec::new();
     for crd in chart.crds() {
         let text = String::from_utf8_lossy(&crd.file.data);
         let mut first = 1;
         for part in text.split("\n---") {
-            // Lines are counted from the beginning of the file.
+            // Padding keeps the line numbers of the file.
             let text = format!("{}{part}\n", "\n".repeat(first - 1));
             first += part.matches('\n').count() + 1;
             all.push(Document { file: crd.path.clone(), text });
@@ -258,7 +258,7 @@ fn definitions(chart: &Chart) -> Vec<Document> {
     all
 }
 
-/// What the API says, field by field.
+/// Splits an API error by field.
 fn api_errors(error: &ClusterError) -> Vec<ApiError> {
     let Some(status) = error.status() else {
         return vec![ApiError { field: String::new(), message: error.to_string() }];
@@ -285,7 +285,7 @@ fn api_errors(error: &ClusterError) -> Vec<ApiError> {
     if !by_field.is_empty() {
         return by_field;
     }
-    // `.spec.foo: field not declared in schema`, or `… into Go struct field Type.spec.foo of type …`
+    // The server says `.spec.foo: field not declared in schema`, or `… into Go struct field Type.spec.foo of type …`.
     let mut words = status.message.split_whitespace();
     let declared = words.clone().find(|word| word.starts_with('.') && word.ends_with(':'));
     let mut typed =

@@ -1,5 +1,4 @@
-//! What a cluster has before the chart comes: definitions of kinds, namespaces, secrets and whatever else a chart
-//! counts on.
+//! Fixtures: objects that a chart expects in the cluster, such as CRDs, namespaces and Secrets.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,10 +8,10 @@ use pintle_objects::Object;
 use crate::ops::load_chart;
 use crate::{Error, Method, Result, Session, Silent, crds, deploy};
 
-/// Puts the objects of files, folders and charts into the cluster.
+/// Applies the objects of files, folders and charts.
 ///
 /// # Errors
-/// What cannot be read, or what the cluster refuses, with the name of the file.
+/// Unreadable files, or objects that the API rejects, with the name of the file.
 pub(super) async fn apply(session: &Session, paths: &[PathBuf], namespace: &str) -> Result<()> {
     let mut objects = Vec::new();
     for path in paths {
@@ -33,7 +32,7 @@ pub(super) async fn apply(session: &Session, paths: &[PathBuf], namespace: &str)
             return Err(fixture_error(&path.display().to_string(), &"there are no objects in it"));
         }
     }
-    // Kinds before what is of them, namespaces before what is in them.
+    // CRDs before their objects, namespaces before their content.
     let rank = |object: &Object| match object.kind() {
         "CustomResourceDefinition" => 0,
         "Namespace" => 1,
@@ -75,7 +74,7 @@ fn read(file: &str, data: &[u8], objects: &mut Vec<(String, Object)>) -> Result<
     Ok(())
 }
 
-/// The file itself, or the manifests of a folder and those below it, by name.
+/// Returns the file itself, or all manifests below a folder, sorted by name.
 fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let refused = |error: &std::io::Error| fixture_error(&path.display().to_string(), error);
     if !fs::metadata(path).map_err(|error| refused(&error))?.is_dir() {
@@ -88,7 +87,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in entries {
         let is_manifest = entry.extension().is_some_and(|it| it == "yaml" || it == "yml" || it == "json");
-        // A link to a folder could lead in circles.
+        // Symbolic links to folders could form cycles.
         let is_folder = fs::symlink_metadata(&entry).is_ok_and(|it| it.is_dir());
         if is_folder || is_manifest {
             found.extend(files(&entry)?);

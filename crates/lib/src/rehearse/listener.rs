@@ -1,4 +1,4 @@
-//! Hearing what operations and scripts say while they run, so that it becomes part of the report.
+//! Records what operations and scripts report, for the report of a rehearsal.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,7 +10,7 @@ use pintle_tree::LogLine;
 use super::Severity;
 use crate::{ObjectProgress, Reporter};
 
-/// Hears what an operation says.
+/// Records the log lines and hook logs of an operation.
 #[derive(Default)]
 pub(super) struct RecordingReporter {
     pub(super) logs: Vec<(LogSource, Vec<u8>)>,
@@ -18,7 +18,7 @@ pub(super) struct RecordingReporter {
 }
 
 impl RecordingReporter {
-    /// What the operation warned about.
+    /// Returns the warnings of the operation.
     pub(super) fn warnings(&self) -> impl Iterator<Item = (Severity, String)> {
         self.lines.iter().filter(|line| line.level == "WARN").map(|line| {
             let mut text = line.message.to_string();
@@ -47,23 +47,23 @@ impl Reporter for RecordingReporter {
     }
 }
 
-/// What scripts have script_log. A clone hears the same.
+/// The log of scripts. Clones share it.
 #[derive(Clone, Default)]
 pub(super) struct ScriptLog(Arc<Mutex<Vec<(Severity, String)>>>);
 
 impl ScriptLog {
-    /// A listener to scripts; whoever was told of changes is still told of them.
+    /// Returns a listener that writes to this log, and still forwards changes to the previous listener.
     pub(super) fn with(&self, before: Option<Arc<dyn pintle_lua::Listener>>) -> ScriptListener {
         ScriptListener { script_log: self.clone(), before }
     }
 
-    /// What was script_log since this was asked last.
+    /// Removes and returns all entries.
     pub(super) fn take(&self) -> Vec<(Severity, String)> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Hears what scripts say.
+/// Forwards script logs to a [`ScriptLog`].
 pub(super) struct ScriptListener {
     script_log: ScriptLog,
     before: Option<Arc<dyn pintle_lua::Listener>>,

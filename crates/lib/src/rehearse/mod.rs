@@ -1,6 +1,6 @@
-//! `rehearse`: a release's whole life in a fresh cluster in the box, and what there is to say about it.
+//! `rehearse`: run the whole lifecycle of a release in a fresh embedded cluster, and report what happens.
 //!
-//! Nothing in a report depends on when it was made: the same chart gives the same bytes.
+//! Reports are reproducible: the same chart gives the same bytes, whenever it runs.
 
 mod check;
 mod fixtures;
@@ -32,11 +32,11 @@ pub use report::{EventLine, Finding, HookState, ObjectState, Rehearsal, Severity
 /// What to rehearse, and how.
 #[derive(Clone)]
 pub struct RehearseRequest {
-    /// The chart.
+    /// The chart, a folder or an archive.
     pub chart: PathBuf,
-    /// The chart that is there before it.
+    /// The chart to install first and upgrade from; `None` installs `chart` itself.
     pub from: Option<PathBuf>,
-    /// What the cluster has before: files or folders of objects, or charts whose definitions of kinds are taken.
+    /// Files or folders of objects to apply first, or charts whose CRDs are applied.
     pub fixtures: Vec<PathBuf>,
     /// The name of the release.
     pub name: String,
@@ -44,21 +44,21 @@ pub struct RehearseRequest {
     pub namespace: String,
     /// The value flags.
     pub values: Overrides,
-    /// The Kubernetes to rehearse on, such as `1.36`; empty for the newest.
+    /// The Kubernetes version to emulate, such as `1.36`; the newest supported one if empty.
     pub kube_version: String,
-    /// How long each wait may take in real time. Nothing moves after a moment, so that little is enough.
+    /// Limit of each wait in real time. The embedded cluster settles within moments, so a few seconds are enough.
     pub timeout: Duration,
-    /// The time, and chance.
+    /// Source of time and random bits.
     pub clock: Arc<dyn Clock>,
-    /// Who is told of lifecycle events. What scripts say is part of the report.
+    /// The handlers of lifecycle events. Script logs become part of the report.
     pub events: Lifecycle,
 }
 
 /// Rehearses a chart.
 ///
 /// # Errors
-/// When the chart or the values cannot be read, or there is no such Kubernetes. What goes wrong with the chart in the
-/// cluster is part of the report.
+/// When the chart or the values cannot be read, or the Kubernetes version is not supported. Failures of the chart in
+/// the cluster are part of the report.
 pub async fn rehearse(request: &RehearseRequest) -> Result<Rehearsal> {
     let embedded = Embedded { kube_version: request.kube_version.clone(), seed: 1, ..Embedded::default() };
     let api = embedded.open().await?;
@@ -167,7 +167,7 @@ impl Rehearsing<'_> {
         Ok(self.finish_stage("upgrade", outcome.map(|upgraded| upgraded.version), &listener).await)
     }
 
-    /// Runs the tests that the chart brings, if it brings any. Those that fail say nothing against rolling back.
+    /// Runs the tests of the chart, if it has any. Failed tests do not prevent the rollback.
     async fn test(&mut self) {
         let is_test = |hook: &StoredHook| hook.events.contains(&HookEvent::Test);
         if !self.current().await.is_some_and(|version| version.hooks.iter().any(is_test)) {
@@ -185,7 +185,7 @@ impl Rehearsing<'_> {
         self.finish_stage("test", outcome, &listener).await;
     }
 
-    /// The newest version of the release, if there is one.
+    /// Returns the newest version of the release, if it exists.
     async fn current(&self) -> Option<ReleaseVersion> {
         let RehearseRequest { namespace, name, .. } = self.request;
         crate::ops::get(self.session, namespace, name, &VersionRef::Current).await.ok()
@@ -223,7 +223,7 @@ impl Rehearsing<'_> {
         self.report.findings.extend(left);
     }
 
-    /// Notes what became of a stage, and says whether there can be another.
+    /// Records the result of a stage. Returns whether the next stage can run.
     async fn finish_stage(
         &mut self,
         name: &'static str,
@@ -242,7 +242,7 @@ impl Rehearsing<'_> {
             let metadata = &version.chart.metadata;
             stage.chart = format!("{}-{}", metadata.name, metadata.version);
             stage.hooks = self.hooks(version, name, listener);
-            // Tests change none, and after the end there are none.
+            // Tests change no objects, and after an uninstall there are none.
             if !matches!(name, "test" | "uninstall") {
                 stage.objects = self.objects(version).await;
             }
@@ -275,8 +275,8 @@ impl Rehearsing<'_> {
         self.report.findings.push(Finding { object: object.to_owned(), ..finding });
     }
 
-    /// Whether the API has complained already about the object at which a stage came to its end. It was asked about tests
-    /// before the stages that render the chart.
+    /// Returns whether the object that a stage failed at was already reported by its dry run. Tests are checked
+    /// together with the stages that render the chart.
     fn is_already_reported(&self, stage: &Stage) -> bool {
         self.report.findings.iter().any(|it| {
             let name = it.object.rsplit('/').next().unwrap_or_default();
@@ -287,7 +287,7 @@ impl Rehearsing<'_> {
         })
     }
 
-    /// What went wrong in a stage, at the hook or the object that it is about.
+    /// Returns the finding for a failed stage, attributed to the hook or object that caused it.
     fn failure(&self, stage: &Stage, version: Option<&ReleaseVersion>) -> Finding {
         let mut finding = Finding::for_stage(stage.name, Severity::Error, stage.error.clone());
         let Some(version) = version else { return finding };
@@ -333,7 +333,7 @@ impl Rehearsing<'_> {
         hooks.map(state).collect()
     }
 
-    /// How the objects of a version are.
+    /// Returns the readiness of the objects of a version.
     async fn objects(&self, version: &ReleaseVersion) -> Vec<ObjectState> {
         let Ok(objects) = Object::read_manifest(version.manifest.as_bytes(), "") else { return Vec::new() };
         let mut states = Vec::with_capacity(objects.len());

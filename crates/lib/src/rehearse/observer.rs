@@ -1,4 +1,5 @@
-//! What is in the cluster of a rehearsal: what the chart has kinds_defined, what was told about it, what it leaves behind.
+//! Inspects the embedded cluster of a rehearsal: what the chart created, the events about it, and what remains at the
+//! end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +8,14 @@ use pintle_tree::{Node, Str};
 
 use super::{EventLine, Finding, Severity};
 
-/// Looks behind the state.
+/// Reads the store of the embedded cluster directly.
 pub(super) struct Observer {
     api: Api,
     namespace: String,
-    /// What was there before the chart.
+    /// The objects that existed before the chart was installed.
     before: BTreeSet<Str>,
-    /// The events that were told already, with their counts.
-    told: BTreeMap<Str, i64>,
+    /// The events that were already returned, with their counts.
+    reported: BTreeMap<Str, i64>,
 }
 
 fn text<'n>(node: &'n Node, path: &[&str]) -> &'n str {
@@ -24,14 +25,14 @@ fn text<'n>(node: &'n Node, path: &[&str]) -> &'n str {
 impl Observer {
     pub(super) fn new(api: Api, namespace: &str) -> Observer {
         let namespace = namespace.to_owned();
-        Observer { api, namespace, before: BTreeSet::new(), told: BTreeMap::new() }
+        Observer { api, namespace, before: BTreeSet::new(), reported: BTreeMap::new() }
     }
 
     pub(super) fn kube_version(&self) -> String {
         self.api.catalog().version().to_string()
     }
 
-    /// The minor version.
+    /// Returns the minor version of Kubernetes.
     pub(super) fn minor(&self) -> u64 {
         u64::from(self.api.catalog().minor())
     }
@@ -42,12 +43,12 @@ impl Observer {
         objects.iter().map(|object| (object.key.clone(), object.node())).collect()
     }
 
-    /// Takes what is there as given.
+    /// Records all existing objects as not created by the chart.
     pub(super) fn record_existing(&mut self) {
         self.before = self.all("").into_iter().map(|(key, _)| key).collect();
     }
 
-    /// `Kind/name`, with the namespace where it is another.
+    /// Returns `Kind/name`, with the namespace if it is not that of the release.
     pub(super) fn name_of(&self, kind: &str, namespace: &str, name: &str) -> String {
         if namespace.is_empty() || namespace == self.namespace {
             format!("{kind}/{name}")
@@ -56,14 +57,14 @@ impl Observer {
         }
     }
 
-    /// Names that were made up, with what stands for them.
+    /// Returns generated names, each with its replacement.
     fn generated_names(&self) -> Vec<(String, String)> {
         let mut names = BTreeMap::new();
         let Ok((events, _)) = self.api.store().changes("", 0) else { return Vec::new() };
         for event in events {
             let key = event.object.key.to_str_lossy();
             if key.starts_with("replicasets.apps/") {
-                // Their names come from what is in them, which may be a password.
+                // The names of these objects are hashes of their content, which may be a password.
                 let node = event.object.node();
                 let name = text(&node, &["metadata", "name"]).to_owned();
                 let hash = text(&node, &["metadata", "labels", "pod-template-hash"]);
@@ -83,19 +84,19 @@ impl Observer {
                 names.insert(text(&node, &["metadata", "uid"]).to_owned(), "*".to_owned());
             }
         }
-        // Long ones first, so that none is taken for a part of another.
+        // Longest first, so that no name is replaced as part of another.
         let mut names: Vec<(String, String)> =
             names.into_iter().filter(|(name, _)| !name.is_empty()).collect();
         names.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
         names
     }
 
-    /// A text without names that were made up.
+    /// Replaces generated names in a text, so that reports are reproducible.
     pub(super) fn normalize(&self, text: &str) -> String {
         replaced(&without_times(text), &self.generated_names())
     }
 
-    /// What was told since this was asked last, each once.
+    /// Returns the events since the last call, without duplicates.
     pub(super) fn events(&mut self) -> Vec<EventLine> {
         let names = self.generated_names();
         let mut lines = BTreeSet::new();
@@ -104,7 +105,7 @@ impl Observer {
                 Some(Node::Int(count)) => *count,
                 _ => 1,
             };
-            if self.told.insert(key, count) == Some(count) {
+            if self.reported.insert(key, count) == Some(count) {
                 continue;
             }
             let involved = |field: &str| text(&event, &["involvedObject", field]);
@@ -121,7 +122,7 @@ impl Observer {
         lines.into_iter().collect()
     }
 
-    /// What is there after the release has gone.
+    /// Returns a finding for each object that remains after the uninstall.
     pub(super) fn remaining_objects(&self) -> Vec<Finding> {
         let mut found = Vec::new();
         for (key, node) in self.all("") {
@@ -150,7 +151,7 @@ impl Observer {
     }
 }
 
-/// Why an object stays; nothing for what only follows from another.
+/// Returns why an object remains; `None` for objects that only depend on another one.
 fn reason_kept(node: &Node) -> Option<&'static str> {
     let annotation = |name: &str| text(node, &["metadata", "annotations", name]);
     let kind = text(node, &["kind"]);
@@ -162,26 +163,26 @@ fn reason_kept(node: &Node) -> Option<&'static str> {
         return None;
     }
     if !annotation("helm.sh/hook").is_empty() {
-        return Some("it is a hook, and no delete policy takes it away");
+        return Some("it is a hook, and no delete policy removes it");
     }
     match kind {
-        "PersistentVolumeClaim" => Some("leases of a StatefulSet outlive it; delete them by hand"),
+        "PersistentVolumeClaim" => Some("volume claims of a StatefulSet outlive it; delete them by hand"),
         "PersistentVolume" if !text(node, &["spec", "claimRef", "uid"]).is_empty() => None,
-        "CustomResourceDefinition" => Some("definitions in crds/ are never deleted"),
-        // What the cluster itself puts into every namespace.
+        "CustomResourceDefinition" => Some("CRDs in crds/ are never deleted"),
+        // Created by the cluster in every namespace.
         "ServiceAccount" if text(node, &["metadata", "name"]) == "default" => None,
         "ConfigMap" if text(node, &["metadata", "name"]) == "kube-root-ca.crt" => None,
-        _ => Some("uninstalling does not know of it"),
+        _ => Some("the release does not contain it"),
     }
 }
 
-/// A diagnosis without its events, which have times; they are told by themselves.
+/// Removes the events from a diagnosis, because they contain times; they are reported separately.
 fn without_times(text: &str) -> String {
-    let told = |line: &&str| {
+    let reported = |line: &&str| {
         let words: Vec<&str> = line.split_whitespace().take(2).collect();
         !(line.trim_start().starts_with("events of ") || words.get(1) == Some(&"ago"))
     };
-    text.lines().filter(told).collect::<Vec<&str>>().join("\n")
+    text.lines().filter(reported).collect::<Vec<&str>>().join("\n")
 }
 
 fn replaced(text: &str, names: &[(String, String)]) -> String {
@@ -194,26 +195,27 @@ fn replaced(text: &str, names: &[(String, String)]) -> String {
     without_refused_names(&text)
 }
 
-/// A text without the made-up ends of the names of pods that were refused, and so never were among those there are.
+/// Removes the generated suffix from names of rejected pods, which were never stored and so are not in
+/// `generated_names`.
 fn without_refused_names(text: &str) -> String {
     const PODS: &str = "pods \"";
-    /// How long such an end is.
+    /// The length of the suffix that Kubernetes generates.
     const LENGTH: usize = 5;
-    let mut told = String::new();
+    let mut reported = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(PODS) {
-        told.push_str(before);
-        told.push_str(PODS);
+        reported.push_str(before);
+        reported.push_str(PODS);
         let name = after.split_once("\" is forbidden").map_or("", |(name, _)| name);
         match name.rsplit_once('-') {
             Some((beginning, end)) if end.len() == LENGTH && !name.contains('"') => {
-                told.push_str(&format!("{}-*", beginning.trim_end_matches("-*")));
+                reported.push_str(&format!("{}-*", beginning.trim_end_matches("-*")));
             }
-            _ => told.push_str(name),
+            _ => reported.push_str(name),
         }
         rest = &after[name.len()..];
     }
-    told + rest
+    reported + rest
 }
 
 #[cfg(test)]
@@ -223,8 +225,8 @@ mod tests {
     #[test]
     fn names_of_rejected_pods_lose_their_generated_suffix() {
         let text = r#"Error creating: pods "web-*-9qtbt" is forbidden: no; pods "db-x2x4z" is forbidden: no"#;
-        let told = r#"Error creating: pods "web-*" is forbidden: no; pods "db-*" is forbidden: no"#;
-        assert_eq!(without_refused_names(text), told);
+        let reported = r#"Error creating: pods "web-*" is forbidden: no; pods "db-*" is forbidden: no"#;
+        assert_eq!(without_refused_names(text), reported);
         for plain in
             [r#"pods "web-test-connection" is forbidden"#, r#"pods "web-*" not found, "a"#, "pods \""]
         {

@@ -1,20 +1,20 @@
-//! What comes of a rehearsal: its stages, and what there is to say about them.
+//! The report of a rehearsal: its stages and findings.
 
 use std::collections::BTreeSet;
 
-/// How bad something is.
+/// How severe a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Good to know.
+    /// Informational.
     Note,
-    /// It works, and should be looked at.
+    /// The chart works, but this should be reviewed.
     Warning,
-    /// It does not work.
+    /// The chart does not work.
     Error,
 }
 
 impl Severity {
-    /// One word for it.
+    /// Returns the severity as a word.
     pub fn as_str(self) -> &'static str {
         match self {
             Severity::Note => "note",
@@ -24,27 +24,27 @@ impl Severity {
     }
 }
 
-/// Something worth saying.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What was being done.
+    /// The stage.
     pub stage: &'static str,
-    /// The object that it is about, as `Kind/name`; empty for the release as a whole.
+    /// The object as `Kind/name`; empty for the release as a whole.
     pub object: String,
-    /// The template that it comes from; empty when none is known.
+    /// The template; empty if unknown.
     pub file: String,
-    /// The line in the template, when it can be told; 0 when not.
+    /// The line in the template; 0 if unknown.
     pub line: usize,
-    /// The line in the rendered document; 0 when none is known.
+    /// The line in the rendered document; 0 if unknown.
     pub rendered_line: usize,
-    /// What there is to say.
+    /// The message.
     pub message: String,
 }
 
 impl Finding {
-    /// Something about the release as a whole.
+    /// Returns a finding about the release as a whole.
     pub(super) fn for_stage(stage: &'static str, severity: Severity, message: String) -> Finding {
         Finding {
             severity,
@@ -58,16 +58,16 @@ impl Finding {
     }
 }
 
-/// An object of the release after a stage.
+/// The state of an object after a stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectState {
-    /// `Kind/name`, with the namespace before the name where it is not the release's.
+    /// `Kind/name`, with the namespace before the name if it is not that of the release.
     pub object: String,
-    /// One word for its state.
+    /// The readiness in one word.
     pub state: String,
-    /// Why it is in that state.
+    /// Why it has that state.
     pub message: String,
-    /// Whether it is as it should be.
+    /// Whether it is ready.
     pub ready: bool,
 }
 
@@ -76,68 +76,68 @@ pub struct ObjectState {
 pub struct HookState {
     /// `Kind/name`.
     pub object: String,
-    /// When it runs.
+    /// The hook events.
     pub events: Vec<String>,
-    /// How it ended.
+    /// The phase of its last run.
     pub phase: String,
-    /// What it printed.
+    /// The log of its containers.
     pub log: String,
 }
 
-/// Something that the cluster told about an object.
+/// A Kubernetes event about an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EventLine {
-    /// `Kind/name`; names that are made up end in `*`.
+    /// `Kind/name`; generated suffixes are replaced by `*`.
     pub object: String,
     /// `Normal` or `Warning`.
     pub kind: String,
     /// The reason in one word.
     pub reason: String,
-    /// What happened.
+    /// The message.
     pub message: String,
 }
 
-/// One step of the release's life.
+/// An operation of the rehearsal and its result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stage {
     /// `install`, `upgrade`, `test`, `rollback` or `uninstall`.
     pub name: &'static str,
-    /// The chart and its version; empty where none is rendered.
+    /// The chart and its version; empty if none is rendered.
     pub chart: String,
-    /// What went wrong; empty when nothing did.
+    /// The error; empty on success.
     pub error: String,
     /// The objects of the release.
     pub objects: Vec<ObjectState>,
     /// The hooks that ran.
     pub hooks: Vec<HookState>,
-    /// What the cluster told.
+    /// The Kubernetes events.
     pub events: Vec<EventLine>,
-    /// What the API warned about.
+    /// The warnings of the API server.
     pub warnings: Vec<String>,
 }
 
-/// What came of a rehearsal.
+/// The result of a rehearsal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rehearsal {
-    /// The Kubernetes that it was on.
+    /// The Kubernetes version.
     pub kube_version: String,
     /// The name of the release.
     pub release: String,
     /// The namespace of the release.
     pub namespace: String,
-    /// What was done.
+    /// The operations in order.
     pub stages: Vec<Stage>,
-    /// What there is to say.
+    /// All findings.
     pub findings: Vec<Finding>,
 }
 
 impl Rehearsal {
-    /// The worst of it.
+    /// Returns the highest severity, if there are findings.
     pub fn worst(&self) -> Option<Severity> {
         self.findings.iter().map(|finding| finding.severity).max()
     }
 
-    /// The worst first, then by place; what was found in several stages is told of the first.
+    /// Sorts by severity, then by position; a finding of several stages is kept for the first one only.
     pub(super) fn sort(&mut self) {
         let mut told = BTreeSet::new();
         self.findings.retain(|it| {

@@ -1,4 +1,4 @@
-//! An embedded cluster whose requests are counted, and can be stopped: what a program that dies leaves behind.
+//! An embedded cluster whose requests are counted and can be blocked, to test what a killed client leaves behind.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
@@ -31,36 +31,36 @@ impl Clock for Machine {
     }
 }
 
-/// Where requests pass on their way to the cluster.
+/// Intercepts requests to the cluster.
 #[derive(Clone, Default)]
 pub(crate) struct Gate {
     writes: Arc<Mutex<Vec<String>>>,
-    /// How many requests that write may still pass; those after them never get an answer.
+    /// How many write requests may still pass; later ones never get an answer.
     left: Arc<Mutex<Option<usize>>>,
-    /// The next request that writes and names this gets no answer, though it is carried out.
+    /// The next write request whose path contains this text is executed but never answered.
     unanswered: Arc<Mutex<Option<String>>>,
-    /// Requests that write and name this end where nothing is.
+    /// Write requests whose path contains this text are sent to a path that does not exist.
     misdirected: Arc<Mutex<Option<String>>>,
     stopped: Arc<Notify>,
 }
 
 impl Gate {
-    /// The requests so far that write, each with its path.
+    /// Returns the write requests so far with their paths.
     pub(crate) fn writes(&self) -> Vec<String> {
         self.writes.lock().unwrap().clone()
     }
 
-    /// Lets so many requests pass that write.
+    /// Blocks write requests after this number.
     pub(crate) fn stop_after(&self, writes: usize) {
         *self.left.lock().unwrap() = Some(writes);
     }
 
-    /// Carries out the next request that writes and names this, and never answers.
+    /// Executes the next write request whose path contains `part`, and never answers it.
     pub(crate) fn leave_unanswered(&self, part: &str) {
         *self.unanswered.lock().unwrap() = Some(part.to_owned());
     }
 
-    /// Sends requests that write and name this where nothing is.
+    /// Sends write requests whose path contains `part` to a path that does not exist.
     pub(crate) fn misdirect(&self, part: &str) {
         *self.misdirected.lock().unwrap() = Some(part.to_owned());
     }
@@ -69,7 +69,7 @@ impl Gate {
         self.misdirected.lock().unwrap().as_deref().is_some_and(|part| line.contains(part))
     }
 
-    /// Returns once a request is stuck.
+    /// Completes once a request is blocked.
     pub(crate) async fn stopped(&self) {
         self.stopped.notified().await;
     }
@@ -102,7 +102,7 @@ impl Gate {
     }
 }
 
-/// Which store a session works on.
+/// The store of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Driver {
     Native,
@@ -149,7 +149,7 @@ impl Bench {
         self.folder.path().join("web")
     }
 
-    /// A session as the program would make it, in a process of its own. All processes before it are known to be dead.
+    /// Returns a session as a separate process would open it. All earlier processes are known to be dead.
     pub(crate) fn session(&self, driver: Driver) -> (Session, Gate) {
         let gate = Gate::default();
         let (api, passed) = (self.api.clone(), gate.clone());
@@ -203,7 +203,7 @@ impl Bench {
         }
     }
 
-    /// An upgrade to a text, with other settings.
+    /// Returns a request for an upgrade with `--set` flags.
     pub(crate) fn upgrade(&self, name: &str, sets: &[&str]) -> UpgradeRequest {
         let set = sets.iter().map(|set| (*set).to_owned()).collect();
         let values = Overrides { set, ..Overrides::default() };
@@ -213,20 +213,20 @@ impl Bench {
         }
     }
 
-    /// The versions of a release in one store, in short, without asking any other.
+    /// Returns the versions of a release in one store only.
     pub(crate) async fn versions(&self, driver: Driver, name: &str) -> Vec<(u64, Status)> {
         let (session, _) = self.session(driver);
         let history = session.store.history("default", name).await.unwrap();
         history.into_iter().map(|version| (version.number, version.status)).collect()
     }
 
-    /// An object of the cluster.
+    /// Returns an object of the cluster.
     pub(crate) async fn object(&self, api_version: &str, kind: &str, name: &str) -> Option<Object> {
         let (session, _) = self.session(Driver::Native);
         session.cluster.get(&ObjectId::new(api_version, kind, "default", name)).await.unwrap()
     }
 
-    /// The text that the release has in the cluster.
+    /// Returns the text that the release has in the cluster.
     pub(crate) async fn text(&self, name: &str) -> Option<String> {
         let object = self.object("v1", "ConfigMap", name).await?;
         Some(object.text(&["data", "text"]).to_owned())

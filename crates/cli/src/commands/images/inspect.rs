@@ -6,7 +6,7 @@ use pintle::Silent;
 use pintle::images::mapping::skeleton;
 use pintle::images::{Detection, Policy};
 use pintle::ops::images::{self, ImageOptions, Inspected};
-use pintle::ops::{ListRequest, Subject};
+use pintle::ops::{ChartInput, ListRequest};
 use pintle::release::VersionRef;
 use pintle::values::Overrides;
 
@@ -79,7 +79,11 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 }
 
 /// Looks at a chart; of one that does not render, only the values.
-fn look_at(invocation: &mut Invocation<'_>, subject: &Subject, level: Level) -> Result<Inspected, Failure> {
+fn look_at(
+    invocation: &mut Invocation<'_>,
+    subject: &ChartInput,
+    level: Level,
+) -> Result<Inspected, Failure> {
     let options = ImageOptions { filter: paths(&invocation.flags), ..options(invocation)? };
     let seen = images::inspect(subject, &options, &mut Reporting::new(invocation.ui))?;
     if let Some(reason) = seen.unrendered.as_ref().filter(|_| level >= Level::Warn) {
@@ -93,7 +97,7 @@ fn look_at(invocation: &mut Invocation<'_>, subject: &Subject, level: Level) -> 
 
 fn report(
     invocation: &Invocation<'_>,
-    subject: &Subject,
+    subject: &ChartInput,
     seen: &Inspected,
     policy: &Policy,
     path: &str,
@@ -138,7 +142,7 @@ fn all(
         let version =
             pintle::ops::get(&connection.session, &release.namespace, &release.name, &VersionRef::Current);
         let outcome = connection.run(version).and_then(|version| {
-            let subject = Subject::from_release(&version, &Overrides::default())?;
+            let subject = ChartInput::from_release(&version, &Overrides::default())?;
             let seen = look_at(invocation, &subject, level)?;
             Ok((report(invocation, &subject, &seen, policy, &release.name), registries_of(&seen)))
         });

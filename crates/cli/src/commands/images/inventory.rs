@@ -6,7 +6,7 @@ use pintle::chart::Chart;
 use pintle::images::{
     Finding, Image, Issue, PathFilter, Policy, Reference, Relocation, Role, Shape, Suspect, ValuePath,
 };
-use pintle::ops::Subject;
+use pintle::ops::ChartInput;
 use pintle::ops::images::Inspected;
 use pintle_tree::{Map, Node, Str};
 
@@ -29,7 +29,7 @@ impl Chosen<'_> {
 }
 
 /// All there is to say about a chart.
-pub(super) fn of(subject: &Subject, seen: &Inspected, chosen: &Chosen<'_>, path: &str) -> Record {
+pub(super) fn of(subject: &ChartInput, seen: &Inspected, chosen: &Chosen<'_>, path: &str) -> Record {
     let metadata = &subject.chart.metadata;
     let chart = Record::default()
         .with("name", metadata.name.as_str())

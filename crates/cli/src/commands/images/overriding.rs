@@ -1,7 +1,7 @@
 //! `images override`: the values that point the images of a chart at another registry, with the proof that they do.
 
 use pintle::images::Policy;
-use pintle::ops::Subject;
+use pintle::ops::ChartInput;
 use pintle::ops::images::{self, ImageOptions, Inspected};
 use pintle_tree::Node;
 
@@ -88,7 +88,7 @@ fn check_flags(invocation: &Invocation<'_>) -> Result<(), Failure> {
 /// Finds the values, with the proof or without.
 fn relocate(
     invocation: &mut Invocation<'_>,
-    subject: &Subject,
+    subject: &ChartInput,
     policy: &Policy,
     proves: bool,
 ) -> Result<Inspected, Failure> {
@@ -116,7 +116,7 @@ fn relocate(
 /// Says what was done, and writes the report that was asked for.
 fn tell(
     invocation: &mut Invocation<'_>,
-    subject: &Subject,
+    subject: &ChartInput,
     policy: &Policy,
     report: &Report<'_>,
     level: Level,

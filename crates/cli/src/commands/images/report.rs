@@ -1,7 +1,7 @@
 //! What `images override` says about what it did: each image before and after, what stays behind and why, and a verdict.
 
-use pintle::images::{Finding, Image, Issue, Obstacle, Outcome, Policy, Relocation};
-use pintle::ops::Subject;
+use pintle::images::{Finding, Image, Obstacle, Outcome, Policy, Relocation, Issue};
+use pintle::ops::ChartInput;
 use pintle::ops::images::Inspected;
 use pintle_tree::json;
 
@@ -26,7 +26,7 @@ pub(super) struct Report<'r> {
 
 impl<'r> Report<'r> {
     /// The report about a chart.
-    pub(super) fn of(subject: &'r Subject, seen: &'r Inspected, policy: &'r Policy, proved: bool) -> Self {
+    pub(super) fn of(subject: &'r ChartInput, seen: &'r Inspected, policy: &'r Policy, proved: bool) -> Self {
         let (total, failed) = if proved { by_proof(&seen.relocation) } else { by_looks(seen, policy) };
         Report { chart: subject.chart.name(), seen, policy, proved, total, failed }
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pintle::ops::Subject;
+use pintle::ops::ChartInput;
 use pintle::ops::images::ImageOptions;
 use pintle::release::VersionRef;
 
@@ -57,7 +57,7 @@ impl Named {
     }
 
     /// Reads what was named.
-    pub(crate) fn load(&self, invocation: &mut Invocation<'_>) -> Result<Subject, Failure> {
+    pub(crate) fn load(&self, invocation: &mut Invocation<'_>) -> Result<ChartInput, Failure> {
         let values = request::overrides(invocation)?;
         match self {
             Named::Chart(path) => {
@@ -74,13 +74,13 @@ impl Named {
                 };
                 let namespace = kubeconfig::namespace(&invocation.flags, invocation.environment);
                 let reporter = &mut Reporting::new(invocation.ui);
-                Ok(Subject::from_chart(Path::new(path), &values, "release-name", &namespace, reporter)?)
+                Ok(ChartInput::from_chart(Path::new(path), &values, "release-name", &namespace, reporter)?)
             }
             Named::Release(name) => {
                 let connection = Connection::open(invocation)?;
                 let (session, namespace) = (&connection.session, &connection.namespace);
                 let version = pintle::ops::get(session, namespace, name, &VersionRef::Current);
-                Ok(Subject::from_release(&connection.run(version)?, &values)?)
+                Ok(ChartInput::from_release(&connection.run(version)?, &values)?)
             }
         }
     }

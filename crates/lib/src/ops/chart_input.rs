@@ -1,5 +1,5 @@
-//! What operations that only look at a chart executor on: the chart in memory, and the values that were user_values for it. Both
-//! come from files or from a release.
+//! The input of operations that only inspect a chart: the loaded chart and the user's values, from files or from a
+//! release.
 
 use std::path::Path;
 
@@ -12,21 +12,21 @@ use pintle_values::Overrides;
 use super::locate;
 use crate::{Reporter, Result, input};
 
-/// A chart and the values that were user_values for it.
+/// A chart and the user's values for it.
 #[derive(Clone, Debug, Default)]
-pub struct Subject {
-    /// The chart as it was loaded.
+pub struct ChartInput {
+    /// The chart as loaded.
     pub chart: Chart,
-    /// The values that were user_values.
+    /// The user's values.
     pub user_values: Map<Node>,
     /// The name of the release.
     pub name: String,
-    /// Its namespace.
+    /// The namespace of the release.
     pub namespace: String,
 }
 
-impl Subject {
-    /// Reads a chart from a folder or an archive, for a release of this name.
+impl ChartInput {
+    /// Loads a chart from a folder or an archive.
     ///
     /// # Errors
     /// When the chart or the values cannot be read.
@@ -39,17 +39,17 @@ impl Subject {
     ) -> Result<Self> {
         let user_values = pintle_values::layer(values, &mut input::read_values)?;
         let chart = locate::load(path, reporter)?;
-        Ok(Subject { chart, user_values, name: name.to_owned(), namespace: namespace.to_owned() })
+        Ok(ChartInput { chart, user_values, name: name.to_owned(), namespace: namespace.to_owned() })
     }
 
-    /// Takes the chart and the values of a release, with overrides values over the latter.
+    /// Uses the chart and the values of a release, overridden by further values.
     ///
     /// # Errors
     /// When the values cannot be read.
     pub fn from_release(version: &ReleaseVersion, values: &Overrides) -> Result<Self> {
         let overrides = pintle_values::layer(values, &mut input::read_values)?;
         let user_values = merge(version.config.clone().unwrap_or_default(), overrides);
-        Ok(Subject {
+        Ok(ChartInput {
             chart: version.chart.to_chart(),
             user_values,
             name: version.name.clone(),
