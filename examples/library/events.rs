@@ -9,21 +9,22 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use pintle::events::{ChartPath, Context, Handler, HandlerError, Registration};
-use pintle::ops::{TemplateRequest, template_with_events};
+use pintle::ops::{TemplateRequest, template};
 use pintle::tree::Node;
-use pintle::{Lifecycle, Silent};
+use pintle::{Lifecycle, Session, Silent};
 
 /// The limit of replicas that this program enforces.
-const MOST: i64 = 5;
+const MAX_REPLICAS: i64 = 5;
 
-fn main() -> Result<()> {
+#[tokio::main]
+async fn main() -> Result<()> {
     let chart = std::env::args().nth(1).context("name a chart")?;
-    print!("{}", rendered(chart.into(), 3)?);
+    print!("{}", rendered(chart.into(), 3).await?);
     Ok(())
 }
 
 /// Returns the output of a chart with this number of replicas.
-pub(crate) fn rendered(chart: PathBuf, replicas: i64) -> Result<String> {
+pub(crate) async fn rendered(chart: PathBuf, replicas: i64) -> Result<String> {
     let lifecycle = Lifecycle::default();
     // The values are merged by now. What is set here overrides the user's values and is validated against the chart's
     // schema.
@@ -34,8 +35,8 @@ pub(crate) fn rendered(chart: PathBuf, replicas: i64) -> Result<String> {
     // Handlers run in order of weight, so this one sees the change of the other. Its error ends the operation.
     on(&lifecycle, "pre-render", 0.9, |context| {
         match context.values().and_then(|values| values.get("replicas")) {
-            Some(Node::Int(wanted)) if *wanted > MOST => {
-                Err(HandlerError::new(format!("{wanted} replicas are more than {MOST}")))
+            Some(Node::Int(wanted)) if *wanted > MAX_REPLICAS => {
+                Err(HandlerError::new(format!("{wanted} replicas are more than {MAX_REPLICAS}")))
             }
             _ => Ok(()),
         }
@@ -48,7 +49,7 @@ pub(crate) fn rendered(chart: PathBuf, replicas: i64) -> Result<String> {
         Ok(())
     })?;
     let request = TemplateRequest { chart, name: "demo".to_owned(), ..TemplateRequest::default() };
-    let rendered = template_with_events(&request, &lifecycle, &mut Silent)?;
+    let rendered = template(&Session::offline().with_events(lifecycle), &request, &mut Silent).await?;
     Ok(String::from_utf8_lossy(&rendered.text).into_owned())
 }
 

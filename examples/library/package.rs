@@ -1,12 +1,11 @@
-//! Packages a chart twice and shows that the bytes are reproducible: `cargo run -p pintle --example package --
-//! CHART`.
+//! Packages a chart twice with the same bytes: `cargo run -p pintle --example package -- CHART`.
 #![allow(clippy::print_stdout)]
 
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
-use pintle::Silent;
 use pintle::ops::{PackageRequest, package};
+use pintle::{Session, Silent};
 
 fn main() -> Result<()> {
     let chart = std::env::args().nth(1).context("name a chart folder")?;
@@ -20,8 +19,8 @@ fn main() -> Result<()> {
             now,
             ..PackageRequest::default()
         };
-        let path = package(&request, &mut Silent)?;
-        println!("packed {}", path.display());
+        let path = package(&Session::offline(), &request, &mut Silent)?;
+        println!("packaged {}", path.display());
         archives.push(fs::read(path)?);
     }
     ensure!(archives[0] == archives[1], "the archives differ");

@@ -5,30 +5,16 @@
 #![allow(clippy::print_stdout)]
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use pintle::cluster::{Cluster, Settings};
 use pintle::ops::{
     InstallRequest, RollbackRequest, UninstallRequest, UpgradeRequest, install, rollback, uninstall, upgrade,
 };
-use pintle::release::{MemoryStore, Timestamp};
+use pintle::release::MemoryStore;
 use pintle::values::Overrides;
-use pintle::{Cancel, Clock, LeaseHolder, Session, Silent};
-
-/// The system clock. Version ids differ by their time only here.
-struct MachineClock;
-
-impl Clock for MachineClock {
-    fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_unix(i64::try_from(since.as_secs()).unwrap_or(0), since.subsec_nanos())
-    }
-
-    fn random(&self) -> u128 {
-        0
-    }
-}
+use pintle::{LeaseHolder, Session, Silent};
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -36,18 +22,9 @@ async fn main() -> Result<()> {
     let kubeconfig = arguments.next().context("name a kubeconfig file")?;
     let chart = arguments.next().context("name a chart")?;
     let settings = Settings { kubeconfig: vec![kubeconfig.into()], ..Settings::default() };
-    let session = Session {
-        cluster: Cluster::connect(&settings).await?,
-        store: Arc::new(MemoryStore::new()),
-        other_stores: Vec::new(),
-        excluded_stores: Vec::new(),
-        clock: Arc::new(MachineClock),
-        holder: LeaseHolder::new("the example"),
-        lease_duration: Duration::from_secs(30),
-        cancel: Cancel::default(),
-        events: pintle::Lifecycle::default(),
-        record_objects: pintle::RecordObjects::default(),
-    };
+    let cluster = Cluster::connect(&settings).await?;
+    let session =
+        Session::new(cluster, Arc::new(MemoryStore::new())).with_holder(LeaseHolder::new("release example"));
     let target = InstallRequest {
         chart: chart.into(),
         name: "demo".to_owned(),
@@ -60,20 +37,20 @@ async fn main() -> Result<()> {
 async fn run(session: &Session, target: InstallRequest) -> Result<()> {
     let (name, namespace) = (target.name.clone(), target.namespace.clone());
     let mut watch = Instant::now();
-    let mut tell = |what: &str, number: u64| {
+    let mut print = |what: &str, number: u64| {
         println!("{what}: version {number}, {:?}", watch.elapsed());
         watch = Instant::now();
     };
-    tell("installed", install(session, &target, &mut Silent).await?.number);
+    print("installed", install(session, &target, &mut Silent).await?.number);
     let values = Overrides { set: vec!["tag=two".to_owned()], ..Overrides::default() };
     let next = UpgradeRequest { target: InstallRequest { values, ..target }, ..UpgradeRequest::default() };
-    tell("upgraded", upgrade(session, &next, &mut Silent).await?.version.number);
+    print("upgraded", upgrade(session, &next, &mut Silent).await?.version.number);
     let back =
         RollbackRequest { name: name.clone(), namespace: namespace.clone(), ..RollbackRequest::default() };
-    tell("rolled back", rollback(session, &back, &mut Silent).await?.number);
+    print("rolled back", rollback(session, &back, &mut Silent).await?.number);
     let end = UninstallRequest { name, namespace, ..UninstallRequest::default() };
     if let Some(gone) = uninstall(session, &end, &mut Silent).await? {
-        tell("uninstalled", gone.version.number);
+        print("uninstalled", gone.version.number);
     }
     Ok(())
 }

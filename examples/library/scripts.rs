@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context as _, Result};
 use pintle::events::{ChartPath, Event, Registration};
 use pintle::lua::{Level, Listener, Permissions, Services};
-use pintle::ops::{TemplateRequest, template_with_events};
-use pintle::{Granted, Lifecycle, Network, Scripting, Silent};
+use pintle::ops::{TemplateRequest, template};
+use pintle::{Granted, Lifecycle, Network, Scripting, Session, Silent};
 
 /// Records what scripts log and change.
 #[derive(Default)]
@@ -48,14 +48,15 @@ impl Listener for Notes {
     }
 }
 
-fn main() -> Result<()> {
+#[tokio::main]
+async fn main() -> Result<()> {
     let chart = std::env::args().nth(1).context("name a chart")?;
-    print!("{}", rendered(chart.into())?);
+    print!("{}", rendered(chart.into()).await?);
     Ok(())
 }
 
 /// Returns the output of a chart with scripts, preceded by what the scripts did.
-pub(crate) fn rendered(chart: PathBuf) -> Result<String> {
+pub(crate) async fn rendered(chart: PathBuf) -> Result<String> {
     let notes = Arc::new(Notes::default());
     let services = Services {
         listener: Some(notes.clone()),
@@ -80,6 +81,6 @@ pub(crate) fn rendered(chart: PathBuf) -> Result<String> {
         }),
     )?;
     let request = TemplateRequest { chart, name: "demo".to_owned(), ..TemplateRequest::default() };
-    let rendered = template_with_events(&request, &lifecycle, &mut Silent)?;
+    let rendered = template(&Session::offline().with_events(lifecycle), &request, &mut Silent).await?;
     Ok(format!("{}{}", notes.text(), String::from_utf8_lossy(&rendered.text)))
 }

@@ -2,20 +2,21 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use anyhow::{Context as _, Result};
-use pintle::Reporter;
 use pintle::ops::{TemplateRequest, template};
 use pintle::values::{LogLine, Overrides};
+use pintle::{Reporter, Session};
 
 /// Prints warnings; a server would store them with the request instead.
-struct Loud;
+struct Stderr;
 
-impl Reporter for Loud {
+impl Reporter for Stderr {
     fn log(&mut self, line: LogLine) {
         eprintln!("{line}");
     }
 }
 
-fn main() -> Result<()> {
+#[tokio::main]
+async fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let chart = arguments.next().context("name a chart")?.into();
     let set = arguments.filter(|argument| argument != "--set").collect();
@@ -26,7 +27,7 @@ fn main() -> Result<()> {
         values: Overrides { set, ..Overrides::default() },
         ..TemplateRequest::default()
     };
-    let rendered = template(&request, &mut Loud)?;
+    let rendered = template(&Session::offline(), &request, &mut Stderr).await?;
     print!("{}", String::from_utf8_lossy(&rendered.text));
     Ok(())
 }

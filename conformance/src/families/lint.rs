@@ -32,7 +32,7 @@ pub(super) fn check(case: &Case) -> Option<String> {
         skip_schema: case.flag("skip_schema"),
         extra_rules: false,
     };
-    let findings = lint(&chart, &options);
+    let findings = lint(&chart, &options, &pintle::Lifecycle::default());
     let place = chart.to_string_lossy().into_owned();
     let hide = |text: String| text.replace(&place, "<chart>");
     let messages: Vec<Value> = findings

@@ -4,6 +4,7 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use pintle::cluster::{Cluster, Proxies, Settings, store};
 use pintle::embedded::Embedded;
 use pintle::release::{MemoryStore, Store, StoreError};
@@ -218,6 +219,11 @@ enum Driver {
 pub(crate) fn keeps_ids(personality: Personality, environment: &Environment) -> bool {
     let driver = environment.variable("HELM_DRIVER").unwrap_or_default();
     personality == Personality::Pintle && matches!(driver.as_str(), "" | "native")
+}
+
+/// Runs an operation of an offline session. It never waits, so a runtime, which takes time to start, is not needed.
+pub(crate) fn without_waiting<T>(operation: impl Future<Output = T>) -> T {
+    operation.now_or_never().expect("operations without a cluster have nothing to wait for")
 }
 
 /// The store, those whose releases are shown too, and those that are only asked whether a name is taken.

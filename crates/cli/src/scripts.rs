@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle::events::{ChartPath, Event};
 use pintle::lua::{Level, Listener, PermissionRequests, Permissions, Services, System};
-use pintle::{Clock as _, Consent, ConsentRequest, Lifecycle, Network, Scripting};
+use pintle::{Clock as _, Consent, ConsentRequest, Lifecycle, Network, OfflineSession, Scripting};
 use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 
@@ -35,6 +35,15 @@ pub(crate) static SCRIPTS: &[Flag] = &[
         "allow scripts with the network permission to reach private addresses",
     ),
 ];
+
+/// Returns the session of a command that needs no cluster.
+///
+/// # Errors
+///
+/// As [`lifecycle`].
+pub(crate) fn offline_session(invocation: &Invocation<'_>) -> Result<OfflineSession, Failure> {
+    Ok(OfflineSession { clock: Arc::new(SystemClock), events: lifecycle(invocation)? })
+}
 
 /// The handlers that the flags of a command ask for.
 ///

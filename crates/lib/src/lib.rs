@@ -1,24 +1,29 @@
-//! Pintle as a library: charts in, objects out.
+//! Pintle as a library: render, install and manage Helm charts.
 //!
-//! Every operation is a function of [`ops`] that takes a request, and reports through a [`Reporter`]. It never prints,
-//! prompts, exits or reads the environment: paths, namespaces and versions come in with the request, and what a
-//! program shows is the program's own business.
+//! Every operation is a function of [`ops`] that takes a session, a request and a [`Reporter`]. The library never prints,
+//! prompts, exits or reads the environment: paths, namespaces and versions come with the request, and the program decides
+//! what to show.
 //!
-//! Enter at [`ops::template`]: it runs the first half of the flow, from a chart to sorted objects, which [`prepare`]
-//! holds in one place.
+//! Start with [`ops::template()`] on a [`Session::offline`]. It runs the first half of the flow, from a chart to sorted
+//! objects, which is in [`prepare`]. Operations on a cluster take a [`Session::new`].
 //!
 //! ```
 //! use pintle::ops::{CreateRequest, TemplateRequest, create, template};
-//! use pintle::Silent;
+//! use pintle::{Session, Silent};
 //!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let session = Session::offline();
 //! let folder = tempfile::tempdir()?;
-//! let chart = create(&CreateRequest::new(folder.path(), "web"), &mut Silent)?;
+//! let chart = create(&session, &CreateRequest::new(folder.path(), "web"), &mut Silent)?;
 //! let request = TemplateRequest { chart, name: "demo".into(), ..TemplateRequest::default() };
-//! let rendered = template(&request, &mut Silent)?;
+//! let rendered = template(&session, &request, &mut Silent).await?;
 //! assert!(rendered.text.starts_with(b"---\n# Source: web/templates/"));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # Ok(())
+//! # }
 //! ```
 
+mod clock;
 mod crds;
 mod deploy;
 pub mod embedded;
@@ -36,6 +41,7 @@ pub mod rehearse;
 mod report;
 mod session;
 
+pub use clock::{Clock, SystemClock};
 pub use error::{Error, Result};
 pub use lifecycle::Lifecycle;
 pub use lifecycle::network::Network;
@@ -43,7 +49,7 @@ pub use lifecycle::scripts::{Consent, ConsentRequest, Granted, Scripting};
 pub use options::{DeployOptions, DryRun, HookLogs, Method, MethodChoice, RenderOptions, WaitStrategy};
 pub use record_objects::RecordObjects;
 pub use report::{ObjectProgress, Reporter, Silent};
-pub use session::{Cancel, Clock, LeaseHolder, Session};
+pub use session::{AnySession, Cancel, LeaseHolder, OfflineSession, Session};
 
 pub use pintle_chart as chart;
 pub use pintle_cluster as cluster;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pintle_cluster::Cluster;
-use pintle_release::{Lease, Store, Timestamp};
+use pintle_release::{Lease, Store};
 use tokio::sync::watch;
 
-use crate::{Error, Lifecycle, RecordObjects, Reporter, Result};
+use crate::{Clock, Error, Lifecycle, RecordObjects, Reporter, Result, SystemClock};
 
 /// The cluster, the release stores and the settings that operations share. Cloning is cheap: the parts are behind
 /// `Arc`s.
@@ -40,16 +40,6 @@ pub struct Session {
     pub record_objects: RecordObjects,
 }
 
-/// The source of time and randomness. The library never asks the system itself, so tests can fix both.
-pub trait Clock: Send + Sync {
-    /// Returns the current time.
-    fn now(&self) -> Timestamp;
-
-    /// Returns unpredictable bits, used for version ids. Two versions that are created in the same millisecond differ
-    /// only in these.
-    fn random(&self) -> u128;
-}
-
 /// Identifies the client that holds a lease. The name is shown to other users who find the release locked.
 #[derive(Clone)]
 pub struct LeaseHolder {
@@ -73,7 +63,150 @@ impl fmt::Debug for LeaseHolder {
     }
 }
 
+/// What operations without a cluster work with.
+///
+/// ```
+/// use pintle::{Lifecycle, Session};
+///
+/// let handlers = Lifecycle::default();
+/// let session = Session::offline().with_events(handlers);
+/// # let _ = session;
+/// ```
+#[derive(Clone)]
+pub struct OfflineSession {
+    /// Source of the current time, for the records that dry runs show.
+    pub clock: Arc<dyn Clock>,
+    /// The handlers of lifecycle events.
+    pub events: Lifecycle,
+}
+
+impl Default for OfflineSession {
+    fn default() -> Self {
+        OfflineSession { clock: Arc::new(SystemClock), events: Lifecycle::default() }
+    }
+}
+
+impl OfflineSession {
+    /// Uses another source of time.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Calls these handlers.
+    #[must_use]
+    pub fn with_events(mut self, events: Lifecycle) -> Self {
+        self.events = events;
+        self
+    }
+}
+
+/// The session of an operation that works with or without a cluster. Both kinds of sessions convert into it, so
+/// callers pass `&session`.
+#[derive(Clone, Copy)]
+pub enum AnySession<'s> {
+    /// Without a cluster. The future of an operation never waits then, and needs no async runtime.
+    Offline(&'s OfflineSession),
+    /// With a cluster.
+    Cluster(&'s Session),
+}
+
+impl<'s> From<&'s OfflineSession> for AnySession<'s> {
+    fn from(session: &'s OfflineSession) -> Self {
+        AnySession::Offline(session)
+    }
+}
+
+impl<'s> From<&'s Session> for AnySession<'s> {
+    fn from(session: &'s Session) -> Self {
+        AnySession::Cluster(session)
+    }
+}
+
+/// Long enough to survive a slow API server, short enough that nobody waits long for a crashed client.
+const DEFAULT_LEASE_DURATION: Duration = Duration::from_secs(30);
+
 impl Session {
+    /// Returns a session on a cluster with the system clock, no event handlers and a lease of 30 seconds. The lease
+    /// holder is called `pintle`; programs that several people use should set a better one with
+    /// [`Session::with_holder`].
+    pub fn new(cluster: Cluster, store: Arc<dyn Store>) -> Session {
+        Session {
+            cluster,
+            store,
+            other_stores: Vec::new(),
+            excluded_stores: Vec::new(),
+            clock: Arc::new(SystemClock),
+            holder: LeaseHolder::new("pintle"),
+            lease_duration: DEFAULT_LEASE_DURATION,
+            cancel: Cancel::default(),
+            events: Lifecycle::default(),
+            record_objects: RecordObjects::default(),
+        }
+    }
+
+    /// Returns a session for operations that need no cluster.
+    pub fn offline() -> OfflineSession {
+        OfflineSession::default()
+    }
+
+    /// Also lists the releases of these stores, and moves a release from them when an operation on it succeeds.
+    #[must_use]
+    pub fn with_other_stores(mut self, stores: Vec<Arc<dyn Store>>) -> Self {
+        self.other_stores = stores;
+        self
+    }
+
+    /// Refuses to work on releases that one of these stores holds.
+    #[must_use]
+    pub fn with_excluded_stores(mut self, stores: Vec<Arc<dyn Store>>) -> Self {
+        self.excluded_stores = stores;
+        self
+    }
+
+    /// Uses another source of time and random bits.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets the identity that is written into leases.
+    #[must_use]
+    pub fn with_holder(mut self, holder: LeaseHolder) -> Self {
+        self.holder = holder;
+        self
+    }
+
+    /// Sets how long a lease is valid without a renewal.
+    #[must_use]
+    pub fn with_lease_duration(mut self, duration: Duration) -> Self {
+        self.lease_duration = duration;
+        self
+    }
+
+    /// Stops operations when this handle is cancelled.
+    #[must_use]
+    pub fn with_cancel(mut self, cancel: Cancel) -> Self {
+        self.cancel = cancel;
+        self
+    }
+
+    /// Calls these handlers.
+    #[must_use]
+    pub fn with_events(mut self, events: Lifecycle) -> Self {
+        self.events = events;
+        self
+    }
+
+    /// Sets whether charts may contain objects that look like release records.
+    #[must_use]
+    pub fn with_record_objects(mut self, policy: RecordObjects) -> Self {
+        self.record_objects = policy;
+        self
+    }
+
     /// Forwards what scripts logged and returns the outcome of the operation. A handler that was stopped by a
     /// cancellation is reported as the cancellation, not as a failed handler.
     pub(crate) fn finish<T>(&self, outcome: Result<T>, reporter: &mut dyn Reporter) -> Result<T> {

@@ -5,31 +5,16 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use pintle::cluster::store::NativeStore;
 use pintle::embedded::{self, Embedded};
 use pintle::ops::{InstallRequest, install};
-use pintle::release::{Query, Status, Timestamp};
-use pintle::{
-    Cancel, Clock, DeployOptions, LeaseHolder, Lifecycle, RecordObjects, Session, Silent, WaitStrategy,
-};
+use pintle::release::{Query, Status};
+use pintle::{DeployOptions, Session, Silent, WaitStrategy};
 
 /// Limit for the average install in a release build.
-const MOST: Duration = Duration::from_millis(10);
-
-struct MachineClock;
-
-impl Clock for MachineClock {
-    fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
-        Timestamp::from_unix(i64::try_from(since.as_secs()).unwrap(), since.subsec_nanos())
-    }
-
-    fn random(&self) -> u128 {
-        0
-    }
-}
+const MAX_AVERAGE: Duration = Duration::from_millis(10);
 
 /// A chart with ten objects and a hook.
 fn write_chart(folder: &Path) {
@@ -53,18 +38,7 @@ fn write_chart(folder: &Path) {
 async fn session(file: Option<PathBuf>) -> Session {
     let api = Embedded { file, ..Embedded::default() }.open().await.unwrap();
     let cluster = embedded::cluster(&api, "default");
-    Session {
-        store: Arc::new(NativeStore::new(cluster.clone())),
-        cluster,
-        other_stores: Vec::new(),
-        excluded_stores: Vec::new(),
-        clock: Arc::new(MachineClock),
-        holder: LeaseHolder::new("test"),
-        lease_duration: Duration::from_secs(30),
-        cancel: Cancel::default(),
-        events: Lifecycle::default(),
-        record_objects: RecordObjects::default(),
-    }
+    Session::new(cluster.clone(), Arc::new(NativeStore::new(cluster)))
 }
 
 /// Installs `count` releases in a row and returns the duration of each.
@@ -117,7 +91,7 @@ async fn installs_follow_each_other_quickly() {
     // The machine may be busy unless the figures were asked for explicitly.
     let is_measured = std::env::var_os("PINTLE_INSTALLS").is_some() && !cfg!(debug_assertions);
     let each = average(&taken);
-    assert!(!is_measured || each < MOST, "{each:?} each");
+    assert!(!is_measured || each < MAX_AVERAGE, "{each:?} each");
     if is_measured && taken.len() >= 100 {
         let (first, last) = (median(&taken[..taken.len() / 4]), median(&taken[taken.len() * 3 / 4..]));
         assert!(last < first * 2, "{first:?} each at first, {last:?} at last");

@@ -5,14 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use futures::FutureExt as _;
 use pintle::events::{ChartPath, Context, HandlerError, Registration, RenderedObject, SourceFile};
 use pintle::lua::{Limits, Services};
 use pintle::objects::{Object, ObjectId};
 use pintle::ops::{
-    CreateRequest, Layout, LintRequest, PackageRequest, TemplateRequest, create_with_events, dependency,
-    lint_with_events, package_with_events, template, template_with_events,
+    CreateRequest, Layout, LintRequest, PackageRequest, TemplateRequest, Templated, create, dependency, lint,
+    package, template,
 };
-use pintle::{Error, Granted, Lifecycle, Scripting, Silent};
+use pintle::{Error, Granted, Lifecycle, OfflineSession, Reporter, Scripting, Session, Silent};
 use pintle_tree::Node;
 use tempfile::TempDir;
 
@@ -65,8 +66,22 @@ fn program(event: &str) -> (&str, f64, ChartPath) {
     (event, 0.5, ChartPath::program())
 }
 
+fn offline(events: &Lifecycle) -> OfflineSession {
+    Session::offline().with_events(events.clone())
+}
+
+/// Renders without an async runtime, because offline operations never wait.
+fn rendered_with(
+    request: &TemplateRequest,
+    events: &Lifecycle,
+    reporter: &mut dyn Reporter,
+) -> pintle::Result<Templated> {
+    let session = offline(events);
+    template(&session, request, reporter).now_or_never().expect("no cluster to wait for")
+}
+
 fn text(chart: &Path, lifecycle: &Lifecycle) -> String {
-    let rendered = template_with_events(&request(chart), lifecycle, &mut Silent).expect("it renders");
+    let rendered = rendered_with(&request(chart), lifecycle, &mut Silent).expect("it renders");
     String::from_utf8(rendered.text).expect("text")
 }
 
@@ -101,7 +116,7 @@ impl Calls {
 fn template_fires_its_events_in_order_and_handlers_that_only_look_change_nothing() {
     let (_folder, chart) = chart();
     let calls = Calls::default();
-    let plain = template(&request(&chart), &mut Silent).expect("it renders");
+    let plain = rendered_with(&request(&chart), &Lifecycle::default(), &mut Silent).expect("it renders");
     assert_eq!(text(&chart, &calls.everything()).as_bytes(), plain.text);
     assert_eq!(calls.all(), ["chart-loaded 0", "pre-render 0", "post-render 3", "post-template 3"]);
 }
@@ -115,13 +130,12 @@ fn a_chart_without_scripts_makes_no_state_for_them() {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     for name in ["charts/web", "charts/umbrella", "charts/library-user"] {
         let request = request(&examples.join(name));
-        let plain = template(&request, &mut Silent).expect("it renders").text;
-        let listened =
-            template_with_events(&request, &lifecycle, &mut Silent).expect("nothing is loaded").text;
+        let plain = rendered_with(&request, &Lifecycle::default(), &mut Silent).expect("it renders").text;
+        let listened = rendered_with(&request, &lifecycle, &mut Silent).expect("nothing is loaded").text;
         assert!(listened == plain, "{name}");
     }
     let acting = request(&examples.join("scripts/labels"));
-    let refused = template_with_events(&acting, &lifecycle, &mut Silent).expect_err("it needs a state");
+    let refused = rendered_with(&acting, &lifecycle, &mut Silent).expect_err("it needs a state");
     assert!(refused.to_string().contains("memory"), "{refused}");
 }
 
@@ -193,10 +207,10 @@ fn changed_values_must_fit_the_schema_again() {
         context.values_mut()?.insert("size".into(), 11.into());
         Ok(())
     });
-    let error = template_with_events(&request(&chart), &lifecycle, &mut Silent).expect_err("too large");
+    let error = rendered_with(&request(&chart), &lifecycle, &mut Silent).expect_err("too large");
     assert!(matches!(error, Error::Values(_)) && error.to_string().contains("size"), "{error}");
     let request = TemplateRequest { skip_schema: true, ..request(&chart) };
-    assert!(template_with_events(&request, &lifecycle, &mut Silent).is_ok());
+    assert!(rendered_with(&request, &lifecycle, &mut Silent).is_ok());
 }
 
 #[test]
@@ -225,7 +239,7 @@ fn after_rendering_objects_change_and_the_others_keep_their_bytes() {
     );
     assert_eq!(text(&chart, &lifecycle), expected);
     let without_hooks = TemplateRequest { no_hooks: true, ..request(&chart) };
-    let text = template_with_events(&without_hooks, &lifecycle, &mut Silent).expect("it renders").text;
+    let text = rendered_with(&without_hooks, &lifecycle, &mut Silent).expect("it renders").text;
     assert!(!String::from_utf8_lossy(&text).contains("Job"));
 }
 
@@ -264,7 +278,7 @@ fn the_error_of_a_handler_stops_everything_and_says_whose_it_is() {
             Ok(())
         });
         let request = TemplateRequest { layout: Layout::Folder(out.clone()), ..request(&chart) };
-        let error = template_with_events(&request, &lifecycle, &mut Silent).expect_err("a handler fails");
+        let error = rendered_with(&request, &lifecycle, &mut Silent).expect_err("a handler fails");
         assert!(matches!(error, Error::Event(_)));
         assert_eq!(
             error.to_string(),
@@ -285,7 +299,7 @@ fn a_handler_cannot_write_outside_of_the_output() {
     });
     let layout = Layout::Folder(folder.path().join("a/b/c"));
     let request = TemplateRequest { layout, ..request(&chart) };
-    let error = template_with_events(&request, &lifecycle, &mut Silent).expect_err("it leads out");
+    let error = rendered_with(&request, &lifecycle, &mut Silent).expect_err("it leads out");
     assert!(error.to_string().contains("no path inside a chart"), "{error}");
 }
 
@@ -306,7 +320,7 @@ fn lint_fires_its_events_and_errors_are_findings() {
     let (_folder, chart) = chart();
     let calls = Calls::default();
     let lint = |lifecycle: &Lifecycle| {
-        let linted = lint_with_events(&chart, &LintRequest::default(), lifecycle, &mut Silent);
+        let linted = lint(&offline(lifecycle), &chart, &LintRequest::default(), &mut Silent);
         linted.expect("the values can be read").findings.messages
     };
     let plain = lint(&Lifecycle::default());
@@ -346,7 +360,7 @@ fn what_is_packed_can_change_and_the_folder_does_not() {
     // Without dependencies, the chart is complete.
     fs::write(chart.join("Chart.yaml"), "apiVersion: v2\nname: web\nversion: 1.0.0\n")
         .expect("can be written");
-    let archive = package_with_events(&request, &lifecycle, &mut Silent).expect("can be packed");
+    let archive = package(&offline(&lifecycle), &request, &mut Silent).expect("can be packed");
     let packed = pintle_chart::load(&archive, &mut Vec::new()).expect("can be read");
     assert_eq!(packed.values_text(), Some(&b"size: 3\nname: default\n"[..]));
     assert!(packed.files.iter().any(|file| file.name == "BUILD"));
@@ -365,7 +379,7 @@ fn a_new_chart_can_change_before_it_is_written() {
         context.files_mut()?.push(SourceFile { name: "docs/TEAM".into(), data: "blue".into() });
         Ok(())
     });
-    let chart = create_with_events(&request, &lifecycle, &mut Silent).expect("can be made");
+    let chart = create(&offline(&lifecycle), &request, &mut Silent).expect("can be made");
     assert_eq!(calls.all(), ["pre-create 0", "post-create 0"]);
     assert_eq!(fs::read(chart.join("docs/TEAM")).expect("was written"), b"blue");
     assert!(!chart.join("templates/tests/test-connection.yaml").exists());
@@ -374,7 +388,7 @@ fn a_new_chart_can_change_before_it_is_written() {
     let lifecycle = Lifecycle::default();
     on(&lifecycle, program("post-create"), |_| Err(HandlerError::new("no")));
     let request = CreateRequest::new(folder.path(), "other");
-    assert!(create_with_events(&request, &lifecycle, &mut Silent).is_err());
+    assert!(create(&offline(&lifecycle), &request, &mut Silent).is_err());
     assert!(!folder.path().join("other").exists());
 }
 
@@ -391,18 +405,18 @@ fn building_dependencies_is_told_before_and_after() {
         Ok(())
     });
     let error =
-        dependency::build_with_events(&chart, 0, &lifecycle, &mut Silent).expect_err("there is no such");
+        dependency::build(&offline(&lifecycle), &chart, 0, &mut Silent).expect_err("there is no such");
     assert!(error.to_string().contains("2.x"), "{error}");
     assert!(!chart.join("Chart.lock").exists() && !chart.join("charts/postgres-1.2.3.tgz").exists());
     on(&lifecycle, ("pre-dependency-build", 0.9, ChartPath::program()), |context| {
         context.dependencies_mut()?.clear();
         Ok(())
     });
-    dependency::build_with_events(&chart, 0, &lifecycle, &mut Silent).expect("there is nothing to fetch");
+    dependency::build(&offline(&lifecycle), &chart, 0, &mut Silent).expect("there is nothing to fetch");
     assert!(!chart.join("Chart.lock").exists() && !chart.join("charts/postgres-1.2.3.tgz").exists());
 
     let calls = Calls::default();
-    dependency::build_with_events(&chart, 0, &calls.everything(), &mut Silent).expect("can be built");
+    dependency::build(&offline(&calls.everything()), &chart, 0, &mut Silent).expect("can be built");
     assert_eq!(calls.all(), ["pre-dependency-build 0", "post-dependency-build 0"]);
     assert!(chart.join("charts/postgres-1.2.3.tgz").exists());
 }
@@ -435,15 +449,15 @@ fn what_scripts_log_goes_to_the_reporter_even_if_they_fail() {
         at.map(str::to_owned).collect()
     };
     let mut told = Told::default();
-    template_with_events(&request(&chart), &lifecycle, &mut told).expect("it renders");
+    rendered_with(&request(&chart), &lifecycle, &mut told).expect("it renders");
     assert_eq!(events(told), ["chart-loaded", "pre-render", "post-template"]);
     let mut told = Told::default();
-    lint_with_events(&chart, &LintRequest::default(), &lifecycle, &mut told).expect("it is linted");
+    lint(&offline(&lifecycle), &chart, &LintRequest::default(), &mut told).expect("it is linted");
     assert_eq!(events(told), ["chart-loaded", "pre-render", "pre-lint"]);
     let mut told = Told::default();
     let values = pintle::values::Overrides { set: vec!["size=2".to_owned()], ..Default::default() };
     let failing = TemplateRequest { values, ..request(&chart) };
-    assert!(template_with_events(&failing, &lifecycle, &mut told).is_err());
+    assert!(rendered_with(&failing, &lifecycle, &mut told).is_err());
     assert_eq!(events(told), ["chart-loaded", "pre-render"]);
     fs::write(chart.join("Chart.yaml"), "apiVersion: v2\nname: web\nversion: 1.0.0\n")
         .expect("can be written");
@@ -453,6 +467,6 @@ fn what_scripts_log_goes_to_the_reporter_even_if_they_fail() {
         destination: folder.path().to_owned(),
         ..PackageRequest::default()
     };
-    package_with_events(&packing, &lifecycle, &mut told).expect("it is packed");
+    package(&offline(&lifecycle), &packing, &mut told).expect("it is packed");
     assert_eq!(events(told), ["pre-package"]);
 }

@@ -6,7 +6,6 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use pintle::cluster::{Cluster, Settings};
 use pintle::events::{ChartPath, Context, HandlerError, Registration, RenderedObject};
@@ -17,10 +16,7 @@ use pintle::ops::{
 };
 use pintle::release::{MemoryStore, Query, Status, Timestamp};
 use pintle::values::Overrides;
-use pintle::{
-    Cancel, Clock, DeployOptions, DryRun, Error, LeaseHolder, Lifecycle, RecordObjects, Session, Silent,
-    WaitStrategy,
-};
+use pintle::{Cancel, Clock, DeployOptions, DryRun, Error, LeaseHolder, Session, Silent, WaitStrategy};
 use tempfile::TempDir;
 
 const CORE: &str = r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[
@@ -171,18 +167,10 @@ impl Stage {
         .expect("can be written");
         let server = Server::default();
         let settings = Settings { server: server.start(), ..Settings::default() };
-        let session = Session {
-            cluster: Cluster::connect(&settings).await.expect("the server is there"),
-            store: Arc::new(MemoryStore::new()),
-            other_stores: Vec::new(),
-            excluded_stores: Vec::new(),
-            clock: Arc::new(Still),
-            holder: LeaseHolder::new("the test"),
-            lease_duration: Duration::from_secs(30),
-            cancel: Cancel::default(),
-            events: Lifecycle::default(),
-            record_objects: RecordObjects::default(),
-        };
+        let cluster = Cluster::connect(&settings).await.expect("the server is there");
+        let session = Session::new(cluster, Arc::new(MemoryStore::new()))
+            .with_clock(Arc::new(Still))
+            .with_holder(LeaseHolder::new("the test"));
         Stage { server, session, chart, notes: Arc::default(), _folder: folder }
     }
 
@@ -520,6 +508,6 @@ async fn tests_can_change_for_a_run_and_their_record_does_not() {
         Ok(())
     });
     test(&stage.session, &request, &mut told).await.expect("can be tested");
-    assert!(told.0.iter().any(|line| line.contains("changed objects that are no tests")), "{:?}", told.0);
+    assert!(told.0.iter().any(|line| line.contains("changed objects that are not tests")), "{:?}", told.0);
     assert_eq!(stage.server.objects(), ["one -", "test nobody"]);
 }

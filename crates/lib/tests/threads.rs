@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::thread;
 
+use futures::FutureExt as _;
 use pintle::ops::{LintRequest, TemplateRequest, Templated, template};
-use pintle::{Error, Silent};
+use pintle::{Error, Session, Silent};
 use pintle_chart::Chart;
 use pintle_render::{Rendered, Target};
 use pintle_tree::{Map, Node};
@@ -33,7 +34,8 @@ fn rendered(chart: &str) -> Vec<u8> {
         name: "demo".to_owned(),
         ..TemplateRequest::default()
     };
-    template(&request, &mut Silent).expect("the examples render").text
+    let rendered = template(&Session::offline(), &request, &mut Silent).now_or_never();
+    rendered.expect("no cluster to wait for").expect("the examples render").text
 }
 
 #[test]

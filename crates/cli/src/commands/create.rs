@@ -61,8 +61,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         scripts: invocation.flags.on("lua"),
         generation,
     };
-    let events = scripts::lifecycle(invocation)?;
-    pintle::ops::create_with_events(&request, &events, &mut Reporting::new(invocation.ui))?;
+    let session = scripts::offline_session(invocation)?;
+    pintle::ops::create(&session, &request, &mut Reporting::new(invocation.ui))?;
     Ok(())
 }
 

@@ -87,10 +87,10 @@ fn chart(invocation: &Invocation<'_>) -> PathBuf {
 }
 
 fn build(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let events = scripts::lifecycle(invocation)?;
+    let session = scripts::offline_session(invocation)?;
     let (chart, now) = (chart(invocation), clock::now());
     let mut reporter = Reporting::new(invocation.ui);
-    Ok(pintle::ops::dependency::build_with_events(&chart, now, &events, &mut reporter)?)
+    Ok(pintle::ops::dependency::build(&session, &chart, now, &mut reporter)?)
 }
 
 fn update(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

@@ -4,13 +4,12 @@ use std::path::PathBuf;
 
 use pintle::ops::InstallRequest;
 use pintle::release::ReleaseVersion;
-use pintle::{Clock as _, DeployOptions, DryRun, Method, RenderOptions, Reporter};
+use pintle::{DeployOptions, DryRun, Method, RenderOptions, Reporter};
 use pintle_tree::LogLine;
 
 use super::images::rewrite::{self, REWRITE};
-use crate::clock::SystemClock;
 use crate::command::{Command, OperandOffer, Operands};
-use crate::connect::Connection;
+use crate::connect::{Connection, without_waiting};
 use crate::failure::Failure;
 use crate::flag::deploy::{DRY_RUN, EXCLUSIVE, HOOKS, INSTALL, NOTES, OUTPUT};
 use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
@@ -124,7 +123,7 @@ pub(crate) fn deliver(
     if let Some(connection) = connection {
         obey_signals(invocation, connection)?;
     }
-    let events = scripts::lifecycle(invocation)?;
+    let offline = scripts::offline_session(invocation)?;
     with_dependencies(invocation, &request, |invocation| {
         let data = Format::of(&invocation.flags).is_data();
         let mut reporter = Watching::new(invocation.ui, data);
@@ -132,10 +131,7 @@ pub(crate) fn deliver(
             Some(connection) => {
                 connection.try_run(pintle::ops::install(&connection.session, &request, &mut reporter))
             }
-            None => {
-                let now = SystemClock.now();
-                pintle::ops::preview_install_with_events(&request, now, &events, &mut reporter)
-            }
+            None => without_waiting(pintle::ops::install(&offline, &request, &mut reporter)),
         };
         if let Err(error) = &outcome {
             log(error, &mut reporter);

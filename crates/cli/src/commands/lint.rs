@@ -37,7 +37,7 @@ static OWN: &[Flag] = &[
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let events = scripts::lifecycle(invocation)?;
+    let session = scripts::offline_session(invocation)?;
     let values = request::overrides(invocation)?;
     let flags = &invocation.flags;
     let request = LintRequest {
@@ -60,7 +60,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     for chart in &charts {
         let linted = {
             let mut reporter = Reporting::new(invocation.ui);
-            pintle::ops::lint_with_events(Path::new(chart), &request, &events, &mut reporter)?
+            pintle::ops::lint(&session, Path::new(chart), &request, &mut reporter)?
         };
         let worst = linted.findings.worst();
         let noticed = linted.problem.is_some() || worst >= Some(Severity::Warning);

@@ -167,7 +167,7 @@ fn revoke(invocation: &mut Invocation<'_>, grants: &Grants, wanted: &[String]) -
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let event = event(invocation.operand(1))?;
-    let events = scripts::lifecycle(invocation)?;
+    let session = scripts::offline_session(invocation)?;
     let reference = invocation.operand(0).to_owned();
     let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
     let values = request::overrides(invocation)?;
@@ -181,7 +181,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         is_upgrade: flags.on("is-upgrade"),
     };
     let TriedEvent { before, after, has_handlers } =
-        pintle::ops::try_event(&request, &events, &mut Reporting::new(invocation.ui))?;
+        pintle::ops::try_event(&session, &request, &mut Reporting::new(invocation.ui))?;
     if !has_handlers {
         invocation.ui.warn(&format!("no handler listens to `{event}`"));
     }

@@ -43,7 +43,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             .hint(format!("usage: {}", invocation.place.usage_line())));
     }
     let signer = provenance::Signer::of_flags(invocation)?;
-    let events = scripts::lifecycle(invocation)?;
+    let session = scripts::offline_session(invocation)?;
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     for chart in invocation.flags.operands.clone() {
         if let Err(error) = std::fs::metadata(&chart) {
@@ -68,7 +68,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             now,
         };
         let mut reporter = Reporting::new(invocation.ui);
-        let archive = pintle::ops::package_with_events(&request, &events, &mut reporter)?;
+        let archive = pintle::ops::package(&session, &request, &mut reporter)?;
         if let Some(signer) = &signer {
             signer.sign(invocation, &archive)?;
         }

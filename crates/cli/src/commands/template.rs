@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pintle::Lifecycle;
+use pintle::OfflineSession;
 use pintle::ops::{Layout, TemplateRequest, Templated};
 use pintle::values::NullRules;
 use pintle_tree::quote::quote;
@@ -12,7 +12,7 @@ use super::install;
 use crate::chart_reference;
 use crate::clock;
 use crate::command::{Command, OperandOffer, Operands};
-use crate::connect::Connection;
+use crate::connect::{Connection, without_waiting};
 use crate::failure::Failure;
 use crate::flag::deploy::INSTALL;
 use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
@@ -111,7 +111,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let way = if live {
         Way::Live(Box::new(Connection::open(invocation)?))
     } else {
-        Way::Offline(scripts::lifecycle(invocation)?)
+        Way::Offline(scripts::offline_session(invocation)?)
     };
     match render(invocation, &request, &way) {
         Ok(templated) => print(invocation, &request, &templated),
@@ -122,7 +122,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 /// Where to render.
 enum Way {
     /// Without a cluster, with these handlers.
-    Offline(Lifecycle),
+    Offline(OfflineSession),
     /// For a cluster.
     Live(Box<Connection>),
 }
@@ -161,13 +161,12 @@ fn render(
 fn render_once(request: &TemplateRequest, way: &Way, ui: &mut Ui) -> pintle::Result<Templated> {
     let mut reporter = Reporting::new(ui);
     let connection = match way {
-        Way::Offline(events) => {
-            return pintle::ops::template_with_events(request, events, &mut reporter);
+        Way::Offline(session) => {
+            return without_waiting(pintle::ops::template(session, request, &mut reporter));
         }
         Way::Live(connection) => connection,
     };
-    let rendered =
-        connection.try_run(pintle::ops::template_live(&connection.session, request, &mut reporter));
+    let rendered = connection.try_run(pintle::ops::template(&connection.session, request, &mut reporter));
     if let Err(error) = &rendered {
         install::log(error, &mut reporter);
     }

@@ -296,7 +296,7 @@ mod tests {
         objects.push(objects[0].clone());
         let error =
             twice.with_changes(objects, Event::PostRender, "web").expect_err("one too many").to_string();
-        assert_eq!(error, "handlers of `post-render` have made A/a more than once");
+        assert_eq!(error, "handlers of `post-render` created A/a more than once");
     }
 
     #[test]

@@ -103,13 +103,8 @@ impl Findings {
     }
 }
 
-/// Applies all rules to the chart in the folder `chart`.
-pub fn lint(chart: &Path, options: &Options) -> Findings {
-    lint_with_events(chart, options, &Lifecycle::default())
-}
-
-/// As [`lint`], with handlers of lifecycle events, whose errors are findings.
-pub fn lint_with_events(chart: &Path, options: &Options, events: &Lifecycle) -> Findings {
+/// Applies all rules to the chart in the folder `chart`. Errors of handlers become findings.
+pub fn lint(chart: &Path, options: &Options, events: &Lifecycle) -> Findings {
     // Findings have absolute paths, as in Helm. A missing folder keeps the path as given.
     let folder: PathBuf = std::path::absolute(chart).unwrap_or_else(|_| chart.to_owned());
     let mut findings = Findings::default();

@@ -9,7 +9,7 @@ use pintle_chart::{Chart, File, ext};
 use pintle_events::Event;
 
 use crate::report::forward_log;
-use crate::{Error, Lifecycle, Reporter, Result, prepare};
+use crate::{Error, OfflineSession, Reporter, Result, prepare};
 
 /// Placeholder for the name of the chart in starters.
 const PLACEHOLDER: &str = "<CHARTNAME>";
@@ -34,6 +34,12 @@ pub struct CreateRequest {
     pub generation: Generation,
 }
 
+impl Default for CreateRequest {
+    fn default() -> Self {
+        CreateRequest::new(".", "chart")
+    }
+}
+
 impl CreateRequest {
     /// Returns a request for the built-in scaffold.
     pub fn new(folder: impl AsRef<Path>, name: impl Into<String>) -> Self {
@@ -48,34 +54,17 @@ impl CreateRequest {
     }
 }
 
-/// Creates the chart and returns its folder. Existing files are reported before they are overwritten.
+/// Creates the chart and returns its folder. Existing files are reported before they are overwritten. Handlers of
+/// lifecycle events may change the chart before it is written.
 ///
 /// # Errors
-/// An invalid name, an unreadable starter, or files that cannot be written.
-pub fn create(request: &CreateRequest, reporter: &mut dyn Reporter) -> Result<PathBuf> {
-    let CreateRequest { folder, name, starter, now, scripts, generation } = request;
-    let made = match starter {
-        None => pintle_chart::create::create(name, *generation, folder, &mut |line| reporter.progress(line))?,
-        Some(starter) => forward_log(reporter, |log| {
-            let times = Times { all: None, fallback: *now };
-            Ok(pintle_chart::create::create_from(name, *generation, folder, starter, times, log)?)
-        })?,
-    };
-    if *scripts && !made.join(ext::MAIN).exists() {
-        write(&made, &File::new(ext::MAIN, SCAFFOLD_SCRIPT.as_bytes()))?;
-    }
-    Ok(made)
-}
-
-/// As [`create`], with handlers of lifecycle events, which may change the chart before it is written.
-///
-/// # Errors
-/// As [`create`], or a handler's error, with nothing written.
-pub fn create_with_events(
+/// An invalid name, an unreadable starter, or files that cannot be written. When a handler fails, nothing is written.
+pub fn create(
+    session: &OfflineSession,
     request: &CreateRequest,
-    events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<PathBuf> {
+    let events = &session.events;
     // Only a starter can contain scripts. One that cannot be read fails below, when the chart is drafted from it.
     let scripted;
     let starter = request.starter.as_ref().filter(|_| events.may_run_scripts());
@@ -90,16 +79,32 @@ pub fn create_with_events(
     events.report(reporter);
     told?;
     if !events.listens(Event::PostCreate) {
-        return create(request, reporter);
+        return write_chart(request, reporter);
     }
     let before = draft(request)?;
     let mut after = before.clone();
     let told = prepare::emit_for_chart(&mut after, Event::PostCreate, events);
     events.report(reporter);
     told?;
-    let folder = create(request, reporter)?;
+    let folder = write_chart(request, reporter)?;
     write_changes(&folder, &before, &after)?;
     Ok(folder)
+}
+
+/// Writes the chart without calling handlers.
+fn write_chart(request: &CreateRequest, reporter: &mut dyn Reporter) -> Result<PathBuf> {
+    let CreateRequest { folder, name, starter, now, scripts, generation } = request;
+    let made = match starter {
+        None => pintle_chart::create::create(name, *generation, folder, &mut |line| reporter.progress(line))?,
+        Some(starter) => forward_log(reporter, |log| {
+            let times = Times { all: None, fallback: *now };
+            Ok(pintle_chart::create::create_from(name, *generation, folder, starter, times, log)?)
+        })?,
+    };
+    if *scripts && !made.join(ext::MAIN).exists() {
+        write(&made, &File::new(ext::MAIN, SCAFFOLD_SCRIPT.as_bytes()))?;
+    }
+    Ok(made)
 }
 
 /// Builds the chart in memory.

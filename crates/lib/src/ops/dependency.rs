@@ -9,7 +9,7 @@ use pintle_chart::package::Times;
 use pintle_events::Event;
 use pintle_semver::{Constraint, Version};
 
-use crate::{Lifecycle, Reporter, Result, prepare};
+use crate::{Lifecycle, OfflineSession, Reporter, Result, prepare};
 
 /// Lists the dependencies of a chart and whether they are present.
 ///
@@ -22,26 +22,15 @@ pub fn list(chart: &Path) -> Result<Listing> {
 /// Fills `charts/` from the lock file; `now` is in Unix seconds.
 ///
 /// # Errors
-/// A lock that is out of sync with Chart.yaml, charts that cannot be found, and unreachable repositories.
-pub fn build(chart: &Path, now: i64, reporter: &mut dyn Reporter) -> Result<()> {
-    run(chart, now, reporter, dependency::build)
-}
-
-/// As [`build`], with handlers of lifecycle events.
-///
-/// # Errors
-/// As [`build`], or a handler's error. When a handler before building fails, nothing was fetched.
-pub fn build_with_events(
-    chart: &Path,
-    now: i64,
-    events: &Lifecycle,
-    reporter: &mut dyn Reporter,
-) -> Result<()> {
+/// A lock that is out of sync with Chart.yaml, charts that cannot be found, unreachable repositories, or the error of a
+/// handler. When a handler before building fails, nothing is fetched.
+pub fn build(session: &OfflineSession, chart: &Path, now: i64, reporter: &mut dyn Reporter) -> Result<()> {
+    let events = &session.events;
     let told = emit(chart, Event::PreDependencyBuild, events, |_| {});
     events.report(reporter);
     let others = told?;
     match &others {
-        None => build(chart, now, reporter)?,
+        None => run(chart, now, reporter, dependency::build)?,
         Some(others) => {
             run(chart, now, reporter, |updating| dependency::build_instead(updating, others))?;
         }

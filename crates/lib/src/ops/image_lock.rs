@@ -180,7 +180,7 @@ mod tests {
     fn malformed_locks_are_reported_with_their_position() {
         for (text, told) in [
             ("{", "lock.yaml: "),
-            ("kind: Pod", "lock.yaml: it is no lock of images"),
+            ("kind: Pod", "lock.yaml: this is not an image lock"),
             ("kind: ImagesLock\nimages: [{image: 'a b'}]", "lock.yaml: images[0] is invalid"),
             ("kind: ImagesLock\nimages: [{image: a, digest: md5:1}]", "lock.yaml: images[0] is invalid"),
         ] {

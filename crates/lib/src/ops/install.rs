@@ -20,7 +20,7 @@ use crate::lifecycle::scripts::ScriptContext;
 use crate::options::{DeployOptions, DryRun, Method, RenderOptions};
 use crate::prepare::{Prepared, prepare, process};
 use crate::records::Records;
-use crate::{Error, Lifecycle, Reporter, Result, Session, crds, input, live};
+use crate::{AnySession, Error, OfflineSession, Reporter, Result, Session, crds, input, live};
 
 /// Helm's warning for dry runs of charts with CRDs.
 pub(super) const CRDS_NOT_INSTALLED: &str =
@@ -67,50 +67,42 @@ pub struct InstallRequest {
     pub dry_run: DryRun,
 }
 
-/// Installs a chart as a new release.
+/// Installs a chart as a new release. Without a cluster, only a client-side dry run is possible, and the future never
+/// waits.
 ///
 /// # Errors
 /// The first stage that fails. If anything was applied, the version is recorded as failed.
 pub async fn install(
-    session: &Session,
+    session: impl Into<AnySession<'_>>,
     request: &InstallRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
+    let session = match session.into() {
+        AnySession::Offline(session) => return dry_run_offline(session, request, reporter),
+        AnySession::Cluster(session) => session,
+    };
     let (chart, user) = load(request, reporter)?;
     session.cluster.check_reachable().await.map_err(Error::ReachabilityCheck)?;
     let outcome = install_loaded(session, request, chart, user, reporter).await;
     session.finish(outcome, reporter)
 }
 
-/// Renders what would be installed, without a cluster.
-///
-/// # Errors
-/// The first stage that fails.
-pub fn preview_install(
+fn dry_run_offline(
+    session: &OfflineSession,
     request: &InstallRequest,
-    now: Timestamp,
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
-    preview_install_with_events(request, now, &Lifecycle::default(), reporter)
-}
-
-/// As [`preview_install`], with handlers of lifecycle events.
-///
-/// # Errors
-/// The first stage or handler that fails.
-pub fn preview_install_with_events(
-    request: &InstallRequest,
-    now: Timestamp,
-    events: &Lifecycle,
-    reporter: &mut dyn Reporter,
-) -> Result<ReleaseVersion> {
+    if request.dry_run != DryRun::Client {
+        let text = "without a cluster, an install can only be a client-side dry run";
+        return Err(Error::Input(text.to_owned()));
+    }
     let (chart, user) = load(request, reporter)?;
     name::check(&request.name, reporter)?;
     let rules = request.render.rules();
     let mut target = Target::offline(release(request, 1), Capabilities::default());
     target.dns = request.render.dns;
-    let prepared = prepare(chart, user, &target, rules, events, reporter)?;
-    let mut version = first_version(request, &prepared, 1, now, reporter)?;
+    let prepared = prepare(chart, user, &target, rules, &session.events, reporter)?;
+    let mut version = first_version(request, &prepared, 1, session.clock.now(), reporter)?;
     version.info.description = "Dry run complete".to_owned();
     Ok(version)
 }

@@ -10,7 +10,7 @@ use pintle_values::Overrides;
 
 use crate::input;
 use crate::lint::{self, Findings, Options};
-use crate::{Error, Lifecycle, Reporter, Result};
+use crate::{Error, OfflineSession, Reporter, Result};
 
 /// What to check charts with.
 #[derive(Clone, Debug, Default)]
@@ -38,24 +38,17 @@ pub struct Linted {
     pub problem: Option<String>,
 }
 
-/// Lints a chart folder or archive.
+/// Lints a chart folder or archive. Errors of handlers of lifecycle events become findings.
 ///
 /// # Errors
 /// Only when the values cannot be read; everything about the chart is in the result.
-pub fn lint(chart: &Path, request: &LintRequest, reporter: &mut dyn Reporter) -> Result<Linted> {
-    lint_with_events(chart, request, &Lifecycle::default(), reporter)
-}
-
-/// As [`lint()`], with handlers of lifecycle events, whose errors are findings.
-///
-/// # Errors
-/// As [`lint()`].
-pub fn lint_with_events(
+pub fn lint(
+    session: &OfflineSession,
     chart: &Path,
     request: &LintRequest,
-    events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<Linted> {
+    let events = &session.events;
     let options = Options {
         values: pintle_values::layer(&request.values, &mut input::read_values)?,
         namespace: request.namespace.clone(),
@@ -63,8 +56,7 @@ pub fn lint_with_events(
         skip_schema: request.skip_schema,
         extra_rules: request.extra_rules,
     };
-    let outcome =
-        with_folder(chart, &request.scratch, |folder| lint::lint_with_events(folder, &options, events));
+    let outcome = with_folder(chart, &request.scratch, |folder| lint::lint(folder, &options, events));
     events.report(reporter);
     let (findings, problem) = match outcome {
         Ok(findings) => (findings, None),

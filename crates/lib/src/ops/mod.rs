@@ -34,7 +34,7 @@ mod upgrade;
 
 pub use adopt::adopt;
 pub use chart_input::ChartInput;
-pub use create::{CreateRequest, create, create_with_events};
+pub use create::{CreateRequest, create};
 pub use get::{computed_values, exists, get};
 pub use history::history;
 pub use hook_plan::{PlannedHook, plan_hooks, planned_hooks};
@@ -43,12 +43,12 @@ pub use image_list::{ImageUse, ListedImage, list_images, resolve_images};
 pub use image_lock::{ImageLock, LockedImage};
 pub use init::init;
 pub(crate) use install::load as load_for_install;
-pub use install::{InstallRequest, install, preview_install, preview_install_with_events};
-pub use lint::{LintRequest, Linted, lint, lint_with_events, subchart_folders};
+pub use install::{InstallRequest, install};
+pub use lint::{LintRequest, Linted, lint, subchart_folders};
 pub use list::{ListRequest, list};
 pub(crate) use locate::load as load_chart;
 pub use oci::{FetchedChart, PushRequest, fetch_oci_chart, push_oci_chart};
-pub use package::{PackageRequest, package, package_with_events};
+pub use package::{PackageRequest, package};
 pub use pintle_chart::create::Generation;
 pub use provenance::text_to_sign;
 pub use rollback::{RollbackRequest, rollback};
@@ -56,9 +56,7 @@ pub use schema::{DeriveRequest, check_schema, derive_schema};
 pub use scripts::{TriedEvent, TryEventRequest, check_scripts, permissions, try_event};
 pub use show::{Shown, show};
 pub use status::{ResourceView, StatusReport, granted_permissions, status, stored_labels};
-pub use template::{
-    Layout, TemplateRequest, Templated, shown_only, template, template_live, template_with_events,
-};
+pub use template::{Layout, TemplateRequest, Templated, shown_only, template};
 pub use test::{PodLog, TestRequest, Tested, test};
 pub use uninstall::{UninstallRequest, Uninstalled, uninstall};
 pub use unlock::{Unlocked, unlock};

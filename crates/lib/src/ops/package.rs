@@ -7,7 +7,7 @@ use pintle_events::Event;
 
 use super::locate;
 use crate::report::forward_log;
-use crate::{Lifecycle, Reporter, Result, prepare};
+use crate::{OfflineSession, Reporter, Result, prepare};
 
 /// What to package, and how.
 #[derive(Clone, Debug, Default)]
@@ -26,23 +26,18 @@ pub struct PackageRequest {
     pub now: i64,
 }
 
-/// Packages the chart and returns the path of the archive. The same input gives the same bytes.
+/// Packages the chart and returns the path of the archive. The same input gives the same bytes. What handlers of
+/// lifecycle events change goes into the archive, never into the folder.
 ///
 /// # Errors
-/// An unreadable chart, missing dependencies, an invalid version, or an archive that cannot be written.
-pub fn package(request: &PackageRequest, reporter: &mut dyn Reporter) -> Result<PathBuf> {
-    package_with_events(request, &Lifecycle::default(), reporter)
-}
-
-/// As [`package`], with handlers of lifecycle events. What they change goes into the archive, never into the folder.
-///
-/// # Errors
-/// As [`package`], or a handler's error, with nothing written.
-pub fn package_with_events(
+/// An unreadable chart, missing dependencies, an invalid version, or an archive that cannot be written. When a handler
+/// fails, nothing is written.
+pub fn package(
+    session: &OfflineSession,
     request: &PackageRequest,
-    events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<PathBuf> {
+    let events = &session.events;
     let mut chart = forward_log(reporter, |log| Ok(pintle_chart::load(&request.chart, log)?))?;
     locate::check_generation(&chart)?;
     let told = events

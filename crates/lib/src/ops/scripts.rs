@@ -14,7 +14,7 @@ use super::locate;
 use crate::lifecycle::context;
 use crate::lifecycle::objects::Documents;
 use crate::prepare::{PrepareOptions, finish, process};
-use crate::{Lifecycle, Reporter, Result, input};
+use crate::{Lifecycle, OfflineSession, Reporter, Result, input};
 
 /// Returns the permissions that a chart and its subcharts request.
 ///
@@ -66,15 +66,15 @@ pub struct TriedEvent {
 /// # Errors
 /// The first stage or handler that fails.
 pub fn try_event(
+    session: &OfflineSession,
     request: &TryEventRequest,
-    events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<TriedEvent> {
     let user = pintle_values::layer(&request.values, &mut input::read_values)?;
     let chart = locate::load(&request.chart, reporter)?;
     let rules = PrepareOptions::default();
     let chart = process(chart, &user, &rules, reporter)?;
-    let events = events.with_scripts_of(&chart)?;
+    let events = session.events.with_scripts_of(&chart)?;
     let mut context = event_context(request, chart, user, rules, reporter)?;
     let before = context_to_node(&context);
     let told = events.emit(request.event, &mut context);

@@ -19,7 +19,9 @@ use crate::deploy::{AdoptionPolicy, PlanOptions, ThreeWayState};
 use crate::lifecycle::scripts::ScriptContext;
 use crate::options::{DeployOptions, Method, RenderOptions};
 use crate::prepare::{PrepareOptions, Prepared, displayed_content, prepare, process, push_document};
-use crate::{Error, Lifecycle, RecordObjects, Reporter, Result, Session, Silent, input, live};
+use crate::{
+    AnySession, Error, OfflineSession, RecordObjects, Reporter, Result, Session, Silent, input, live,
+};
 
 /// What to render, and how.
 #[derive(Clone, Debug)]
@@ -138,23 +140,29 @@ pub struct Templated {
     pub written: Vec<PathBuf>,
 }
 
-/// Renders a chart without a cluster.
+/// Renders a chart. With a cluster, capabilities and `lookup` come from it, its kinds must be known, and existing objects
+/// must belong to the release. Without one, the future never waits, so any executor can run it.
 ///
 /// # Errors
-/// The first stage that fails: reading, values, schema, rendering, objects, or writing files.
-pub fn template(request: &TemplateRequest, reporter: &mut dyn Reporter) -> Result<Templated> {
-    template_with_events(request, &Lifecycle::default(), reporter)
-}
-
-/// As [`template`], with handlers of lifecycle events.
-///
-/// # Errors
-/// As [`template`], or a handler's error, with nothing rendered or written.
-pub fn template_with_events(
+/// The first stage that fails: reading, values, schema, rendering, objects, validation on the cluster, or writing files.
+/// When a handler fails, nothing is written.
+pub async fn template(
+    session: impl Into<AnySession<'_>>,
     request: &TemplateRequest,
-    events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<Templated> {
+    match session.into() {
+        AnySession::Offline(session) => template_offline(session, request, reporter),
+        AnySession::Cluster(session) => template_on_cluster(session, request, reporter).await,
+    }
+}
+
+fn template_offline(
+    session: &OfflineSession,
+    request: &TemplateRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<Templated> {
+    let events = &session.events;
     let path = locate::locate(&request.chart)?;
     let user = pintle_values::layer(&request.values, &mut input::read_values)?;
     let chart = locate::load(&path, reporter)?;
@@ -167,12 +175,7 @@ pub fn template_with_events(
     output(request, &prepared, reporter)
 }
 
-/// Renders a chart for a live cluster: what it can do and what templates look up comes from there, its kinds must be
-/// known to it, and objects that exist must belong to the release.
-///
-/// # Errors
-/// As [`template`], or what the cluster says against it.
-pub async fn template_live(
+async fn template_on_cluster(
     session: &Session,
     request: &TemplateRequest,
     reporter: &mut dyn Reporter,

@@ -24,7 +24,7 @@ use crate::ops::{
     uninstall, upgrade,
 };
 use crate::options::{DeployOptions, WaitStrategy};
-use crate::{Cancel, Clock, LeaseHolder, Lifecycle, RecordObjects, Result, Session};
+use crate::{Clock, LeaseHolder, Lifecycle, Result, Session, SystemClock};
 use listener::{RecordingReporter, ScriptLog};
 use observer::Observer;
 pub use report::{EventLine, Finding, HookState, ObjectState, Rehearsal, Severity, Stage};
@@ -54,6 +54,26 @@ pub struct RehearseRequest {
     pub events: Lifecycle,
 }
 
+/// A wait that fails takes this long. The embedded cluster settles within moments.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3);
+
+impl Default for RehearseRequest {
+    fn default() -> Self {
+        RehearseRequest {
+            chart: PathBuf::new(),
+            from: None,
+            fixtures: Vec::new(),
+            name: "rehearsal".to_owned(),
+            namespace: "default".to_owned(),
+            values: Overrides::default(),
+            kube_version: String::new(),
+            timeout: DEFAULT_TIMEOUT,
+            clock: Arc::new(SystemClock),
+            events: Lifecycle::default(),
+        }
+    }
+}
+
 /// Rehearses a chart.
 ///
 /// # Errors
@@ -64,21 +84,12 @@ pub async fn rehearse(request: &RehearseRequest) -> Result<Rehearsal> {
     let api = embedded.open().await?;
     let cluster = embedded::cluster(&api, &request.namespace);
     let script_log = ScriptLog::default();
-    let session = Session {
-        store: Arc::new(NativeStore::new(cluster.clone())),
-        cluster,
-        other_stores: Vec::new(),
-        excluded_stores: Vec::new(),
-        clock: Arc::clone(&request.clock),
-        holder: LeaseHolder::new("rehearsal"),
-        lease_duration: Duration::from_secs(30),
-        cancel: Cancel::default(),
-        events: request
-            .events
-            .without_remembered_consent()
-            .with_script_listener(|before| script_log.with(before)),
-        record_objects: RecordObjects::default(),
-    };
+    let events =
+        request.events.without_remembered_consent().with_script_listener(|before| script_log.with(before));
+    let session = Session::new(cluster.clone(), Arc::new(NativeStore::new(cluster)))
+        .with_clock(Arc::clone(&request.clock))
+        .with_holder(LeaseHolder::new("rehearsal"))
+        .with_events(events);
     let mut rehearsing = Rehearsing {
         request,
         session: &session,

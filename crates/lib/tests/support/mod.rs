@@ -14,7 +14,7 @@ use pintle::objects::{Object, ObjectId};
 use pintle::ops::{InstallRequest, UpgradeRequest};
 use pintle::release::{Status, Store, Timestamp};
 use pintle::values::Overrides;
-use pintle::{Cancel, Clock, DeployOptions, LeaseHolder, Lifecycle, Session};
+use pintle::{Clock, DeployOptions, LeaseHolder, Session};
 use tempfile::TempDir;
 use tokio::sync::Notify;
 
@@ -178,18 +178,13 @@ impl Bench {
         let guarded =
             Driver::ALL.into_iter().filter(|one| driver != Driver::Native || *one == Driver::ConfigMaps);
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
-        let session = Session {
-            store: driver.store(&cluster),
-            other_stores,
-            excluded_stores: guarded.filter_map(other).collect(),
-            cluster,
-            clock: Arc::new(Machine(AtomicU64::new((process as u64) << 32))),
-            holder: LeaseHolder { name: format!("process-{process}"), is_dead: Arc::new(|_| true) },
-            lease_duration: Duration::from_secs(600),
-            cancel: Cancel::default(),
-            events: Lifecycle::default(),
-            record_objects: pintle::RecordObjects::default(),
-        };
+        let holder = LeaseHolder { name: format!("process-{process}"), is_dead: Arc::new(|_| true) };
+        let session = Session::new(cluster.clone(), driver.store(&cluster))
+            .with_other_stores(other_stores)
+            .with_excluded_stores(guarded.filter_map(other).collect())
+            .with_clock(Arc::new(Machine(AtomicU64::new((process as u64) << 32))))
+            .with_holder(holder)
+            .with_lease_duration(Duration::from_secs(600));
         (session, gate)
     }
 
