@@ -78,8 +78,8 @@ fn helm_reads_a_release_after_dry_runs_and_refusals_as_it_was() {
     for (line, said) in [
         ("upgrade web web --set broken=true", "broken"),
         ("upgrade web web --take-ownership --set broken=true --rollback-on-failure", "broken"),
-        ("install web web", "it is kept in Helm's Secrets"),
-        ("install web web --replace", "it is kept in Helm's Secrets"),
+        ("install web web", "it is stored in Helm's Secrets"),
+        ("install web web --replace", "it is stored in Helm's Secrets"),
         ("rollback web 7", "7"),
     ] {
         let shown = stage.pintle(line);
@@ -122,8 +122,8 @@ fn as_helm_a_name_that_our_store_has_is_taken() {
         "test web",
     ] {
         let shown = stage.place.helm(&format!("{line} {}", stage.flag));
-        let said = "release \"web\" is kept as Release objects and not in Helm's Secrets, and one name has \
-                    one owner; HELM_DRIVER=native works on it there";
+        let said = "release \"web\" is stored as Release objects and not in Helm's Secrets; set HELM_DRIVER=native to \
+                    work on it";
         holds(&shown, &["exit 1", said]);
     }
     let native = [("HELM_DRIVER", "native")];

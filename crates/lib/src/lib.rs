@@ -42,7 +42,7 @@ mod report;
 mod session;
 
 pub use clock::{Clock, SystemClock};
-pub use error::{Error, Result};
+pub use error::{Error, ErrorKind, Result};
 pub use lifecycle::Lifecycle;
 pub use lifecycle::network::Network;
 pub use lifecycle::scripts::{Consent, ConsentRequest, Granted, Scripting};

@@ -78,7 +78,7 @@ impl Prepared {
     /// When a document is not YAML or not an object. The error contains the rendered text for `--debug`.
     pub fn objects(&self) -> Result<Sorted<'_>> {
         pintle_objects::sort(&self.files, Order::Install)
-            .map_err(|source| Error::Objects { source: Box::new(source), rendered: join_files(&self.files) })
+            .map_err(|source| Error::Objects { cause: Box::new(source), rendered: join_files(&self.files) })
     }
 
     /// Emits an event about the objects, and applies what handlers changed.

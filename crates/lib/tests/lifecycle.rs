@@ -300,7 +300,7 @@ fn a_handler_cannot_write_outside_of_the_output() {
     let layout = Layout::Folder(folder.path().join("a/b/c"));
     let request = TemplateRequest { layout, ..request(&chart) };
     let error = rendered_with(&request, &lifecycle, &mut Silent).expect_err("it leads out");
-    assert!(error.to_string().contains("no path inside a chart"), "{error}");
+    assert!(error.to_string().contains("not a path inside the chart"), "{error}");
 }
 
 #[test]

@@ -344,7 +344,7 @@ async fn an_install_over_a_release_of_helm_is_refused() {
         let error = install(&session, &request, &mut Silent).await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            "release name check failed: cannot reuse a name that is still in use: it is kept in Helm's Secrets"
+            "release name check failed: cannot reuse a name that is still in use: it is stored in Helm's Secrets"
         );
     }
     assert_eq!(gate.writes(), [""; 0]);

@@ -13,7 +13,7 @@ impl From<Error> for Failure {
         failure.hint = hint;
         match &error {
             Error::Render(render) => tell_rendering(render, &mut failure),
-            Error::Objects { source, rendered } => tell_objects(source, rendered, &mut failure),
+            Error::Objects { cause: source, rendered } => tell_objects(source, rendered, &mut failure),
             Error::Dependencies(cause) => {
                 split(&mut failure, "cannot work out the dependencies of the chart", cause)
             }
@@ -140,9 +140,9 @@ fn class(error: &Error) -> Class {
         Error::Scripts(_) | Error::RecordObject { .. } => Class::BadChart,
         Error::PermissionsRefused { .. } => Class::BadInput,
         Error::Cancelled => Class::Cancelled,
-        Error::HooksFailed { source, .. }
-        | Error::ReleaseFailed { source, .. }
-        | Error::RolledBack { source, .. }
+        Error::HooksFailed { cause: source, .. }
+        | Error::ReleaseFailed { cause: source, .. }
+        | Error::RolledBack { cause: source, .. }
         | Error::RollbackFailed { second: source, .. } => match class(source) {
             Class::Cancelled => Class::Cancelled,
             _ => Class::RunTime,

@@ -135,7 +135,7 @@ impl Executor<'_> {
             async move {
                 let deleted = self.session.cluster.delete_object(id, PropagationPolicy::Background).await;
                 let what = || format!("namespace={}, name={}, kind={}", id.namespace, id.name, id.kind);
-                deleted.map_err(|source| Error::Delete { what: what(), source: Box::new(source) })
+                deleted.map_err(|source| Error::Delete { what: what(), cause: Box::new(source) })
             }
             .boxed()
         });

@@ -54,7 +54,7 @@ pub(crate) async fn objects(
 /// # Errors
 /// The first invalid document; `what` is Helm's name for the manifest.
 pub(crate) fn check_documents(manifest: &str, what: &'static str) -> Result<()> {
-    let failed = |error: pintle_objects::ObjectError| Error::Build { what, source: Box::new(error.into()) };
+    let failed = |error: pintle_objects::ObjectError| Error::Build { what, cause: Box::new(error.into()) };
     for object in Object::read_manifest(manifest.as_bytes(), "").map_err(failed)? {
         if object.name().is_empty() && object.text(&["metadata", "generateName"]).is_empty() {
             let text = "could not get information about the resource: resource name may not be empty";
@@ -112,7 +112,7 @@ pub(super) fn failed(source: Error, follows: bool, adoption: AdoptionPolicy) -> 
         (true, AdoptionPolicy::Unchecked) => "new release manifest",
         (true, _) => return source,
     };
-    Error::Build { what, source: Box::new(source) }
+    Error::Build { what, cause: Box::new(source) }
 }
 
 impl Executor<'_> {

@@ -86,7 +86,7 @@ fn sort_files(
     reporter: &mut dyn Reporter,
 ) -> Result<(String, Vec<StoredHook>)> {
     let sorted = pintle_objects::sort(files, Order::Install)
-        .map_err(|source| Error::Objects { source: Box::new(source), rendered: Vec::new() })?;
+        .map_err(|source| Error::Objects { cause: Box::new(source), rendered: Vec::new() })?;
     session.record_objects.check(&sorted, reporter)?;
     live::split_hooks(&sorted, false, reporter)
 }

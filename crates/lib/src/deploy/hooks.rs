@@ -204,7 +204,7 @@ impl Executor<'_> {
                 Error::HookBuild {
                     event: event.as_str(),
                     path: hook.path.clone(),
-                    source: Box::new(source.into()),
+                    cause: Box::new(source.into()),
                 }
             })?;
             self.set_hook_owner(hook, object).await?;
@@ -213,7 +213,7 @@ impl Executor<'_> {
             self.create(object).await.map_err(|source| Error::HookCreation {
                 event: event.as_str(),
                 path: hook.path.clone(),
-                source: Box::new(source.into()),
+                cause: Box::new(source.into()),
             })?;
         }
         let shows = hook.shows_log(LogPolicy::Failed) || hook.shows_log(LogPolicy::Succeeded);
@@ -294,7 +294,7 @@ impl Executor<'_> {
                 Error::HookBuild {
                     event: "deleting",
                     path: hook.path.clone(),
-                    source: Box::new(source.into()),
+                    cause: Box::new(source.into()),
                 }
             })?;
             let id = object.id();
@@ -316,7 +316,7 @@ impl Executor<'_> {
 pub(super) fn failed(doing: &str, source: Error) -> Error {
     match doing {
         "" => source,
-        doing => Error::HooksFailed { doing: doing.to_owned(), source: Box::new(source) },
+        doing => Error::HooksFailed { doing: doing.to_owned(), cause: Box::new(source) },
     }
 }
 

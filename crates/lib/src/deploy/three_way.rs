@@ -68,7 +68,7 @@ impl ThreeWayState {
                     .await
                     .map_err(|source| Error::Build {
                         what: "current release manifest",
-                        source: Box::new(source),
+                        cause: Box::new(source),
                     })?
             }
             None => Vec::new(),
@@ -142,7 +142,7 @@ fn get_failed(
         }
         error => Error::GetFailed {
             operation: if earlier.is_some() { "update" } else { "install" },
-            source: Box::new(error),
+            cause: Box::new(error),
         },
     }
 }

@@ -172,7 +172,7 @@ async fn load_state(
     let validation = request.render.validation();
     let options = PlanOptions { method: request.method, adoption, validation };
     let state = ThreeWayState::load(session, version, None, options).await?;
-    state.plan().map_err(|source| Error::CannotContinue { operation: "install", source })?;
+    state.plan().map_err(|source| Error::CannotContinue { operation: "install", cause: source })?;
     Ok(state)
 }
 
@@ -356,9 +356,7 @@ async fn failed(
         ..UninstallRequest::default()
     };
     match uninstall::uninstall(session, &undo, reporter).await {
-        Ok(_) => {
-            Error::RolledBack { name: request.name.clone(), how: "uninstalled", source: Box::new(error) }
-        }
+        Ok(_) => Error::RolledBack { name: request.name.clone(), how: "uninstalled", cause: Box::new(error) },
         Err(second) => Error::RollbackFailed {
             doing: "uninstalling",
             operation: "install",

@@ -263,5 +263,5 @@ async fn failed(
             second: Box::new(second),
         };
     }
-    if waited { Error::ReleaseFailed { name: request.name.clone(), source: Box::new(error) } } else { error }
+    if waited { Error::ReleaseFailed { name: request.name.clone(), cause: Box::new(error) } } else { error }
 }

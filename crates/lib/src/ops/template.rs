@@ -228,7 +228,7 @@ async fn validate_on_cluster(
     let adoption = if request.is_upgrade { AdoptionPolicy::Unchecked } else { AdoptionPolicy::OwnedOnly };
     let options = PlanOptions { method: Method::ServerSide, adoption, validation: Validation::default() };
     let state = ThreeWayState::load(session, &version, None, options).await?;
-    state.plan().map_err(|source| Error::CannotContinue { operation: "install", source })?;
+    state.plan().map_err(|source| Error::CannotContinue { operation: "install", cause: source })?;
     Ok(())
 }
 

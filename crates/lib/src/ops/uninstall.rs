@@ -64,7 +64,7 @@ pub async fn uninstall(
         });
     }
     let unreadable =
-        |source| Error::UninstallNotLoaded { name: request.name.clone(), source: Box::new(source) };
+        |source| Error::UninstallNotLoaded { name: request.name.clone(), cause: Box::new(source) };
     let found = Records::find_for_update(session, &request.namespace, &request.name, false).await;
     let (records, mut history) = found.map_err(|error| match error {
         Error::InOtherStore { .. } | Error::DuplicateRelease { .. } => error,
@@ -196,5 +196,5 @@ async fn purge(records: &Records<'_>, history: &[Summary]) -> Result<()> {
         Ok(()) => delete(last).await,
         failed => failed,
     };
-    deleted.map_err(|source| Error::PurgeFailed { source: Box::new(source) })
+    deleted.map_err(|source| Error::PurgeFailed { cause: Box::new(source) })
 }

@@ -239,7 +239,7 @@ impl<'s> Upgrade<'s> {
         let options = PlanOptions { method: self.method, adoption, validation };
         let mut state = ThreeWayState::load(self.session, version, Some(&self.base), options).await?;
         state.add_orphans(self.session, &self.unfinished).await?;
-        state.plan().map_err(|source| Error::CannotContinue { operation: "update", source })?;
+        state.plan().map_err(|source| Error::CannotContinue { operation: "update", cause: source })?;
         Ok(state)
     }
 
@@ -253,7 +253,7 @@ impl<'s> Upgrade<'s> {
                 let stored = self.base.chart.to_chart();
                 let nulls = self.request.target.render.nulls;
                 chart.values = pintle_values::coalesce(&stored, &old, nulls, &mut log)
-                    .map_err(|source| Error::OldValues { source })?;
+                    .map_err(|source| Error::OldValues { cause: source })?;
                 pintle_values::coalesce_tables(&new, &old, &mut log)
             }
             ValuesPolicy::ResetThenReuse => pintle_values::coalesce_tables(&new, &old, &mut log),
@@ -378,7 +378,7 @@ async fn roll_back(
     };
     let went_well = |version: &&Summary| matches!(version.status, Status::Superseded | Status::Deployed);
     let Some(good) = history.iter().rev().find(went_well) else {
-        return Error::NothingToRollBackTo { source: Box::new(error) };
+        return Error::NothingToRollBackTo { cause: Box::new(error) };
     };
     let back = RollbackRequest {
         name: target.name.clone(),
@@ -389,7 +389,7 @@ async fn roll_back(
         ..RollbackRequest::default()
     };
     match rollback::rollback(session, &back, reporter).await {
-        Ok(_) => Error::RolledBack { name: target.name.clone(), how: "rolled back", source: Box::new(error) },
+        Ok(_) => Error::RolledBack { name: target.name.clone(), how: "rolled back", cause: Box::new(error) },
         Err(second) => Error::RollbackFailed {
             doing: "rolling back",
             operation: "upgrade",

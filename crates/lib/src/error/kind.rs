@@ -1,0 +1,138 @@
+//! The kind of an error, for programs that react to errors instead of printing them.
+
+use pintle_cluster::Error as ClusterError;
+
+use super::Error;
+
+/// What kind of error it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Values, names or options are invalid.
+    InvalidInput,
+    /// The chart is invalid, or cannot be rendered or installed.
+    InvalidChart,
+    /// A release, version, chart or template does not exist.
+    NotFound,
+    /// The release or an object already exists and belongs to someone else.
+    Conflict,
+    /// Another client is working on the release, or took it over.
+    Locked,
+    /// The user lacks rights in the cluster, or did not grant permissions to scripts.
+    Forbidden,
+    /// The cluster is unreachable.
+    Unreachable,
+    /// The operation was cancelled.
+    Cancelled,
+    /// Anything else, such as an object that does not become ready or a failed write.
+    Other,
+}
+
+impl Error {
+    /// Returns the kind of the error. An error that wraps another one has the kind of its cause.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::Values(_)
+            | Error::Input(_)
+            | Error::BadReleaseName { .. }
+            | Error::InvalidName { .. }
+            | Error::BadVersion { .. }
+            | Error::ReservedLabel { .. }
+            | Error::OldValues { .. }
+            | Error::HideSecretsNeedsDryRun => ErrorKind::InvalidInput,
+            Error::Chart(_)
+            | Error::Dependencies(_)
+            | Error::MissingDependencies(_)
+            | Error::Render(_)
+            | Error::Objects { .. }
+            | Error::Object(_)
+            | Error::Hook(_)
+            | Error::Scripts(_)
+            | Error::IncompatibleKubernetes { .. }
+            | Error::NotInstallable { .. }
+            | Error::ExperimentalChart
+            | Error::RecordObject { .. } => ErrorKind::InvalidChart,
+            Error::ChartNotFound { .. }
+            | Error::RemoteChart { .. }
+            | Error::NoSuchTemplate { .. }
+            | Error::NoSuchRelease { .. }
+            | Error::UninstallNotFound { .. }
+            | Error::NoDeployedReleases { .. }
+            | Error::NoSuchVersion { .. }
+            | Error::VersionNotFound { .. }
+            | Error::AlreadyDeleted { .. } => ErrorKind::NotFound,
+            Error::NameInUse { .. }
+            | Error::InOtherStore { .. }
+            | Error::DuplicateRelease { .. }
+            | Error::CannotContinue { .. } => ErrorKind::Conflict,
+            Error::Pending { .. } | Error::LeaseLost { .. } | Error::EmbeddedInUse { .. } => {
+                ErrorKind::Locked
+            }
+            Error::PermissionsRefused { .. } => ErrorKind::Forbidden,
+            Error::Cancelled => ErrorKind::Cancelled,
+            Error::Cluster(error)
+            | Error::ReachabilityCheck(error)
+            | Error::Unrecognized(error)
+            | Error::Create(error) => cluster_kind(error),
+            Error::GetFailed { cause, .. } | Error::Delete { cause, .. } => cluster_kind(cause),
+            Error::Store(_) if self.is_forbidden_store() => ErrorKind::Forbidden,
+            Error::Build { cause, .. }
+            | Error::UninstallNotLoaded { cause, .. }
+            | Error::HooksFailed { cause, .. }
+            | Error::HookBuild { cause, .. }
+            | Error::HookCreation { cause, .. }
+            | Error::ReleaseFailed { cause, .. }
+            | Error::RolledBack { cause, .. }
+            | Error::NothingToRollBackTo { cause }
+            | Error::PurgeFailed { cause }
+            | Error::DeleteFailed { source: cause, .. }
+            | Error::RollbackFailed { second: cause, .. }
+            | Error::CleanUpFailed { second: cause, .. } => cause.kind(),
+            _ => ErrorKind::Other,
+        }
+    }
+
+    /// Returns whether the user lacks rights on release records.
+    pub(crate) fn is_forbidden_store(&self) -> bool {
+        match self {
+            Error::Store(pintle_release::StoreError::Backend { source, .. }) => {
+                source.downcast_ref::<ClusterError>().is_some_and(ClusterError::is_forbidden)
+            }
+            Error::UninstallNotLoaded { cause, .. } => cause.is_forbidden_store(),
+            _ => false,
+        }
+    }
+}
+
+fn cluster_kind(error: &ClusterError) -> ErrorKind {
+    match error {
+        ClusterError::Unreachable(_) => ErrorKind::Unreachable,
+        error if error.is_forbidden() => ErrorKind::Forbidden,
+        error if error.is_already_exists() => ErrorKind::Conflict,
+        _ => ErrorKind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error as _;
+
+    use super::*;
+
+    #[test]
+    fn a_wrapped_error_has_the_kind_of_its_cause() {
+        let cause = Box::new(Error::Cancelled);
+        let error = Error::HooksFailed { doing: "pre-install".to_owned(), cause };
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+        assert_eq!(Error::NoSuchRelease { name: "web".to_owned() }.kind(), ErrorKind::NotFound);
+        assert_eq!(Error::Pending { lease: None }.kind(), ErrorKind::Locked);
+    }
+
+    #[test]
+    fn a_cause_that_the_text_contains_is_no_source() {
+        let cause = Box::new(Error::Input("no such flag".to_owned()));
+        let error = Error::ReleaseFailed { name: "web".to_owned(), cause };
+        assert_eq!(error.to_string(), "release web failed: no such flag");
+        assert!(error.source().is_none(), "a chain printer would print it twice");
+    }
+}

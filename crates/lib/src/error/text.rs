@@ -1,0 +1,61 @@
+//! Parts of error texts.
+
+use super::Error;
+
+pub(super) fn store_suffix(kept: Option<&'static str>) -> String {
+    kept.map(|kept| format!(": it is stored {}", store_description(kept))).unwrap_or_default()
+}
+
+/// Describes where a store keeps releases.
+pub(super) fn store_description(driver: &str) -> &'static str {
+    match driver {
+        "native" => "as Release objects",
+        "Secret" => "in Helm's Secrets",
+        "ConfigMap" => "in Helm's ConfigMaps",
+        "SQL" => "in a database",
+        _ => "in memory",
+    }
+}
+
+/// Returns the setting that selects a store.
+pub(super) fn driver_setting(driver: &str) -> &'static str {
+    match driver {
+        "native" => "HELM_DRIVER=native",
+        "Secret" => "HELM_DRIVER=secret",
+        "ConfigMap" => "HELM_DRIVER=configmap",
+        "SQL" => "HELM_DRIVER=sql",
+        _ => "HELM_DRIVER=memory",
+    }
+}
+
+/// Returns commands that delete the records in each store without deleting the objects of the release.
+pub(super) fn delete_commands(stores: &[&'static str; 2], name: &str) -> String {
+    let way = |driver: &&str| match *driver {
+        "native" => format!("`kubectl delete release.helm.sh {name} --cascade=orphan`"),
+        "Secret" => format!("`kubectl delete secrets -l owner=helm,name={name}`"),
+        "ConfigMap" => format!("`kubectl delete configmaps -l owner=helm,name={name}`"),
+        other => format!("those of {}", driver_setting(other)),
+    };
+    stores.iter().map(way).collect::<Vec<_>>().join(" or ")
+}
+
+/// Returns an error with all its causes in one line, because release records keep one line.
+pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
+    std::iter::successors(Some(error), |error| error.source())
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(": ")
+}
+
+/// Lists refused permissions, each with the subcharts that request it.
+pub(super) fn missing_permissions(asked: &pintle_lua::PermissionRequests, missing: &pintle_lua::Permissions) -> String {
+    let one = |permission: pintle_lua::Permission| match asked.subcharts_requesting(permission).as_slice() {
+        [] => permission.to_string(),
+        charts => format!("{permission} ({})", charts.join(", ")),
+    };
+    missing.iter().map(one).collect::<Vec<String>>().join(", ")
+}
+
+pub(super) fn join_errors(errors: &[Error], separator: &str) -> String {
+    errors.iter().map(Error::to_string).collect::<Vec<_>>().join(separator)
+}
