@@ -137,5 +137,5 @@ fn charts_of_the_third_generation_can_be_created_and_looked_at_only() {
             format!("exit 1\n--- stderr\nError: {prefix}: invalid chart apiVersion\n")
         );
     }
-    assert!(place.pintle("template x").contains("hint: `apiVersion: v3` is an experiment"));
+    assert!(place.pintle("template x").contains("hint: `apiVersion: v3` is experimental"));
 }

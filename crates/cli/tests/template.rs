@@ -356,7 +356,7 @@ fn older_spellings_warn() {
     warning: --dry-run is deprecated and should be replaced with '--dry-run=client'
     error: could not find template nope in chart
 
-    hint: give a path inside the chart, as in `templates/service.yaml`; it must render to something
+    hint: pass a path inside the chart, such as `templates/service.yaml`; it must render to something
     ");
 }
 
