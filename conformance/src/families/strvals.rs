@@ -22,6 +22,7 @@ pub(super) fn check(case: &Case) -> Option<String> {
             set_string: list("SetString"),
             set_file: list("SetFile"),
             set_literal: list("SetLiteral"),
+            ..Overrides::default()
         };
         let mut read_cleaned = |name: &str| read(name.trim_start_matches("./"));
         return match layer(&flags, &mut read_cleaned) {

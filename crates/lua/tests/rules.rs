@@ -222,8 +222,12 @@ fn rust_handlers_and_scripts_share_one_emitter() {
         "web",
         "events.on('pre-render', function(ctx) ctx.values.a = ctx.values.a * 2 end)",
     ));
-    let registration =
-        Registration { event: "pre-render", weight: 0.1, chart: ChartPath::program(), location: "here".into() };
+    let registration = Registration {
+        event: "pre-render",
+        weight: 0.1,
+        chart: ChartPath::program(),
+        location: "here".into(),
+    };
     let handler = |context: &mut Context| {
         context.values_mut()?.insert("a".into(), 21.into());
         Ok(())

@@ -82,7 +82,7 @@ impl Error {
             }
             Error::BadVersion { .. } => "`pintle history NAME` shows all versions".to_owned(),
             Error::CannotContinue { cause: source, .. }
-                if matches!(**source, pintle_plan::Error::Foreign { .. }) =>
+                if matches!(**source, pintle_plan::Error::NotOwned { .. }) =>
             {
                 "`--take-ownership` makes existing objects part of the release".to_owned()
             }

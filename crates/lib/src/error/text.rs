@@ -48,7 +48,10 @@ pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
 }
 
 /// Lists refused permissions, each with the subcharts that request it.
-pub(super) fn missing_permissions(asked: &pintle_lua::PermissionRequests, missing: &pintle_lua::Permissions) -> String {
+pub(super) fn missing_permissions(
+    asked: &pintle_lua::PermissionRequests,
+    missing: &pintle_lua::Permissions,
+) -> String {
     let one = |permission: pintle_lua::Permission| match asked.subcharts_requesting(permission).as_slice() {
         [] => permission.to_string(),
         charts => format!("{permission} ({})", charts.join(", ")),

@@ -55,7 +55,8 @@ async fn keep_lease_renewed(session: &Session, records: &Records<'_>, number: u6
         tokio::time::sleep((session.lease_duration / 3).max(Duration::from_millis(100))).await;
         let renewed = records.renew(number, &lease.renewed_at(session.clock.now())).await;
         // A store that is unreachable for a while is no reason to stop: the lease is ours until it expires.
-        if let Err(error @ Error::Store(StoreError::Conflict { .. } | StoreError::NotFound { .. })) = renewed {
+        if let Err(error @ Error::Store(StoreError::Conflict { .. } | StoreError::NotFound { .. })) = renewed
+        {
             return Error::LeaseLost { source: Box::new(error) };
         }
     }

@@ -1,6 +1,6 @@
 //! What `images override` says about what it did: each image before and after, what stays behind and why, and a verdict.
 
-use pintle::images::{Finding, Image, Obstacle, Outcome, Policy, Relocation, Issue};
+use pintle::images::{Finding, Image, Issue, Obstacle, Outcome, Policy, Relocation};
 use pintle::ops::ChartInput;
 use pintle::ops::images::Inspected;
 use pintle_tree::json;
