@@ -32,7 +32,7 @@ fn has_an_outline(text: &[u8], readable: bool) {
         Ok(outline) => {
             assert!(readable, "an outline of what cannot be read");
             assert_eq!(
-                Edits::of(&outline).apply().as_deref(),
+                Edits::new(&outline).apply().as_deref(),
                 Ok(text),
                 "nothing was changed, and yet it was"
             );

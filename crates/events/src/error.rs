@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pintle_tree::likely::likely;
+use pintle_tree::suggest::suggest;
 
 use crate::chart_path::ChartPath;
 use crate::event::{ContextField, Event, TABLE, known_names};
@@ -52,7 +52,7 @@ pub enum Error {
 /// Suggests the most similar event, or lists all events.
 fn advice(name: &str) -> String {
     let known = known_names();
-    match likely(name, &known) {
+    match suggest(name, &known) {
         Some(likely) => format!("did you mean `{likely}`?"),
         None => format!("the events are {}", known.join(", ")),
     }

@@ -1,10 +1,10 @@
 //! Changes of an object, which can be applied to trees and to text.
 
 use pintle_tree::{Map, Node};
-use pintle_yaml::outline::{Edits, Place, Step};
+use pintle_yaml::outline::{Edits, NodeRef, PathSegment};
 
 /// The path of a node in its document.
-pub(crate) type Path = Vec<Step>;
+pub(crate) type Path = Vec<PathSegment>;
 
 /// One change of a document. All paths are those of the original document.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,10 +18,10 @@ pub(crate) enum Change {
 }
 
 /// Appends keys to a path.
-pub(crate) fn join<const N: usize>(path: &[Step], keys: [&'static str; N]) -> Path {
+pub(crate) fn join<const N: usize>(path: &[PathSegment], keys: [&'static str; N]) -> Path {
     let mut joined = Path::with_capacity(path.len() + N);
     joined.extend_from_slice(path);
-    joined.extend(keys.map(Step::from));
+    joined.extend(keys.map(PathSegment::from));
     joined
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn apply_to_tree(body: &mut Map<Node>, changes: &[Change]) {
         match change {
             Change::Remove(path) => removed.push(path),
             Change::Set(path, value) => {
-                if let Some((Step::Key(key), way)) = path.split_last()
+                if let Some((PathSegment::Key(key), way)) = path.split_last()
                     && let Some(map) = map_at(body, way)
                 {
                     map.insert(key.as_ref().into(), value.clone());
@@ -71,12 +71,12 @@ pub(crate) fn apply_to_tree(body: &mut Map<Node>, changes: &[Change]) {
     removed.sort();
     for path in removed.into_iter().rev() {
         match path.split_last() {
-            Some((Step::Key(key), way)) => {
+            Some((PathSegment::Key(key), way)) => {
                 if let Some(map) = map_at(body, way) {
                     map.remove(key.as_ref());
                 }
             }
-            Some((Step::Index(index), way)) => {
+            Some((PathSegment::Index(index), way)) => {
                 if let Some(Node::List(items)) = node_at(body, way)
                     && *index < items.len()
                 {
@@ -88,22 +88,22 @@ pub(crate) fn apply_to_tree(body: &mut Map<Node>, changes: &[Change]) {
     }
 }
 
-fn map_at<'n>(body: &'n mut Map<Node>, path: &[Step]) -> Option<&'n mut Map<Node>> {
+fn map_at<'n>(body: &'n mut Map<Node>, path: &[PathSegment]) -> Option<&'n mut Map<Node>> {
     if path.is_empty() { Some(body) } else { node_at(body, path)?.as_map_mut() }
 }
 
 /// The node at a path, which must not be empty.
-pub(crate) fn node_at<'n>(body: &'n mut Map<Node>, path: &[Step]) -> Option<&'n mut Node> {
-    let (Step::Key(first), rest) = path.split_first()? else { return None };
+pub(crate) fn node_at<'n>(body: &'n mut Map<Node>, path: &[PathSegment]) -> Option<&'n mut Node> {
+    let (PathSegment::Key(first), rest) = path.split_first()? else { return None };
     rest.iter().try_fold(body.get_mut(first.as_ref())?, |node, step| match (node, step) {
-        (Node::Map(map), Step::Key(key)) => map.get_mut(key.as_ref()),
-        (Node::List(items), Step::Index(index)) => items.get_mut(*index),
+        (Node::Map(map), PathSegment::Key(key)) => map.get_mut(key.as_ref()),
+        (Node::List(items), PathSegment::Index(index)) => items.get_mut(*index),
         _ => None,
     })
 }
 
 /// Applies changes to text.
-pub(crate) fn apply_to_text<'o>(root: Place<'o>, edits: &mut Edits<'o>, changes: &[Change]) {
+pub(crate) fn apply_to_text<'o>(root: NodeRef<'o>, edits: &mut Edits<'o>, changes: &[Change]) {
     for change in changes {
         let (way, last) = match change {
             Change::Push(path, value) => {
@@ -119,9 +119,9 @@ pub(crate) fn apply_to_text<'o>(root: Place<'o>, edits: &mut Edits<'o>, changes:
         };
         let Some(parent) = locate(root, way) else { continue };
         match (change, last) {
-            (Change::Set(_, value), Step::Key(key)) => edits.set(parent, key, value),
-            (_, Step::Key(key)) => edits.remove(parent, key),
-            (_, Step::Index(index)) => {
+            (Change::Set(_, value), PathSegment::Key(key)) => edits.set(parent, key, value),
+            (_, PathSegment::Key(key)) => edits.remove(parent, key),
+            (_, PathSegment::Index(index)) => {
                 if let Some(item) = parent.items().nth(*index) {
                     edits.remove_item(parent, item);
                 }
@@ -131,9 +131,9 @@ pub(crate) fn apply_to_text<'o>(root: Place<'o>, edits: &mut Edits<'o>, changes:
 }
 
 /// The node at a path.
-pub(crate) fn locate<'o>(root: Place<'o>, path: &[Step]) -> Option<Place<'o>> {
+pub(crate) fn locate<'o>(root: NodeRef<'o>, path: &[PathSegment]) -> Option<NodeRef<'o>> {
     path.iter().try_fold(root, |place, step| match step {
-        Step::Key(key) => place.get(key),
-        Step::Index(index) => place.items().nth(*index),
+        PathSegment::Key(key) => place.get(key),
+        PathSegment::Index(index) => place.items().nth(*index),
     })
 }

@@ -2,7 +2,7 @@
 
 use pintle_objects::Object;
 use pintle_tree::{Map, Node};
-use pintle_yaml::outline::Step;
+use pintle_yaml::outline::PathSegment;
 
 use crate::change::{Change, Path, apply_to_tree, drop_nested, join};
 use crate::view::{Tree, View};
@@ -36,7 +36,7 @@ pub(crate) fn inject(object: &mut Object, event: &str, weight: i64) {
 /// Collects the changes of an object at `path` for both variables.
 pub(crate) fn add_variables<'v>(
     object: impl View<'v>,
-    path: &[Step],
+    path: &[PathSegment],
     event: &str,
     weight: i64,
     changes: &mut Vec<Change>,
@@ -50,8 +50,8 @@ pub(crate) fn add_variables<'v>(
             containers.into_iter().enumerate().filter(|(_, container)| container.is_map())
         {
             let mut path = path.to_vec();
-            path.extend(way.iter().copied().map(Step::from));
-            path.extend([Step::from(field), Step::from(index), Step::from("env")]);
+            path.extend(way.iter().copied().map(PathSegment::from));
+            path.extend([PathSegment::from(field), PathSegment::from(index), PathSegment::from("env")]);
             add_to_container(container, path, &variables, changes);
         }
     }
@@ -83,11 +83,11 @@ fn add_to_container<'v>(
 }
 
 /// Sets the value of an existing variable, and drops its `valueFrom`.
-fn replace<'v>(entry: impl View<'v>, path: &[Step], value: &str, changes: &mut Vec<Change>) {
+fn replace<'v>(entry: impl View<'v>, path: &[PathSegment], value: &str, changes: &mut Vec<Change>) {
     for key in entry.keys().unwrap_or_default() {
         if key != "name" && key != "value" {
             let mut path = path.to_vec();
-            path.push(Step::Key(key.into_owned().into()));
+            path.push(PathSegment::Key(key.into_owned().into()));
             changes.push(Change::Remove(path));
         }
     }
@@ -96,8 +96,8 @@ fn replace<'v>(entry: impl View<'v>, path: &[Step], value: &str, changes: &mut V
     }
 }
 
-fn with(path: &[Step], index: usize) -> Path {
-    [path, &[Step::Index(index)]].concat()
+fn with(path: &[PathSegment], index: usize) -> Path {
+    [path, &[PathSegment::Index(index)]].concat()
 }
 
 fn variable(name: &str, value: &str) -> Node {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use pintle_yaml::outline::Step;
+use pintle_yaml::outline::PathSegment;
 
 use crate::annotation::{Annotations, EventVocabulary, HOOK, WEIGHT, WEIGHTS};
 use crate::change::{Change, Path, drop_nested, join};
@@ -137,7 +137,7 @@ impl Plan {
             return Ok(());
         };
         for (index, member) in members.into_iter().enumerate() {
-            path.extend([Step::from("items"), Step::from(index)]);
+            path.extend([PathSegment::from("items"), PathSegment::from(index)]);
             self.visit(member, path, depth - 1)?;
             path.truncate(path.len() - 2);
         }
@@ -192,7 +192,7 @@ impl Identity {
 impl Hook {
     fn from_view<'v>(
         view: impl View<'v>,
-        path: &[Step],
+        path: &[PathSegment],
         annotations: Annotations,
     ) -> Result<Self, Box<AnnotationError>> {
         let events = event_weights(&annotations, EventVocabulary::Filter).map_err(|problem| {
@@ -269,7 +269,7 @@ fn add_subjects<'v, V: View<'v>>(
 ) {
     if let Some(members) = members(view).filter(|_| depth > 0) {
         for (index, member) in members.into_iter().enumerate() {
-            path.extend([Step::from("items"), Step::from(index)]);
+            path.extend([PathSegment::from("items"), PathSegment::from(index)]);
             add_subjects(member, path, renamed, depth - 1, subjects);
             path.truncate(path.len() - 2);
         }
@@ -287,10 +287,10 @@ fn add_subjects<'v, V: View<'v>>(
 }
 
 /// The node at a path.
-fn at<'v, V: View<'v>>(root: V, path: &[Step]) -> Option<V> {
+fn at<'v, V: View<'v>>(root: V, path: &[PathSegment]) -> Option<V> {
     path.iter().try_fold(root, |view, step| match step {
-        Step::Key(key) => view.get(key),
-        Step::Index(index) => view.items()?.get(*index).copied(),
+        PathSegment::Key(key) => view.get(key),
+        PathSegment::Index(index) => view.items()?.get(*index).copied(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! Hook policies: when the object is deleted, when its log is shown, and unknown values.
 
 use pintle_tree::LogLine;
-use pintle_tree::likely::likely;
+use pintle_tree::suggest::suggest;
 
 use crate::annotation::{DELETE_POLICY, LOG_POLICY, POLICY, UNMANAGED};
 
@@ -103,7 +103,7 @@ pub(crate) fn unknown_policy_values(
     let mut unknown = Vec::new();
     let mut note = |annotation, words: &[String], known: &[&'static str]| {
         for word in words.iter().filter(|word| !known.contains(&word.as_str())) {
-            unknown.push(UnknownPolicyValue { annotation, word: word.clone(), likely: likely(word, known) });
+            unknown.push(UnknownPolicyValue { annotation, word: word.clone(), likely: suggest(word, known) });
         }
     };
     note(DELETE_POLICY, delete, &delete_words);
@@ -137,9 +137,9 @@ mod tests {
             ("never", None),
             ("", None),
         ] {
-            assert_eq!(likely(word, &DeletePolicy::ALL.map(DeletePolicy::as_str)), expected, "{word}");
+            assert_eq!(suggest(word, &DeletePolicy::ALL.map(DeletePolicy::as_str)), expected, "{word}");
         }
-        assert_eq!(likely(&"hook-failed".repeat(100_000), &["hook-failed"]), None);
+        assert_eq!(suggest(&"hook-failed".repeat(100_000), &["hook-failed"]), None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pintle_yaml::outline::Step;
+use pintle_yaml::outline::PathSegment;
 
 use crate::change::{Change, Path};
 use crate::env::{CONTAINERS, pod_spec};
@@ -54,7 +54,7 @@ impl Renames {
     pub(crate) fn rewrite<'v>(
         &self,
         object: impl View<'v>,
-        path: &[Step],
+        path: &[PathSegment],
         event: &'static str,
         changes: &mut Vec<Change>,
     ) {
@@ -104,7 +104,7 @@ impl Rewriter<'_> {
     fn under<'v, V: View<'v>>(&mut self, view: V, keys: &[&'static str], visit: impl FnOnce(&mut Self, V)) {
         let Some(inner) = view.at(keys) else { return };
         let length = self.path.len();
-        self.path.extend(keys.iter().copied().map(Step::from));
+        self.path.extend(keys.iter().copied().map(PathSegment::from));
         visit(self, inner);
         self.path.truncate(length);
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use pintle_objects::Object;
 use pintle_tree::{Map, Node};
-use pintle_yaml::outline::{Kind, Place};
+use pintle_yaml::outline::{Kind, NodeRef};
 
 /// A node of an object.
 pub(crate) trait View<'v>: Copy {
@@ -92,13 +92,13 @@ impl<'v> View<'v> for Tree<'v> {
     }
 }
 
-impl<'v> View<'v> for Place<'v> {
+impl<'v> View<'v> for NodeRef<'v> {
     fn get(self, key: &str) -> Option<Self> {
-        Place::get(self, key)
+        NodeRef::get(self, key)
     }
 
     fn items(self) -> Option<Vec<Self>> {
-        (self.target().kind() == Kind::Sequence).then(|| Place::items(self).collect())
+        (self.target().kind() == Kind::Sequence).then(|| NodeRef::items(self).collect())
     }
 
     fn keys(self) -> Option<Vec<Cow<'v, str>>> {
@@ -124,7 +124,7 @@ impl<'v> View<'v> for Place<'v> {
 }
 
 /// Collects the keys of a map, including those of YAML merge keys, each once.
-fn add_keys<'v>(mapping: Place<'v>, keys: &mut Vec<Cow<'v, str>>) {
+fn add_keys<'v>(mapping: NodeRef<'v>, keys: &mut Vec<Cow<'v, str>>) {
     for entry in mapping.entries() {
         if entry.is_merge() {
             let merged = match entry.value.kind() {

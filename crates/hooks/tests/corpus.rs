@@ -16,7 +16,7 @@ fn as_hook(text: &[u8]) -> Option<Vec<u8>> {
     let outline = Outline::read_first(text).ok()?;
     let metadata = outline.roots().next()?.get("metadata").filter(|place| place.kind() == Kind::Mapping)?;
     let events = Node::from("pre-install,test");
-    let mut edits = Edits::of(&outline);
+    let mut edits = Edits::new(&outline);
     match metadata.get("annotations") {
         Some(annotations) if annotations.kind() == Kind::Mapping => {
             edits.set(annotations, "helm.sh/hook", &events)

@@ -85,18 +85,18 @@ fn apply_edits(
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let failed = |error: pintle_yaml::Error| rewrite_error(document, line, &error);
-    let segments = |path: &ValuePath| -> Vec<outline::Step> {
+    let segments = |path: &ValuePath| -> Vec<outline::PathSegment> {
         let step = |step: &Segment| match step {
-            Segment::Key(key) => outline::Step::Key(key.to_str_lossy().into_owned().into()),
-            Segment::Index(index) => outline::Step::Index(*index),
+            Segment::Key(key) => outline::PathSegment::Key(key.to_str_lossy().into_owned().into()),
+            Segment::Index(index) => outline::PathSegment::Index(*index),
         };
         path.segments().iter().map(step).collect()
     };
-    let paths: Vec<Vec<outline::Step>> = desired.iter().map(|(path, _)| segments(path)).collect();
+    let paths: Vec<Vec<outline::PathSegment>> = desired.iter().map(|(path, _)| segments(path)).collect();
     // Aliases of an edited node are expanded first; otherwise the edit would change every use of the anchor.
-    let text = outline::spell_out(document, &paths).map_err(failed)?;
+    let text = outline::expand_aliases(document, &paths).map_err(failed)?;
     let read = Outline::read_first(&text).map_err(failed)?;
-    let mut edits = Edits::of(&read);
+    let mut edits = Edits::new(&read);
     for (path, after) in desired {
         let Some(root) = read.roots().next() else { continue };
         let node = path.segments().iter().try_fold(root, |node, step| match step {

@@ -7,7 +7,7 @@
 use std::fmt;
 
 use pintle_tree::{Map, Node, Str};
-use pintle_yaml::decode::{means_field, number_text};
+use pintle_yaml::decode::{matches_field, number_text};
 
 use crate::prune::Pruner;
 
@@ -92,11 +92,11 @@ impl HeadDecoder {
             Node::Nil => {}
             Node::Map(fields) => {
                 for (name, value) in fields.iter() {
-                    if means_field(name.as_bytes(), "apiVersion") {
+                    if matches_field(name.as_bytes(), "apiVersion") {
                         self.text(value, "SimpleHead.apiVersion", &mut head.api_version);
-                    } else if means_field(name.as_bytes(), "kind") {
+                    } else if matches_field(name.as_bytes(), "kind") {
                         self.text(value, "SimpleHead.kind", &mut head.kind);
-                    } else if means_field(name.as_bytes(), "metadata") {
+                    } else if matches_field(name.as_bytes(), "metadata") {
                         self.metadata(value, &mut head.metadata);
                     }
                 }
@@ -112,9 +112,9 @@ impl HeadDecoder {
             Node::Map(fields) => {
                 let metadata = target.get_or_insert_default();
                 for (name, value) in fields.iter() {
-                    if means_field(name.as_bytes(), "name") {
+                    if matches_field(name.as_bytes(), "name") {
                         self.text(value, ".metadata.name", &mut metadata.name);
-                    } else if means_field(name.as_bytes(), "annotations") {
+                    } else if matches_field(name.as_bytes(), "annotations") {
                         self.annotations(value, &mut metadata.annotations);
                     }
                 }

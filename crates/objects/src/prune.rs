@@ -3,7 +3,7 @@
 use pintle_tree::{Map, Node, Str};
 use pintle_yaml::Builder;
 
-use pintle_yaml::decode::means_field;
+use pintle_yaml::decode::matches_field;
 
 /// Keeps the fields of a head and drops everything else. Unexpected collections are kept empty, because their type
 /// matters for errors.
@@ -40,7 +40,7 @@ impl Pruner {
 
     /// Whether the map that starts now is part of the head.
     fn keeps_map(&self) -> bool {
-        let under = |field| self.key.as_ref().is_some_and(|key| means_field(key.as_bytes(), field));
+        let under = |field| self.key.as_ref().is_some_and(|key| matches_field(key.as_bytes(), field));
         match self.open.len() {
             0 => true,
             1 => under("metadata"),
@@ -111,7 +111,7 @@ impl Builder for Pruner {
             2 => &["name", "annotations"],
             _ => &[],
         };
-        let kept = self.open.len() == ANNOTATIONS || fields.iter().any(|field| means_field(key, field));
+        let kept = self.open.len() == ANNOTATIONS || fields.iter().any(|field| matches_field(key, field));
         self.key = kept.then(|| clean(key));
     }
 

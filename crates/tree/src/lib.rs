@@ -18,7 +18,6 @@
 //! ```
 
 pub mod json;
-pub mod likely;
 mod log;
 mod map;
 pub mod merge;
@@ -30,6 +29,7 @@ pub mod redact;
 pub mod set;
 mod stack;
 mod str;
+pub mod suggest;
 mod walk;
 
 pub use log::LogLine;

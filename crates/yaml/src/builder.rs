@@ -123,14 +123,14 @@ pub struct Assembler<T> {
     /// For each open collection, how many nodes and keys there were before it.
     open: Vec<(usize, usize)>,
     /// Whether to look out for keys that come twice in a map.
-    watchful: bool,
-    repeated: bool,
-    /// Nodes in collections that were ended, and text in pieces of [`TEXT_UNIT`] bytes.
+    detecting_duplicates: bool,
+    has_duplicates: bool,
+    /// Nodes in collections that were ended, and text in pieces of [`BYTES_PER_NODE`] bytes.
     made: usize,
 }
 
 /// How many bytes of text count as much as a node.
-const TEXT_UNIT: usize = 64;
+const BYTES_PER_NODE: usize = 64;
 
 impl<T> Default for Assembler<T> {
     fn default() -> Self {
@@ -138,8 +138,8 @@ impl<T> Default for Assembler<T> {
             nodes: Vec::new(),
             keys: Vec::new(),
             open: Vec::new(),
-            watchful: false,
-            repeated: false,
+            detecting_duplicates: false,
+            has_duplicates: false,
             made: 0,
         }
     }
@@ -147,13 +147,13 @@ impl<T> Default for Assembler<T> {
 
 impl<T> Assembler<T> {
     /// An assembler that notices keys that come twice in a map.
-    pub fn watchful() -> Self {
-        Assembler { watchful: true, ..Assembler::default() }
+    pub fn detecting_duplicates() -> Self {
+        Assembler { detecting_duplicates: true, ..Assembler::default() }
     }
 
     /// Whether a watchful assembler saw a key twice in a map.
-    pub fn repeated(&self) -> bool {
-        self.repeated
+    pub fn has_duplicates(&self) -> bool {
+        self.has_duplicates
     }
 
     /// How many nodes were made, those that aliases stand for included; long texts count as several. A document that
@@ -165,7 +165,7 @@ impl<T> Assembler<T> {
     fn watch(&mut self, keys: usize) {
         let mut sorted: Vec<&Str> = self.keys[keys..].iter().collect();
         sorted.sort_unstable();
-        self.repeated |= sorted.windows(2).any(|pair| pair[0] == pair[1]);
+        self.has_duplicates |= sorted.windows(2).any(|pair| pair[0] == pair[1]);
     }
 }
 
@@ -195,7 +195,7 @@ impl<T: Assemble> Builder for Assembler<T> {
         self.nodes.clear();
         self.keys.clear();
         self.open.clear();
-        self.repeated = false;
+        self.has_duplicates = false;
     }
 
     fn nil(&mut self) {
@@ -219,7 +219,7 @@ impl<T: Assemble> Builder for Assembler<T> {
     }
 
     fn str(&mut self, text: &[u8]) {
-        self.made += text.len() / TEXT_UNIT;
+        self.made += text.len() / BYTES_PER_NODE;
         self.nodes.push(T::str(T::text(text)));
     }
 
@@ -244,7 +244,7 @@ impl<T: Assemble> Builder for Assembler<T> {
 
     fn end_map(&mut self) {
         let (nodes, keys) = self.open.pop().expect("only an open map is ended");
-        if self.watchful {
+        if self.detecting_duplicates {
             self.watch(keys);
         }
         self.made += self.nodes.len() - nodes;

@@ -65,7 +65,7 @@ impl Assemble for Exact {
 
 /// Where a value goes: the innermost Go struct and the path of JSON names from the root, which errors spell out.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct FieldPath<'a> {
     /// The innermost Go struct.
     pub structure: &'a str,
     /// The path of JSON names.
@@ -103,9 +103,9 @@ impl Decoder {
         }
     }
 
-    fn clash(&mut self, value: &Node, place: Place<'_>, wanted: &str) {
+    fn clash(&mut self, value: &Node, place: FieldPath<'_>, wanted: &str) {
         self.note(|| {
-            let (kind, Place { structure, path }) = (value.json_type(), place);
+            let (kind, FieldPath { structure, path }) = (value.json_type(), place);
             format!("json: cannot unmarshal {kind} into Go struct field {structure}.{path} of type {wanted}")
         });
     }
@@ -149,7 +149,7 @@ impl Decoder {
     pub fn structure(
         &mut self,
         value: &Node,
-        place: Place<'_>,
+        place: FieldPath<'_>,
         go_type: &str,
         names: &[&'static str],
         set: impl FnMut(&mut Self, &'static str, &Node),
@@ -162,7 +162,7 @@ impl Decoder {
     }
 
     /// Decodes a string.
-    pub fn string(&mut self, value: &Node, place: Place<'_>, target: &mut String) {
+    pub fn string(&mut self, value: &Node, place: FieldPath<'_>, target: &mut String) {
         match value {
             Node::Nil => {}
             Node::Str(text) => *target = text.to_str_lossy().into_owned(),
@@ -174,7 +174,7 @@ impl Decoder {
     }
 
     /// Decodes a boolean.
-    pub fn bool(&mut self, value: &Node, place: Place<'_>, target: &mut bool) {
+    pub fn bool(&mut self, value: &Node, place: FieldPath<'_>, target: &mut bool) {
         match value {
             Node::Nil => {}
             Node::Bool(truth) => *target = *truth,
@@ -183,17 +183,17 @@ impl Decoder {
     }
 
     /// Decodes a list of strings.
-    pub fn strings(&mut self, value: &Node, place: Place<'_>, target: &mut Vec<String>) {
+    pub fn strings(&mut self, value: &Node, place: FieldPath<'_>, target: &mut Vec<String>) {
         self.list(value, place, "[]string", target, |decoder, item, text| decoder.string(item, place, text));
     }
 
     /// Decodes a list of anything; numbers become floats, as Go's JSON makes them.
-    pub fn nodes(&mut self, value: &Node, place: Place<'_>, target: &mut Vec<Node>) {
+    pub fn nodes(&mut self, value: &Node, place: FieldPath<'_>, target: &mut Vec<Node>) {
         self.list(value, place, "[]interface {}", target, |_, item, node| *node = with_floats(item));
     }
 
     /// Decodes a map of strings.
-    pub fn string_map(&mut self, value: &Node, place: Place<'_>, target: &mut BTreeMap<String, String>) {
+    pub fn string_map(&mut self, value: &Node, place: FieldPath<'_>, target: &mut BTreeMap<String, String>) {
         match value {
             Node::Nil => target.clear(),
             Node::Map(entries) => {
@@ -212,7 +212,7 @@ impl Decoder {
     pub fn structs<T: Default>(
         &mut self,
         value: &Node,
-        place: Place<'_>,
+        place: FieldPath<'_>,
         go_type: &str,
         target: &mut Vec<Option<T>>,
         mut set: impl FnMut(&mut Self, &Node, &mut T),
@@ -227,7 +227,7 @@ impl Decoder {
     fn list<T: Default>(
         &mut self,
         value: &Node,
-        place: Place<'_>,
+        place: FieldPath<'_>,
         go_type: &str,
         target: &mut Vec<T>,
         mut set: impl FnMut(&mut Self, &Node, &mut T),
@@ -265,12 +265,12 @@ fn with_floats(node: &Node) -> Node {
 /// The field that a key means: the exact name, else the same letters in any case.
 fn field_named(key: &Str, names: &[&'static str]) -> Option<&'static str> {
     let exact = names.iter().find(|name| key == **name);
-    exact.or_else(|| names.iter().find(|name| means_field(key, name))).copied()
+    exact.or_else(|| names.iter().find(|name| matches_field(key, name))).copied()
 }
 
 /// Whether a key means a field. Go's JSON compares without regard to case, and folds two letters beyond ASCII onto
 /// ASCII ones: the Kelvin sign and the long s.
-pub fn means_field(key: &[u8], field: &str) -> bool {
+pub fn matches_field(key: &[u8], field: &str) -> bool {
     let folded = |character: char| match character {
         '\u{212a}' => 'k',
         '\u{17f}' => 's',

@@ -116,8 +116,8 @@ fn wrong_kind(node: &Node, wanted: &str) -> Error {
 /// # Errors
 /// What [`read`] does not read, and repeated keys.
 pub fn read_strict(text: &[u8]) -> Result<Node, Error> {
-    let mut assembler = Assembler::watchful();
-    if fast::read(text, &mut assembler).is_some() && !assembler.repeated() {
+    let mut assembler = Assembler::detecting_duplicates();
+    if fast::read(text, &mut assembler).is_some() && !assembler.has_duplicates() {
         return Ok(assembler.finish());
     }
     assembler.reset();

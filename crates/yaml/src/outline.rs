@@ -2,12 +2,12 @@
 //! leave every other byte alone.
 //!
 //! [`Outline::read`] takes the same texts as [`crate::read`] does, with the same errors, but a whole stream of
-//! documents. It makes no tree: nodes are a flat list of places in the text, and a [`Place`] looks at one of them.
+//! documents. It makes no tree: nodes are a flat list of places in the text, and a [`NodeRef`] looks at one of them.
 //! [`Edits`] collects changes and carries them out in one pass.
 //!
-//! Anchors share text. A [`Place`] that is an alias says so ([`Kind::Alias`]), [`Place::get`] and [`Place::items`] look
-//! through it, and [`Place::is_shared`] tells that a change would be seen through aliases elsewhere. An [`Edits`] that
-//! replaces an alias writes the new text in its place; the anchor stays as it is. [`spell_out`] writes out whatever is
+//! Anchors share text. A [`NodeRef`] that is an alias says so ([`Kind::Alias`]), [`NodeRef::get`] and [`NodeRef::items`] look
+//! through it, and [`NodeRef::is_shared`] tells that a change would be seen through aliases elsewhere. An [`Edits`] that
+//! replaces an alias writes the new text in its place; the anchor stays as it is. [`expand_aliases`] writes out whatever is
 //! shared on the way to the places that are going to be changed.
 //!
 //! ```
@@ -20,7 +20,7 @@
 //! let image = spec.get("image").expect("an image");
 //! assert_eq!((image.text().as_ref(), image.line()), (b"nginx:1.25".as_slice(), 3));
 //!
-//! let mut edits = Edits::of(&outline);
+//! let mut edits = Edits::new(&outline);
 //! edits.replace_scalar(image, "registry.local/nginx:1.25");
 //! edits.set(spec, "tag", &"1.25".into());
 //! edits.push(spec.get("args").expect("arguments"), &"now".into());
@@ -34,17 +34,17 @@
 mod compose;
 mod edits;
 mod expand;
+mod node_ref;
 mod patch;
-mod place;
 mod record;
 mod render;
 mod scalar;
 mod stream;
 
 pub use edits::Edits;
-pub use expand::{Step, spell_out, spell_out_inside};
+pub use expand::{PathSegment, expand_aliases, expand_aliases_in};
+pub use node_ref::{Entry, Kind, NodeRef, Style};
 pub use patch::patch;
-pub use place::{Entry, Kind, Place, Style};
 pub use stream::{Documents, Written, documents};
 
 use std::ops::Range;
@@ -117,12 +117,12 @@ impl<'t> Outline<'t> {
     }
 
     /// The root of each document. A document of nothing, or of comments, has an empty scalar.
-    pub fn roots(&self) -> impl Iterator<Item = Place<'_>> {
+    pub fn roots(&self) -> impl Iterator<Item = NodeRef<'_>> {
         self.roots.iter().map(|&place| self.place(place))
     }
 
     /// All aliases, in the order of the text.
-    pub fn aliases(&self) -> impl Iterator<Item = Place<'_>> {
+    pub fn aliases(&self) -> impl Iterator<Item = NodeRef<'_>> {
         self.aliases.iter().map(|&(place, _)| self.place(place))
     }
 
@@ -131,8 +131,8 @@ impl<'t> Outline<'t> {
         1 + memchr::memchr_iter(b'\n', &self.text[..offset.min(self.text.len())]).count()
     }
 
-    fn place(&self, index: u32) -> Place<'_> {
-        Place { outline: self, index }
+    fn place(&self, index: u32) -> NodeRef<'_> {
+        NodeRef { outline: self, index }
     }
 
     fn item(&self, index: u32) -> &Item {

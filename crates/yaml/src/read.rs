@@ -18,7 +18,7 @@ use crate::value::Value;
 use compose::Document;
 use decode::{Failure, decode};
 pub(crate) use key::key_text;
-pub(crate) use parse::{Parser, Step};
+pub(crate) use parse::{EventKind, Parser};
 pub(crate) use scalar::{escaped, scalar_text};
 
 /// What a caller wants to be told about.

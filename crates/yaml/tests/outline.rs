@@ -6,7 +6,7 @@
 use crate::texts;
 
 use pintle_tree::{Map, Node, Str};
-use pintle_yaml::outline::{Edits, Kind, Outline, Place, Step, documents, spell_out};
+use pintle_yaml::outline::{Edits, Kind, NodeRef, Outline, PathSegment, documents, expand_aliases};
 use texts::{ORDINARY, Random, golden_texts, mutate};
 
 /// Texts with what the fast reader does not know, and with what is easily written wrong.
@@ -41,7 +41,7 @@ fn on_a_large_stack(run: impl FnOnce() + Send + 'static) {
 }
 
 /// The tree that an outline tells. `None` for keys that are no text.
-fn tree(place: Place<'_>) -> Option<Node> {
+fn tree(place: NodeRef<'_>) -> Option<Node> {
     let place = place.target();
     Some(match place.kind() {
         Kind::Scalar(_) => place.value()?,
@@ -55,13 +55,13 @@ fn tree(place: Place<'_>) -> Option<Node> {
     })
 }
 
-fn merge_into(place: Place<'_>, map: &mut Map<Node>) -> Option<()> {
+fn merge_into(place: NodeRef<'_>, map: &mut Map<Node>) -> Option<()> {
     for entry in place.entries() {
         if !entry.is_merge() {
             map.insert(key(entry.key)?, tree(entry.value)?);
             continue;
         }
-        let merged: Vec<Place<'_>> = match entry.value.kind() {
+        let merged: Vec<NodeRef<'_>> = match entry.value.kind() {
             Kind::Sequence => entry.value.items().collect(),
             _ => vec![entry.value],
         };
@@ -72,7 +72,7 @@ fn merge_into(place: Place<'_>, map: &mut Map<Node>) -> Option<()> {
     Some(())
 }
 
-fn key(place: Place<'_>) -> Option<Str> {
+fn key(place: NodeRef<'_>) -> Option<Str> {
     place.key().map(|text| text.as_ref().into())
 }
 
@@ -101,7 +101,7 @@ fn compare(text: &[u8]) -> bool {
     true
 }
 
-fn check_same(one: Place<'_>, two: Place<'_>, shown: &str) {
+fn check_same(one: NodeRef<'_>, two: NodeRef<'_>, shown: &str) {
     assert_eq!(
         (one.kind(), one.range(), one.is_flow()),
         (two.kind(), two.range(), two.is_flow()),
@@ -140,7 +140,7 @@ fn outlines_tell_what_reading_tells() {
 fn an_unchanged_text_comes_back_as_it_is() {
     for text in all_texts() {
         let Ok(outline) = Outline::read(&text) else { continue };
-        assert_eq!(Edits::of(&outline).apply().unwrap(), text);
+        assert_eq!(Edits::new(&outline).apply().unwrap(), text);
     }
 }
 
@@ -211,34 +211,34 @@ const STRINGS: &[&str] = &[
 /// A change to the tree and the text alike.
 #[derive(Debug)]
 enum Change {
-    Text(Vec<Step>, &'static str),
-    Set(Vec<Step>, &'static str, Node),
-    Remove(Vec<Step>, String),
-    Push(Vec<Step>, Node),
-    Drop(Vec<Step>, usize),
+    Text(Vec<PathSegment>, &'static str),
+    Set(Vec<PathSegment>, &'static str, Node),
+    Remove(Vec<PathSegment>, String),
+    Push(Vec<PathSegment>, Node),
+    Drop(Vec<PathSegment>, usize),
 }
 
 impl Change {
-    fn path(&self) -> Vec<Step> {
-        let with = |path: &[Step], last: Step| [path, &[last]].concat();
+    fn path(&self) -> Vec<PathSegment> {
+        let with = |path: &[PathSegment], last: PathSegment| [path, &[last]].concat();
         match self {
             Change::Text(path, _) | Change::Push(path, _) => path.clone(),
             Change::Set(path, key, _) => with(path, (*key).into()),
-            Change::Remove(path, key) => with(path, Step::Key(key.clone().into())),
+            Change::Remove(path, key) => with(path, PathSegment::Key(key.clone().into())),
             Change::Drop(path, index) => with(path, (*index).into()),
         }
     }
 }
 
 /// A random way into a tree, ending where `wanted` says; with the node there.
-fn way<'n>(node: &'n Node, random: &mut Random) -> (Vec<Step>, &'n Node) {
+fn way<'n>(node: &'n Node, random: &mut Random) -> (Vec<PathSegment>, &'n Node) {
     let (mut path, mut node) = (Vec::new(), node);
     loop {
         match node {
             Node::Map(map) if !map.is_empty() && random.below(5) > 0 => {
                 let (key, value) = &map.entries()[random.below(map.len())];
                 let Some(key) = key.as_str() else { return (path, node) };
-                path.push(Step::Key(key.to_owned().into()));
+                path.push(PathSegment::Key(key.to_owned().into()));
                 node = value;
             }
             Node::List(items) if !items.is_empty() && random.below(5) > 0 => {
@@ -276,23 +276,23 @@ fn choose(tree: &Node, random: &mut Random) -> Option<Change> {
     })
 }
 
-fn at_mut<'n>(mut node: &'n mut Node, path: &[Step]) -> Option<&'n mut Node> {
+fn at_mut<'n>(mut node: &'n mut Node, path: &[PathSegment]) -> Option<&'n mut Node> {
     for step in path {
         node = match (node, step) {
-            (Node::Map(map), Step::Key(key)) => map.get_mut(key.as_bytes())?,
-            (Node::List(items), Step::Index(index)) => items.get_mut(*index)?,
+            (Node::Map(map), PathSegment::Key(key)) => map.get_mut(key.as_bytes())?,
+            (Node::List(items), PathSegment::Index(index)) => items.get_mut(*index)?,
             _ => return None,
         };
     }
     Some(node)
 }
 
-fn place_at<'o>(outline: &'o Outline<'o>, path: &[Step]) -> Option<Place<'o>> {
+fn node_at<'o>(outline: &'o Outline<'o>, path: &[PathSegment]) -> Option<NodeRef<'o>> {
     let mut place = outline.roots().next()?;
     for step in path {
         place = match step {
-            Step::Key(key) => place.get(key)?,
-            Step::Index(index) => place.items().nth(*index)?,
+            PathSegment::Key(key) => place.get(key)?,
+            PathSegment::Index(index) => place.items().nth(*index)?,
         };
     }
     Some(place)
@@ -319,12 +319,12 @@ fn change_tree(tree: &mut Node, change: &Change) -> Option<()> {
 
 fn change_text<'o>(edits: &mut Edits<'o>, outline: &'o Outline<'o>, change: &Change) -> Option<()> {
     match change {
-        Change::Text(path, text) => edits.replace_scalar(place_at(outline, path)?, text),
-        Change::Set(path, key, value) => edits.set(place_at(outline, path)?, key, value),
-        Change::Remove(path, key) => edits.remove(place_at(outline, path)?, key),
-        Change::Push(path, value) => edits.push(place_at(outline, path)?, value),
+        Change::Text(path, text) => edits.replace_scalar(node_at(outline, path)?, text),
+        Change::Set(path, key, value) => edits.set(node_at(outline, path)?, key, value),
+        Change::Remove(path, key) => edits.remove(node_at(outline, path)?, key),
+        Change::Push(path, value) => edits.push(node_at(outline, path)?, value),
         Change::Drop(path, index) => {
-            let list = place_at(outline, path)?;
+            let list = node_at(outline, path)?;
             edits.remove_item(list, list.items().nth(*index)?);
         }
     }
@@ -332,7 +332,7 @@ fn change_text<'o>(edits: &mut Edits<'o>, outline: &'o Outline<'o>, change: &Cha
 }
 
 /// Whether something follows a document that is not read any more, be it a tab.
-fn has_text_behind(root: Place<'_>) -> bool {
+fn has_text_behind(root: NodeRef<'_>) -> bool {
     let rest = &root.outline().text()[root.range().end..];
     rest.split(|byte| b"\r\n".contains(byte)).any(|line| {
         let first = line.iter().find(|byte| **byte != b' ');
@@ -369,8 +369,8 @@ fn edit(text: &[u8], random: &mut Random) -> bool {
             return false;
         }
     }
-    let paths: Vec<Vec<Step>> = changes.iter().map(Change::path).collect();
-    let spelled = spell_out(text, &paths).unwrap();
+    let paths: Vec<Vec<PathSegment>> = changes.iter().map(Change::path).collect();
+    let spelled = expand_aliases(text, &paths).unwrap();
     assert_eq!(
         pintle_yaml::read_exact(&spelled).as_ref(),
         Ok(&before),
@@ -378,7 +378,7 @@ fn edit(text: &[u8], random: &mut Random) -> bool {
         shown()
     );
     let outline = Outline::read_first(&spelled).unwrap();
-    let mut edits = Edits::of(&outline);
+    let mut edits = Edits::new(&outline);
     for change in &changes {
         change_text(&mut edits, &outline, change).unwrap_or_else(|| panic!("{change:?} of {:?}", shown()));
     }
@@ -413,7 +413,7 @@ fn changes_leave_comments_and_order_alone() {
     let metadata = root.get("metadata").unwrap();
     let annotations = metadata.get("annotations").unwrap();
     let item = root.get("spec").unwrap().get("list").unwrap().items().next().unwrap();
-    let mut edits = Edits::of(&outline);
+    let mut edits = Edits::new(&outline);
     edits.replace_scalar(metadata.get("name").unwrap(), "b");
     edits.set(annotations, "one", &"it's".into());
     edits.remove(annotations, "two");
@@ -431,7 +431,7 @@ fn changes_leave_comments_and_order_alone() {
 fn overlapping_changes_are_refused() {
     let outline = Outline::read(b"a: {b: 1}\n").unwrap();
     let a = outline.roots().next().unwrap().get("a").unwrap();
-    let mut edits = Edits::of(&outline);
+    let mut edits = Edits::new(&outline);
     edits.replace_scalar(a, "x");
     edits.replace_scalar(a.get("b").unwrap(), "y");
     assert_eq!(edits.apply().unwrap_err().to_string(), "two changes to line 1 are about the same text");
@@ -441,7 +441,7 @@ fn overlapping_changes_are_refused() {
 fn shared_nodes_are_told_and_later_documents_counted() {
     let text = b"a: &x {b: 1}\nc: *x\nd: 2\n---\n# nothing\n---\ne: [1]\n";
     let outline = Outline::read(text).unwrap();
-    let roots: Vec<Place<'_>> = outline.roots().collect();
+    let roots: Vec<NodeRef<'_>> = outline.roots().collect();
     assert!(
         roots[0].get("a").unwrap().get("b").unwrap().is_shared() && !roots[0].get("d").unwrap().is_shared()
     );

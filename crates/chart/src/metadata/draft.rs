@@ -3,7 +3,7 @@
 use pintle_tree::{Map, Node};
 
 use super::{Dependency, Maintainer, Metadata, OBJECT_V3, V1, v3};
-use crate::decode::{Decoder, Place, read_tree};
+use crate::decode::{Decoder, FieldPath, read_tree};
 use crate::error::{Error, Result};
 
 /// The field names of Metadata, in Chart.yaml and in release records.
@@ -128,7 +128,7 @@ impl Draft {
     fn decode(&mut self, decoder: &mut Decoder, root: &Node) {
         let Draft { metadata, maintainers, dependencies } = self;
         decoder.document(root, "v2.Metadata", &METADATA, |decoder, name, value| {
-            let place = Place { structure: "Metadata", path: name };
+            let place = FieldPath { structure: "Metadata", path: name };
             match name {
                 "name" => decoder.string(value, place, &mut metadata.name),
                 "home" => decoder.string(value, place, &mut metadata.home),
@@ -162,7 +162,7 @@ fn maintainer(decoder: &mut Decoder, value: &Node, target: &mut Maintainer) {
             "email" => ("maintainers.email", &mut target.email),
             _ => ("maintainers.url", &mut target.url),
         };
-        decoder.string(value, Place { structure: "Maintainer", path }, slot);
+        decoder.string(value, FieldPath { structure: "Maintainer", path }, slot);
     });
 }
 
@@ -170,7 +170,7 @@ fn maintainer(decoder: &mut Decoder, value: &Node, target: &mut Maintainer) {
 pub(super) fn dependency(decoder: &mut Decoder, value: &Node, target: &mut Dependency) {
     decoder.fields(value, &DEPENDENCY, |decoder, name, value| {
         let path = format!("dependencies.{name}");
-        let place = Place { structure: "Dependency", path: &path };
+        let place = FieldPath { structure: "Dependency", path: &path };
         match name {
             "name" => decoder.string(value, place, &mut target.name),
             "version" => decoder.string(value, place, &mut target.version),

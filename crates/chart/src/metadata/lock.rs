@@ -3,7 +3,7 @@
 use pintle_tree::Node;
 
 use super::{Lock, Timestamp, draft};
-use crate::decode::{Decoder, Place, read_tree};
+use crate::decode::{Decoder, FieldPath, read_tree};
 use crate::error::{Error, Result};
 
 const LOCK: [&str; 3] = ["generated", "digest", "dependencies"];
@@ -23,7 +23,7 @@ impl Lock {
         let mut bad_time = None;
         let mut decoder = Decoder::new(false);
         decoder.document(&tree, "v2.Lock", &LOCK, |decoder, name, value| {
-            let place = Place { structure: "Lock", path: name };
+            let place = FieldPath { structure: "Lock", path: name };
             match name {
                 "digest" => decoder.string(value, place, &mut lock.digest),
                 "dependencies" => {

@@ -1,6 +1,6 @@
 //! What a mistyped command might have meant.
 
-use pintle_tree::likely::distance;
+use pintle_tree::suggest::distance;
 
 use crate::commands::{LATER, ROOT};
 

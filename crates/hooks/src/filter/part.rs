@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pintle_yaml::outline::{Edits, Outline, Place, spell_out, spell_out_inside};
+use pintle_yaml::outline::{Edits, NodeRef, Outline, expand_aliases, expand_aliases_in};
 
 use super::source::comment;
 use crate::change::{Change, Path, apply_to_text, locate};
@@ -70,9 +70,9 @@ fn without_aliases<'t>(text: &'t [u8], plan: &Plan, renames: &Renames) -> Option
             paths.push(hook.path.clone());
         }
     }
-    let mut spelled = spell_out(text, &paths).ok()?;
+    let mut spelled = expand_aliases(text, &paths).ok()?;
     for hook in plan.hooks.iter().filter(|hook| !hook.path.is_empty()) {
-        if let Cow::Owned(text) = spell_out_inside(&spelled, &hook.path).ok()? {
+        if let Cow::Owned(text) = expand_aliases_in(&spelled, &hook.path).ok()? {
             spelled = Cow::Owned(text);
         }
     }
@@ -93,7 +93,7 @@ fn begins_with_marker(text: &[u8]) -> bool {
 
 struct Document<'o> {
     outline: &'o Outline<'o>,
-    root: Place<'o>,
+    root: NodeRef<'o>,
     line_break: &'static [u8],
 }
 
@@ -101,7 +101,7 @@ impl<'o> Document<'o> {
     /// Writes the document with changes. `further` means that a part of it was written already.
     fn write_copy(&self, changes: &[Change], further: bool, last: bool, out: &mut Vec<u8>) -> Option<()> {
         let text = self.outline.text();
-        let mut edits = Edits::of(self.outline);
+        let mut edits = Edits::new(self.outline);
         apply_to_text(self.root, &mut edits, changes);
         if !last {
             edits.terminate(self.root);
@@ -149,7 +149,7 @@ impl<'o> Document<'o> {
     ) -> Option<()> {
         let text = self.outline.text();
         let member = locate(self.root, &hook.path)?;
-        let mut edits = Edits::of(self.outline);
+        let mut edits = Edits::new(self.outline);
         apply_to_text(self.root, &mut edits, &hook.changes(self.root, part, renames));
         edits.terminate(self.root);
         let range = member.range();

@@ -5,7 +5,7 @@
 
 use pintle_tree::{Node, json};
 use pintle_yaml::Stream;
-use pintle_yaml::decode::{Decoder, Place, read_tree};
+use pintle_yaml::decode::{Decoder, FieldPath, read_tree};
 
 /// The fields of an object that rules need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +56,7 @@ fn decode(node: &Node) -> Result<Option<Document>, String> {
         "rules.k8sYamlStruct",
         &["apiVersion", "Kind", "Metadata"],
         |decoder, field, value| {
-            let place = |path| Place { structure: "k8sYamlStruct", path };
+            let place = |path| FieldPath { structure: "k8sYamlStruct", path };
             match field {
                 "apiVersion" => decoder.string(value, place("apiVersion"), &mut document.api_version),
                 "Kind" => decoder.string(value, place("Kind"), &mut document.kind),
@@ -66,7 +66,7 @@ fn decode(node: &Node) -> Result<Option<Document>, String> {
                     "rules.k8sYamlMetadata",
                     &["Namespace", "Name"],
                     |decoder, field, value| {
-                        let place = Place {
+                        let place = FieldPath {
                             structure: "k8sYamlStruct",
                             path: if field == "Name" { "Metadata.Name" } else { "Metadata.Namespace" },
                         };

@@ -23,7 +23,7 @@ pub(super) struct Told {
 /// Reads an index in YAML. Unknown and repeated fields are errors.
 pub(super) fn read(text: &[u8], receiver: &mut dyn Receiver) -> Result<Told> {
     let mut walker = Walker {
-        inner: Assembler::watchful(),
+        inner: Assembler::detecting_duplicates(),
         inner_depth: 0,
         depth: 0,
         top: Vec::new(),
@@ -178,7 +178,7 @@ impl Walker<'_> {
         if self.inner_depth > 0 {
             return;
         }
-        self.repeated |= self.inner.repeated();
+        self.repeated |= self.inner.has_duplicates();
         let Exact(node) = self.inner.finish();
         self.inner.reset();
         match self.depth {

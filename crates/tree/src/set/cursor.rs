@@ -7,7 +7,7 @@ pub(super) struct Cursor<'t> {
 }
 
 /// Characters up to a stop.
-pub(super) struct Piece {
+pub(super) struct Segment {
     /// The characters before the stop, escapes resolved.
     pub(super) text: String,
     /// The stop that was met, or `None` at the end of the text.
@@ -64,11 +64,11 @@ impl<'t> Cursor<'t> {
 
     /// Consumes characters up to and including one of `stops`. With `escapes`, a backslash makes the character after
     /// it an ordinary one; a backslash at the end of the text is dropped.
-    pub(super) fn until(&mut self, stops: &[char], escapes: bool) -> Piece {
+    pub(super) fn until(&mut self, stops: &[char], escapes: bool) -> Segment {
         let mut text = String::new();
         while let Some(character) = self.next() {
             if stops.contains(&character) {
-                return Piece { text, stop: Some(character) };
+                return Segment { text, stop: Some(character) };
             }
             if character == '\\' && escapes {
                 match self.next() {
@@ -79,6 +79,6 @@ impl<'t> Cursor<'t> {
                 text.push(character);
             }
         }
-        Piece { text, stop: None }
+        Segment { text, stop: None }
     }
 }

@@ -107,7 +107,7 @@ impl<'t, 'r> Parser<'t, 'r> {
         let index = self.index()?;
         match data.get_mut(&key) {
             Some(Node::List(list)) => self.item(list, index, name_level),
-            Some(other) => Err(unfit_key(other, "[]interface {}")),
+            Some(other) => Err(key_type_error(other, "[]interface {}")),
             None => {
                 // The new list is kept even when what follows the index is wrong.
                 let mut list = Vec::new();
@@ -161,7 +161,7 @@ impl<'t, 'r> Parser<'t, 'r> {
         let mut fresh = Map::new();
         let (inner, is_fresh) = match data.get_mut(&key) {
             Some(Node::Map(inner)) => (inner, false),
-            Some(other) => return Err(unfit_key(other, "map[string]interface {}")),
+            Some(other) => return Err(key_type_error(other, "map[string]interface {}")),
             None => (&mut fresh, true),
         };
         let result = self.key(inner, name_level);
@@ -258,7 +258,7 @@ impl<'t, 'r> Parser<'t, 'r> {
         match list.get_mut(at) {
             Some(Node::List(inner)) => return self.item(inner, next, name_level),
             Some(Node::Nil) | None => {}
-            Some(other) => return Err(unfit_key(other, "[]interface {}")),
+            Some(other) => return Err(key_type_error(other, "[]interface {}")),
         }
         let mut inner = Vec::new();
         self.item(&mut inner, next, name_level)?;
@@ -398,7 +398,7 @@ fn index_too_large(index: i64) -> Stop {
 }
 
 /// Go's complaint about a failed type assertion.
-fn unfit_key(found: &Node, wanted: &str) -> Stop {
+fn key_type_error(found: &Node, wanted: &str) -> Stop {
     let found = go_type(found);
     Stop::Error(format!("unable to parse key: interface conversion: interface {{}} is {found}, not {wanted}"))
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::record::{Form, Recorder};
 use crate::builder::{Builder as _, Validator};
 use crate::error::Error;
-use crate::read::{self, Parser, Rules, Step};
+use crate::read::{self, EventKind, Parser, Rules};
 
 /// Records the first document of `text`.
 pub(super) fn compose(text: &[u8], recorder: &mut Recorder) -> Result<(), Error> {
@@ -20,10 +20,10 @@ pub(super) fn compose(text: &[u8], recorder: &mut Recorder) -> Result<(), Error>
         }
         let (start, end) = (event.bytes.start, event.bytes.end);
         recorder.lead_at(parser.lead());
-        let (anchor, tagged) = match event.step {
-            Step::StreamStart | Step::DocumentStart => continue,
-            Step::StreamEnd | Step::DocumentEnd => break,
-            Step::SequenceEnd | Step::MappingEnd => {
+        let (anchor, tagged) = match event.kind {
+            EventKind::StreamStart | EventKind::DocumentStart => continue,
+            EventKind::StreamEnd | EventKind::DocumentEnd => break,
+            EventKind::SequenceEnd | EventKind::MappingEnd => {
                 // The ends of blocks are not written.
                 if matches!(text.get(start..end), Some(b"]" | b"}")) {
                     recorder.end_at(end);
@@ -31,13 +31,15 @@ pub(super) fn compose(text: &[u8], recorder: &mut Recorder) -> Result<(), Error>
                 recorder.end_collection();
                 continue;
             }
-            Step::Alias(name) => {
+            EventKind::Alias(name) => {
                 let target = anchors.get(name.of(parser.pool())).copied().unwrap_or_default();
                 recorder.alias(start, end, target);
                 continue;
             }
-            Step::Scalar { anchor, tag, .. } => (anchor, tag.is_some()),
-            Step::SequenceStart(anchor) | Step::MappingStart(anchor) => (anchor, event.outer < start),
+            EventKind::Scalar { anchor, tag, .. } => (anchor, tag.is_some()),
+            EventKind::SequenceStart(anchor) | EventKind::MappingStart(anchor) => {
+                (anchor, event.outer < start)
+            }
         };
         if let Some(anchor) = anchor {
             anchors.insert(anchor.of(parser.pool()).to_vec(), recorder.next_place());
@@ -45,9 +47,9 @@ pub(super) fn compose(text: &[u8], recorder: &mut Recorder) -> Result<(), Error>
         if anchor.is_some() || tagged {
             recorder.property(event.outer);
         }
-        match event.step {
-            Step::SequenceStart(_) | Step::MappingStart(_) => {
-                let mapping = matches!(event.step, Step::MappingStart(_));
+        match event.kind {
+            EventKind::SequenceStart(_) | EventKind::MappingStart(_) => {
+                let mapping = matches!(event.kind, EventKind::MappingStart(_));
                 let flow = matches!(text.get(start), Some(b'[' | b'{'));
                 recorder.begin_at(start, flow);
                 recorder.begin_collection(if mapping { Form::Mapping } else { Form::Sequence }, flow);

@@ -6,8 +6,8 @@ use std::ops::Range;
 use pintle_tree::Node;
 
 use super::Outline;
-use super::place::{Entry, Kind, Place, Style};
-use super::render::{Setting, in_style_of, question_mark, write_lead};
+use super::node_ref::{Entry, Kind, NodeRef, Style};
+use super::render::{RenderContext, in_style_of, question_mark, write_lead};
 use crate::error::Error;
 
 /// How long a key may be that does not say that it is one, with something to spare for its anchor and tag.
@@ -51,7 +51,7 @@ struct Child {
 
 impl<'o> Edits<'o> {
     /// No changes yet.
-    pub fn of(outline: &'o Outline<'o>) -> Self {
+    pub fn new(outline: &'o Outline<'o>) -> Self {
         Edits { outline, changes: Vec::new(), collections: BTreeMap::new() }
     }
 
@@ -67,13 +67,13 @@ impl<'o> Edits<'o> {
 
     /// Replaces a node by a string, which will be read as exactly that string. It keeps the quotes, or the block, as far
     /// as the string allows. An alias gives way to the string; an anchor stays, and with it its aliases change.
-    pub fn replace_scalar(&mut self, place: Place<'o>, text: &str) {
+    pub fn replace_scalar(&mut self, place: NodeRef<'o>, text: &str) {
         let new = in_style_of(place, text, self.setting(place.is_in_flow(), false));
         self.replace_node(place, new);
     }
 
     /// Replaces a node by a tree, on one line. An anchor stays.
-    pub fn replace_tree(&mut self, place: Place<'o>, tree: &Node) {
+    pub fn replace_tree(&mut self, place: NodeRef<'o>, tree: &Node) {
         if let Node::Str(text) = tree
             && let Some(text) = text.as_str()
         {
@@ -87,7 +87,7 @@ impl<'o> Edits<'o> {
     }
 
     /// Replaces a node. Its tag would give the new text another meaning, and goes; its anchor stays.
-    fn replace_node(&mut self, place: Place<'o>, mut new: Vec<u8>) {
+    fn replace_node(&mut self, place: NodeRef<'o>, mut new: Vec<u8>) {
         if place.lacks_colon() {
             self.ready_for_colon(place);
         }
@@ -114,7 +114,7 @@ impl<'o> Edits<'o> {
     }
 
     /// Makes sure that the key before a value can be given its colon.
-    fn ready_for_colon(&mut self, value: Place<'o>) {
+    fn ready_for_colon(&mut self, value: NodeRef<'o>) {
         let Some(key) = value.before() else { return };
         let start = key.start_with_properties();
         if key.range().end == self.outline.text.len() {
@@ -136,8 +136,8 @@ impl<'o> Edits<'o> {
     }
 
     /// Gives a map the value `tree` for `key`: in the place of the one that is written there, or after all others. An
-    /// alias must be spelled out before ([`super::spell_out`]).
-    pub fn set(&mut self, mapping: Place<'o>, key: &str, tree: &Node) {
+    /// alias must be spelled out before ([`super::expand_aliases`]).
+    pub fn set(&mut self, mapping: NodeRef<'o>, key: &str, tree: &Node) {
         match mapping.entry(key) {
             Some(entry) => self.replace_tree(entry.value, tree),
             None => self.children(mapping).added.push((Some(key.to_owned()), tree.clone())),
@@ -145,33 +145,33 @@ impl<'o> Edits<'o> {
     }
 
     /// Adds an item to the end of a list.
-    pub fn push(&mut self, sequence: Place<'o>, tree: &Node) {
+    pub fn push(&mut self, sequence: NodeRef<'o>, tree: &Node) {
         self.children(sequence).added.push((None, tree.clone()));
     }
 
     /// Removes all that a map has written for `key`, with the comments on the same lines.
-    pub fn remove(&mut self, mapping: Place<'o>, key: &str) {
+    pub fn remove(&mut self, mapping: NodeRef<'o>, key: &str) {
         let removed: Vec<u32> =
             mapping.entries().filter(|entry| entry.key.names(key)).map(|entry| entry.key.index).collect();
         self.children(mapping).removed.extend(removed);
     }
 
     /// Removes an entry of a map.
-    pub fn remove_entry(&mut self, mapping: Place<'o>, entry: Entry<'o>) {
+    pub fn remove_entry(&mut self, mapping: NodeRef<'o>, entry: Entry<'o>) {
         self.children(mapping).removed.push(entry.key.index);
     }
 
     /// Removes an item of a list, with the comments on the same lines.
-    pub fn remove_item(&mut self, sequence: Place<'o>, item: Place<'o>) {
+    pub fn remove_item(&mut self, sequence: NodeRef<'o>, item: NodeRef<'o>) {
         self.children(sequence).removed.push(item.index);
     }
 
-    fn children(&mut self, collection: Place<'o>) -> &mut Children {
+    fn children(&mut self, collection: NodeRef<'o>) -> &mut Children {
         self.collections.entry(collection.target().index).or_default()
     }
 
-    fn setting(&self, flow: bool, json: bool) -> Setting {
-        Setting { flow, json, line_break: self.outline.line_break() }
+    fn setting(&self, flow: bool, json: bool) -> RenderContext {
+        RenderContext { flow, json, line_break: self.outline.line_break() }
     }
 
     /// The text with all changes made.
@@ -200,7 +200,7 @@ impl<'o> Edits<'o> {
     pub fn apply_in(mut self, piece: Range<usize>, out: &mut Vec<u8>) -> Result<(), Error> {
         // Inner collections go first: what is added to them goes before what is added around them.
         for (place, children) in std::mem::take(&mut self.collections).into_iter().rev() {
-            self.carry_out(self.outline.place(place), children);
+            self.apply_children(self.outline.place(place), children);
         }
         // Insertions at one place stay in their order, and before what is replaced there.
         self.changes.sort_by_key(|change| (change.range.start, change.range.end));
@@ -222,14 +222,14 @@ impl<'o> Edits<'o> {
 
     /// Makes sure that more text can follow a document that ends without a line break: if that is the end of a block
     /// scalar, a line break would be one of its own.
-    pub fn terminate(&mut self, root: Place<'o>) {
+    pub fn terminate(&mut self, root: NodeRef<'o>) {
         if !self.outline.text.ends_with(b"\n") {
             self.close(root.last_inside());
         }
     }
 
     /// Writes a block scalar that ends with the text so that more can follow.
-    fn close(&mut self, place: Place<'o>) {
+    fn close(&mut self, place: NodeRef<'o>) {
         let range = place.range();
         let changed = self
             .changes
@@ -242,7 +242,7 @@ impl<'o> Edits<'o> {
     }
 
     /// Turns what happens to the children of a collection into changes of text.
-    fn carry_out(&mut self, collection: Place<'o>, children: Children) {
+    fn apply_children(&mut self, collection: NodeRef<'o>, children: Children) {
         let Children { removed, added } = children;
         if removed.is_empty() && added.is_empty() {
             return;
@@ -262,7 +262,7 @@ impl<'o> Edits<'o> {
     }
 
     /// Replaces all children of a collection, or adds the first ones.
-    fn fill(&mut self, collection: Place<'o>, added: &[(Option<String>, Node)]) {
+    fn fill(&mut self, collection: NodeRef<'o>, added: &[(Option<String>, Node)]) {
         let mapping = collection.kind() == Kind::Mapping;
         let mut new = Vec::new();
         if collection.is_flow() || added.is_empty() {
@@ -311,7 +311,7 @@ impl<'o> Edits<'o> {
 
     fn add_in_flow(
         &mut self,
-        collection: Place<'o>,
+        collection: NodeRef<'o>,
         all: &[Child],
         kept: impl Fn(&Child) -> bool,
         added: &[(Option<String>, Node)],
@@ -351,7 +351,7 @@ impl<'o> Edits<'o> {
 
     fn add_in_block(
         &mut self,
-        collection: Place<'o>,
+        collection: NodeRef<'o>,
         all: &[Child],
         kept: impl Fn(&Child) -> bool,
         added: &[(Option<String>, Node)],
@@ -379,7 +379,7 @@ fn borrowed((key, value): &(Option<String>, Node)) -> (Option<&[u8]>, &Node) {
 }
 
 /// The children of a collection.
-fn listed(collection: Place<'_>) -> Vec<Child> {
+fn listed(collection: NodeRef<'_>) -> Vec<Child> {
     let text = collection.outline.text;
     if collection.kind() == Kind::Mapping {
         let child = |entry: Entry<'_>| Child {
@@ -391,7 +391,7 @@ fn listed(collection: Place<'_>) -> Vec<Child> {
         return collection.entries().map(child).collect();
     }
     let flow = collection.is_flow();
-    let child = |item: Place<'_>| Child {
+    let child = |item: NodeRef<'_>| Child {
         place: item.index,
         start: if flow { item.start_with_properties() } else { item.lead() },
         end: item.range().end.max(if flow { 0 } else { item.lead() + 1 }),
@@ -406,13 +406,13 @@ fn begins_line(outline: &Outline<'_>, offset: usize) -> bool {
 }
 
 /// Whether it is a block scalar.
-fn is_block(place: Place<'_>) -> bool {
+fn is_block(place: NodeRef<'_>) -> bool {
     matches!(place.kind(), Kind::Scalar(Style::Literal | Style::Folded))
 }
 
 /// Where the lines after the line that ends at `end` end that a block scalar would take in: blank ones, and comments
 /// that stand as far to the right as its text.
-fn lines_taken_in(scalar: Place<'_>, mut end: usize) -> usize {
+fn lines_taken_in(scalar: NodeRef<'_>, mut end: usize) -> usize {
     let outline = scalar.outline;
     // A scalar without text takes its indentation from what comes.
     let indent = (outline.item(scalar.index).next as usize).max(1);
@@ -430,7 +430,7 @@ fn lines_taken_in(scalar: Place<'_>, mut end: usize) -> usize {
 }
 
 /// The last node of a child that is written: where a key has no colon, that is the key.
-fn last_scalar<'o>(collection: Place<'o>, child: &Child) -> Place<'o> {
+fn last_scalar<'o>(collection: NodeRef<'o>, child: &Child) -> NodeRef<'o> {
     let key = collection.outline.place(child.place);
     let node = if collection.kind() == Kind::Mapping { collection.outline.place(key.after()) } else { key };
     let last = node.last_inside();
@@ -438,7 +438,7 @@ fn last_scalar<'o>(collection: Place<'o>, child: &Child) -> Place<'o> {
 }
 
 /// Whether a map in brackets has its keys in double quotes, as JSON has.
-fn is_json(collection: Place<'_>) -> bool {
+fn is_json(collection: NodeRef<'_>) -> bool {
     collection.is_flow()
         && collection.entries().next().is_some_and(|entry| entry.key.kind() == Kind::Scalar(Style::Double))
 }

@@ -7,27 +7,27 @@ use pintle_tree::Node;
 
 use super::Outline;
 use super::edits::Edits;
-use super::place::{Entry, Kind, Place};
+use super::node_ref::{Entry, Kind, NodeRef};
 use crate::error::Error;
 
 /// A step on the way to a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum PathSegment {
     /// Into a map.
     Key(Cow<'static, str>),
     /// Into a list.
     Index(usize),
 }
 
-impl From<&'static str> for Step {
+impl From<&'static str> for PathSegment {
     fn from(key: &'static str) -> Self {
-        Step::Key(Cow::Borrowed(key))
+        PathSegment::Key(Cow::Borrowed(key))
     }
 }
 
-impl From<usize> for Step {
+impl From<usize> for PathSegment {
     fn from(index: usize) -> Self {
-        Step::Index(index)
+        PathSegment::Index(index)
     }
 }
 
@@ -39,7 +39,7 @@ const DEPTH: usize = 100;
 ///
 /// # Errors
 /// What [`crate::read`] does not read, and aliases of very deep trees.
-pub fn spell_out<'t>(text: &'t [u8], paths: &[Vec<Step>]) -> Result<Cow<'t, [u8]>, Error> {
+pub fn expand_aliases<'t>(text: &'t [u8], paths: &[Vec<PathSegment>]) -> Result<Cow<'t, [u8]>, Error> {
     spell(text, |outline, marked| {
         for path in paths {
             marked.follow(outline, path);
@@ -50,8 +50,8 @@ pub fn spell_out<'t>(text: &'t [u8], paths: &[Vec<Step>]) -> Result<Cow<'t, [u8]
 /// The first document of `text` without any alias or merge key in the node at `path`, so that the node can stand alone.
 ///
 /// # Errors
-/// As [`spell_out`].
-pub fn spell_out_inside<'t>(text: &'t [u8], path: &[Step]) -> Result<Cow<'t, [u8]>, Error> {
+/// As [`expand_aliases`].
+pub fn expand_aliases_in<'t>(text: &'t [u8], path: &[PathSegment]) -> Result<Cow<'t, [u8]>, Error> {
     spell(text, |outline, marked| {
         if let Some(place) = marked.follow(outline, path) {
             let inside = place.index..place.after();
@@ -99,7 +99,7 @@ impl Marked {
     }
 
     /// Marks what is in the way of changing the node at `path`, and returns that node if nothing is.
-    fn follow<'o>(&mut self, outline: &'o Outline<'_>, path: &[Step]) -> Option<Place<'o>> {
+    fn follow<'o>(&mut self, outline: &'o Outline<'_>, path: &[PathSegment]) -> Option<NodeRef<'o>> {
         let mut place = outline.roots().next()?;
         for step in path {
             if place.kind() == Kind::Alias {
@@ -108,8 +108,8 @@ impl Marked {
                 return None;
             }
             let next = match step {
-                Step::Index(index) => place.items().nth(*index),
-                Step::Key(key) => {
+                PathSegment::Index(index) => place.items().nth(*index),
+                PathSegment::Key(key) => {
                     let merges = |entry: &Entry<'_>| entry.is_merge() && entry.value.has_merged(key);
                     if place.entries().any(|entry| merges(&entry)) {
                         self.mappings.insert(place.index);
@@ -136,14 +136,14 @@ impl Marked {
     }
 
     /// Marks the aliases of what is inside of `place`, which may go.
-    fn keep_inside(&mut self, place: Place<'_>) {
+    fn keep_inside(&mut self, place: NodeRef<'_>) {
         let inside = place.index..place.after();
         let aliases = place.outline.aliases.iter();
         self.aliases.extend(aliases.filter(|(_, target)| inside.contains(target)).map(|(alias, _)| *alias));
     }
 
     /// Marks the aliases that show what is at `place`.
-    fn unshare(&mut self, place: Place<'_>) {
+    fn unshare(&mut self, place: NodeRef<'_>) {
         for &(alias, target) in &place.outline.aliases {
             if target <= place.index && place.index < place.outline.place(target).after() {
                 self.aliases.insert(alias);
@@ -152,7 +152,7 @@ impl Marked {
     }
 
     fn expanded(mut self, outline: &Outline<'_>, tree: &Node) -> Result<Vec<u8>, Error> {
-        let mut edits = Edits::of(outline);
+        let mut edits = Edits::new(outline);
         for &alias in &self.aliases {
             let (mapping, node) = find(outline, alias, tree);
             match (mapping, node) {
@@ -172,7 +172,7 @@ impl Marked {
 }
 
 /// Writes what a map merges into the map itself.
-fn unmerge<'o>(mapping: Place<'o>, node: Option<&Node>, edits: &mut Edits<'o>) -> Result<(), Error> {
+fn unmerge<'o>(mapping: NodeRef<'o>, node: Option<&Node>, edits: &mut Edits<'o>) -> Result<(), Error> {
     let Some(Node::Map(values)) = node else { return Ok(()) };
     let merges: Vec<Entry<'_>> = mapping.entries().filter(Entry::is_merge).collect();
     for merge in &merges {
@@ -197,7 +197,7 @@ fn find<'n>(outline: &Outline<'_>, index: u32, tree: &'n Node) -> (Option<u32>, 
     let Some(mut place) = outline.roots().next() else { return (None, None) };
     let mut node = Some(tree);
     while place.index != index {
-        let holds = |child: Place<'_>| child.index <= index && index < child.after();
+        let holds = |child: NodeRef<'_>| child.index <= index && index < child.after();
         if let Some((number, item)) = place.items().enumerate().find(|(_, item)| holds(*item)) {
             node = node.and_then(Node::as_list).and_then(|items| items.get(number));
             place = item;

@@ -6,23 +6,23 @@ use pintle_tree::{Map, Node};
 
 use super::Outline;
 use super::edits::Edits;
-use super::expand::{Step, spell_out};
-use super::place::Place;
+use super::expand::{PathSegment, expand_aliases};
+use super::node_ref::NodeRef;
 
 /// One difference between two trees.
 enum Difference<'n> {
     /// A map has another value for its last step, or none before.
-    Set(Vec<Step>, &'n Node),
+    Set(Vec<PathSegment>, &'n Node),
     /// A map lacks its last step.
-    Remove(Vec<Step>),
+    Remove(Vec<PathSegment>),
     /// An item of a list is another.
-    Replace(Vec<Step>, &'n Node),
+    Replace(Vec<PathSegment>, &'n Node),
     /// A list has one more item.
-    Push(Vec<Step>, &'n Node),
+    Push(Vec<PathSegment>, &'n Node),
 }
 
 impl Difference<'_> {
-    fn path(&self) -> &[Step] {
+    fn path(&self) -> &[PathSegment] {
         match self {
             Difference::Set(path, _)
             | Difference::Remove(path)
@@ -68,11 +68,13 @@ fn append(text: &[u8], wanted: &Map<Node>) -> Option<Vec<u8>> {
 fn compare_maps<'n>(
     before: &Map<Node>,
     after: &'n Map<Node>,
-    path: &mut Vec<Step>,
+    path: &mut Vec<PathSegment>,
     differences: &mut Vec<Difference<'n>>,
 ) {
-    let step = |key: &pintle_tree::Str| Step::Key(Cow::Owned(key.to_str_lossy().into_owned()));
-    let with = |path: &[Step], last: Step| path.iter().cloned().chain([last]).collect::<Vec<Step>>();
+    let step = |key: &pintle_tree::Str| PathSegment::Key(Cow::Owned(key.to_str_lossy().into_owned()));
+    let with = |path: &[PathSegment], last: PathSegment| {
+        path.iter().cloned().chain([last]).collect::<Vec<PathSegment>>()
+    };
     for (key, _) in before.iter().filter(|(key, _)| after.get(key).is_none()) {
         differences.push(Difference::Remove(with(path, step(key))));
     }
@@ -118,7 +120,12 @@ fn has_same_shape(old: &Node, new: &Node) -> bool {
     }
 }
 
-fn compare<'n>(old: &Node, new: &'n Node, path: &mut Vec<Step>, differences: &mut Vec<Difference<'n>>) {
+fn compare<'n>(
+    old: &Node,
+    new: &'n Node,
+    path: &mut Vec<PathSegment>,
+    differences: &mut Vec<Difference<'n>>,
+) {
     match (old, new) {
         (Node::Map(old), Node::Map(new)) => compare_maps(old, new, path, differences),
         (Node::List(old), Node::List(new)) => {
@@ -126,7 +133,7 @@ fn compare<'n>(old: &Node, new: &'n Node, path: &mut Vec<Step>, differences: &mu
                 if same(old, new) {
                     continue;
                 }
-                path.push(Step::Index(index));
+                path.push(PathSegment::Index(index));
                 if has_same_shape(old, new) {
                     compare(old, new, path, differences);
                 } else {
@@ -142,11 +149,12 @@ fn compare<'n>(old: &Node, new: &'n Node, path: &mut Vec<Step>, differences: &mu
 }
 
 fn change(text: &[u8], differences: &[Difference<'_>]) -> Option<Vec<u8>> {
-    let paths: Vec<Vec<Step>> = differences.iter().map(|difference| difference.path().to_vec()).collect();
-    let text = spell_out(text, &paths).ok()?;
+    let paths: Vec<Vec<PathSegment>> =
+        differences.iter().map(|difference| difference.path().to_vec()).collect();
+    let text = expand_aliases(text, &paths).ok()?;
     let outline = Outline::read(&text).ok()?;
     let root = outline.roots().next()?;
-    let mut edits = Edits::of(&outline);
+    let mut edits = Edits::new(&outline);
     for difference in differences {
         match difference {
             Difference::Set(path, new) => {
@@ -157,24 +165,24 @@ fn change(text: &[u8], differences: &[Difference<'_>]) -> Option<Vec<u8>> {
                 let (parent, key) = parent_and_key(root, path)?;
                 edits.remove(parent, key);
             }
-            Difference::Replace(path, new) => edits.replace_tree(place_at(root, path)?, new),
-            Difference::Push(path, new) => edits.push(place_at(root, path)?, new),
+            Difference::Replace(path, new) => edits.replace_tree(node_at(root, path)?, new),
+            Difference::Push(path, new) => edits.push(node_at(root, path)?, new),
         }
     }
     edits.apply().ok()
 }
 
-fn parent_and_key<'o, 'p>(root: Place<'o>, path: &'p [Step]) -> Option<(Place<'o>, &'p str)> {
+fn parent_and_key<'o, 'p>(root: NodeRef<'o>, path: &'p [PathSegment]) -> Option<(NodeRef<'o>, &'p str)> {
     match path.split_last()? {
-        (Step::Key(key), way) => Some((place_at(root, way)?, key.as_ref())),
-        (Step::Index(_), _) => None,
+        (PathSegment::Key(key), way) => Some((node_at(root, way)?, key.as_ref())),
+        (PathSegment::Index(_), _) => None,
     }
 }
 
-fn place_at<'o>(root: Place<'o>, path: &[Step]) -> Option<Place<'o>> {
+fn node_at<'o>(root: NodeRef<'o>, path: &[PathSegment]) -> Option<NodeRef<'o>> {
     path.iter().try_fold(root, |place, step| match step {
-        Step::Key(key) => place.get(key),
-        Step::Index(index) => place.items().nth(*index),
+        PathSegment::Key(key) => place.get(key),
+        PathSegment::Index(index) => place.items().nth(*index),
     })
 }
 

@@ -2,12 +2,12 @@
 
 use pintle_tree::{Map, Node, number};
 
-use super::place::{Kind, Place, Style};
+use super::node_ref::{Kind, NodeRef, Style};
 use crate::write::{double_quoted, is_block, is_plain, is_single, literal_block, single_quoted};
 
 /// Where new text goes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Setting {
+pub(super) struct RenderContext {
     /// Whether it stands in brackets.
     pub(super) flow: bool,
     /// Whether all strings there are in double quotes, as in JSON.
@@ -16,7 +16,7 @@ pub(super) struct Setting {
     pub(super) line_break: &'static [u8],
 }
 
-impl Setting {
+impl RenderContext {
     /// A string, without quotes where that is safe.
     pub(super) fn string(self, text: &[u8], out: &mut Vec<u8>) {
         if !self.json && is_plain(text) && (!self.flow || is_plain_in_flow(text)) {
@@ -56,7 +56,7 @@ impl Setting {
         children: impl Iterator<Item = (Option<&'n [u8]>, &'n Node)>,
         out: &mut Vec<u8>,
     ) {
-        let inside = Setting { flow: true, ..self };
+        let inside = RenderContext { flow: true, ..self };
         for (number, (key, value)) in children.enumerate() {
             if number > 0 {
                 out.extend_from_slice(b", ");
@@ -146,7 +146,7 @@ fn is_plain_in_flow(text: &[u8]) -> bool {
 }
 
 /// A string in the style of the scalar that it replaces, as far as the string allows it.
-pub(super) fn in_style_of(place: Place<'_>, text: &str, setting: Setting) -> Vec<u8> {
+pub(super) fn in_style_of(place: NodeRef<'_>, text: &str, setting: RenderContext) -> Vec<u8> {
     let (bytes, mut out) = (text.as_bytes(), Vec::with_capacity(text.len() + 4));
     match place.kind() {
         Kind::Scalar(Style::Single) if is_single(bytes) => single_quoted(bytes, &mut out),
@@ -163,7 +163,7 @@ pub(super) fn in_style_of(place: Place<'_>, text: &str, setting: Setting) -> Vec
 }
 
 /// What has to go before new text where nothing is written yet: a blank, and the colon if there is not even that.
-pub(super) fn write_lead(place: Place<'_>, setting: Setting, out: &mut Vec<u8>) {
+pub(super) fn write_lead(place: NodeRef<'_>, setting: RenderContext, out: &mut Vec<u8>) {
     let (outline, start) = (place.outline, place.range().start);
     if !place.range().is_empty() {
         return;
@@ -178,7 +178,7 @@ pub(super) fn write_lead(place: Place<'_>, setting: Setting, out: &mut Vec<u8>) 
     }
     if place.lacks_colon() {
         if !setting.flow {
-            setting.new_line(place.parent().map_or(0, Place::indentation), out);
+            setting.new_line(place.parent().map_or(0, NodeRef::indentation), out);
         }
         out.push(b':');
     }
@@ -198,7 +198,7 @@ pub(super) fn question_mark(text: &[u8], start: usize) -> usize {
 }
 
 /// A literal block with the indentation of the one it replaces, without its last line break.
-fn block(place: Place<'_>, text: &str, setting: Setting, out: &mut Vec<u8>) {
+fn block(place: NodeRef<'_>, text: &str, setting: RenderContext, out: &mut Vec<u8>) {
     let indent = place.outline.item(place.index).next as usize;
     if indent == 0 {
         return double_quoted(text.as_bytes(), out);

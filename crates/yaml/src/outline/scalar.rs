@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memchr::memchr3;
 use pintle_tree::Node;
 
-use super::place::{Kind, Place, Style};
+use super::node_ref::{Kind, NodeRef, Style};
 use crate::builder::Assemble as _;
 use crate::exact::Exact;
 use crate::read::scalar_text;
@@ -13,7 +13,7 @@ use crate::resolve::{Meaning, Tagged, meaning, tagged};
 
 /// The text of a scalar that needs no decoding.
 #[inline]
-pub(super) fn simple_text(place: Place<'_>) -> Option<&[u8]> {
+pub(super) fn simple_text(place: NodeRef<'_>) -> Option<&[u8]> {
     if !place.outline.item(place.index).simple {
         return None;
     }
@@ -24,7 +24,7 @@ pub(super) fn simple_text(place: Place<'_>) -> Option<&[u8]> {
 }
 
 /// The text of a scalar.
-pub(super) fn text(place: Place<'_>) -> Cow<'_, [u8]> {
+pub(super) fn text(place: NodeRef<'_>) -> Cow<'_, [u8]> {
     if let Some(text) = simple_text(place) {
         return Cow::Borrowed(text);
     }
@@ -62,7 +62,7 @@ fn has_foreign_break(text: &[u8]) -> bool {
 }
 
 /// The meaning of a scalar.
-pub(super) fn meaning_of(place: Place<'_>) -> Option<Tagged> {
+pub(super) fn meaning_of(place: NodeRef<'_>) -> Option<Tagged> {
     let Kind::Scalar(style) = place.kind() else { return None };
     match place.tag() {
         Some(tag) => tagged(&whole_tag(tag), &text(place)).ok(),
@@ -72,7 +72,7 @@ pub(super) fn meaning_of(place: Place<'_>) -> Option<Tagged> {
 }
 
 /// The value of a scalar.
-pub(super) fn value(place: Place<'_>) -> Option<Node> {
+pub(super) fn value(place: NodeRef<'_>) -> Option<Node> {
     let exact = match meaning_of(place)? {
         Tagged::Bytes(bytes) => Exact::str(Exact::text(&bytes)),
         Tagged::Plain(Meaning::Nil) => Exact::nil(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::parse::{Parser, Step};
+use super::parse::{EventKind, Parser};
 use super::token::Span;
 use crate::error::Error;
 
@@ -42,10 +42,10 @@ impl Document {
         loop {
             let event = parser.next()?;
             let place = items.len();
-            let (anchor, shape) = match event.step {
-                Step::StreamStart | Step::DocumentStart => continue,
-                Step::StreamEnd | Step::DocumentEnd => break,
-                Step::SequenceEnd | Step::MappingEnd => {
+            let (anchor, shape) = match event.kind {
+                EventKind::StreamStart | EventKind::DocumentStart => continue,
+                EventKind::StreamEnd | EventKind::DocumentEnd => break,
+                EventKind::SequenceEnd | EventKind::MappingEnd => {
                     let start = open.pop().expect("only what is open is closed");
                     match &mut items[start].shape {
                         Shape::Sequence { end } | Shape::Mapping { end } => *end = place,
@@ -53,18 +53,18 @@ impl Document {
                     }
                     continue;
                 }
-                Step::Alias(name) => {
+                EventKind::Alias(name) => {
                     let target = anchors.get(name.of(parser.pool())).copied().ok_or_else(|| {
                         let name = String::from_utf8_lossy(name.of(parser.pool()));
                         Error::new(format!("yaml: unknown anchor '{name}' referenced"))
                     })?;
                     (None, Shape::Alias { name, target })
                 }
-                Step::Scalar { anchor, tag, text, implicit } => {
+                EventKind::Scalar { anchor, tag, text, implicit } => {
                     (anchor, Shape::Scalar { text, tag, implicit })
                 }
-                Step::SequenceStart(anchor) => (anchor, Shape::Sequence { end: 0 }),
-                Step::MappingStart(anchor) => (anchor, Shape::Mapping { end: 0 }),
+                EventKind::SequenceStart(anchor) => (anchor, Shape::Sequence { end: 0 }),
+                EventKind::MappingStart(anchor) => (anchor, Shape::Mapping { end: 0 }),
             };
             if let Some(anchor) = anchor {
                 anchors.insert(anchor.of(parser.pool()).to_vec(), place);

@@ -6,7 +6,7 @@
 use crate::error::Problem;
 
 /// How many bytes are fetched at once.
-const PIECE: usize = 512;
+const CHUNK_SIZE: usize = 512;
 
 /// Decoded text with a position.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ impl<'t> Input<'t> {
             self.ended = true;
         } else {
             let kept = self.raw_end - self.raw_position;
-            self.raw_end = self.raw.len().min(self.raw_end + PIECE - kept);
+            self.raw_end = self.raw.len().min(self.raw_end + CHUNK_SIZE - kept);
         }
     }
 

@@ -4,10 +4,10 @@ use super::scan::Scanner;
 use super::token::{Span, Token, Word};
 use crate::error::Problem;
 
-/// A step through a document, the line it happens on, and the bytes of the token that tells it.
+/// A kind through a document, the line it happens on, and the bytes of the token that tells it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
-    pub(crate) step: Step,
+    pub(crate) kind: EventKind,
     pub(crate) line: usize,
     pub(crate) bytes: Span,
     /// Where the anchor or the tag begins, or else the node itself.
@@ -17,14 +17,14 @@ pub(crate) struct Event {
 }
 
 impl Event {
-    fn new(step: Step, line: usize, token: &Token) -> Self {
-        Event { step, line, bytes: token.bytes, outer: token.bytes.start, indent: token.indent }
+    fn new(kind: EventKind, line: usize, token: &Token) -> Self {
+        Event { kind, line, bytes: token.bytes, outer: token.bytes.start, indent: token.indent }
     }
 }
 
 /// What an event is.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
+pub(crate) enum EventKind {
     StreamStart,
     StreamEnd,
     DocumentStart,
@@ -67,7 +67,7 @@ enum State {
 
 /// Which nodes may stand at a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum NodeContext {
     Block,
     BlockOrIndentless,
     Flow,
@@ -123,13 +123,13 @@ impl<'t> Parser<'t> {
                 let token = self.peek()?;
                 self.scanner.take();
                 self.state = State::ImplicitDocumentStart;
-                Ok(Event::new(Step::StreamStart, token.start, &token))
+                Ok(Event::new(EventKind::StreamStart, token.start, &token))
             }
             State::ImplicitDocumentStart => self.document_start(true),
             State::DocumentStart => self.document_start(false),
             State::DocumentContent => self.document_content(),
             State::DocumentEnd => self.document_end(),
-            State::BlockNode => self.node(Place::Block),
+            State::BlockNode => self.node(NodeContext::Block),
             State::BlockSequence { first } => self.block_sequence(first),
             State::IndentlessSequence => self.indentless_sequence(),
             State::BlockMappingKey { first } => self.block_mapping_key(first),
@@ -141,7 +141,7 @@ impl<'t> Parser<'t> {
                 let token = self.peek()?;
                 self.state = State::FlowSequence { first: false };
                 let end = Span { start: self.scanner.passed, end: self.scanner.passed };
-                Ok(Event { bytes: end, ..Event::new(Step::MappingEnd, token.start, &token) })
+                Ok(Event { bytes: end, ..Event::new(EventKind::MappingEnd, token.start, &token) })
             }
             State::FlowMappingKey { first } => self.flow_mapping_key(first),
             State::FlowMappingValue => self.flow_mapping_value(),
@@ -151,7 +151,7 @@ impl<'t> Parser<'t> {
             }
             State::End => {
                 let (bytes, outer) = (Span::default(), 0);
-                Ok(Event { step: Step::StreamEnd, line: 0, bytes, outer, indent: 0 })
+                Ok(Event { kind: EventKind::StreamEnd, line: 0, bytes, outer, indent: 0 })
             }
         }
     }
@@ -168,13 +168,13 @@ impl<'t> Parser<'t> {
 
     fn empty(&mut self, next: State, line: usize) -> Result<Event, Problem> {
         self.state = next;
-        let step = Step::Scalar { anchor: None, tag: None, text: Span::default(), implicit: true };
+        let kind = EventKind::Scalar { anchor: None, tag: None, text: Span::default(), implicit: true };
         // What is not written stands where the last thing written ends.
         let passed = self.scanner.passed;
-        Ok(Event { step, line, bytes: Span { start: passed, end: passed }, outer: passed, indent: 0 })
+        Ok(Event { kind, line, bytes: Span { start: passed, end: passed }, outer: passed, indent: 0 })
     }
 
-    fn child(&mut self, place: Place, after: State) -> Result<Event, Problem> {
+    fn child(&mut self, place: NodeContext, after: State) -> Result<Event, Problem> {
         self.states.push(after);
         self.node(place)
     }
@@ -183,9 +183,9 @@ impl<'t> Parser<'t> {
         self.state = self.states.pop().expect("every node was entered from a state");
     }
 
-    fn end(&mut self, step: Step, token: &Token) -> Result<Event, Problem> {
+    fn end(&mut self, kind: EventKind, token: &Token) -> Result<Event, Problem> {
         self.return_to_parent();
-        Ok(Event::new(step, token.start, token))
+        Ok(Event::new(kind, token.start, token))
     }
 
     // Documents.
@@ -202,14 +202,14 @@ impl<'t> Parser<'t> {
             Word::StreamEnd => {
                 self.state = State::End;
                 self.scanner.take();
-                return Ok(Event::new(Step::StreamEnd, line, &token));
+                return Ok(Event::new(EventKind::StreamEnd, line, &token));
             }
             Word::VersionDirective { .. } | Word::TagDirective { .. } | Word::DocumentStart => {}
             _ if implicit => {
                 self.directives()?;
                 self.states.push(State::DocumentEnd);
                 self.state = State::BlockNode;
-                return Ok(Event::new(Step::DocumentStart, line, &token));
+                return Ok(Event::new(EventKind::DocumentStart, line, &token));
             }
             _ => {}
         }
@@ -221,7 +221,7 @@ impl<'t> Parser<'t> {
         self.scanner.take();
         self.states.push(State::DocumentEnd);
         self.state = State::DocumentContent;
-        Ok(Event::new(Step::DocumentStart, line, &token))
+        Ok(Event::new(EventKind::DocumentStart, line, &token))
     }
 
     fn document_content(&mut self) -> Result<Event, Problem> {
@@ -235,7 +235,7 @@ impl<'t> Parser<'t> {
                 let after = self.states.pop().expect("the end of the document is awaited");
                 self.empty(after, token.start)
             }
-            _ => self.node(Place::Block),
+            _ => self.node(NodeContext::Block),
         }
     }
 
@@ -246,7 +246,7 @@ impl<'t> Parser<'t> {
         }
         self.handles.clear();
         self.state = State::DocumentStart;
-        Ok(Event::new(Step::DocumentEnd, token.start, &token))
+        Ok(Event::new(EventKind::DocumentEnd, token.start, &token))
     }
 
     fn directives(&mut self) -> Result<(), Problem> {
@@ -283,12 +283,12 @@ impl<'t> Parser<'t> {
 
     // Nodes.
 
-    fn node(&mut self, place: Place) -> Result<Event, Problem> {
+    fn node(&mut self, place: NodeContext) -> Result<Event, Problem> {
         let mut token = self.peek()?;
         let (line, outer) = (token.start, token.bytes.start);
         if let Word::Alias(name) = token.word {
             self.scanner.take();
-            return self.end(Step::Alias(name), &token);
+            return self.end(EventKind::Alias(name), &token);
         }
         let mut anchor = None;
         let mut tag = None;
@@ -306,11 +306,11 @@ impl<'t> Parser<'t> {
             None => None,
         };
         let next = match token.word {
-            Word::BlockEntry if place == Place::BlockOrIndentless => State::IndentlessSequence,
+            Word::BlockEntry if place == NodeContext::BlockOrIndentless => State::IndentlessSequence,
             Word::FlowSequenceStart => State::FlowSequence { first: true },
             Word::FlowMappingStart => State::FlowMappingKey { first: true },
-            Word::BlockSequenceStart if place != Place::Flow => State::BlockSequence { first: true },
-            Word::BlockMappingStart if place != Place::Flow => State::BlockMappingKey { first: true },
+            Word::BlockSequenceStart if place != NodeContext::Flow => State::BlockSequence { first: true },
+            Word::BlockMappingStart if place != NodeContext::Flow => State::BlockMappingKey { first: true },
             Word::Scalar { text, plain } => {
                 self.scanner.take();
                 let implicit = match tag {
@@ -318,22 +318,22 @@ impl<'t> Parser<'t> {
                     Some(tag) => tag.of(&self.scanner.pool) == b"!",
                 };
                 self.return_to_parent();
-                let step = Step::Scalar { anchor, tag, text, implicit };
-                return Ok(Event { outer, ..Event::new(step, line, &token) });
+                let kind = EventKind::Scalar { anchor, tag, text, implicit };
+                return Ok(Event { outer, ..Event::new(kind, line, &token) });
             }
             _ if anchor.is_some() || tag.is_some() => {
-                let step = Step::Scalar { anchor, tag, text: Span::default(), implicit: tag.is_none() };
+                let kind = EventKind::Scalar { anchor, tag, text: Span::default(), implicit: tag.is_none() };
                 self.return_to_parent();
                 let passed = self.scanner.passed;
                 let bytes = Span { start: passed, end: passed };
-                return Ok(Event { step, line, bytes, outer, indent: 0 });
+                return Ok(Event { kind, line, bytes, outer, indent: 0 });
             }
             _ => return Err(Problem::of_parser("did not find expected node content", token.start)),
         };
         self.state = next;
         let mapping = matches!(next, State::FlowMappingKey { .. } | State::BlockMappingKey { .. });
-        let step = if mapping { Step::MappingStart(anchor) } else { Step::SequenceStart(anchor) };
-        Ok(Event { outer, ..Event::new(step, line, &token) })
+        let kind = if mapping { EventKind::MappingStart(anchor) } else { EventKind::SequenceStart(anchor) };
+        Ok(Event { outer, ..Event::new(kind, line, &token) })
     }
 
     /// A tag with its handle spelled out.
@@ -363,12 +363,12 @@ impl<'t> Parser<'t> {
                 if matches!(next.word, Word::BlockEntry | Word::BlockEnd) {
                     self.empty(state, token.end)
                 } else {
-                    self.child(Place::Block, state)
+                    self.child(NodeContext::Block, state)
                 }
             }
             Word::BlockEnd => {
                 self.scanner.take();
-                self.end(Step::SequenceEnd, &token)
+                self.end(EventKind::SequenceEnd, &token)
             }
             _ => Err(Problem::of_parser("did not find expected '-' indicator", token.start)),
         }
@@ -377,14 +377,14 @@ impl<'t> Parser<'t> {
     fn indentless_sequence(&mut self) -> Result<Event, Problem> {
         let token = self.peek()?;
         if token.word != Word::BlockEntry {
-            return self.end(Step::SequenceEnd, &token);
+            return self.end(EventKind::SequenceEnd, &token);
         }
         self.lead = token.bytes.start;
         let next = self.take_and_peek()?;
         if matches!(next.word, Word::BlockEntry | Word::Key | Word::Value | Word::BlockEnd) {
             self.empty(State::IndentlessSequence, token.end)
         } else {
-            self.child(Place::Block, State::IndentlessSequence)
+            self.child(NodeContext::Block, State::IndentlessSequence)
         }
     }
 
@@ -396,12 +396,12 @@ impl<'t> Parser<'t> {
                 if matches!(next.word, Word::Key | Word::Value | Word::BlockEnd) {
                     self.empty(State::BlockMappingValue, token.end)
                 } else {
-                    self.child(Place::BlockOrIndentless, State::BlockMappingValue)
+                    self.child(NodeContext::BlockOrIndentless, State::BlockMappingValue)
                 }
             }
             Word::BlockEnd => {
                 self.scanner.take();
-                self.end(Step::MappingEnd, &token)
+                self.end(EventKind::MappingEnd, &token)
             }
             _ => Err(Problem::of_parser("did not find expected key", token.start)),
         }
@@ -418,7 +418,7 @@ impl<'t> Parser<'t> {
         if matches!(next.word, Word::Key | Word::Value | Word::BlockEnd) {
             self.empty(state, token.end)
         } else {
-            self.child(Place::BlockOrIndentless, state)
+            self.child(NodeContext::BlockOrIndentless, state)
         }
     }
 
@@ -435,15 +435,15 @@ impl<'t> Parser<'t> {
         match token.word {
             Word::FlowSequenceEnd => {
                 self.scanner.take();
-                self.end(Step::SequenceEnd, &token)
+                self.end(EventKind::SequenceEnd, &token)
             }
             Word::Key => {
                 self.scanner.take();
                 self.state = State::FlowPairKey;
                 // The pair begins with its key, unless a question mark goes before that.
-                Ok(Event::new(Step::MappingStart(None), token.start, &token))
+                Ok(Event::new(EventKind::MappingStart(None), token.start, &token))
             }
-            _ => self.child(Place::Flow, State::FlowSequence { first: false }),
+            _ => self.child(NodeContext::Flow, State::FlowSequence { first: false }),
         }
     }
 
@@ -451,7 +451,7 @@ impl<'t> Parser<'t> {
     fn flow_pair_key(&mut self) -> Result<Event, Problem> {
         let token = self.peek()?;
         if !matches!(token.word, Word::Value | Word::FlowEntry | Word::FlowSequenceEnd) {
-            return self.child(Place::Flow, State::FlowPairValue);
+            return self.child(NodeContext::Flow, State::FlowPairValue);
         }
         // Go drops the token after a missing key, even a closing bracket.
         self.scanner.take();
@@ -464,7 +464,7 @@ impl<'t> Parser<'t> {
             self.lead = token.bytes.start;
             let next = self.take_and_peek()?;
             if !matches!(next.word, Word::FlowEntry | Word::FlowSequenceEnd) {
-                return self.child(Place::Flow, State::FlowPairEnd);
+                return self.child(NodeContext::Flow, State::FlowPairEnd);
             }
         }
         self.empty(State::FlowPairEnd, token.start)
@@ -481,17 +481,17 @@ impl<'t> Parser<'t> {
         match token.word {
             Word::FlowMappingEnd => {
                 self.scanner.take();
-                self.end(Step::MappingEnd, &token)
+                self.end(EventKind::MappingEnd, &token)
             }
             Word::Key => {
                 let next = self.take_and_peek()?;
                 if matches!(next.word, Word::Value | Word::FlowEntry | Word::FlowMappingEnd) {
                     self.empty(State::FlowMappingValue, next.start)
                 } else {
-                    self.child(Place::Flow, State::FlowMappingValue)
+                    self.child(NodeContext::Flow, State::FlowMappingValue)
                 }
             }
-            _ => self.child(Place::Flow, State::FlowMappingEmptyValue),
+            _ => self.child(NodeContext::Flow, State::FlowMappingEmptyValue),
         }
     }
 
@@ -502,7 +502,7 @@ impl<'t> Parser<'t> {
             self.lead = token.bytes.start;
             token = self.take_and_peek()?;
             if !matches!(token.word, Word::FlowEntry | Word::FlowMappingEnd) {
-                return self.child(Place::Flow, state);
+                return self.child(NodeContext::Flow, state);
             }
         }
         self.empty(state, token.start)

@@ -12,7 +12,7 @@ use crate::resolve::{Meaning, Tagged, may_have_meaning};
 
 /// A node of an outline.
 #[derive(Clone, Copy)]
-pub struct Place<'o> {
+pub struct NodeRef<'o> {
     pub(super) outline: &'o Outline<'o>,
     pub(super) index: u32,
 }
@@ -49,9 +49,9 @@ pub enum Style {
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'o> {
     /// The key.
-    pub key: Place<'o>,
+    pub key: NodeRef<'o>,
     /// The value.
-    pub value: Place<'o>,
+    pub value: NodeRef<'o>,
 }
 
 impl Entry<'_> {
@@ -70,24 +70,24 @@ impl Entry<'_> {
     }
 }
 
-impl std::fmt::Debug for Place<'_> {
+impl std::fmt::Debug for NodeRef<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let source = String::from_utf8_lossy(self.source());
         write!(formatter, "{:?} at {:?}: {source:?}", self.kind(), self.range())
     }
 }
 
-impl PartialEq for Place<'_> {
+impl PartialEq for NodeRef<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.index == other.index && std::ptr::eq(self.outline, other.outline)
     }
 }
 
-impl Eq for Place<'_> {}
+impl Eq for NodeRef<'_> {}
 
-impl<'o> Place<'o> {
+impl<'o> NodeRef<'o> {
     fn at(self, index: u32) -> Self {
-        Place { index, ..self }
+        NodeRef { index, ..self }
     }
 
     /// The outline.
@@ -280,7 +280,7 @@ impl<'o> Place<'o> {
     }
 
     /// The items of a list. Looks through an alias. Anything else has none.
-    pub fn items(self) -> impl Iterator<Item = Place<'o>> {
+    pub fn items(self) -> impl Iterator<Item = NodeRef<'o>> {
         let sequence = self.target();
         let (mut next, end) = sequence.children(Form::Sequence);
         std::iter::from_fn(move || {

@@ -1,11 +1,11 @@
 //! What a misspelt word was probably meant to be.
 
 /// No word of ours is longer; what is much longer than our words is no misspelling of them.
-const LONGEST: usize = 32;
+const MAX_WORD: usize = 32;
 
 /// The known word that `word` probably is: one that it is a part of, or the nearest if that is near.
-pub fn likely<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
-    if word.len() < 3 || word.len() > LONGEST {
+pub fn suggest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    if word.len() < 3 || word.len() > MAX_WORD {
         return None;
     }
     if let Some(whole) = known.iter().find(|known| known.contains(word)) {
@@ -44,10 +44,10 @@ mod tests {
     #[test]
     fn what_is_near_is_meant_and_what_is_far_is_not() {
         let known = ["pre-install", "post-install", "wait"];
-        assert_eq!(likely("pre-instal", &known), Some("pre-install"));
-        assert_eq!(likely("pre_install", &known), Some("pre-install"));
-        assert_eq!(likely("post", &known), Some("post-install"));
-        assert_eq!(likely("boom", &known), None);
-        assert_eq!(likely(&"wait".repeat(1_000), &known), None);
+        assert_eq!(suggest("pre-instal", &known), Some("pre-install"));
+        assert_eq!(suggest("pre_install", &known), Some("pre-install"));
+        assert_eq!(suggest("post", &known), Some("post-install"));
+        assert_eq!(suggest("boom", &known), None);
+        assert_eq!(suggest(&"wait".repeat(1_000), &known), None);
     }
 }
