@@ -7,10 +7,10 @@ mod write;
 pub use read::{Assemble, read, read_exact, read_map, read_partly, read_prefix, read_prefix_with};
 pub use write::{Layout, Writer, write, write_pretty, write_raw};
 
-/// The deepest nesting that is read, as in Go.
+/// The maximum nesting that is read, as in Go.
 pub const MAX_DEPTH: usize = 10_000;
 
-/// Why a text is no JSON, or a tree cannot be written as JSON. Prints as Go's error does.
+/// Why a text is not JSON, or a tree cannot be written as JSON. Prints as Go's error does.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
@@ -19,31 +19,31 @@ pub struct Error {
     kind: ErrorKind,
 }
 
-/// The kinds of [`Error`] that callers tell apart.
+/// The kinds of [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// The text breaks the grammar, or ends too early.
+    /// Invalid syntax, or an unexpected end.
     Syntax,
-    /// There is nothing but blanks ([`read_prefix`] only; Go's `io.EOF`).
+    /// Nothing but white space ([`read_prefix`] only; Go's `io.EOF`).
     Empty,
-    /// The text is JSON, but not of the type that was asked for.
+    /// Valid JSON, but not of the requested type.
     Type,
-    /// The tree holds something that JSON cannot express.
+    /// The tree holds something that JSON cannot represent.
     Unsupported,
 }
 
 impl Error {
-    /// Returns an error of any room that speaks JSON.
+    /// Returns an error, for other crates that read or write JSON.
     pub fn new(kind: ErrorKind, message: impl Into<String>, offset: usize) -> Self {
         Error { message: message.into(), offset, kind }
     }
 
-    /// How many bytes had been read when the error was noticed.
+    /// The number of bytes read when the error was noticed.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// What kind of error this is.
+    /// The kind of error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

@@ -1,4 +1,4 @@
-//! The one data tree that charts, values and objects are made of, with Go's meaning.
+//! The data tree of charts, values and objects, with Go's semantics.
 //!
 //! [`Node`] is an owned tree that can be sent between threads: nil, booleans, 64-bit integers, floats, byte strings,
 //! lists and maps. [`Map`] keeps its keys in byte order, the order in which Go templates visit maps. [`Str`] is the
@@ -7,7 +7,7 @@
 //! This room knows no chart, no template and no YAML. It holds what all of them need to agree on: how numbers are
 //! spelled ([`number`]), how text is quoted ([`quote`]), JSON ([`json`]), paths, merging and the grammars of `--set`.
 //!
-//! Enter at [`Node`]. Anything tree-shaped can be written by any writer through [`Walk`] and [`Sink`].
+//! Start with [`Node`]. Anything tree-shaped can be written by any writer through [`Walk`] and [`Sink`].
 //!
 //! ```
 //! use pintle_tree::{Map, Node};

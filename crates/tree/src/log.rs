@@ -1,18 +1,18 @@
-//! Lines for the log, in the text form of Go's `log/slog`, because people and tools read them on standard error.
+//! Log lines in the text format of Go's `log/slog`, because people and tools read them on standard error.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use crate::quote::{is_print, quote};
 
-/// One line for the log: a level, a message and attributes. Displays as `level=INFO msg="…" key=value`.
+/// A log line: a level, a message and attributes. Displays as `level=INFO msg="…" key=value`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
     /// `INFO` or `WARN`.
     pub level: &'static str,
     /// The message.
     pub message: Cow<'static, str>,
-    /// Names and values that belong to the message.
+    /// Attributes.
     pub attributes: Vec<(&'static str, String)>,
 }
 
@@ -38,7 +38,8 @@ impl fmt::Display for LogLine {
     }
 }
 
-/// slog quotes what is empty, has blanks, `=`, quotes or unprintable characters; a backslash alone is no reason.
+/// slog quotes values that are empty or have spaces, `=`, quotes or unprintable characters; a backslash alone is no
+/// reason.
 fn quoted_if_needed(text: &str) -> Cow<'_, str> {
     let plain = |character: char| match character {
         ' ' | '=' | '"' | '\0'..='\u{1f}' => false,

@@ -1,10 +1,10 @@
-//! A map that is a sorted list: compact, quick for the small maps of charts, and always in key order.
+//! A map as a sorted vector: compact, fast for the small maps of charts, and always in key order.
 
 use crate::{Str, with_stack};
 
 /// A map from strings to `V`, kept in byte order of its keys.
 ///
-/// Go templates visit maps in this order, so iteration needs no sorting.
+/// Go templates iterate over maps in this order, so iteration needs no sorting.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Map<V> {
     entries: Vec<(Str, V)>,
@@ -52,7 +52,7 @@ impl<V> Map<V> {
         self.position(key.as_ref()).ok().map(|index| &self.entries[index].1)
     }
 
-    /// Returns the value under `key` for changing it.
+    /// Returns the value under `key`, mutable.
     pub fn get_mut(&mut self, key: impl AsRef<[u8]>) -> Option<&mut V> {
         self.position(key.as_ref()).ok().map(|index| &mut self.entries[index].1)
     }
@@ -62,9 +62,9 @@ impl<V> Map<V> {
         self.position(key.as_ref()).is_ok()
     }
 
-    /// Sets `key` to `value` and returns what was there.
+    /// Sets `key` to `value` and returns the previous value.
     pub fn insert(&mut self, key: Str, value: V) -> Option<V> {
-        // Sorted input, the usual case when copying, appends without a search.
+        // Sorted input, the usual case when copying, is appended without a search.
         if self.entries.last().is_none_or(|(last, _)| *last < key) {
             self.entries.push((key, value));
             return None;
@@ -78,7 +78,7 @@ impl<V> Map<V> {
         }
     }
 
-    /// Returns the value under `key`, made by `default` when absent.
+    /// Returns the value under `key`, created by `default` if absent.
     pub fn entry_or_insert_with(&mut self, key: &Str, default: impl FnOnce() -> V) -> &mut V {
         let index = match self.position(key.as_bytes()) {
             Ok(index) => index,
@@ -115,7 +115,7 @@ impl<V> Map<V> {
         self.entries.iter().map(|(key, value)| (key, value))
     }
 
-    /// The entries in key order, values changeable.
+    /// The entries in key order, with mutable values.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = (&Str, &mut V)> + ExactSizeIterator {
         self.entries.iter_mut().map(|(key, value)| (&*key, value))
     }
@@ -151,7 +151,7 @@ impl<V> FromIterator<(Str, V)> for Map<V> {
     }
 }
 
-/// Maps of maps can be deeper than a thread has stack for dropping them.
+/// Nested maps can be too deep to be dropped recursively.
 impl<V> Drop for Map<V> {
     fn drop(&mut self) {
         if std::mem::needs_drop::<V>() && !self.entries.is_empty() {

@@ -1,8 +1,8 @@
-//! Merging maps, as Helm merges values files.
+//! Merges maps, as Helm merges values files.
 
 use crate::{Map, Node, with_stack};
 
-/// Lays `over` on `base`: maps merge, everything else of `over` wins, nil included.
+/// Merges `over` onto `base`: maps merge, everything else of `over` wins, nil included.
 pub fn merge(base: Map<Node>, over: Map<Node>) -> Map<Node> {
     if base.is_empty() {
         return over;
@@ -26,7 +26,7 @@ pub fn merge(base: Map<Node>, over: Map<Node>) -> Map<Node> {
     Map::from_entries(merged)
 }
 
-/// Removes nil entries of a map and of the maps in it. Lists are left alone.
+/// Removes nil entries of a map and of nested maps. Lists are not changed.
 pub fn remove_nil(map: &mut Map<Node>) {
     map.retain(|_, node| match node {
         Node::Nil => false,

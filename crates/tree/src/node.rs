@@ -2,10 +2,10 @@
 
 use crate::{Map, Str, with_stack};
 
-/// A node of the data tree: what YAML, JSON and `--set` are read into, and what charts and values are made of.
+/// A node of the data tree: the result of reading YAML, JSON and `--set`.
 ///
-/// Numbers from files are [`Node::Float`] even when they are whole, as Go's JSON decoding gives them; numbers from
-/// `--set` are [`Node::Int`]. Templates can tell the two apart, so the tree keeps them apart.
+/// Numbers from files are [`Node::Float`] even if they are integral, as Go's JSON decodes them; numbers from `--set`
+/// are [`Node::Int`]. Templates can distinguish the two, so the tree does.
 #[derive(Debug, Default)]
 pub enum Node {
     /// Go's nil.
@@ -36,7 +36,7 @@ impl Node {
         matches!(self, Node::Nil)
     }
 
-    /// What JSON calls the type of the node, as Go's errors have it.
+    /// The JSON type of the node, as Go's errors name it.
     pub fn json_type(&self) -> &'static str {
         match self {
             Node::Nil => "null",
@@ -56,7 +56,7 @@ impl Node {
         }
     }
 
-    /// The map for changing it, if the node is one.
+    /// The map, mutable, if the node is one.
     pub fn as_map_mut(&mut self) -> Option<&mut Map<Node>> {
         match self {
             Node::Map(map) => Some(map),
@@ -147,8 +147,8 @@ impl From<Map<Node>> for Node {
     }
 }
 
-// Trees nest as deep as Go's readers allow, which is too deep for the stack of a thread when every level takes a frame;
-// so copying and comparing look for stack at every container.
+// Trees nest as deep as Go's readers allow, which is too deep for a thread's stack; so cloning and comparing check
+// the stack at every container.
 
 impl Clone for Node {
     fn clone(&self) -> Self {
@@ -192,7 +192,7 @@ mod tests {
         let run = || {
             let in_list = |inner| Node::List(vec![inner]);
             let in_map = |inner| Node::Map(Map::from_entries(vec![("a".into(), inner)]));
-            // Lists are only as deep as the readers make them; maps grow with paths such as those of imports.
+            // Lists are only as deep as the readers allow; maps grow with paths such as those of imports.
             for tree in [nested(5_000, in_list), nested(100_000, in_map)] {
                 let copy = tree.clone();
                 assert!(copy == tree);

@@ -1,4 +1,4 @@
-//! Numbers as Go spells and reads them.
+//! Numbers as Go formats and parses them.
 
 use std::num::IntErrorKind;
 
@@ -32,7 +32,7 @@ pub fn format_json(value: f64) -> Option<String> {
     if !value.is_finite() {
         return None;
     }
-    // Whole numbers of moderate size, by far the most common, need no digit generation.
+    // Integral numbers of moderate size, by far the most common, need no digit generation.
     if value.fract() == 0.0 && value.abs() < 1e15 && (value != 0.0 || value.is_sign_positive()) {
         return Some(itoa::Buffer::new().format(value as i64).to_owned());
     }
@@ -55,7 +55,7 @@ pub fn format_json(value: f64) -> Option<String> {
     Some(text)
 }
 
-/// The spelling of NaN and the infinities in Go.
+/// Go's spelling of NaN and the infinities.
 fn special(value: f64) -> Option<&'static str> {
     if value.is_nan() {
         Some("NaN")
@@ -122,7 +122,7 @@ fn push_plain_form(text: &mut String, digits: &str, exponent: i32) {
     }
 }
 
-/// Why a text is no integer, in the two ways Go tells apart.
+/// Why a text is not an integer, in the two ways that Go distinguishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IntError {
     /// The text is not a number (`invalid syntax`).
@@ -135,7 +135,7 @@ pub enum IntError {
 /// `0b` and `0` and allows underscores between digits.
 ///
 /// # Errors
-/// Tells bad syntax from overflow.
+/// Distinguishes invalid syntax from overflow.
 pub fn parse_uint(text: &str, base: u32) -> Result<u64, IntError> {
     let mut digits = text;
     let mut radix = base;
@@ -168,7 +168,7 @@ pub fn parse_uint(text: &str, base: u32) -> Result<u64, IntError> {
 /// Reads a signed integer as Go's `strconv.ParseInt(text, base, 64)` does.
 ///
 /// # Errors
-/// Tells bad syntax from overflow.
+/// Distinguishes invalid syntax from overflow.
 pub fn parse_int(text: &str, base: u32) -> Result<i64, IntError> {
     let (negative, digits) = match text.as_bytes().first() {
         Some(b'-') => (true, &text[1..]),
@@ -196,7 +196,7 @@ fn split_prefix(text: &str) -> (u32, &str) {
     if bytes.len() > 1 && bytes[0] == b'0' { (8, &text[1..]) } else { (10, text) }
 }
 
-/// Whether underscores stand only between digits, or between a base prefix and a digit.
+/// Whether underscores are only between digits, or between a base prefix and a digit.
 fn underscores_are_between_digits(text: &str) -> bool {
     if !text.contains('_') {
         return true;
@@ -236,7 +236,7 @@ pub fn parse_float(text: &str) -> Option<f64> {
     let lower = body.to_ascii_lowercase();
     match lower.as_str() {
         "inf" | "infinity" => return Some(sign * f64::INFINITY),
-        // Not a number has no sign either.
+        // NaN has no sign.
         "nan" => return (body.len() == text.len()).then_some(f64::NAN),
         _ => {}
     }
@@ -281,7 +281,7 @@ fn parse_hexadecimal_float(text: &str) -> Option<f64> {
             value = value << 4 | digit;
             scale -= if in_fraction { 4 } else { 0 };
         } else {
-            // Digits past 64 bits only decide the direction of rounding.
+            // Digits beyond 64 bits only affect rounding.
             sticky |= digit != 0;
             scale += if in_fraction { 0 } else { 4 };
         }

@@ -2,24 +2,24 @@
 
 use crate::{Map, Node, quote};
 
-/// Why a path leads nowhere. Prints as Helm's error does.
+/// Why a path does not resolve. Prints as Helm's error does.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The path is empty.
     #[error("YAML path cannot be empty")]
     Empty,
-    /// A step is missing or is no map.
+    /// A segment is missing or is not a map.
     #[error("{} is not a table", quote::quote(.0.as_bytes()))]
     NoTable(String),
-    /// The last step is missing or is a map.
+    /// The last segment is missing or is a map.
     #[error("{} is not a value", quote::quote(.0.as_bytes()))]
     NoValue(String),
 }
 
-/// Returns the map at `path`, its steps separated by dots.
+/// Returns the map at a dotted `path`.
 ///
 /// # Errors
-/// Names the first step that is no map.
+/// Names the first segment that is not a map.
 pub fn table<'m>(map: &'m Map<Node>, path: &str) -> Result<&'m Map<Node>, Error> {
     let mut table = map;
     for step in path.split('.') {
@@ -31,10 +31,10 @@ pub fn table<'m>(map: &'m Map<Node>, path: &str) -> Result<&'m Map<Node>, Error>
     Ok(table)
 }
 
-/// Returns what is at `path`, unless it is a map.
+/// Returns the value at `path`, unless it is a map.
 ///
 /// # Errors
-/// Names the last step when there is nothing, or a map, at the path.
+/// Names the last segment if there is nothing, or a map, at the path.
 pub fn value<'m>(map: &'m Map<Node>, path: &str) -> Result<&'m Node, Error> {
     if path.is_empty() {
         return Err(Error::Empty);
@@ -49,7 +49,7 @@ pub fn value<'m>(map: &'m Map<Node>, path: &str) -> Result<&'m Node, Error> {
     }
 }
 
-/// Returns what is at a path like `a.b[0].c`, or `None`.
+/// Returns the value at a path like `a.b[0].c`, or `None`.
 pub fn get<'n>(node: &'n Node, path: &str) -> Option<&'n Node> {
     if path.is_empty() {
         return Some(node);

@@ -1,4 +1,4 @@
-//! Text in Go's quotes.
+//! Go's string quoting.
 
 /// Go's `%q`, `strconv.Quote`: double quotes, Go escapes, unprintable characters and invalid bytes escaped.
 pub fn quote(text: &[u8]) -> String {
@@ -27,7 +27,7 @@ fn quote_with(text: &[u8], ascii_only: bool, out: &mut String) {
     out.push('"');
 }
 
-/// Writes one character as Go writes it between `delimiter`s.
+/// Writes one character as Go escapes it between `delimiter`s.
 pub fn push_escaped(character: char, delimiter: char, ascii_only: bool, out: &mut String) {
     match character {
         '\\' => out.push_str("\\\\"),
@@ -55,8 +55,8 @@ fn push_hexadecimal(prefix: &str, value: u32, width: usize, out: &mut String) {
     write!(out, "{prefix}{value:0width$x}").expect("writing to a String cannot fail");
 }
 
-/// Whether Go counts `character` as printable (`strconv.IsPrint`): letters, marks, numbers, punctuation, symbols and
-/// the ASCII space.
+/// Whether `character` is printable in Go (`strconv.IsPrint`): letters, marks, numbers, punctuation, symbols and the
+/// ASCII space.
 pub fn is_print(character: char) -> bool {
     match character {
         ' '..='~' => true,

@@ -1,14 +1,14 @@
-//! Addresses as they may be shown.
+//! Redaction of URLs for display.
 
 use std::borrow::Cow;
 
-/// An address without the password in it, as Go's HTTP client shows it: `https://user:***@host`. Text that is no address
-/// stays as it is.
+/// A URL without its password, as Go's HTTP client prints it: `https://user:***@host`. Text that is not a URL is
+/// returned unchanged.
 pub fn redacted(address: &str) -> Cow<'_, str> {
     let begin = address.find("://").map_or(0, |at| at + 3);
     let rest = &address[begin..];
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
-    // A password may have an @ in it that nobody escaped.
+    // A password may contain an unescaped `@`.
     let Some((userinfo, _)) = authority.rsplit_once('@') else { return Cow::Borrowed(address) };
     let Some((user, _)) = userinfo.split_once(':') else { return Cow::Borrowed(address) };
     Cow::Owned(format!("{}{user}:***{}", &address[..begin], &rest[userinfo.len()..]))

@@ -1,6 +1,6 @@
-//! The grammars of `--set`, `--set-string`, `--set-json`, `--set-file` and `--set-literal`, as Helm reads them.
+//! The grammars of `--set`, `--set-string`, `--set-json`, `--set-file` and `--set-literal` (Helm's `pkg/strvals`).
 //!
-//! Each function changes a map in place. After an error the map holds what had been set before it, as in Helm.
+//! Each function modifies a map in place. After an error the map holds what was set before it, as in Helm.
 
 mod cursor;
 mod grammar;
@@ -8,18 +8,18 @@ mod grammar;
 use crate::{Map, Node};
 use grammar::{Parser, ValueGrammar};
 
-/// Why a text does not follow its grammar. Prints as Helm's error does.
+/// A parse error. Prints as Helm's error does.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(String);
 
-/// Gives the content of the file at a path, or why there is none.
+/// Returns the content of the file at a path, or the reason why not.
 pub type ReadFile<'r> = dyn FnMut(&str) -> Result<Vec<u8>, String> + 'r;
 
 /// Applies `a.b=1,c[0]=true`; values become booleans, integers, nil or strings (`--set`).
 ///
 /// # Errors
-/// The text breaks the grammar, or a path leads through something that is no map or list.
+/// When the text does not parse, or a path leads through something that is neither a map nor a list.
 pub fn assign(text: impl AsRef<[u8]>, into: &mut Map<Node>) -> Result<(), Error> {
     Parser::new(text.as_ref(), ValueGrammar::Typed).run(into)
 }
@@ -27,7 +27,7 @@ pub fn assign(text: impl AsRef<[u8]>, into: &mut Map<Node>) -> Result<(), Error>
 /// Applies `a.b=1,c[0]=true`; values stay strings (`--set-string`).
 ///
 /// # Errors
-/// As [`assign`].
+/// Like [`assign`].
 pub fn assign_strings(text: impl AsRef<[u8]>, into: &mut Map<Node>) -> Result<(), Error> {
     Parser::new(text.as_ref(), ValueGrammar::Text).run(into)
 }
@@ -35,7 +35,7 @@ pub fn assign_strings(text: impl AsRef<[u8]>, into: &mut Map<Node>) -> Result<()
 /// Applies `a.b={"x":1},c=[1,2]`; values are JSON (`--set-json`).
 ///
 /// # Errors
-/// As [`assign`], and for bad JSON.
+/// Like [`assign`], and for invalid JSON.
 pub fn assign_json(text: impl AsRef<[u8]>, into: &mut Map<Node>) -> Result<(), Error> {
     Parser::new(text.as_ref(), ValueGrammar::Json).run(into)
 }
@@ -43,7 +43,7 @@ pub fn assign_json(text: impl AsRef<[u8]>, into: &mut Map<Node>) -> Result<(), E
 /// Applies `a.b=path`; values are the contents of files (`--set-file`).
 ///
 /// # Errors
-/// As [`assign`], and what `read` says.
+/// Like [`assign`], and the errors of `read`.
 pub fn assign_files(
     text: impl AsRef<[u8]>,
     into: &mut Map<Node>,
@@ -55,7 +55,7 @@ pub fn assign_files(
 /// Applies `a.b=anything`; the value is all that follows the first `=`, without escapes (`--set-literal`).
 ///
 /// # Errors
-/// As [`assign`].
+/// Like [`assign`].
 pub fn assign_literal(text: impl AsRef<[u8]>, into: &mut Map<Node>) -> Result<(), Error> {
     Parser::new(text.as_ref(), ValueGrammar::Literal).run(into)
 }

@@ -1,6 +1,6 @@
-//! Stack for recursion over deep trees.
+//! Stack growth for recursion over deep trees.
 
-/// Runs a step of a recursion with enough stack for it, whatever thread this is.
+/// Runs a step of a recursion with enough stack on any thread.
 #[inline]
 pub fn with_stack<T>(step: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(64 << 10, 1 << 20, step)

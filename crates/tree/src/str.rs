@@ -1,4 +1,4 @@
-//! The string type of the whole program: short strings inline, long ones shared.
+//! The string type of the workspace: short strings inline, long ones shared.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
@@ -6,10 +6,10 @@ use std::hash::{Hash, Hasher};
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// The longest string that is kept inline, chosen so that `Str` is three words.
+/// The maximum length of inline strings, chosen so that `Str` is three words.
 const INLINE: usize = 22;
 
-/// An immutable byte string with Go's meaning: usually UTF-8, but any bytes are allowed.
+/// An immutable byte string with Go's semantics: usually UTF-8, but any bytes are allowed.
 ///
 /// Strings of up to 22 bytes, which most names and keys are, live inside the value; longer ones are shared by
 /// reference count, so that a clone never copies long text. A string can be a slice of a larger one, as the files of an
@@ -23,9 +23,9 @@ enum Repr {
         length: u8,
         bytes: [u8; INLINE],
     },
-    /// Text that was copied to become a string.
+    /// Text that was copied.
     Shared(Arc<[u8]>),
-    /// Text that was moved in, or a part of it. Offsets of 32 bits keep the value at three words.
+    /// Text that was moved in, or a slice of it. 32-bit offsets keep the value at three words.
     Slice {
         buffer: Arc<Vec<u8>>,
         start: u32,
@@ -61,15 +61,15 @@ impl Str {
         }
     }
 
-    /// A part of the string, which shares its text where that is worth it.
+    /// A slice of the string, which shares its text if that is worthwhile.
     ///
     /// # Panics
-    /// When the range is not within the string, as slicing does.
+    /// When the range is out of bounds.
     pub fn slice(&self, range: Range<usize>) -> Str {
         match &self.0 {
             Repr::Slice { buffer, start, .. } if range.len() > INLINE => {
                 let part = &self.as_bytes()[range.clone()];
-                // Both ends are within the string, whose offsets fit.
+                // Both ends are within the string, whose offsets fit 32 bits.
                 let begin = start + range.start as u32;
                 Str(Repr::Slice { buffer: Arc::clone(buffer), start: begin, end: begin + part.len() as u32 })
             }
@@ -77,12 +77,12 @@ impl Str {
         }
     }
 
-    /// The string as UTF-8, if it is UTF-8.
+    /// The string, if it is valid UTF-8.
     pub fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(self.as_bytes()).ok()
     }
 
-    /// The string as UTF-8, with U+FFFD in place of what is not.
+    /// The string with U+FFFD for invalid bytes.
     pub fn to_str_lossy(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.as_bytes())
     }
@@ -131,7 +131,7 @@ impl From<&String> for Str {
 }
 
 impl From<Vec<u8>> for Str {
-    /// Takes the bytes without copying them, unless they are few or more than 4 GiB.
+    /// Takes the bytes without copying, unless they are few or more than 4 GiB.
     fn from(bytes: Vec<u8>) -> Self {
         match u32::try_from(bytes.len()) {
             Ok(end) if bytes.len() > INLINE => Str(Repr::Slice { buffer: Arc::new(bytes), start: 0, end }),
@@ -163,7 +163,7 @@ impl AsRef<[u8]> for Str {
     }
 }
 
-// `Hash`, `Eq` and `Ord` are those of the byte slice, as `Borrow` demands.
+// `Hash`, `Eq` and `Ord` are those of the byte slice, as `Borrow` requires.
 impl Borrow<[u8]> for Str {
     fn borrow(&self) -> &[u8] {
         self.as_bytes()

@@ -1,9 +1,9 @@
-//! What a misspelt word was probably meant to be.
+//! Suggestions for misspelt words.
 
-/// No word of ours is longer; what is much longer than our words is no misspelling of them.
+/// Words much longer than any known one are not misspellings of it.
 const MAX_WORD: usize = 32;
 
-/// The known word that `word` probably is: one that it is a part of, or the nearest if that is near.
+/// The known word that `word` probably means: one that contains it, or the nearest if it is near enough.
 pub fn suggest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     if word.len() < 3 || word.len() > MAX_WORD {
         return None;
@@ -15,7 +15,7 @@ pub fn suggest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     (nearest.0 * 3 <= nearest.1.len()).then_some(nearest.1)
 }
 
-/// How many letters must be added, dropped or changed to make one word the other.
+/// The edit distance: how many letters must be added, dropped or changed.
 pub fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();

@@ -1,20 +1,20 @@
-//! One way to read anything tree-shaped, so that each writer (YAML, JSON, TOML) is written once.
+//! One interface to read anything tree-shaped, so that each writer (YAML, JSON, TOML) is written once.
 
 use std::cmp::Ordering;
 
 use crate::number::is_digit;
 use crate::{Map, Node, Str, with_stack};
 
-/// The order in which a writer wants the keys of maps.
+/// The key order that a writer needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyOrder {
-    /// By bytes, as JSON and Go templates have it.
+    /// By bytes, as in JSON and Go templates.
     Bytes,
-    /// Numbers inside keys by their value and letters after other characters, as go-yaml writes maps.
+    /// Numbers inside keys by value and letters after other characters, as go-yaml writes maps.
     Natural,
 }
 
-/// Receives a tree piece by piece. Lists and maps are bracketed; inside a map each value follows its key.
+/// Receives the events of a tree. Lists and maps are bracketed; inside a map each value follows its key.
 pub trait Sink {
     /// Why the sink stops the walk.
     type Error;
@@ -40,7 +40,7 @@ pub trait Sink {
     fn end_list(&mut self) -> Result<(), Self::Error>;
     /// Begins a map of `length` entries.
     fn begin_map(&mut self, length: usize) -> Result<(), Self::Error>;
-    /// Begins a map whose keys come in an order of their own, as the fields of a struct do. [`Sink::end_map`] ends it.
+    /// Starts a map whose keys have their own order, such as the fields of a struct. [`Sink::end_map`] ends it.
     fn begin_fields(&mut self, length: usize) -> Result<(), Self::Error> {
         self.begin_map(length)
     }
@@ -50,12 +50,12 @@ pub trait Sink {
     fn end_map(&mut self) -> Result<(), Self::Error>;
 }
 
-/// Something tree-shaped that can tell itself to a [`Sink`].
+/// Something tree-shaped that can be written to a [`Sink`].
 pub trait Walk {
-    /// Tells the whole tree to `sink`, maps in the sink's key order.
+    /// Passes the whole tree to `sink`, with maps in the sink's key order.
     ///
     /// # Errors
-    /// Stops at the first error of the sink.
+    /// The first error of the sink.
     fn walk<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error>;
 }
 
@@ -104,7 +104,7 @@ impl<V: Walk> Walk for Map<V> {
 /// Sorts entries by [`natural_order`] with a plain merge sort.
 ///
 /// That order is not transitive for some mixes of digits and letters, and the standard library's sort may panic on
-/// such an order; a merge sort only ever compares and moves on.
+/// such an order; a merge sort does not.
 fn in_natural_order<V>(entries: &[(Str, V)]) -> Vec<&(Str, V)> {
     if entries.len() < 2 {
         return entries.iter().collect();
@@ -122,7 +122,7 @@ fn in_natural_order<V>(entries: &[(Str, V)]) -> Vec<&(Str, V)> {
     merged
 }
 
-/// Compares two keys as go-yaml does when it writes a map: runs of digits by value, letters after all else.
+/// Compares two keys as go-yaml does when it writes a map: runs of digits by value, letters last.
 pub fn natural_order(a: &[u8], b: &[u8]) -> Ordering {
     if a.is_ascii() && b.is_ascii() {
         return natural_order_of(a.len(), b.len(), |i| char::from(a[i]), |i| char::from(b[i]));
@@ -147,7 +147,7 @@ fn natural_order_of(
         (false, true) => return Ordering::Less,
         (false, false) => {}
     }
-    // A zero inside a number that has begun with another digit counts as a digit of it, not as a leading zero.
+    // A zero inside a number that has started with another digit is part of it, not a leading zero.
     let begun =
         (a(at) == '0' || b(at) == '0') && (0..at).rev().take_while(|&i| is_digit(a(i))).any(|i| a(i) != '0');
     let (a_number, a_end) = number_from(at, a_length, begun, &a);
@@ -155,8 +155,8 @@ fn natural_order_of(
     a_number.cmp(&b_number).then(a_end.cmp(&b_end)).then(a(at).cmp(&b(at)))
 }
 
-/// Whether Go counts `character` as a letter. Rust's alphabetic characters are these and a few more: roman numerals
-/// and letters in circles and boxes.
+/// Whether `character` is a letter in Go. Rust's alphabetic characters also include roman numerals and letters in
+/// circles and boxes.
 fn is_letter(character: char) -> bool {
     character.is_alphabetic() && !character.is_numeric() && !matches!(character, 'Ⓐ'..='ⓩ' | '🄰'..='🆉')
 }

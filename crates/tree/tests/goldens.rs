@@ -1,10 +1,10 @@
-//! Compares the `--set` grammars with what Helm recorded.
+//! Compares the `--set` grammars with recorded results of Helm.
 
 #![allow(clippy::print_stdout, reason = "the test says what it skipped and how far it got")]
 
 use pintle_tree::{Map, Node, json, set};
 
-/// The recorded cases, or `None` where the corpus is absent.
+/// The recorded cases; `None` where the corpus is absent.
 fn cases(family: &str) -> Option<Vec<Node>> {
     let lines = pintle_testkit::recorded(family);
     let read = |line: &String| json::read(line.as_bytes()).expect("recorded cases are JSON");
@@ -15,7 +15,7 @@ fn text(node: Option<&Node>) -> String {
     node.and_then(Node::as_str).unwrap_or_default().to_owned()
 }
 
-/// The tree as the corpus tells it: long lists abridged.
+/// The tree as in the corpus: long lists abridged.
 fn abridged(node: &Node) -> Node {
     match node {
         Node::List(list) if list.len() > 2000 => {

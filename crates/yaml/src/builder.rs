@@ -1,62 +1,61 @@
-//! What the reader builds: any tree, or no tree at all.
+//! The builder interface of the readers: any tree, or no tree at all.
 
 use pintle_tree::{Map, Node, Str};
 
-/// Receives a document piece by piece and makes something of it.
+/// Receives the events of a document and builds something from them.
 ///
-/// Inside a map every value follows its key. A key may come more than once; the last value counts. Numbers come as
+/// Inside a map every value follows its key. A key may occur more than once; the last value counts. Numbers come as
 /// the narrowest of the three kinds, as Go has them before they pass through JSON.
 pub trait Builder {
-    /// What is built.
+    /// The result.
     type Node;
 
-    /// Whether scalars that are values are wanted. If not, they may all come as empty strings. Keys always come.
+    /// Whether scalar values are needed. If not, they may all come as empty strings. Keys always come.
     const KEEPS_SCALARS: bool = true;
 
-    /// Forgets what was received so far; the document will be told again from the beginning.
+    /// Discards what was received so far; the document starts again from the beginning.
     fn reset(&mut self);
     /// Receives nil.
     fn nil(&mut self);
     /// Receives a boolean.
     fn bool(&mut self, value: bool);
-    /// Receives a whole number.
+    /// Receives an integer.
     fn int(&mut self, value: i64);
-    /// Receives a whole number that is too large for [`Builder::int`].
+    /// Receives an integer too large for [`Builder::int`].
     fn uint(&mut self, value: u64);
     /// Receives a number with a fraction or an exponent. It is finite in any document that is read to its end.
     fn float(&mut self, value: f64);
-    /// Receives a string, which may be any bytes where a `!!binary` tag says so.
+    /// Receives a string, which may be any bytes with a `!!binary` tag.
     fn str(&mut self, text: &[u8]);
-    /// Begins a list.
+    /// Starts a list.
     fn begin_list(&mut self);
-    /// Ends the list that was begun last.
+    /// Ends the innermost list.
     fn end_list(&mut self);
-    /// Begins a map.
+    /// Starts a map.
     fn begin_map(&mut self);
     /// Receives the key of the next entry.
     fn key(&mut self, key: &[u8]);
-    /// Ends the map that was begun last.
+    /// Ends the innermost map.
     fn end_map(&mut self);
-    /// Returns what was built; called once, at the end of a document without errors.
+    /// Returns the result; called once, at the end of a document without errors.
     fn finish(&mut self) -> Self::Node;
 
-    /// Is told by the fast reader, before a scalar or a key, in which bytes it stands, and whether these are its text as
-    /// they are, but for quotes.
+    /// Called by the fast reader before a scalar or a key: its byte range, and whether these bytes, apart from
+    /// quotes, are its text.
     fn scalar_at(&mut self, _start: usize, _end: usize, _simple: bool) {}
-    /// Is told by the fast reader, before a block scalar, in which bytes it stands and how far its lines are indented.
+    /// Called by the fast reader before a block scalar: its byte range, and the indentation of its lines.
     fn block_at(&mut self, _start: usize, _end: usize, _indent: usize) {}
-    /// Is told by the fast reader, before a list or a map, where it begins and whether in brackets.
+    /// Called by the fast reader before a list or a map: where it starts, and whether it is in flow style.
     fn begin_at(&mut self, _start: usize, _flow: bool) {}
-    /// Is told by the fast reader, before a list or a map in brackets ends, where that is.
+    /// Called by the fast reader before a flow collection ends: where.
     fn end_at(&mut self, _end: usize) {}
-    /// Is told by the fast reader where the dash or the colon before the next node stands.
+    /// Called by the fast reader: the offset of the dash or the colon before the next node.
     fn lead_at(&mut self, _at: usize) {}
 }
 
-/// Nodes that an [`Assembler`] can put together.
+/// Nodes that an [`Assembler`] can build.
 pub trait Assemble: Sized {
-    /// The string of these bytes. Unless a tree wants otherwise, it is what comes out of Go's JSON, which has no place
-    /// for bytes that are no UTF-8.
+    /// Converts bytes to a string. By default as Go's JSON does, which cannot represent invalid UTF-8.
     fn text(bytes: &[u8]) -> Str {
         clean_text(bytes)
     }
@@ -65,9 +64,9 @@ pub trait Assemble: Sized {
     fn nil() -> Self;
     /// A boolean node.
     fn bool(value: bool) -> Self;
-    /// A node of a whole number.
+    /// An integer node.
     fn int(value: i64) -> Self;
-    /// A node of a whole number above the largest `i64`.
+    /// A node of an integer above the largest `i64`.
     fn uint(value: u64) -> Self;
     /// A node of a float.
     fn float(value: f64) -> Self;
@@ -75,7 +74,7 @@ pub trait Assemble: Sized {
     fn str(text: Str) -> Self;
     /// A list node.
     fn list(items: Vec<Self>) -> Self;
-    /// A map node of entries in the order of the document; of equal keys the last counts.
+    /// A map node of entries in document order; of equal keys the last counts.
     fn map(entries: Vec<(Str, Self)>) -> Self;
 }
 
@@ -116,16 +115,16 @@ impl Assemble for Node {
 /// A [`Builder`] of whole trees.
 #[derive(Debug)]
 pub struct Assembler<T> {
-    /// Finished nodes whose parents are open.
+    /// Finished nodes whose parents are still open.
     nodes: Vec<T>,
-    /// Keys whose maps are open.
+    /// Keys whose maps are still open.
     keys: Vec<Str>,
-    /// For each open collection, how many nodes and keys there were before it.
+    /// For each open collection, the number of nodes and keys before it.
     open: Vec<(usize, usize)>,
-    /// Whether to look out for keys that come twice in a map.
+    /// Whether to detect duplicate keys.
     detecting_duplicates: bool,
     has_duplicates: bool,
-    /// Nodes in collections that were ended, and text in pieces of [`BYTES_PER_NODE`] bytes.
+    /// The number of nodes in finished collections, plus text in units of [`BYTES_PER_NODE`].
     made: usize,
 }
 
@@ -146,18 +145,18 @@ impl<T> Default for Assembler<T> {
 }
 
 impl<T> Assembler<T> {
-    /// An assembler that notices keys that come twice in a map.
+    /// An assembler that detects duplicate keys.
     pub fn detecting_duplicates() -> Self {
         Assembler { detecting_duplicates: true, ..Assembler::default() }
     }
 
-    /// Whether a watchful assembler saw a key twice in a map.
+    /// Whether a duplicate key was found.
     pub fn has_duplicates(&self) -> bool {
         self.has_duplicates
     }
 
-    /// How many nodes were made, those that aliases stand for included; long texts count as several. A document that
-    /// turned out to be wrong, or was read twice, counts too.
+    /// The number of nodes built, including those that aliases expand to; long texts count as several. Documents that
+    /// failed, or were read twice, count too.
     pub fn made(&self) -> usize {
         self.made + self.nodes.len()
     }
@@ -169,7 +168,7 @@ impl<T> Assembler<T> {
     }
 }
 
-/// The bytes as UTF-8, with a replacement character for each byte that is none.
+/// The bytes as UTF-8, with U+FFFD for each invalid byte.
 fn clean_text(bytes: &[u8]) -> Str {
     if bytes.is_ascii() {
         return Str::new(bytes);
@@ -257,7 +256,7 @@ impl<T: Assemble> Builder for Assembler<T> {
     }
 }
 
-/// A [`Builder`] of nothing, for telling whether a text is YAML.
+/// A [`Builder`] of nothing, for validation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Validator;
 

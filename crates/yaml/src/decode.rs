@@ -1,4 +1,5 @@
-//! Trees into structs with the rules of Go's JSON, because Chart.yaml and the heads of objects are read that way in Go.
+//! Decodes trees into structs with the rules of Go's JSON, which is how Helm reads Chart.yaml and the heads of
+//! objects.
 //!
 //! Field names match in any case; numbers and booleans become text where text is wanted (sigs.k8s.io/yaml does that
 //! before the JSON); nil leaves scalars alone and empties lists and maps; a clash of types does not stop the reading,
@@ -12,10 +13,10 @@ use pintle_tree::{Node, Str};
 
 use crate::{Assemble, Assembler, Error, read_strict, read_with};
 
-/// Reads YAML for decoding; strict reading refuses duplicate keys.
+/// Parses YAML for decoding; in strict mode duplicate keys are errors.
 ///
 /// # Errors
-/// What is no YAML.
+/// When the text is not valid YAML.
 pub fn read_tree(text: &[u8], strict: bool) -> Result<Node, Error> {
     if strict {
         read_strict(text)?;
@@ -23,8 +24,8 @@ pub fn read_tree(text: &[u8], strict: bool) -> Result<Node, Error> {
     read_with(text, &mut Assembler::<Exact>::default()).map(|tree| tree.0)
 }
 
-/// A tree that still tells whole numbers from floats, because `version: 1000000` and `version: 1e6` become different
-/// texts.
+/// A tree that distinguishes integers from floats, because `version: 1000000` and `version: 1e6` become different
+/// strings.
 #[derive(Debug)]
 pub struct Exact(pub Node);
 
@@ -42,7 +43,7 @@ impl Assemble for Exact {
     }
 
     fn uint(value: u64) -> Self {
-        // Only text fields are ever given such numbers, and there all digits count.
+        // Only string fields get such numbers, and there all digits count.
         Exact(Node::from(value.to_string()))
     }
 
@@ -63,7 +64,7 @@ impl Assemble for Exact {
     }
 }
 
-/// Where a value goes: the innermost Go struct and the path of JSON names from the root, which errors spell out.
+/// The target of a value: the innermost Go struct and the path of JSON names from the root, as errors spell them.
 #[derive(Clone, Copy)]
 pub struct FieldPath<'a> {
     /// The innermost Go struct.
@@ -72,7 +73,7 @@ pub struct FieldPath<'a> {
     pub path: &'a str,
 }
 
-/// One decoding of a document.
+/// Decodes one document.
 pub struct Decoder {
     /// Whether unknown fields are errors.
     strict: bool,
@@ -80,7 +81,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Returns a decoder; a strict one takes unknown fields for errors.
+    /// Returns a decoder; in strict mode unknown fields are errors.
     pub fn new(strict: bool) -> Self {
         Decoder { strict, error: None }
     }
@@ -96,7 +97,7 @@ impl Decoder {
         }
     }
 
-    /// Notes an error unless there is one.
+    /// Records an error unless there is one already.
     pub fn note(&mut self, error: impl FnOnce() -> String) {
         if self.error.is_none() {
             self.error = Some(error());
@@ -110,7 +111,7 @@ impl Decoder {
         });
     }
 
-    /// The document itself: calls `set` for every field of it. Nil leaves all as it is.
+    /// Calls `set` for every field of the document. Nil leaves everything unchanged.
     pub fn document(
         &mut self,
         value: &Node,
@@ -187,7 +188,7 @@ impl Decoder {
         self.list(value, place, "[]string", target, |decoder, item, text| decoder.string(item, place, text));
     }
 
-    /// Decodes a list of anything; numbers become floats, as Go's JSON makes them.
+    /// Decodes a list of anything; numbers become floats, as in Go's JSON.
     pub fn nodes(&mut self, value: &Node, place: FieldPath<'_>, target: &mut Vec<Node>) {
         self.list(value, place, "[]interface {}", target, |_, item, node| *node = with_floats(item));
     }
@@ -207,8 +208,8 @@ impl Decoder {
         }
     }
 
-    /// Decodes a list of pointers to structs: nil items stay `None`, others are read field by field, into what an
-    /// earlier decoding left at the same index.
+    /// Decodes a list of pointers to structs: nil items stay `None`, others are decoded into what an earlier decoding
+    /// left at the same index.
     pub fn structs<T: Default>(
         &mut self,
         value: &Node,
@@ -245,7 +246,7 @@ impl Decoder {
     }
 }
 
-/// A float where text is wanted: the digits of a 32-bit float, which is what sigs.k8s.io/yaml writes.
+/// A float as a string: the digits of a 32-bit float, which is what sigs.k8s.io/yaml writes.
 pub fn number_text(number: f64) -> String {
     let short = number as f32;
     short.to_string().parse().map_or_else(|_| format_value(number), format_value)
@@ -262,14 +263,14 @@ fn with_floats(node: &Node) -> Node {
     }
 }
 
-/// The field that a key means: the exact name, else the same letters in any case.
+/// The field of a key: the exact name, else the same name ignoring case.
 fn field_named(key: &Str, names: &[&'static str]) -> Option<&'static str> {
     let exact = names.iter().find(|name| key == **name);
     exact.or_else(|| names.iter().find(|name| matches_field(key, name))).copied()
 }
 
-/// Whether a key means a field. Go's JSON compares without regard to case, and folds two letters beyond ASCII onto
-/// ASCII ones: the Kelvin sign and the long s.
+/// Whether a key matches a field. Go's JSON ignores case, and folds two non-ASCII letters onto ASCII ones: the Kelvin
+/// sign and the long s.
 pub fn matches_field(key: &[u8], field: &str) -> bool {
     let folded = |character: char| match character {
         '\u{212a}' => 'k',
@@ -277,7 +278,7 @@ pub fn matches_field(key: &[u8], field: &str) -> bool {
         _ => character.to_ascii_lowercase(),
     };
     key == field.as_bytes()
-        // Exotic letters are up to three bytes long.
+        // Folded letters are up to three bytes long.
         || (field.len()..=field.len() * 3).contains(&key.len())
             && std::str::from_utf8(key).is_ok_and(|key| key.chars().map(folded).eq(field.chars().map(folded)))
 }

@@ -1,4 +1,4 @@
-//! Values files: several documents in one file, split as Kubernetes splits them and merged as Helm merges them.
+//! Values files: several documents in one file, split as Kubernetes does and merged as Helm does.
 
 use std::borrow::Cow;
 
@@ -7,13 +7,13 @@ use pintle_tree::{Map, Node};
 
 use crate::error::Error;
 
-/// What separates documents.
+/// The document separator.
 const SEPARATOR: &[u8] = b"---";
 
-/// Reads a values file: all documents, later ones over earlier ones, maps merged.
+/// Reads a values file: all documents, later ones merged over earlier ones.
 ///
 /// # Errors
-/// Any document that is no map, in the words of Helm.
+/// The first document that is not a map, with Helm's text.
 pub fn read_values(text: &[u8]) -> Result<Map<Node>, Error> {
     let mut values = Map::new();
     let mut documents = Documents::new(text);
@@ -25,7 +25,7 @@ pub fn read_values(text: &[u8]) -> Result<Map<Node>, Error> {
     Ok(values)
 }
 
-/// Reads every document of a values file by itself, split as [`read_values`] splits them.
+/// Reads every document of a values file separately, split as [`read_values`] does.
 ///
 /// # Errors
 /// The first error of splitting or reading.
@@ -56,7 +56,8 @@ fn merge(base: &mut Map<Node>, over: Map<Node>) {
     }
 }
 
-/// The documents of a text, cut by Kubernetes' rule: at lines of `---` with nothing but blanks and a comment after it.
+/// Splits a text by Kubernetes' rule (`YAMLReader`): at lines of `---` followed by nothing but white space and a
+/// comment.
 #[derive(Clone, Debug)]
 pub(crate) struct Documents<'t> {
     rest: &'t [u8],
@@ -67,8 +68,8 @@ impl<'t> Documents<'t> {
         Documents { rest: text }
     }
 
-    /// The next document. A separator line before any other line belongs to the document it begins. The error is
-    /// Kubernetes' own text.
+    /// The next document. A separator line before any other line belongs to the document it starts. Errors are
+    /// Kubernetes' texts.
     pub(crate) fn next(&mut self) -> Result<Option<Cow<'t, [u8]>>, String> {
         let text = self.rest;
         let mut end = 0;
@@ -93,7 +94,7 @@ impl<'t> Documents<'t> {
     }
 }
 
-/// The text with a line feed, and nothing else, at the end of every line.
+/// The text with plain line feeds at the end of every line.
 fn as_lines(text: &[u8]) -> Cow<'_, [u8]> {
     let returns = memchr(b'\r', text).is_some();
     if !returns && text.ends_with(b"\n") {

@@ -1,6 +1,6 @@
-//! Why text is no YAML, or a tree cannot be YAML, in the words users know from Helm.
+//! YAML errors, with the texts that users know from Helm.
 
-/// An error of reading or writing YAML. Its text is exactly what Helm's Go libraries say.
+/// An error of reading or writing YAML. Its text is exactly that of Helm's Go libraries.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Error {
@@ -9,17 +9,17 @@ pub struct Error {
 }
 
 impl Error {
-    /// An error that points to no line.
+    /// An error without a line.
     pub(crate) fn new(text: impl Into<String>) -> Self {
         Error { text: text.into(), line: None }
     }
 
-    /// The line that the text names, counted as the text counts it.
+    /// The line that the text names, as the text counts it.
     pub fn line(&self) -> Option<usize> {
         self.line
     }
 
-    /// Puts the name of the failed step before the text.
+    /// Prefixes the name of the failed step.
     pub(crate) fn within(self, step: &str) -> Self {
         Error { text: format!("{step}: {}", self.text), line: self.line }
     }
@@ -35,7 +35,7 @@ impl From<Problem> for Error {
     }
 }
 
-/// What the scanner or the parser stumbled over.
+/// An error of the scanner or the parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     text: &'static str,
@@ -43,18 +43,18 @@ pub(crate) struct Problem {
 }
 
 impl Problem {
-    /// A problem of the bytes themselves, which has no place.
+    /// An encoding error, which has no location.
     pub(crate) fn of_bytes(text: &'static str) -> Self {
         Problem { text, line: None }
     }
 
-    /// A problem the scanner sees at `line`, counted from zero. The first line is never named.
+    /// A scanner error at `line`, counted from zero. go-yaml never names the first line.
     pub(crate) fn of_scanner(text: &'static str, line: usize) -> Self {
         Problem { text, line: (line > 0).then_some(line + 1) }
     }
 
-    /// A problem the parser sees with a token of `line`, counted from zero. The number is named as it is, so that it
-    /// points to the line before; that is how Helm's users know it.
+    /// A parser error at a token of `line`, counted from zero. go-yaml prints the number as is, so it points to the
+    /// line before; Helm's users know it that way.
     pub(crate) fn of_parser(text: &'static str, line: usize) -> Self {
         Problem { text, line: (line > 0).then_some(line) }
     }

@@ -1,14 +1,14 @@
-//! Trees whose whole numbers stay whole: what Kubernetes makes of a document, as opposed to what templates see of it.
+//! Trees that keep integers: what Kubernetes decodes, as opposed to what templates see.
 
 use pintle_tree::{Map, Node, Str};
 
 use crate::builder::Assemble;
 
-/// A node on its way into an exact tree.
+/// A node of an exact tree.
 #[derive(Debug)]
 pub(crate) struct Exact(pub(crate) Node);
 
-/// Below this, Go's JSON writes a float without an exponent, so that a whole one is read back as an integer.
+/// Below this, Go's JSON writes a float without an exponent, so an integral one is read back as an integer.
 const EXPONENT_FROM: f64 = 1e21;
 
 impl Assemble for Exact {

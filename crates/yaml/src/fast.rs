@@ -15,13 +15,13 @@ use crate::read::key_text;
 use crate::resolve::{Meaning, may_have_meaning, meaning};
 use find::{is_ordinary, spaces};
 
-/// How deep the fast reader goes before it leaves the text to the reader that does not recurse.
+/// The maximum recursion of the fast reader; deeper texts are left to the other one, which does not recurse.
 const DEPTH: usize = 100;
 
-/// The longest key it reads; well below what a key may have.
+/// The longest key that it reads; well below YAML's limit for simple keys.
 const KEY_LENGTH: usize = 1000;
 
-/// Tells the first document of `text` to `builder`. `None` means that it gave up, and that nothing is known.
+/// Passes the first document of `text` to `builder`. `None` means that it gave up, which says nothing about the text.
 pub(crate) fn read<B: Builder>(text: &[u8], builder: &mut B) -> Option<()> {
     if !is_ordinary(text) {
         return None;
@@ -41,7 +41,7 @@ pub(crate) fn read<B: Builder>(text: &[u8], builder: &mut B) -> Option<()> {
     reader.document()
 }
 
-/// The reader. Between nodes it stands at the first character of a line with content, or at the end.
+/// The reader. Between nodes it is at the first character of a line with content, or at the end.
 struct Reader<'t, 'b, B> {
     text: &'t [u8],
     builder: &'b mut B,
@@ -57,7 +57,7 @@ struct Reader<'t, 'b, B> {
     /// Whether comment lines were skipped before this one.
     comments: bool,
     depth: usize,
-    /// Texts that are not in the document as they are.
+    /// Buffer for strings that do not occur literally in the document.
     scratch: Vec<u8>,
 }
 
@@ -69,12 +69,12 @@ enum Stop {
     Colon,
 }
 
-/// A string that was read.
+/// A quoted string.
 #[derive(Clone, Copy)]
 enum Quoted {
-    /// It stands in the document.
+    /// It occurs literally in the document.
     Slice { start: usize, end: usize },
-    /// It stands in the scratch space; `lines` tells that it went over several.
+    /// It is in the scratch buffer; `lines` is whether it spans several lines.
     Scratch { lines: bool },
 }
 
@@ -96,7 +96,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
         self.ended.then_some(())
     }
 
-    /// The byte at `at`; the end of the text looks like the end of a line.
+    /// The byte at `at`; the end of the text counts as a line break.
     #[inline]
     fn byte(&self, at: usize) -> u8 {
         self.text.get(at).copied().unwrap_or(b'\n')
@@ -114,7 +114,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
         self.byte(self.at) == b'-' && self.is_blank(self.at + 1)
     }
 
-    /// Goes to the first line with content from the line that begins at `start`.
+    /// Moves to the first line with content from the line that starts at `start`.
     fn load_line(&mut self, mut start: usize) -> Option<()> {
         self.blank_lines = 0;
         self.comments = false;
@@ -146,7 +146,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
         }
     }
 
-    /// Looks for what ends a document at the beginning of a line.
+    /// Checks for a document marker at the start of a line.
     fn check_marker(&mut self, first: u8) -> Option<()> {
         let tripled = self.byte(self.at + 1) == first && self.byte(self.at + 2) == first;
         match first {
@@ -161,7 +161,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
         }
     }
 
-    /// Goes over blanks and a comment to the next line with content.
+    /// Skips white space and a comment up to the next line with content.
     fn end_line(&mut self) -> Option<()> {
         self.ended = false;
         let from = self.at;
@@ -299,7 +299,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
         Some(())
     }
 
-    /// Ends the line from before the blanks that were skipped, which a comment needs.
+    /// Ends the line from before the skipped white space, which a comment needs.
     fn end_line_back(&mut self, blanks: usize) -> Option<()> {
         self.at -= blanks;
         self.end_line()
@@ -359,7 +359,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
         if may_have_meaning(key[0]) {
             match meaning(key) {
                 Meaning::Text => self.builder.key(key),
-                // Two spellings of a float can be one key.
+                // Two spellings of a float can be the same key.
                 Meaning::Float(_) => return None,
                 other => self.builder.key(key_text(other)?.as_bytes()),
             }
@@ -395,11 +395,11 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
         }
     }
 
-    /// Tells the builder what plain text means.
+    /// Passes the value of a plain scalar to the builder.
     #[inline]
     fn emit_plain(&mut self, text: &[u8]) -> Option<()> {
         let first = text[0];
-        // Only these can begin a number that JSON does not have.
+        // Only these can start a number that JSON does not have.
         if !B::KEEPS_SCALARS && !matches!(first, b'.' | b'+' | b'-') {
             self.builder.str(b"");
             return Some(());

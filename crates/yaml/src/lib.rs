@@ -1,10 +1,10 @@
-//! YAML text to tree and back, exactly as Helm's Go libraries do it.
+//! Reads and writes YAML exactly as Helm's Go libraries do.
 //!
 //! Helm reads YAML by making JSON of it and reading that, and writes it by making JSON and then YAML of that. This
 //! room gives the same results and the same errors without the detours. Reading is generic over what is built (see
 //! [`Builder`]); writing takes anything that can be walked.
 //!
-//! Enter at [`read`] and [`write()`], or at [`outline`] to change a text and leave the rest of it alone.
+//! Start with [`read`] and [`write()`], or with [`outline`] to edit a text and keep the rest of it.
 //!
 //! ```
 //! let tree = pintle_yaml::read(b"b: [yes, 0x10]\na: text").unwrap();
@@ -38,7 +38,7 @@ use value::Value;
 /// Reads the first document of `text`.
 ///
 /// # Errors
-/// What is no YAML, or cannot become JSON.
+/// When the text is not valid YAML, or cannot be converted to JSON.
 pub fn read(text: &[u8]) -> Result<Node, Error> {
     read_with(text, &mut Assembler::default())
 }
@@ -46,7 +46,7 @@ pub fn read(text: &[u8]) -> Result<Node, Error> {
 /// Reads the first document of `text` into whatever `builder` builds.
 ///
 /// # Errors
-/// What is no YAML, or cannot become JSON.
+/// When the text is not valid YAML, or cannot be converted to JSON.
 pub fn read_with<B: Builder>(text: &[u8], builder: &mut B) -> Result<B::Node, Error> {
     builder.reset();
     if fast::read(text, builder).is_some() {
@@ -56,7 +56,7 @@ pub fn read_with<B: Builder>(text: &[u8], builder: &mut B) -> Result<B::Node, Er
     read::read(text, builder, Rules::default())
 }
 
-/// As [`read`], without the fast reader. For comparing the two.
+/// Like [`read`], without the fast reader, for comparing the two.
 ///
 /// # Errors
 /// As [`read`].
@@ -65,7 +65,7 @@ pub fn read_faithfully(text: &[u8]) -> Result<Node, Error> {
     read::read(text, &mut Assembler::default(), Rules::default())
 }
 
-/// What the fast reader alone makes of `text`, if it does not give up. For comparing the two.
+/// Like [`read`], with the fast reader only; `None` if it gives up. For comparing the two.
 #[doc(hidden)]
 pub fn read_fast(text: &[u8]) -> Option<Node> {
     let mut assembler = Assembler::default();
@@ -73,15 +73,15 @@ pub fn read_fast(text: &[u8]) -> Option<Node> {
     Some(assembler.finish())
 }
 
-/// Tells whether the first document of `text` can be read.
+/// Checks whether the first document of `text` can be read.
 ///
 /// # Errors
-/// What is no YAML, or cannot become JSON.
+/// When the text is not valid YAML, or cannot be converted to JSON.
 pub fn validate(text: &[u8]) -> Result<(), Error> {
     read_with(text, &mut Validator)
 }
 
-/// Reads the first document of `text`, which must be a map; nothing at all is an empty map.
+/// Reads the first document of `text`, which must be a map; an empty text is an empty map.
 ///
 /// # Errors
 /// What [`read`] does not read, and documents of other kinds.
@@ -93,7 +93,7 @@ pub fn read_map(text: &[u8]) -> Result<Map<Node>, Error> {
     }
 }
 
-/// Reads the first document of `text`, which must be a list; nothing at all is an empty list.
+/// Reads the first document of `text`, which must be a list; an empty text is an empty list.
 ///
 /// # Errors
 /// What [`read`] does not read, and documents of other kinds.
@@ -111,7 +111,7 @@ fn wrong_kind(node: &Node, wanted: &str) -> Error {
         .within("error unmarshaling JSON: while decoding JSON")
 }
 
-/// Reads the first document of `text`; a key that comes twice in a map is an error.
+/// Reads the first document of `text`; duplicate keys are errors.
 ///
 /// # Errors
 /// What [`read`] does not read, and repeated keys.
@@ -124,7 +124,7 @@ pub fn read_strict(text: &[u8]) -> Result<Node, Error> {
     read::read(text, &mut assembler, Rules { strict: true })
 }
 
-/// Reads the first document of `text` with its whole numbers as [`Node::Int`], as Kubernetes' own tools read objects.
+/// Reads the first document of `text` with integers as [`Node::Int`], as Kubernetes' own tools do.
 ///
 /// # Errors
 /// What [`read`] does not read.
@@ -132,10 +132,10 @@ pub fn read_exact(text: &[u8]) -> Result<Node, Error> {
     read_with(text, &mut Assembler::<exact::Exact>::default()).map(|node| node.0)
 }
 
-/// Makes JSON of the first document of `text`. Whole numbers keep all their digits.
+/// Converts the first document of `text` to JSON. Integers keep all their digits.
 ///
 /// # Errors
-/// What is no YAML, or cannot become JSON. The text of the error does not name the step.
+/// When the text is not valid YAML, or cannot be converted to JSON. The error does not name the step.
 pub fn to_json(text: &[u8]) -> Result<Vec<u8>, Error> {
     let value = read::read_yaml(text, &mut Assembler::<Value>::default())?;
     pintle_tree::json::write(&value).map_err(|error| Error::new(error.to_string()))

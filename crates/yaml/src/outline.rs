@@ -1,5 +1,4 @@
-//! Documents as they are written: where each node stands in the bytes, so that a program can change one scalar and
-//! leave every other byte alone.
+//! Source positions of nodes, so that a program can edit one scalar and keep every other byte.
 //!
 //! [`Outline::read`] takes the same texts as [`crate::read`] does, with the same errors, but a whole stream of
 //! documents. It makes no tree: nodes are a flat list of places in the text, and a [`NodeRef`] looks at one of them.
@@ -58,16 +57,16 @@ use record::{Item, Recorder};
 /// Line breaks that are neither line feeds nor carriage returns.
 const UNICODE_BREAKS: [&[u8]; 3] = [b"\xc2\x85", b"\xe2\x80\xa8", b"\xe2\x80\xa9"];
 
-/// Where the nodes of a text stand.
+/// The nodes of a text with their positions.
 #[derive(Debug)]
 pub struct Outline<'t> {
     text: &'t [u8],
     items: Vec<Item>,
-    /// The places of the documents' roots.
+    /// The indices of the documents' roots.
     roots: Vec<u32>,
-    /// Aliases and what they stand for, by rising place.
+    /// Aliases with their targets, sorted by index.
     aliases: Vec<(u32, u32)>,
-    /// Nodes that have an anchor or a tag, and where that begins, by rising place.
+    /// Nodes with an anchor or a tag, and where that starts, sorted by index.
     properties: Vec<(u32, u32)>,
 }
 
@@ -89,7 +88,7 @@ impl<'t> Outline<'t> {
         Ok(recorder.into_outline(text))
     }
 
-    /// Reads the first document of a text, and nothing behind it.
+    /// Reads the first document of a text, and nothing after it.
     ///
     /// # Errors
     /// As [`crate::read`]. Also text that is UTF-16, or four gigabytes long.
@@ -99,7 +98,7 @@ impl<'t> Outline<'t> {
         Ok(recorder.into_outline(text))
     }
 
-    /// As [`Outline::read_first`], without the fast reader. For comparing the two.
+    /// Like [`Outline::read_first`], without the fast reader, for comparing the two.
     ///
     /// # Errors
     /// As [`Outline::read_first`].
@@ -116,7 +115,7 @@ impl<'t> Outline<'t> {
         self.text
     }
 
-    /// The root of each document. A document of nothing, or of comments, has an empty scalar.
+    /// The root of each document. An empty document, or one of comments, has an empty scalar.
     pub fn roots(&self) -> impl Iterator<Item = NodeRef<'_>> {
         self.roots.iter().map(|&place| self.place(place))
     }
@@ -126,7 +125,7 @@ impl<'t> Outline<'t> {
         self.aliases.iter().map(|&(place, _)| self.place(place))
     }
 
-    /// The line of a byte, counted from one.
+    /// The line of an offset, counted from one.
     pub fn line(&self, offset: usize) -> usize {
         1 + memchr::memchr_iter(b'\n', &self.text[..offset.min(self.text.len())]).count()
     }
@@ -139,7 +138,7 @@ impl<'t> Outline<'t> {
         &self.items[index as usize]
     }
 
-    /// Where the line of a byte begins.
+    /// The start of the line of an offset.
     fn line_start(&self, offset: usize) -> usize {
         let start = memchr::memrchr2(b'\n', b'\r', &self.text[..offset]).map_or(0, |at| at + 1);
         let line = &self.text[start..offset];
@@ -151,7 +150,7 @@ impl<'t> Outline<'t> {
         start + breaks.max().unwrap_or(0)
     }
 
-    /// Where the line of a byte ends, without its break.
+    /// The end of the line of an offset, without its break.
     pub fn line_end(&self, offset: usize) -> usize {
         let rest = &self.text[offset..];
         let line = &rest[..memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len())];
@@ -162,7 +161,7 @@ impl<'t> Outline<'t> {
         offset + breaks.min().unwrap_or(line.len())
     }
 
-    /// Where the line after that of a byte begins.
+    /// The start of the line after that of an offset.
     fn next_line(&self, offset: usize) -> usize {
         let end = self.line_end(offset);
         match self.text[end..] {
@@ -181,12 +180,12 @@ impl<'t> Outline<'t> {
             _ if end == self.text.len() => start..end,
             [.., b'\r', b'\n'] => start - 2..end,
             [.., b'\n' | b'\r'] => start - 1..end,
-            // Odd breaks stay.
+            // Unusual breaks are kept.
             _ => start..end,
         }
     }
 
-    /// What ends the lines of the text.
+    /// The line break of the text.
     fn line_break(&self) -> &'static [u8] {
         match memchr::memchr(b'\n', self.text) {
             Some(at) if at > 0 && self.text[at - 1] == b'\r' => b"\r\n",

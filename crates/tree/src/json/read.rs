@@ -1,4 +1,4 @@
-//! JSON text to tree, without recursion, so that depth costs no stack.
+//! Parses JSON without recursion, so that depth costs no stack.
 
 use super::scan::Scanner;
 use super::{Error, ErrorKind, MAX_DEPTH};
@@ -19,15 +19,15 @@ pub trait Assemble {
     fn str(&mut self, text: Str) -> Self::Value;
     /// Builds a list.
     fn list(&mut self, items: Vec<Self::Value>) -> Self::Value;
-    /// Builds a map from its entries as they were written; keys may repeat.
+    /// Builds a map from its entries as written; keys may repeat.
     fn map(&mut self, entries: Vec<(Str, Self::Value)>) -> Self::Value;
 }
 
-/// Builds nodes. A number that is too large becomes nil, and the first of them is reported, as in Go.
+/// Builds nodes. As in Go, a number that is too large becomes nil, and the first one is reported.
 #[derive(Default)]
 struct Nodes {
     first_error: Option<Error>,
-    /// Whether whole numbers stay whole.
+    /// Whether integers are kept.
     exact: bool,
 }
 
@@ -74,7 +74,7 @@ impl Assemble for Nodes {
 /// Reads one JSON value, as Go's `json.Unmarshal` into an untyped value does. Numbers become [`Node::Float`].
 ///
 /// # Errors
-/// Go's error texts, for bad syntax and for numbers that are too large.
+/// Go's texts, for invalid syntax and for numbers that are too large.
 pub fn read(text: &[u8]) -> Result<Node, Error> {
     match read_partly(text)? {
         (node, None) => Ok(node),
@@ -82,10 +82,10 @@ pub fn read(text: &[u8]) -> Result<Node, Error> {
     }
 }
 
-/// Reads one JSON value with its whole numbers as [`Node::Int`], as Kubernetes' own tools read objects.
+/// Parses one JSON value with integers as [`Node::Int`], as Kubernetes' own tools do.
 ///
 /// # Errors
-/// As [`read`].
+/// Like [`read`].
 pub fn read_exact(text: &[u8]) -> Result<Node, Error> {
     match read_all(text, Nodes { exact: true, ..Nodes::default() })? {
         (node, None) => Ok(node),
@@ -93,10 +93,10 @@ pub fn read_exact(text: &[u8]) -> Result<Node, Error> {
     }
 }
 
-/// Reads one JSON value and gives what is left of it when a number is too large: Go goes on with nil in its place.
+/// Parses one JSON value, and returns it even if a number is too large: Go continues with nil in its place.
 ///
 /// # Errors
-/// Fails outright only for bad syntax.
+/// For invalid syntax only.
 pub fn read_partly(text: &[u8]) -> Result<(Node, Option<Error>), Error> {
     read_all(text, Nodes::default())
 }
@@ -110,10 +110,10 @@ fn read_all(text: &[u8], mut nodes: Nodes) -> Result<(Node, Option<Error>), Erro
     Ok((node, nodes.first_error))
 }
 
-/// Reads a JSON object, as Go's `json.Unmarshal` into a map does; `null` gives an empty map.
+/// Parses a JSON object, as Go's `json.Unmarshal` into a map; `null` gives an empty map.
 ///
 /// # Errors
-/// As [`read`], and when the value is no object.
+/// Like [`read`], and if the value is not an object.
 pub fn read_map(text: &[u8]) -> Result<Map<Node>, Error> {
     let kind = match read(text)? {
         Node::Map(map) => return Ok(map),
@@ -127,11 +127,11 @@ pub fn read_map(text: &[u8]) -> Result<Map<Node>, Error> {
     Err(Error::new(ErrorKind::Type, message, text.len()))
 }
 
-/// Reads one JSON value from the start of a longer text, as one step of Go's `json.Decoder`, and says how many bytes
-/// it took.
+/// Parses one JSON value at the start of a longer text, as one step of Go's `json.Decoder`. Returns it with its
+/// length in bytes.
 ///
 /// # Errors
-/// As [`read`]; [`ErrorKind::Empty`] when there is nothing but blanks.
+/// Like [`read`]; [`ErrorKind::Empty`] if there is nothing but white space.
 pub fn read_prefix(text: &[u8]) -> Result<(Node, usize), Error> {
     let mut nodes = Nodes::default();
     let result = read_prefix_with(text, &mut nodes)?;
@@ -141,10 +141,10 @@ pub fn read_prefix(text: &[u8]) -> Result<(Node, usize), Error> {
     }
 }
 
-/// Does what [`read_prefix`] does, for anything that can be built.
+/// Like [`read_prefix`], for anything that can be built.
 ///
 /// # Errors
-/// Bad syntax; [`ErrorKind::Empty`] when there is nothing but blanks.
+/// Invalid syntax; [`ErrorKind::Empty`] if there is nothing but white space.
 pub fn read_prefix_with<A: Assemble>(text: &[u8], assembler: &mut A) -> Result<(A::Value, usize), Error> {
     let mut reader = Reader::new(text, true, assembler);
     if reader.scanner.peek().is_none() {
@@ -154,7 +154,7 @@ pub fn read_prefix_with<A: Assemble>(text: &[u8], assembler: &mut A) -> Result<(
     Ok((value, reader.scanner.at))
 }
 
-/// A list or map whose end has not been seen.
+/// A list or map that is not closed yet.
 enum Open<V> {
     List(Vec<V>),
     Map(Vec<(Str, V)>, Str),
@@ -170,7 +170,7 @@ impl<'t, 'a, A: Assemble> Reader<'t, 'a, A> {
         Reader { scanner: Scanner { text, at: 0, stream }, assembler }
     }
 
-    /// Reads one value. The lists and maps around the place at hand are kept in `open`.
+    /// Parses one value. The enclosing lists and maps are kept in `open`.
     fn value(&mut self) -> Result<A::Value, Error> {
         let mut open: Vec<Open<A::Value>> = Vec::new();
         loop {
@@ -220,7 +220,7 @@ impl<'t, 'a, A: Assemble> Reader<'t, 'a, A> {
         Ok(())
     }
 
-    /// Puts `value` into `top` and says whether `top` is complete.
+    /// Adds `value` to `top`. Returns whether `top` is complete.
     fn place(&mut self, top: &mut Open<A::Value>, value: A::Value) -> Result<bool, Error> {
         let next = self.scanner.peek();
         let complete = match top {
@@ -337,7 +337,7 @@ mod tests {
     #[test]
     fn depth_is_limited_and_the_limit_is_survived() {
         let nested = |depth| ["{\"a\":[".repeat(depth / 2), "]}".repeat(depth / 2)].concat();
-        // Without optimization, copying and dropping a tree take several times the stack they take in the program.
+        // Without optimization, copying and dropping a tree take several times the stack.
         let stack = if cfg!(debug_assertions) { 16 << 20 } else { 2 << 20 };
         let thread = std::thread::Builder::new().stack_size(stack).spawn(move || {
             let node = read(nested(MAX_DEPTH).as_bytes()).unwrap();

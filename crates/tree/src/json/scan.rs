@@ -1,13 +1,13 @@
-//! Characters, strings and numbers of JSON, with Go's complaints about them.
+//! Scans the characters, strings and numbers of JSON, with Go's errors.
 
 use super::{Error, ErrorKind};
 use crate::{Str, quote};
 
-/// A place in a JSON text.
+/// A position in a JSON text.
 pub(super) struct Scanner<'t> {
     pub(super) text: &'t [u8],
     pub(super) at: usize,
-    /// Whether the text may go on after the value, as in a stream. Go then words a sudden end differently.
+    /// Whether the text may continue after the value, as in a stream. Go's error at an early end differs then.
     pub(super) stream: bool,
 }
 
@@ -24,7 +24,7 @@ impl<'t> Scanner<'t> {
         None
     }
 
-    /// The complaint about the byte at hand, or about the end of the text where a blank would have been fine.
+    /// The error about the current byte, or about the end of the text where white space would have been accepted.
     pub(super) fn unexpected(&self, context: &str) -> Error {
         match self.text.get(self.at) {
             Some(&byte) => self.invalid(byte, context, self.at + 1),
@@ -32,8 +32,8 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// The complaint about the byte at hand inside a token. Go feeds a blank at the end of the text, so that a token
-    /// that cannot hold one is reported by that blank.
+    /// The error about the current byte inside a token. Go feeds a space at the end of the text, so a token that
+    /// cannot contain one is reported by that space.
     fn unexpected_in_token(&self, context: &str) -> Error {
         match self.text.get(self.at) {
             Some(&byte) => self.invalid(byte, context, self.at + 1),
@@ -59,7 +59,7 @@ impl<'t> Scanner<'t> {
         Error::new(ErrorKind::Syntax, message, self.text.len())
     }
 
-    /// Consumes the rest of `true`, `false` or `null`, whose first letter is at hand.
+    /// Consumes the rest of `true`, `false` or `null`, from its first letter.
     pub(super) fn word(&mut self, word: &'static str) -> Result<(), Error> {
         for expected in word.bytes() {
             if self.text.get(self.at) != Some(&expected) {
@@ -156,7 +156,7 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// Resolves the escapes of a checked string. Each byte that is not UTF-8 becomes U+FFFD, as in Go.
+/// Resolves the escapes of a checked string. Each invalid UTF-8 byte becomes U+FFFD, as in Go.
 fn unescape(body: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(body.len());
     let mut rest = body;
@@ -191,8 +191,8 @@ fn push_valid(out: &mut Vec<u8>, bytes: &[u8]) {
     }
 }
 
-/// The character of the hexadecimal digits at the start of `rest`, joined with a second escape if both are surrogates,
-/// and how many bytes that took.
+/// The character of the hexadecimal digits at the start of `rest`, combined with a second escape if both are
+/// surrogates, and its length in bytes.
 fn code_point(rest: &[u8]) -> (char, usize) {
     let first = hexadecimal(rest);
     if (0xd800..0xdc00).contains(&first) && rest.get(4..6) == Some(b"\\u") {

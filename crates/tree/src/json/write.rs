@@ -1,18 +1,18 @@
-//! Tree to JSON text.
+//! Writes trees as JSON.
 
 use super::{Error, ErrorKind};
 use crate::{KeyOrder, Sink, Walk, number};
 
-/// How the text is laid out.
+/// The layout of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout<'l> {
-    /// Without any blanks.
+    /// Without white space.
     Compact,
     /// One entry per line, as Go's `json.MarshalIndent`.
     Indented {
-        /// What every line but the first begins with.
+        /// The prefix of every line but the first.
         prefix: &'l str,
-        /// What is added per level.
+        /// The indentation per level.
         step: &'l str,
     },
 }
@@ -20,7 +20,7 @@ pub enum Layout<'l> {
 /// Writes `tree` without blanks, `<`, `>` and `&` escaped, as Go's `json.Marshal`.
 ///
 /// # Errors
-/// NaN and the infinities cannot be written.
+/// NaN and infinities cannot be represented.
 pub fn write(tree: &impl Walk) -> Result<Vec<u8>, Error> {
     finish(tree, Writer::new(Layout::Compact, true))
 }
@@ -28,7 +28,7 @@ pub fn write(tree: &impl Walk) -> Result<Vec<u8>, Error> {
 /// Writes `tree` indented by two blanks, `<`, `>` and `&` escaped.
 ///
 /// # Errors
-/// NaN and the infinities cannot be written.
+/// NaN and infinities cannot be represented.
 pub fn write_pretty(tree: &impl Walk) -> Result<Vec<u8>, Error> {
     finish(tree, Writer::new(Layout::Indented { prefix: "", step: "  " }, true))
 }
@@ -36,7 +36,7 @@ pub fn write_pretty(tree: &impl Walk) -> Result<Vec<u8>, Error> {
 /// Writes `tree` without blanks and without escapes for HTML.
 ///
 /// # Errors
-/// NaN and the infinities cannot be written.
+/// NaN and infinities cannot be represented.
 pub fn write_raw(tree: &impl Walk) -> Result<Vec<u8>, Error> {
     finish(tree, Writer::new(Layout::Compact, false))
 }
@@ -55,7 +55,7 @@ pub struct Writer<'l> {
     depth: usize,
     /// Whether the next entry is the first of its list or map.
     first: bool,
-    /// Whether a key has been written and its value is due.
+    /// Whether a key was written and its value is due.
     keyed: bool,
 }
 
@@ -128,7 +128,7 @@ impl<'l> Writer<'l> {
             let special = match byte {
                 0..0x20 | b'"' | b'\\' => true,
                 b'<' | b'>' | b'&' => self.html,
-                // U+2028 and U+2029 are E2 80 A8 and E2 80 A9: line ends for JavaScript, so Go escapes them.
+                // U+2028 and U+2029 are E2 80 A8 and E2 80 A9: line terminators in JavaScript, so Go escapes them.
                 0xe2 => matches!(bytes.get(at + 1..at + 3), Some([0x80, 0xa8 | 0xa9])),
                 _ => false,
             };

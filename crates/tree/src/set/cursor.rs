@@ -1,16 +1,16 @@
 //! Reads a `--set` text character by character.
 
-/// A place in a text. Bytes that are not UTF-8 are read as U+FFFD, one for each byte.
+/// A position in a text. Each invalid UTF-8 byte is read as U+FFFD.
 pub(super) struct Cursor<'t> {
     text: &'t [u8],
     at: usize,
 }
 
-/// Characters up to a stop.
+/// Characters up to a stop character.
 pub(super) struct Segment {
     /// The characters before the stop, escapes resolved.
     pub(super) text: String,
-    /// The stop that was met, or `None` at the end of the text.
+    /// The stop character, or `None` at the end of the text.
     pub(super) stop: Option<char>,
 }
 
@@ -62,8 +62,8 @@ impl<'t> Cursor<'t> {
         self.at = (self.at + count).min(self.text.len());
     }
 
-    /// Consumes characters up to and including one of `stops`. With `escapes`, a backslash makes the character after
-    /// it an ordinary one; a backslash at the end of the text is dropped.
+    /// Consumes characters up to and including one of `stops`. With `escapes`, a backslash makes the next character
+    /// an ordinary one; a backslash at the end of the text is dropped.
     pub(super) fn until(&mut self, stops: &[char], escapes: bool) -> Segment {
         let mut text = String::new();
         while let Some(character) = self.next() {

@@ -1,22 +1,22 @@
 //! Keys, indexes and values of the `--set` family.
 //!
-//! Helm's parser runs on a mutable tree and on Go's panics, and what it leaves behind after an error is visible to
-//! the user, so the order of effects here is deliberate.
+//! Helm's parser modifies a tree as it goes and relies on Go's panics, and what it leaves behind after an error is
+//! visible to the user, so the order of effects here is deliberate.
 
 use super::cursor::Cursor;
 use super::{Error, ReadFile};
 use crate::{Map, Node, json, number, quote};
 
-/// The largest index of a list.
+/// The maximum list index, as in Helm.
 const MAX_INDEX: i64 = 65_536;
 
-/// The deepest nesting of names by dots.
+/// The maximum nesting of names by dots, as in Helm.
 const MAX_NAME_LEVEL: usize = 30;
 
-/// The deepest nesting of all kinds. Helm has no such limit; ours keeps hostile texts from exhausting the stack.
+/// The maximum nesting of all kinds. Helm has no such limit; it keeps hostile texts from exhausting the stack.
 const MAX_LEVEL: usize = 500;
 
-/// How many items the lists of one flag may get. An index costs a few characters and brings all items before it.
+/// The maximum number of list items of one flag. An index costs a few characters but creates all items before it.
 const MAX_ITEMS: usize = 4 << 20;
 
 /// How values are written.
@@ -28,7 +28,7 @@ pub(super) enum ValueGrammar<'r> {
     Literal,
 }
 
-/// Why parsing stops: at the end of the text, which is fine in most places, or for an error.
+/// Why parsing stops: at the end of the text, which is often fine, or for an error.
 enum Stop {
     End,
     Error(String),
@@ -38,11 +38,11 @@ pub(super) struct Parser<'t, 'r> {
     cursor: Cursor<'t>,
     grammar: ValueGrammar<'r>,
     level: usize,
-    /// How many items lists were given, those between the named ones included.
+    /// The number of list items created, including holes.
     items: usize,
 }
 
-/// What follows `=` outside of JSON.
+/// The value after `=`, except JSON.
 enum Value {
     Node(Node),
     /// The text ended right after `=`.
@@ -109,7 +109,7 @@ impl<'t, 'r> Parser<'t, 'r> {
             Some(Node::List(list)) => self.item(list, index, name_level),
             Some(other) => Err(key_type_error(other, "[]interface {}")),
             None => {
-                // The new list is kept even when what follows the index is wrong.
+                // The new list is kept even if what follows the index is invalid.
                 let mut list = Vec::new();
                 let result = self.item(&mut list, index, name_level);
                 put(data, key, Node::List(list));
@@ -290,7 +290,7 @@ impl<'t, 'r> Parser<'t, 'r> {
         Node::from(self.cursor.until(&[], false).text)
     }
 
-    /// Reads a JSON value and says how many bytes it takes; an empty one is nil and consumes its comma.
+    /// Parses a JSON value. Returns its length; an empty one is nil and consumes its comma.
     fn json_value(&mut self) -> Result<(Node, Option<usize>), Stop> {
         if self.blank_until_comma() {
             return Ok((Node::Nil, None));
@@ -308,7 +308,7 @@ impl<'t, 'r> Parser<'t, 'r> {
         }
     }
 
-    /// Consumes blanks and a comma; whether there was nothing else.
+    /// Consumes white space and a comma. Returns whether there was nothing else.
     fn blank_until_comma(&mut self) -> bool {
         loop {
             match self.cursor.decode() {
@@ -323,7 +323,7 @@ impl<'t, 'r> Parser<'t, 'r> {
         }
     }
 
-    /// Reads `{a,b}` or a plain value. An error also says whether it arose inside braces.
+    /// Parses `{a,b}` or a plain value. An error also says whether it occurred inside braces.
     fn value(&mut self) -> Result<Value, (String, bool)> {
         if self.cursor.decode().is_none() {
             return Ok(Value::Missing);
@@ -357,7 +357,7 @@ impl<'t, 'r> Parser<'t, 'r> {
     }
 }
 
-/// Gives a text the type of its spelling.
+/// Types a string by its spelling.
 fn typed(text: String) -> Node {
     if folds_to(&text, "true") {
         return Node::Bool(true);
@@ -379,7 +379,7 @@ fn typed(text: String) -> Node {
     Node::from(text)
 }
 
-/// Whether `text` equals `word` without regard to case, as Unicode folds it: the long s is an s.
+/// Whether `text` equals `word` under Unicode case folding: the long s is an s.
 fn folds_to(text: &str, word: &str) -> bool {
     let folded = |character: char| if character == 'ſ' { 's' } else { character.to_ascii_lowercase() };
     text.len() <= word.len() + 1 && text.chars().map(folded).eq(word.chars())
@@ -397,7 +397,7 @@ fn index_too_large(index: i64) -> Stop {
     Stop::Error(format!("index of {index} is greater than maximum supported index of {MAX_INDEX}"))
 }
 
-/// Go's complaint about a failed type assertion.
+/// Go's error for a failed type assertion.
 fn key_type_error(found: &Node, wanted: &str) -> Stop {
     let found = go_type(found);
     Stop::Error(format!("unable to parse key: interface conversion: interface {{}} is {found}, not {wanted}"))

@@ -80,7 +80,7 @@ impl<B: Builder> Reader<'_, '_, B> {
                 }
                 b'\t' => return None,
                 _ if column as isize <= indent || column == 0 => return Some(EMPTY),
-                // Blank lines deeper than the text are too odd for this reader.
+                // Blank lines deeper than the text are left to the other reader.
                 _ if deepest_blank > column => return None,
                 _ => return Some(column),
             }
@@ -94,7 +94,7 @@ impl<B: Builder> Reader<'_, '_, B> {
         }
         let blanks = spaces(self.text, self.at);
         Some(match self.byte(self.at + blanks) {
-            // Blanks that end with the text, not with their line, are no line.
+            // White space that ends with the text, not with a line break, is not a line.
             b'\n' if blanks <= content && self.at + blanks >= self.text.len() => BlockLine::Outside,
             b'\n' if blanks <= content => BlockLine::Blank { next: self.at + blanks + 1 },
             b'\t' if blanks < content => return None,
@@ -109,7 +109,7 @@ impl<B: Builder> Reader<'_, '_, B> {
     /// Takes the lines of a literal block, and returns where the last line that counts ends, if there is one.
     fn literal(&mut self, content: usize, chomping: Chomping) -> Option<Option<usize>> {
         let mut last = None;
-        // Line breaks that are text only if more text, or a `+`, comes.
+        // Line breaks that count only if more text, or a `+`, follows.
         let mut breaks = 0;
         let mut terminated = false;
         loop {

@@ -1,4 +1,4 @@
-//! Looking at eight bytes at a time.
+//! Searches eight bytes at a time (SWAR).
 
 use memchr::memchr3_iter;
 
@@ -37,7 +37,7 @@ pub(super) fn any<const N: usize>(text: &[u8], from: usize, needles: [u8; N]) ->
         let mut found = 0;
         for needle in needles {
             let difference = word ^ (ONES * u64::from(needle));
-            // The lowest byte marked is exact; what is above it does not matter.
+            // The lowest marked byte is exact; higher ones may be false positives.
             found |= difference.wrapping_sub(ONES) & !difference & HIGHS;
         }
         if found != 0 {
@@ -51,8 +51,8 @@ pub(super) fn any<const N: usize>(text: &[u8], from: usize, needles: [u8; N]) ->
     at
 }
 
-/// Whether the text has only characters that mean nothing special to YAML: no carriage returns, no control
-/// characters, no Unicode line breaks or byte order marks, and only valid UTF-8.
+/// Whether the text has only characters without a special meaning in YAML: no carriage returns, control characters,
+/// Unicode line breaks or byte order marks, and only valid UTF-8.
 pub(super) fn is_ordinary(text: &[u8]) -> bool {
     let mut foreign = 0;
     for chunk in text.chunks(64) {

@@ -1,4 +1,4 @@
-//! Lists and maps in brackets, as far as they hold nothing odd. Lines may break between their parts.
+//! Simple flow collections. Lines may break between their parts.
 
 use super::{Builder, Quoted, Reader, find};
 use find::spaces;
@@ -128,7 +128,7 @@ impl<B: Builder> Reader<'_, '_, B> {
             match self.byte(at) {
                 b',' | b']' | b'}' | b'\n' => break,
                 b':' if self.byte(at + 1) == b' ' => break,
-                // Colons elsewhere are text in most places; leave the others alone.
+                // Colons elsewhere are mostly text; the other cases are left to the other reader.
                 b':' if !(self.byte(at + 1).is_ascii_alphanumeric() || self.byte(at + 1) == b'/') => {
                     return None;
                 }

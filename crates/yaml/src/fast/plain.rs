@@ -62,7 +62,7 @@ impl<B: Builder> Reader<'_, '_, B> {
     /// Takes the lines that continue a scalar, and returns where the last of them ends.
     fn continuation(&mut self, indent: isize) -> Option<usize> {
         loop {
-            // A single line break folds into a blank; of several, the first is dropped.
+            // A single line break folds into a space; of several, the first is dropped.
             if self.blank_lines == 0 {
                 self.scratch.push(b' ');
             } else {

@@ -48,7 +48,7 @@ impl<B: Builder> Reader<'_, '_, B> {
                 },
                 b'\n' => {
                     lines = true;
-                    // Blanks before the break are dropped, unless they were escaped: those cannot be told here.
+                    // Trailing white space is dropped unless it was escaped, which cannot be seen here.
                     if matches!(self.scratch.last(), Some(b' ' | b'\t')) {
                         self.drop_blanks()?;
                     }
@@ -71,7 +71,7 @@ impl<B: Builder> Reader<'_, '_, B> {
     fn drop_blanks(&mut self) -> Option<()> {
         let blanks =
             self.text[..self.at].iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
-        // After a backslash the first of them is text.
+        // After a backslash the first space is text.
         if self.text[..self.at - blanks].ends_with(b"\\") {
             return None;
         }
@@ -90,7 +90,7 @@ impl<B: Builder> Reader<'_, '_, B> {
                     breaks += 1;
                     line_start = self.at + 1;
                 }
-                // A document marker may not stand in quotes.
+                // A document marker is not allowed inside quotes.
                 b'-' | b'.' if line_start == self.at => return None,
                 _ => return Some(breaks),
             }

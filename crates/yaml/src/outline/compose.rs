@@ -1,4 +1,4 @@
-//! The faithful reader's part: texts that the fast reader leaves alone, recorded from the parser's events.
+//! Records texts that the fast reader does not handle, from the parser's events.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::read::{self, EventKind, Parser, Rules};
 
 /// Records the first document of `text`.
 pub(super) fn compose(text: &[u8], recorder: &mut Recorder) -> Result<(), Error> {
-    // What the events do not tell, such as an alias that contains itself, decoding does.
+    // Decoding finds errors that the events do not show, such as an alias that contains itself.
     read::read(text, &mut Validator, Rules::default())?;
     let mut parser = Parser::new(text);
     let mut anchors: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
@@ -24,7 +24,7 @@ pub(super) fn compose(text: &[u8], recorder: &mut Recorder) -> Result<(), Error>
             EventKind::StreamStart | EventKind::DocumentStart => continue,
             EventKind::StreamEnd | EventKind::DocumentEnd => break,
             EventKind::SequenceEnd | EventKind::MappingEnd => {
-                // The ends of blocks are not written.
+                // The ends of block collections are not written.
                 if matches!(text.get(start..end), Some(b"]" | b"}")) {
                     recorder.end_at(end);
                 }

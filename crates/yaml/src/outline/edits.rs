@@ -1,4 +1,4 @@
-//! Changes to a text, collected and carried out in one pass.
+//! Edits of a text, collected and applied in one pass.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,69 +10,69 @@ use super::node_ref::{Entry, Kind, NodeRef, Style};
 use super::render::{RenderContext, in_style_of, question_mark, write_lead};
 use crate::error::Error;
 
-/// How long a key may be that does not say that it is one, with something to spare for its anchor and tag.
+/// The longest key that may be implicit, with some reserve for its anchor and tag.
 const LONGEST_KEY: usize = 900;
 
-/// Changes to the text of an outline. Nothing is changed before [`Edits::apply`], and what is not changed stays as it
-/// is, byte for byte.
+/// Edits of the text of an outline. Nothing changes before [`Edits::apply`], and everything else is kept byte for
+/// byte.
 #[derive(Debug)]
 pub struct Edits<'o> {
     outline: &'o Outline<'o>,
     changes: Vec<Change>,
-    /// What happens to the children of collections, by place.
+    /// The changes to the children of collections, by index.
     collections: BTreeMap<u32, Children>,
 }
 
-/// A piece of text that gives way to another.
+/// A replaced range of text.
 #[derive(Debug)]
 struct Change {
     range: Range<usize>,
     text: Vec<u8>,
 }
 
-/// What happens to the children of a collection.
+/// The changes to the children of a collection.
 #[derive(Debug, Default)]
 struct Children {
-    /// The places of keys or items that go.
+    /// The indices of removed keys or items.
     removed: Vec<u32>,
-    /// What comes, with its key in a map.
+    /// Added children, with their key in a map.
     added: Vec<(Option<String>, Node)>,
 }
 
-/// A child of a collection as it stands in the text.
+/// A child of a collection as written.
 struct Child {
     place: u32,
-    /// From its question mark, dash, anchor or first letter.
+    /// The offset of its question mark, dash, anchor or first character.
     start: usize,
     end: usize,
-    /// Whether it ends with its colon or its tag, to which a comma must not stick.
+    /// Whether it ends with its colon or tag, which a comma must not touch.
     empty: bool,
 }
 
 impl<'o> Edits<'o> {
-    /// No changes yet.
+    /// No edits.
     pub fn new(outline: &'o Outline<'o>) -> Self {
         Edits { outline, changes: Vec::new(), collections: BTreeMap::new() }
     }
 
-    /// Whether nothing is to be changed.
+    /// Whether there are no edits.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.collections.is_empty()
     }
 
-    /// Replaces the bytes of `range`, which may be none, by `text`.
+    /// Replaces the bytes of `range`, which may be empty, by `text`.
     pub fn replace(&mut self, range: Range<usize>, text: impl Into<Vec<u8>>) {
         self.changes.push(Change { range, text: text.into() });
     }
 
-    /// Replaces a node by a string, which will be read as exactly that string. It keeps the quotes, or the block, as far
-    /// as the string allows. An alias gives way to the string; an anchor stays, and with it its aliases change.
+    /// Replaces a node by a string, which will be read as exactly that string. Quotes or block style are kept as far
+    /// as the string allows. An alias is replaced; an anchor is kept, and its aliases change with it.
     pub fn replace_scalar(&mut self, place: NodeRef<'o>, text: &str) {
         let new = in_style_of(place, text, self.setting(place.is_in_flow(), false));
         self.replace_node(place, new);
     }
 
-    /// Replaces a node by a tree, on one line. An anchor stays.
+    /// Replaces a node by a tree, on one line. An anchor is kept.
     pub fn replace_tree(&mut self, place: NodeRef<'o>, tree: &Node) {
         if let Node::Str(text) = tree
             && let Some(text) = text.as_str()
@@ -86,14 +86,14 @@ impl<'o> Edits<'o> {
         self.replace_node(place, new);
     }
 
-    /// Replaces a node. Its tag would give the new text another meaning, and goes; its anchor stays.
+    /// Replaces a node. Its tag is removed, because it would change the meaning of the new text; its anchor is kept.
     fn replace_node(&mut self, place: NodeRef<'o>, mut new: Vec<u8>) {
         if place.lacks_colon() {
             self.ready_for_colon(place);
         }
         let mut range = place.range();
         if (place.kind() == Kind::Sequence || is_block(place)) && begins_line(self.outline, range.start) {
-            // Dashes, and the signs of blocks, may stand right below their key, other things may not.
+            // Dashes and block indicators may follow directly below their key, other things may not.
             new.insert(0, b' ');
         }
         if place.has_properties() && !self.outline.text[range.start - 1].is_ascii_whitespace() {
@@ -113,7 +113,7 @@ impl<'o> Edits<'o> {
         self.replace_text(range, new);
     }
 
-    /// Makes sure that the key before a value can be given its colon.
+    /// Ensures that the key before a value can be given its colon.
     fn ready_for_colon(&mut self, value: NodeRef<'o>) {
         let Some(key) = value.before() else { return };
         let start = key.start_with_properties();
@@ -122,12 +122,12 @@ impl<'o> Edits<'o> {
         } else if (key.has_lines() || key.source().len() > LONGEST_KEY)
             && question_mark(self.outline.text, start) == start
         {
-            // A key that is long or goes over several lines must say that it is one.
+            // A long or multi-line key must be explicit.
             self.replace(start..start, "? ");
         }
     }
 
-    /// Replaces a piece of text behind which a comment may stand, even without a blank where brackets or quotes ended it.
+    /// Replaces a range that may be followed by a comment, which needs a space before it.
     fn replace_text(&mut self, range: Range<usize>, mut new: Vec<u8>) {
         if !range.is_empty() && self.outline.text[range.end..].starts_with(b"#") {
             new.push(b' ');
@@ -135,8 +135,8 @@ impl<'o> Edits<'o> {
         self.replace(range, new);
     }
 
-    /// Gives a map the value `tree` for `key`: in the place of the one that is written there, or after all others. An
-    /// alias must be spelled out before ([`super::expand_aliases`]).
+    /// Sets `key` of a map to `tree`: replaces the existing value, or appends. An alias must be expanded before
+    /// ([`super::expand_aliases`]).
     pub fn set(&mut self, mapping: NodeRef<'o>, key: &str, tree: &Node) {
         match mapping.entry(key) {
             Some(entry) => self.replace_tree(entry.value, tree),
@@ -144,12 +144,12 @@ impl<'o> Edits<'o> {
         }
     }
 
-    /// Adds an item to the end of a list.
+    /// Appends an item to a list.
     pub fn push(&mut self, sequence: NodeRef<'o>, tree: &Node) {
         self.children(sequence).added.push((None, tree.clone()));
     }
 
-    /// Removes all that a map has written for `key`, with the comments on the same lines.
+    /// Removes all entries of a map for `key`, with the comments on the same lines.
     pub fn remove(&mut self, mapping: NodeRef<'o>, key: &str) {
         let removed: Vec<u32> =
             mapping.entries().filter(|entry| entry.key.names(key)).map(|entry| entry.key.index).collect();
@@ -174,35 +174,35 @@ impl<'o> Edits<'o> {
         RenderContext { flow, json, line_break: self.outline.line_break() }
     }
 
-    /// The text with all changes made.
+    /// Applies all edits.
     ///
     /// # Errors
-    /// When two changes are about the same bytes.
+    /// When two edits overlap.
     pub fn apply(self) -> Result<Vec<u8>, Error> {
         let mut out = Vec::with_capacity(self.outline.text.len() + 256);
         self.apply_to(&mut out)?;
         Ok(out)
     }
 
-    /// As [`Edits::apply`], after what `out` already has.
+    /// Like [`Edits::apply`], appending to `out`.
     ///
     /// # Errors
-    /// As [`Edits::apply`]. Then `out` has some of the text.
+    /// Like [`Edits::apply`]. `out` then has some of the text.
     pub fn apply_to(self, out: &mut Vec<u8>) -> Result<(), Error> {
         let all = 0..self.outline.text.len();
         self.apply_in(all, out)
     }
 
-    /// As [`Edits::apply_to`], of a piece of the text alone. Changes elsewhere are not made.
+    /// Like [`Edits::apply_to`], for a range of the text only. Edits elsewhere are not applied.
     ///
     /// # Errors
     /// As [`Edits::apply_to`].
     pub fn apply_in(mut self, piece: Range<usize>, out: &mut Vec<u8>) -> Result<(), Error> {
-        // Inner collections go first: what is added to them goes before what is added around them.
+        // Inner collections first: what is added to them precedes what is added around them.
         for (place, children) in std::mem::take(&mut self.collections).into_iter().rev() {
             self.apply_children(self.outline.place(place), children);
         }
-        // Insertions at one place stay in their order, and before what is replaced there.
+        // Insertions at one offset keep their order, and precede a replacement there.
         self.changes.sort_by_key(|change| (change.range.start, change.range.end));
         let text = self.outline.text;
         let mut at = piece.start;
@@ -220,15 +220,15 @@ impl<'o> Edits<'o> {
         Ok(())
     }
 
-    /// Makes sure that more text can follow a document that ends without a line break: if that is the end of a block
-    /// scalar, a line break would be one of its own.
+    /// Ensures that more text can follow a document that ends without a line break: after a block scalar, a line
+    /// break would become part of it.
     pub fn terminate(&mut self, root: NodeRef<'o>) {
         if !self.outline.text.ends_with(b"\n") {
             self.close(root.last_inside());
         }
     }
 
-    /// Writes a block scalar that ends with the text so that more can follow.
+    /// Rewrites a block scalar at the end of the text so that more can follow.
     fn close(&mut self, place: NodeRef<'o>) {
         let range = place.range();
         let changed = self
@@ -241,7 +241,7 @@ impl<'o> Edits<'o> {
         }
     }
 
-    /// Turns what happens to the children of a collection into changes of text.
+    /// Converts the changes of a collection's children to text changes.
     fn apply_children(&mut self, collection: NodeRef<'o>, children: Children) {
         let Children { removed, added } = children;
         if removed.is_empty() && added.is_empty() {
@@ -298,7 +298,7 @@ impl<'o> Edits<'o> {
             let run = all[at..].iter().take_while(|child| !kept(child)).count();
             match (all.get(at + run), last_kept) {
                 (Some(next), _) => self.replace(all[at].start..next.start, ""),
-                // A colon needs its blank.
+                // A colon needs a space after it.
                 (None, Some(before)) => {
                     let rest = if before.empty { " " } else { "" };
                     self.replace(before.end..all[at + run - 1].end, rest);
@@ -317,12 +317,12 @@ impl<'o> Edits<'o> {
         added: &[(Option<String>, Node)],
     ) {
         let Some(last) = all.iter().rfind(|child| kept(child)).filter(|_| !added.is_empty()) else { return };
-        // Right after a colon, a comma would be text.
+        // Directly after a colon, a comma would be text.
         let mut new = if last.empty { b" , ".to_vec() } else { b", ".to_vec() };
         let inside = self.setting(true, is_json(collection));
         inside.joined(added.iter().map(borrowed), &mut new);
         if !matches!(collection.source(), [b'{' | b'[', ..]) {
-            // A single pair in a list needs no braces of its own; two do.
+            // A single pair in a flow list needs no braces; two do.
             let start = collection.range().start;
             self.replace(start..start, "{");
             new.push(b'}');
@@ -335,14 +335,14 @@ impl<'o> Edits<'o> {
         let mut rest = all;
         let head = all.iter().take_while(|child| !kept(child)).count();
         if head > 0 && (outline.line_start(all[0].start) == 0 || !begins_line(outline, all[0].start)) {
-            // The next one moves up, to the beginning of the text or behind the dash.
+            // The next child moves up, to the start of the text or behind the dash.
             self.replace(all[0].start..all[head].start, "");
             rest = &all[head..];
         }
         for child in rest.iter().filter(|child| !kept(child)) {
             let mut lines = outline.whole_lines(child.start..child.end);
             if let Some(scalar) = outline.place(child.place).before().filter(|before| is_block(*before)) {
-                // Otherwise lines after it would come to belong to the scalar before it.
+                // Otherwise the following lines would become part of the scalar before it.
                 lines.end = lines_taken_in(scalar, lines.end);
             }
             self.replace(lines, "");
@@ -410,11 +410,11 @@ fn is_block(place: NodeRef<'_>) -> bool {
     matches!(place.kind(), Kind::Scalar(Style::Literal | Style::Folded))
 }
 
-/// Where the lines after the line that ends at `end` end that a block scalar would take in: blank ones, and comments
-/// that stand as far to the right as its text.
+/// The end of the lines after `end` that a block scalar would absorb: blank ones, and comments indented at least as
+/// far as its text.
 fn lines_taken_in(scalar: NodeRef<'_>, mut end: usize) -> usize {
     let outline = scalar.outline;
-    // A scalar without text takes its indentation from what comes.
+    // An empty scalar takes its indentation from what follows.
     let indent = (outline.item(scalar.index).next as usize).max(1);
     loop {
         let start = outline.next_line(end);
@@ -429,7 +429,7 @@ fn lines_taken_in(scalar: NodeRef<'_>, mut end: usize) -> usize {
     }
 }
 
-/// The last node of a child that is written: where a key has no colon, that is the key.
+/// The last written node of a child: the key, if it has no colon.
 fn last_scalar<'o>(collection: NodeRef<'o>, child: &Child) -> NodeRef<'o> {
     let key = collection.outline.place(child.place);
     let node = if collection.kind() == Kind::Mapping { collection.outline.place(key.after()) } else { key };
@@ -437,7 +437,7 @@ fn last_scalar<'o>(collection: NodeRef<'o>, child: &Child) -> NodeRef<'o> {
     if last.lacks_colon() { last.before().unwrap_or(last) } else { last }
 }
 
-/// Whether a map in brackets has its keys in double quotes, as JSON has.
+/// Whether a flow map has its keys in double quotes, as in JSON.
 fn is_json(collection: NodeRef<'_>) -> bool {
     collection.is_flow()
         && collection.entries().next().is_some_and(|entry| entry.key.kind() == Kind::Scalar(Style::Double))

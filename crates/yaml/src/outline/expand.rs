@@ -1,4 +1,4 @@
-//! Aliases spelled out where a change must not be seen elsewhere, or where there is nothing to change but an alias.
+//! Expands aliases where an edit must not be visible elsewhere, or where only an alias is written.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,12 +10,12 @@ use super::edits::Edits;
 use super::node_ref::{Entry, Kind, NodeRef};
 use crate::error::Error;
 
-/// A step on the way to a node.
+/// A segment of the path to a node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathSegment {
-    /// Into a map.
+    /// A key of a map.
     Key(Cow<'static, str>),
-    /// Into a list.
+    /// An index of a list.
     Index(usize),
 }
 
@@ -31,14 +31,14 @@ impl From<usize> for PathSegment {
     }
 }
 
-/// How deep a tree may be that is written in place of an alias.
+/// The maximum depth of a tree that replaces an alias.
 const DEPTH: usize = 100;
 
-/// The first document of `text`, written so that each of `paths` can be changed and nothing else changes with it: without
-/// the aliases and merge keys on the way, and without the aliases that share what is there. All others stay.
+/// The first document of `text`, rewritten so that each of `paths` can be edited without side effects: aliases and
+/// merge keys on the paths, and aliases that share their targets, are expanded. All others are kept.
 ///
 /// # Errors
-/// What [`crate::read`] does not read, and aliases of very deep trees.
+/// When [`crate::read`] fails, and for aliases of very deep trees.
 pub fn expand_aliases<'t>(text: &'t [u8], paths: &[Vec<PathSegment>]) -> Result<Cow<'t, [u8]>, Error> {
     spell(text, |outline, marked| {
         for path in paths {
@@ -47,10 +47,11 @@ pub fn expand_aliases<'t>(text: &'t [u8], paths: &[Vec<PathSegment>]) -> Result<
     })
 }
 
-/// The first document of `text` without any alias or merge key in the node at `path`, so that the node can stand alone.
+/// The first document of `text` without aliases and merge keys in the node at `path`, so that the node can stand
+/// alone.
 ///
 /// # Errors
-/// As [`expand_aliases`].
+/// Like [`expand_aliases`].
 pub fn expand_aliases_in<'t>(text: &'t [u8], path: &[PathSegment]) -> Result<Cow<'t, [u8]>, Error> {
     spell(text, |outline, marked| {
         if let Some(place) = marked.follow(outline, path) {
@@ -62,7 +63,7 @@ pub fn expand_aliases_in<'t>(text: &'t [u8], path: &[PathSegment]) -> Result<Cow
     })
 }
 
-/// Spells out what `mark` marks until it marks nothing.
+/// Expands what `mark` marks until nothing is marked.
 fn spell<'t>(text: &'t [u8], mark: impl Fn(&Outline<'_>, &mut Marked)) -> Result<Cow<'t, [u8]>, Error> {
     let mut current = Cow::Borrowed(text);
     loop {
@@ -80,16 +81,16 @@ fn spell<'t>(text: &'t [u8], mark: impl Fn(&Outline<'_>, &mut Marked)) -> Result
     }
 }
 
-/// Whether any map merges another, which can be without aliases.
+/// Whether any map merges another, which is possible without aliases.
 fn outline_merges(outline: &Outline<'_>) -> bool {
     memchr::memmem::find(outline.text, b"<<").is_some()
 }
 
-/// What has to be spelled out.
+/// What has to be expanded.
 #[derive(Debug, Default)]
 struct Marked {
     aliases: BTreeSet<u32>,
-    /// Maps whose merge keys go.
+    /// Maps whose merge keys are removed.
     mappings: BTreeSet<u32>,
 }
 
@@ -98,7 +99,7 @@ impl Marked {
         self.aliases.is_empty() && self.mappings.is_empty()
     }
 
-    /// Marks what is in the way of changing the node at `path`, and returns that node if nothing is.
+    /// Marks what prevents editing the node at `path`. Returns the node if nothing does.
     fn follow<'o>(&mut self, outline: &'o Outline<'_>, path: &[PathSegment]) -> Option<NodeRef<'o>> {
         let mut place = outline.roots().next()?;
         for step in path {
@@ -135,14 +136,14 @@ impl Marked {
         Some(place)
     }
 
-    /// Marks the aliases of what is inside of `place`, which may go.
+    /// Marks the aliases of what is inside the node.
     fn keep_inside(&mut self, place: NodeRef<'_>) {
         let inside = place.index..place.after();
         let aliases = place.outline.aliases.iter();
         self.aliases.extend(aliases.filter(|(_, target)| inside.contains(target)).map(|(alias, _)| *alias));
     }
 
-    /// Marks the aliases that show what is at `place`.
+    /// Marks the aliases that share the node.
     fn unshare(&mut self, place: NodeRef<'_>) {
         for &(alias, target) in &place.outline.aliases {
             if target <= place.index && place.index < place.outline.place(target).after() {
@@ -171,7 +172,7 @@ impl Marked {
     }
 }
 
-/// Writes what a map merges into the map itself.
+/// Copies the entries that a map merges into the map itself.
 fn unmerge<'o>(mapping: NodeRef<'o>, node: Option<&Node>, edits: &mut Edits<'o>) -> Result<(), Error> {
     let Some(Node::Map(values)) = node else { return Ok(()) };
     let merges: Vec<Entry<'_>> = mapping.entries().filter(Entry::is_merge).collect();
@@ -184,7 +185,7 @@ fn unmerge<'o>(mapping: NodeRef<'o>, node: Option<&Node>, edits: &mut Edits<'o>)
             edits.set(mapping, name, shallow(value)?);
             continue;
         };
-        // What is merged after it wins.
+        // A later merge takes precedence.
         if merges.iter().any(|merge| merge.key.index > own.key.index && merge.value.has_merged(name)) {
             edits.replace_tree(own.value, shallow(value)?);
         }

@@ -1,4 +1,4 @@
-//! One node of an outline: what it is, where it stands, and what it holds.
+//! A reference to one node of an outline: its kind, position and content.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -20,17 +20,17 @@ pub struct NodeRef<'o> {
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A scalar; an empty one where nothing is written.
+    /// A scalar; an empty one if nothing is written.
     Scalar(Style),
     /// A map.
     Mapping,
     /// A list.
     Sequence,
-    /// A `*name` that stands for a node before it.
+    /// An alias `*name` of an earlier node.
     Alias,
 }
 
-/// How a scalar is written.
+/// The style of a scalar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
     /// Without quotes.
@@ -45,7 +45,7 @@ pub enum Style {
     Folded,
 }
 
-/// A key and its value, as they are written.
+/// A key and its value, as written.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'o> {
     /// The key.
@@ -55,7 +55,7 @@ pub struct Entry<'o> {
 }
 
 impl Entry<'_> {
-    /// Whether the value is merged into the map instead of being an entry of it.
+    /// Whether it is a merge key (`<<`).
     pub fn is_merge(&self) -> bool {
         if self.key.outline.properties.is_empty() {
             return self.key.source() == b"<<";
@@ -115,18 +115,18 @@ impl<'o> NodeRef<'o> {
         }
     }
 
-    /// Whether it is a list or map in brackets, or inside of one.
+    /// Whether it is a flow collection, or inside of one.
     pub fn is_flow(self) -> bool {
         let item = self.outline.item(self.index);
         item.in_flow || (item.form != Form::Scalar && matches!(self.source().first(), Some(b'[' | b'{')))
     }
 
-    /// Whether it stands inside of brackets.
+    /// Whether it is inside a flow collection.
     pub fn is_in_flow(self) -> bool {
         self.outline.item(self.index).in_flow
     }
 
-    /// The bytes it stands in, without its anchor and tag, and without the line break after it. Blocks go from their
+    /// Its byte range, without anchor and tag, and without the line break after it. Block collections go from their
     /// first key or dash to the end of their last value.
     pub fn range(self) -> Range<usize> {
         let item = self.outline.item(self.index);
@@ -148,7 +148,7 @@ impl<'o> NodeRef<'o> {
         1 + self.indentation()
     }
 
-    /// How far entries or items of a block must be indented to belong to it.
+    /// The indentation that entries or items of a block need to belong to it.
     pub fn indentation(self) -> usize {
         let start = self.range().start;
         let line = &self.outline.text[self.outline.line_start(start)..start];
@@ -172,7 +172,7 @@ impl<'o> NodeRef<'o> {
     fn properties(self) -> impl Iterator<Item = &'o [u8]> {
         let mut rest = &self.outline.text[self.start_with_properties()..self.range().start];
         std::iter::from_fn(move || {
-            // Between them are blanks; what follows a `#` is a comment.
+            // They are separated by white space; a `#` starts a comment.
             let start = rest.iter().position(|byte| matches!(byte, b'&' | b'!' | b'#'))?;
             if rest[start] == b'#' {
                 return None;
@@ -197,7 +197,7 @@ impl<'o> NodeRef<'o> {
         self.properties().find(|word| word.starts_with(b"!"))
     }
 
-    /// The node that an alias stands for; any other node itself.
+    /// The target of an alias; any other node itself.
     pub fn target(self) -> Self {
         let aliases = &self.outline.aliases;
         if self.outline.item(self.index).form != Form::Alias {
@@ -209,7 +209,7 @@ impl<'o> NodeRef<'o> {
         }
     }
 
-    /// Whether aliases elsewhere show this node too, because it has an anchor or is inside of a node that has one.
+    /// Whether aliases elsewhere show this node too, because it or an ancestor has an anchor.
     pub fn is_shared(self) -> bool {
         let holds = |target: u32| target <= self.index && self.index < self.at(target).after();
         self.outline.aliases.iter().any(|&(_, target)| holds(target))
@@ -224,7 +224,7 @@ impl<'o> NodeRef<'o> {
         }
     }
 
-    /// Where the dash before a list item, or the colon before a value, stands.
+    /// The offset of the dash before a list item, or of the colon before a value.
     pub(super) fn lead(self) -> usize {
         self.outline.item(self.index).lead as usize
     }
@@ -234,24 +234,24 @@ impl<'o> NodeRef<'o> {
         self.index.checked_sub(1).map(|index| self.at(index))
     }
 
-    /// The collection that holds it. Looks through all nodes before it, which is slow.
+    /// The containing collection. Searches all nodes before it, which is slow.
     pub(super) fn parent(self) -> Option<Self> {
         (0..self.index).rev().map(|index| self.at(index)).find(|place| place.after() > self.index)
     }
 
-    /// Whether nothing is written but the colon, the anchor or the tag before it.
+    /// Whether nothing is written except the colon, the anchor or the tag before it.
     pub(super) fn is_bare(self) -> bool {
         let range = self.range();
         range.is_empty() && (self.lead() + 1 == range.start || self.has_properties())
     }
 
-    /// Whether it is the value of a key that has not even a colon.
+    /// Whether it is the value of a key without a colon.
     pub(super) fn lacks_colon(self) -> bool {
         let range = self.range();
         range.is_empty() && !self.is_root() && self.lead() + 1 != range.start && !self.has_properties()
     }
 
-    /// Whether it goes over several lines.
+    /// Whether it spans several lines.
     pub(super) fn has_lines(self) -> bool {
         self.outline.line_end(self.range().start) < self.range().end
     }
@@ -265,7 +265,7 @@ impl<'o> NodeRef<'o> {
         self.at(self.after() - 1)
     }
 
-    /// The entries of a map as they are written, merge keys among them. Looks through an alias. Anything else has none.
+    /// The entries of a map as written, including merge keys. Follows an alias. Empty for anything else.
     pub fn entries(self) -> impl Iterator<Item = Entry<'o>> {
         let mapping = self.target();
         let (mut next, end) = mapping.children(Form::Mapping);
@@ -279,7 +279,7 @@ impl<'o> NodeRef<'o> {
         })
     }
 
-    /// The items of a list. Looks through an alias. Anything else has none.
+    /// The items of a list. Follows an alias. Empty for anything else.
     pub fn items(self) -> impl Iterator<Item = NodeRef<'o>> {
         let sequence = self.target();
         let (mut next, end) = sequence.children(Form::Sequence);
@@ -296,12 +296,12 @@ impl<'o> NodeRef<'o> {
         if self.outline.item(self.index).form == form { (self.index + 1, self.after()) } else { (0, 0) }
     }
 
-    /// The entry of a map that is written for `key`; the last, if there are several. Merged maps are not searched.
+    /// The entry of a map for `key`; the last, if there are several. Merged maps are not searched.
     pub fn entry(self, key: &str) -> Option<Entry<'o>> {
         self.entries().filter(|entry| entry.key.names(key) && !entry.is_merge()).last()
     }
 
-    /// The value that a map has for `key`, as readers see it: written, or merged from elsewhere.
+    /// The value of `key` in a map, as readers see it: written, or merged.
     pub fn get(self, key: &str) -> Option<Self> {
         let mut found = None;
         for entry in self.entries() {
@@ -340,7 +340,7 @@ impl<'o> NodeRef<'o> {
         self.key().is_some_and(|text| *text == *key.as_bytes())
     }
 
-    /// The text of a key as readers see it: numbers and booleans in the spelling that they get. Looks through an alias.
+    /// The text of a key as readers see it: numbers and booleans in their canonical spelling. Follows an alias.
     /// `None` for what cannot be a key.
     pub fn key(self) -> Option<Cow<'o, [u8]>> {
         let target = self.target();
@@ -355,12 +355,12 @@ impl<'o> NodeRef<'o> {
         self.start_with_properties() < self.range().start
     }
 
-    /// The text of a scalar without its quotes, escapes and folds. Looks through an alias; collections have none.
+    /// The text of a scalar without quotes, escapes and folding. Follows an alias; empty for collections.
     pub fn text(self) -> Cow<'o, [u8]> {
         scalar::text(self.target())
     }
 
-    /// The text of a scalar that is read as a string. Looks through an alias.
+    /// The text of a scalar that is read as a string. Follows an alias.
     pub fn as_str(self) -> Option<Cow<'o, str>> {
         let target = self.target();
         match scalar::meaning_of(target)? {
@@ -372,8 +372,8 @@ impl<'o> NodeRef<'o> {
         }
     }
 
-    /// What a scalar means, as [`crate::read_exact`] reads it. Looks through an alias. `None` for collections, and for
-    /// numbers that no tree has.
+    /// The value of a scalar, as [`crate::read_exact`] reads it. Follows an alias. `None` for collections, and for
+    /// numbers that a tree cannot represent.
     pub fn value(self) -> Option<pintle_tree::Node> {
         scalar::value(self.target())
     }

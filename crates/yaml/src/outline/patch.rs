@@ -1,4 +1,4 @@
-//! A text brought to another content with as few changes as there are: comments, order and spelling of the rest stay.
+//! Patches a text to another content with minimal changes: comments, order and spelling of the rest are kept.
 
 use std::borrow::Cow;
 
@@ -11,13 +11,13 @@ use super::node_ref::NodeRef;
 
 /// One difference between two trees.
 enum Difference<'n> {
-    /// A map has another value for its last step, or none before.
+    /// A map entry was set or changed.
     Set(Vec<PathSegment>, &'n Node),
-    /// A map lacks its last step.
+    /// A map entry was removed.
     Remove(Vec<PathSegment>),
-    /// An item of a list is another.
+    /// A list item was changed.
     Replace(Vec<PathSegment>, &'n Node),
-    /// A list has one more item.
+    /// A list item was appended.
     Push(Vec<PathSegment>, &'n Node),
 }
 
@@ -32,10 +32,10 @@ impl Difference<'_> {
     }
 }
 
-/// A text of one document, changed where its content is not `wanted`; every other byte stays. What anchors share is written
-/// out where one of those who share it changes.
+/// A text of one document, edited where its content differs from `wanted`; every other byte is kept. Shared nodes are
+/// expanded where one of their uses changes.
 ///
-/// `None` when that cannot be done: the text is no map, or has something that only writing it anew would change.
+/// `None` if that is impossible: the text is not a map, or has something that only rewriting would change.
 pub fn patch(text: &[u8], wanted: &Map<Node>) -> Option<Vec<u8>> {
     let changed = match crate::read(text).ok()? {
         Node::Nil => append(text, wanted)?,
@@ -53,7 +53,7 @@ pub fn patch(text: &[u8], wanted: &Map<Node>) -> Option<Vec<u8>> {
     is_wanted.then_some(changed)
 }
 
-/// Adds everything below a text that has nothing but comments.
+/// Appends everything to a text that has nothing but comments.
 fn append(text: &[u8], wanted: &Map<Node>) -> Option<Vec<u8>> {
     let mut text = text.to_vec();
     if !text.is_empty() && !text.ends_with(b"\n") {
@@ -91,7 +91,7 @@ fn compare_maps<'n>(
     }
 }
 
-/// Whether two nodes are written alike: a whole number is the same whichever type it has.
+/// Whether two nodes are written alike: an integer is the same in either type.
 fn same(old: &Node, new: &Node) -> bool {
     match (old, new) {
         (Node::Int(whole), Node::Float(float)) | (Node::Float(float), Node::Int(whole)) => {
@@ -111,7 +111,7 @@ fn same_map(old: &Map<Node>, new: &Map<Node>) -> bool {
     old.len() == new.len() && old.iter().all(|(key, old)| new.get(key).is_some_and(|new| same(old, new)))
 }
 
-/// Whether the differences of two nodes can be told by what is in them.
+/// Whether two nodes can be compared by their children.
 fn has_same_shape(old: &Node, new: &Node) -> bool {
     match (old, new) {
         (Node::Map(old), Node::Map(new)) => !old.is_empty() && !new.is_empty(),

@@ -1,4 +1,4 @@
-//! The flat list of places, and the builder by which the fast reader fills it.
+//! The flat list of nodes, and the builder through which the fast reader fills it.
 
 use super::Outline;
 use crate::builder::Builder;
@@ -8,14 +8,14 @@ use crate::builder::Builder;
 pub(super) struct Item {
     pub(super) start: u32,
     pub(super) end: u32,
-    /// Of values and list items: where the colon or the dash before it stands.
+    /// For values and list items: the offset of the colon or dash before it.
     pub(super) lead: u32,
-    /// Of a collection, the place after all its children; of a block scalar, the indentation of its lines.
+    /// For a collection, the index after all its children; for a block scalar, the indentation of its lines.
     pub(super) next: u32,
     pub(super) form: Form,
     /// Whether it stands in brackets.
     pub(super) in_flow: bool,
-    /// Whether its bytes are its text, but for quotes. If not, they may be all the same.
+    /// Whether its bytes are its text, apart from quotes. If not, they may still be.
     pub(super) simple: bool,
 }
 
@@ -42,7 +42,7 @@ pub(super) struct Recorder {
     /// Where the document begins in the text.
     base: u32,
     lead: u32,
-    /// What the fast reader told of the next scalar or collection.
+    /// What the fast reader reported for the next scalar or collection.
     next: (u32, u32, u32),
     simple: bool,
     /// Where the last thing recorded ends.
@@ -71,7 +71,7 @@ impl Recorder {
         self.last_end = self.base;
     }
 
-    /// Forgets what was recorded of the document that was begun last.
+    /// Discards the current document.
     pub(super) fn forget_document(&mut self) {
         let [items, aliases, properties] = self.marks;
         self.items.truncate(items);

@@ -1,14 +1,14 @@
-//! New text for a document: scalars in the style of what they replace, and small trees in blocks or brackets.
+//! Text for new nodes: scalars in the style of what they replace, and small trees in block or flow style.
 
 use pintle_tree::{Map, Node, number};
 
 use super::node_ref::{Kind, NodeRef, Style};
 use crate::write::{double_quoted, is_block, is_plain, is_single, literal_block, single_quoted};
 
-/// Where new text goes.
+/// The context of new text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RenderContext {
-    /// Whether it stands in brackets.
+    /// Whether it is in flow style.
     pub(super) flow: bool,
     /// Whether all strings there are in double quotes, as in JSON.
     pub(super) json: bool,
@@ -17,7 +17,7 @@ pub(super) struct RenderContext {
 }
 
 impl RenderContext {
-    /// A string, without quotes where that is safe.
+    /// A string, without quotes if that is safe.
     pub(super) fn string(self, text: &[u8], out: &mut Vec<u8>) {
         if !self.json && is_plain(text) && (!self.flow || is_plain_in_flow(text)) {
             out.extend_from_slice(text);

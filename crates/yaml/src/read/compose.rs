@@ -1,4 +1,4 @@
-//! Events to a document: a flat list of items in reading order, with aliases pointing back into it.
+//! Composes events to a document: a flat list of items in document order, with aliases pointing back into it.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,8 @@ use super::parse::{EventKind, Parser};
 use super::token::Span;
 use crate::error::Error;
 
-/// How many nodes a document may have: a few bytes of text each, but half a hundred here and more in the tree.
+/// The maximum number of nodes of a document: they take a few bytes of text each, but about fifty here and more in
+/// the tree.
 const MAX_ITEMS: usize = 4_000_000;
 
 /// A node of a document and the line it begins on, counted from zero.
@@ -16,7 +17,7 @@ pub(crate) struct Item {
     pub(crate) shape: Shape,
 }
 
-/// What an item is. The children of a collection follow it directly; `end` is the place after the last of them.
+/// The kind of an item. The children of a collection follow it directly; `end` is the index after the last of them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
     Scalar { text: Span, tag: Option<Span>, implicit: bool },

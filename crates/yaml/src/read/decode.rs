@@ -1,4 +1,4 @@
-//! A document to whatever is built: aliases followed, merge keys applied, scalars given their types.
+//! Decodes a document: resolves aliases, applies merge keys, and types scalars.
 //!
 //! Nothing here recurses on the input: documents may be nested ten thousand levels deep.
 
@@ -11,18 +11,18 @@ use crate::builder::Builder;
 use crate::error::Error;
 use crate::resolve::{Meaning, Tagged, meaning, tagged};
 
-/// How deep the result may nest: what Go's JSON reader takes.
+/// The maximum nesting of the result: that of Go's JSON decoder.
 const DEPTH: usize = 10_000;
 
-/// How much text may come from aliases.
+/// The maximum text that aliases expand to.
 const MAX_ALIASED_BYTES: usize = 64 << 20;
 
 /// Why a document could not be decoded.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// It is no YAML, or no YAML that can become JSON.
+    /// It is not valid YAML, or cannot be converted to JSON.
     Yaml(Error),
-    /// It has a number that JSON cannot spell. Everything has been told to the builder nevertheless.
+    /// It has a number that JSON cannot represent. The builder has received everything nevertheless.
     Number,
     /// It nests deeper than Go reads JSON, at this bracket.
     Depth(char),
@@ -34,7 +34,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Tells `document` to `builder`.
+/// Passes `document` to `builder`.
 pub(super) fn decode<B: Builder>(document: &Document, builder: &mut B, strict: bool) -> Result<(), Failure> {
     let mut decoder = Decoder {
         budget: Budget::default(),
@@ -56,7 +56,8 @@ pub(super) fn decode<B: Builder>(document: &Document, builder: &mut B, strict: b
     decoder.run()
 }
 
-/// Counts the work, and how much of it comes from aliases: a few lines must not expand into gigabytes.
+/// Counts the work, and the share that comes from aliases, so that a few lines cannot expand into gigabytes (as
+/// go-yaml's alias ratio).
 #[derive(Debug, Default)]
 pub(super) struct Budget {
     nodes: usize,
@@ -99,7 +100,7 @@ impl Budget {
     }
 }
 
-/// The share of nodes that may come from aliases: nearly all in small documents, a tenth in very large ones.
+/// The allowed share of nodes from aliases: nearly all in small documents, a tenth in very large ones.
 fn allowed_share(nodes: usize) -> f64 {
     const LOW: usize = 400_000;
     const HIGH: usize = 4_000_000;
@@ -110,20 +111,20 @@ fn allowed_share(nodes: usize) -> f64 {
     }
 }
 
-/// Something that is being read and goes on after its child.
+/// A collection being read, to be continued after its child.
 enum Frame {
     Sequence {
         next: usize,
         end: usize,
     },
-    /// `own` is false for a mapping that is merged into the one around it.
+    /// `own` is false for a map that is merged into the enclosing one.
     Mapping {
         next: usize,
         end: usize,
         own: bool,
     },
     Alias(usize),
-    /// Mappings still to be merged; the first of the document comes last, because it wins.
+    /// Maps still to be merged; the first of the document is last, because it takes precedence.
     Merges(Vec<usize>),
     /// A key of a strict map that takes effect once its value is read.
     Assign(Key, usize),
@@ -207,7 +208,7 @@ impl<B: Builder> Decoder<'_, B> {
         Ok(())
     }
 
-    /// Follows aliases to the node they stand for.
+    /// Resolves aliases.
     fn follow(&mut self, mut place: usize) -> Result<usize, Error> {
         self.budget.spend()?;
         while let Shape::Alias { name, target } = self.document.items[place].shape {
@@ -344,7 +345,7 @@ impl<B: Builder> Decoder<'_, B> {
 
     fn merge_one(&mut self, place: usize) -> Result<(), Failure> {
         let items = &self.document.items;
-        // Only one step: an alias of an alias does not exist.
+        // One step is enough: an alias cannot refer to an alias.
         let target = match items[place].shape {
             Shape::Alias { target, .. } => target,
             _ => place,

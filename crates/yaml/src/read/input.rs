@@ -1,7 +1,7 @@
-//! The characters of a text, decoded piece by piece.
+//! Decodes the characters of a text in chunks.
 //!
-//! Go's reader decodes 512 bytes at a time, so it finds a forbidden character only when it comes near it, and an
-//! earlier mistake in the grammar is reported first. This input keeps the same rhythm, or errors would differ.
+//! go-yaml decodes 512 bytes at a time, so it finds a forbidden character only when it gets near it, and an earlier
+//! syntax error is reported first. This input uses the same chunks, or errors would differ.
 
 use crate::error::Problem;
 
@@ -35,7 +35,7 @@ enum Encoding {
 
 impl<'t> Input<'t> {
     pub(crate) fn new(raw: &'t [u8]) -> Self {
-        // Go reads an empty text as one line break.
+        // go-yaml reads an empty text as one line break.
         let raw = if raw.is_empty() { b"\n" } else { raw };
         Input {
             raw,
@@ -80,7 +80,8 @@ impl<'t> Input<'t> {
         self.position += bytes;
     }
 
-    /// Whether the text as last fetched begins with a byte order mark. Go looks there instead of at its position.
+    /// Whether the text as last fetched starts with a byte order mark. go-yaml checks there instead of at its
+    /// position.
     pub(crate) fn window_begins_with_mark(&self) -> bool {
         self.decoded[self.window..].starts_with(b"\xef\xbb\xbf")
     }

@@ -1,4 +1,4 @@
-//! Keys as Go knows them: typed while a map is read, text once it is read.
+//! Map keys as Go knows them: typed while a map is read, strings afterwards.
 
 use std::cmp::Ordering;
 
@@ -30,7 +30,7 @@ impl Key {
         }
     }
 
-    /// The key's place among the kinds: where Helm's own program happens to have them in memory.
+    /// The rank of the key's type, in the order that the types have in Helm's binary (go-yaml's errors depend on it).
     fn rank(&self) -> u8 {
         match self {
             Key::Nil => 0,
@@ -74,7 +74,7 @@ fn float_key(value: f64) -> String {
     if narrow.is_infinite() {
         return if narrow > 0.0 { ".inf" } else { "-.inf" }.to_owned();
     }
-    // The shortest digits of the narrow number are also the shortest of the wide number that they spell.
+    // The shortest digits of the 32-bit number are also the shortest of the 64-bit number that they spell.
     let digits = ryu::Buffer::new().format_finite(narrow).parse();
     format_value(digits.expect("a printed float can be read"))
 }

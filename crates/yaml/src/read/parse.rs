@@ -1,10 +1,10 @@
-//! Tokens to events: YAML's grammar as a machine of states.
+//! The parser: tokens to events, as a state machine.
 
 use super::scan::Scanner;
 use super::token::{Span, Token, Word};
 use crate::error::Problem;
 
-/// A kind through a document, the line it happens on, and the bytes of the token that tells it.
+/// An event with its line and the bytes of its token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event {
     pub(crate) kind: EventKind,
@@ -30,7 +30,7 @@ pub(crate) enum EventKind {
     DocumentStart,
     DocumentEnd,
     Alias(Span),
-    /// `implicit` tells that the text decides on the type.
+    /// `implicit` is whether the text decides the type.
     Scalar {
         anchor: Option<Span>,
         tag: Option<Span>,
@@ -65,7 +65,7 @@ enum State {
     End,
 }
 
-/// Which nodes may stand at a place.
+/// Which nodes are allowed here.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NodeContext {
     Block,
@@ -79,7 +79,7 @@ pub(crate) struct Parser<'t> {
     scanner: Scanner<'t>,
     state: State,
     states: Vec<State>,
-    /// The tag handles in force, with what they stand for.
+    /// The tag handles in effect, with their prefixes.
     handles: Vec<(Vec<u8>, Vec<u8>)>,
     /// Where the dash or colon before the last node stands.
     lead: usize,
@@ -169,7 +169,7 @@ impl<'t> Parser<'t> {
     fn empty(&mut self, next: State, line: usize) -> Result<Event, Problem> {
         self.state = next;
         let kind = EventKind::Scalar { anchor: None, tag: None, text: Span::default(), implicit: true };
-        // What is not written stands where the last thing written ends.
+        // A node that is not written is positioned where the previous token ends.
         let passed = self.scanner.passed;
         Ok(Event { kind, line, bytes: Span { start: passed, end: passed }, outer: passed, indent: 0 })
     }
@@ -440,7 +440,7 @@ impl<'t> Parser<'t> {
             Word::Key => {
                 self.scanner.take();
                 self.state = State::FlowPairKey;
-                // The pair begins with its key, unless a question mark goes before that.
+                // The pair starts with its key, unless a question mark precedes it.
                 Ok(Event::new(EventKind::MappingStart(None), token.start, &token))
             }
             _ => self.child(NodeContext::Flow, State::FlowSequence { first: false }),
@@ -453,7 +453,7 @@ impl<'t> Parser<'t> {
         if !matches!(token.word, Word::Value | Word::FlowEntry | Word::FlowSequenceEnd) {
             return self.child(NodeContext::Flow, State::FlowPairValue);
         }
-        // Go drops the token after a missing key, even a closing bracket.
+        // go-yaml drops the token after a missing key, even a closing bracket.
         self.scanner.take();
         self.empty(State::FlowPairValue, token.end)
     }
