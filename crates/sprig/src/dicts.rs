@@ -88,7 +88,7 @@ fn names(args: Args<'_>) -> impl Iterator<Item = &Str> {
 }
 
 /// Pays for a new map of so many entries.
-fn pay(fuel: &mut Fuel, entries: usize) -> Result<(), CallError> {
+fn charge(fuel: &mut Fuel, entries: usize) -> Result<(), CallError> {
     fuel.spend(entries as u64 / 8)?;
     // Two more for what a collection needs for itself.
     fuel.allocate(entries.saturating_add(2).saturating_mul(size_of::<(Str, Value)>()))
@@ -96,14 +96,14 @@ fn pay(fuel: &mut Fuel, entries: usize) -> Result<(), CallError> {
 
 fn pick(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     let Some(map) = args.map(0) else { return Ok(Value::map(Map::new())) };
-    pay(fuel, args.len())?;
+    charge(fuel, args.len())?;
     let map = map.borrow();
     Ok(Value::map(names(args).filter_map(|name| Some((name.clone(), map.get(name)?.clone()))).collect()))
 }
 
 fn omit(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     let Some(map) = args.map(0) else { return Ok(Value::map(Map::new())) };
-    pay(fuel, map.len().saturating_mul(args.len().div_ceil(8)))?;
+    charge(fuel, map.len().saturating_mul(args.len().div_ceil(8)))?;
     let map = map.borrow();
     let kept = map.iter().filter(|(key, _)| !names(args).any(|name| name == *key));
     Ok(Value::map(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))
@@ -158,14 +158,14 @@ fn copy(fuel: &mut Fuel, value: &Value, depth: usize) -> CallResult {
     }
     Ok(match value {
         Value::List(list) if !list.is_nil() => {
-            pay(fuel, list.items().len())?;
+            charge(fuel, list.items().len())?;
             let items = list.items().iter();
             let copies: Result<Vec<_>, CallError> =
                 with_stack(|| items.map(|item| copy(fuel, item, depth + 1)).collect());
             Value::List(List::of(list.of, copies?))
         }
         Value::Map(map) if !map.is_nil() => {
-            pay(fuel, map.len())?;
+            charge(fuel, map.len())?;
             let entries = map.borrow();
             let mut entry = |(key, value): (&Str, &Value)| Ok((key.clone(), copy(fuel, value, depth + 1)?));
             let copies: Result<Vec<_>, CallError> = with_stack(|| entries.iter().map(&mut entry).collect());

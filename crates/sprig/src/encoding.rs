@@ -7,9 +7,9 @@ use pintle_gotmpl::{
 use pintle_tree::{Map, Node, Str, json};
 use pintle_yaml::{Assemble, Assembler};
 
+use crate::encoded_size::check;
 use crate::pretty::Pretty;
 use crate::text::text;
-use crate::weight::check;
 
 /// The functions of this family.
 pub(crate) fn functions() -> Vec<Function> {
@@ -88,7 +88,7 @@ fn to_yaml_pretty(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
 }
 
 /// Pays for reading a text, in which a value can be as short as two bytes.
-fn pay(fuel: &mut Fuel, args: Args<'_>) -> Result<(), CallError> {
+fn charge(fuel: &mut Fuel, args: Args<'_>) -> Result<(), CallError> {
     fuel.allocate(args.text(0).len().saturating_mul(size_of::<Value>() / 2))
 }
 
@@ -119,7 +119,7 @@ fn wrong_kind(value: &Value, wanted: &str) -> String {
 
 /// Reads a map; what could be read of it stays when a number is too large.
 fn from_json(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
-    pay(fuel, args)?;
+    charge(fuel, args)?;
     let (node, problem) = match json::read_partly(args.text(0)) {
         Ok(read) => read,
         Err(error) => return Ok(map_of_error(error.to_string())),
@@ -139,7 +139,7 @@ fn from_json(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
 }
 
 fn from_json_array(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
-    pay(fuel, args)?;
+    charge(fuel, args)?;
     Ok(match json::read_partly(args.text(0)) {
         Ok((Node::Nil, None)) => Value::List(List::nil(ListType::Any)),
         Ok((node @ Node::List(_), None)) => Value::from_node(&node),
@@ -150,7 +150,7 @@ fn from_json_array(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
 }
 
 fn must_from_json(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
-    pay(fuel, args)?;
+    charge(fuel, args)?;
     json::read(args.text(0)).map(|node| Value::from_node(&node)).map_err(failed)
 }
 
@@ -211,7 +211,7 @@ fn yaml_kind_error(value: &Value, wanted: &str) -> String {
 }
 
 fn from_yaml(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
-    pay(fuel, args)?;
+    charge(fuel, args)?;
     Ok(match read_yaml(fuel, args.text(0)) {
         Ok(value @ Value::Map(_)) => value,
         Ok(Value::Nil) => Value::map(Map::new()),
@@ -221,7 +221,7 @@ fn from_yaml(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
 }
 
 fn from_yaml_array(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
-    pay(fuel, args)?;
+    charge(fuel, args)?;
     Ok(match read_yaml(fuel, args.text(0)) {
         Ok(value @ Value::List(_)) => value,
         Ok(Value::Nil) => Value::list(Vec::new()),

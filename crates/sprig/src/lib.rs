@@ -15,6 +15,7 @@ mod dates;
 mod decimal;
 mod defaults;
 mod dicts;
+mod encoded_size;
 mod encoding;
 mod equal;
 mod lists;
@@ -35,7 +36,6 @@ mod toml;
 mod types;
 mod unicode;
 mod url;
-mod weight;
 mod words;
 
 use pintle_gotmpl::Function;

@@ -101,12 +101,12 @@ fn compile(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, Error> {
 /// The compiled first argument, paid for its search through the second.
 fn compiled(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, CallError> {
     let regex = compile(fuel, args).map_err(plain)?;
-    pay(fuel, &regex, args)?;
+    charge(fuel, &regex, args)?;
     Ok(regex)
 }
 
 /// Pays for a search: large patterns are in many states at every character.
-fn pay(fuel: &mut Fuel, regex: &Regex, args: Args<'_>) -> Result<(), CallError> {
+fn charge(fuel: &mut Fuel, regex: &Regex, args: Args<'_>) -> Result<(), CallError> {
     fuel.spend(regex.cost(args.text(1).len() as u64))
 }
 
@@ -146,7 +146,7 @@ fn must_compile(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, CallError>
         };
         CallError::new(format!("regexp: Compile({pattern}): {error}"))
     })?;
-    pay(fuel, &regex, args)?;
+    charge(fuel, &regex, args)?;
     Ok(regex)
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn functions() -> Vec<Function> {
         Function::pure("uuidv4", &[], None, Str, |_| Ok(Value::from("8d3fbf39-2f6c-4a0e-9d3c-5f0d6a6b7c81"))),
         Function::pure("shuffle", &[Str], None, Str, |args| Ok(Value::Str(args.str(0)))),
     ];
-    functions.extend(certificates::stand_in::functions());
+    functions.extend(certificates::placeholder::functions());
     functions.extend(crypto::repeatable());
     functions.extend(dates::repeatable());
     functions

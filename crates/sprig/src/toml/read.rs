@@ -8,7 +8,7 @@ use pintle_gotmpl::{Fuel, List, ListType, Value, print};
 use pintle_tree::{Map, Str};
 
 use super::key;
-use super::scan::{Fault, Scanner, Token, described, quoted};
+use super::scan::{ParseError, Scanner, Token, described, quoted};
 
 /// The most parts of a dotted key. Each is a table inside the last, and every table on the way is remembered by its
 /// whole name.
@@ -38,7 +38,7 @@ pub(super) fn document(fuel: &mut Fuel, source: &[u8]) -> Result<Map<Value>, Str
     };
     match reader.top_level() {
         Ok(()) => Ok(values(reader.root)),
-        Err(fault) => Err(reader.complaint(&fault)),
+        Err(error) => Err(reader.message(&error)),
     }
 }
 
@@ -65,7 +65,7 @@ fn values(entries: Table) -> Map<Value> {
 }
 
 type Key = Vec<Str>;
-type Outcome<T> = Result<T, Fault>;
+type Outcome<T> = Result<T, ParseError>;
 
 struct Reader<'t> {
     scanner: Scanner<'t>,
@@ -85,7 +85,7 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    fn complaint(&self, fault: &Fault) -> String {
+    fn message(&self, error: &ParseError) -> String {
         let mut last = key::to_str(&self.context).as_bytes().to_vec();
         if !self.current.is_empty() {
             if !last.is_empty() {
@@ -94,22 +94,22 @@ impl<'t> Reader<'t> {
             last.extend_from_slice(self.current.as_bytes());
         }
         if last.is_empty() {
-            return format!("toml: line {}: {}", fault.line, fault.message);
+            return format!("toml: line {}: {}", error.line, error.message);
         }
         let last = pintle_tree::quote::quote(&last);
-        format!("toml: line {} (last key {last}): {}", fault.line, fault.message)
+        format!("toml: line {} (last key {last}): {}", error.line, error.message)
     }
 
     /// Pays for so many parts of keys that are looked at and remembered.
-    fn pay(&mut self, parts: usize) -> Outcome<()> {
+    fn charge(&mut self, parts: usize) -> Outcome<()> {
         let paid = self.fuel.spend(parts as u64 / 4 + 1);
         let paid = paid.and_then(|()| self.fuel.allocate(parts / 2 * size_of::<Str>()));
-        paid.map_err(|error| self.scanner.fault(error.message))
+        paid.map_err(|error| self.scanner.error(error.message))
     }
 
-    /// A fault at the key at hand.
-    fn key_fault(&self, key: &[Str], rest: &str) -> Fault {
-        Fault { line: self.line, message: format!("Key '{}' {rest}", key::to_str(key)) }
+    /// A error at the key at hand.
+    fn key_error(&self, key: &[Str], rest: &str) -> ParseError {
+        ParseError { line: self.line, message: format!("Key '{}' {rest}", key::to_str(key)) }
     }
 
     fn top_level(&mut self) -> Outcome<()> {
@@ -138,7 +138,7 @@ impl<'t> Reader<'t> {
         match self.scanner.next()? {
             None | Some('\n' | '\r') => Ok(()),
             Some('#') => self.scanner.skip_comment(),
-            found => Err(self.scanner.fault(format!(
+            found => Err(self.scanner.error(format!(
                 "expected a top-level item to end with a newline, comment, or EOF, but got {} instead",
                 quoted(found)
             ))),
@@ -154,12 +154,12 @@ impl<'t> Reader<'t> {
             match self.scanner.peek()? {
                 None | Some(']') => {
                     let message = "unexpected end of table name (table names cannot be empty)";
-                    return Err(self.scanner.fault(message));
+                    return Err(self.scanner.error(message));
                 }
                 Some('.') => {
                     return Err(self
                         .scanner
-                        .fault("unexpected table separator (table names cannot be empty)"));
+                        .error("unexpected table separator (table names cannot be empty)"));
                 }
                 Some(_) => {}
             }
@@ -171,7 +171,7 @@ impl<'t> Reader<'t> {
                 found => {
                     let message =
                         format!("expected '.' or ']' to end table name, but got {} instead", quoted(found));
-                    return Err(self.scanner.fault_at(found, message));
+                    return Err(self.scanner.error_at(found, message));
                 }
             }
         }
@@ -182,7 +182,7 @@ impl<'t> Reader<'t> {
                     "expected end of table array name delimiter ']', but got {} instead",
                     quoted(found)
                 );
-                return Err(self.scanner.fault_at(found, message));
+                return Err(self.scanner.error_at(found, message));
             }
         }
         self.enter(&name, many)?;
@@ -193,7 +193,7 @@ impl<'t> Reader<'t> {
     /// Reads one part of a key. The first decides which line faults of the key are blamed on.
     fn push_key_part(&mut self, key: &mut Key) -> Outcome<()> {
         if key.len() >= MAX_KEY_PARTS {
-            return Err(self.scanner.fault("a key has too many parts"));
+            return Err(self.scanner.error("a key has too many parts"));
         }
         let token = self.scanner.key_part()?;
         if key.is_empty() {
@@ -208,8 +208,8 @@ impl<'t> Reader<'t> {
     fn key(&mut self) -> Outcome<Key> {
         self.scanner.skip_blanks()?;
         match self.scanner.peek()? {
-            None | Some('=') => return Err(self.scanner.fault("unexpected '=': key name appears blank")),
-            Some('.') => return Err(self.scanner.fault("unexpected '.': keys cannot start with a '.'")),
+            None | Some('=') => return Err(self.scanner.error("unexpected '=': key name appears blank")),
+            Some('.') => return Err(self.scanner.error("unexpected '.': keys cannot start with a '.'")),
             Some(_) => {}
         }
         let mut key = Key::new();
@@ -220,8 +220,8 @@ impl<'t> Reader<'t> {
             }
             self.scanner.skip_blanks()?;
             match self.scanner.peek()? {
-                None | Some('=') => return Err(self.scanner.fault("unexpected '='")),
-                Some('.') => return Err(self.scanner.fault("unexpected '.'")),
+                None | Some('=') => return Err(self.scanner.error("unexpected '='")),
+                Some('.') => return Err(self.scanner.error("unexpected '.'")),
                 Some(_) => {}
             }
         }
@@ -261,7 +261,7 @@ impl<'t> Reader<'t> {
             return self.scalar(token);
         }
         if self.depth == MAX_DEPTH {
-            return Err(self.scanner.fault("values are nested too deeply"));
+            return Err(self.scanner.error("values are nested too deeply"));
         }
         self.depth += 1;
         let value = if matches!(token, Token::Array) { self.array() } else { self.inline_table(in_array) };
@@ -277,7 +277,7 @@ impl<'t> Reader<'t> {
             match self.scanner.peek()? {
                 Some(',') => {
                     self.scanner.next()?;
-                    return Err(self.scanner.fault("unexpected comma"));
+                    return Err(self.scanner.error("unexpected comma"));
                 }
                 Some(']') => {
                     self.scanner.next()?;
@@ -296,7 +296,7 @@ impl<'t> Reader<'t> {
                         "expected a comma (',') or array terminator (']'), but got {}",
                         described(found)
                     );
-                    return Err(self.scanner.fault_at(found, message));
+                    return Err(self.scanner.error_at(found, message));
                 }
             }
         }
@@ -317,7 +317,7 @@ impl<'t> Reader<'t> {
             match self.scanner.peek()? {
                 Some(',') => {
                     self.scanner.next()?;
-                    return Err(self.scanner.fault("unexpected comma"));
+                    return Err(self.scanner.error("unexpected comma"));
                 }
                 Some('}') => {
                     self.scanner.next()?;
@@ -338,7 +338,7 @@ impl<'t> Reader<'t> {
                         "expected a comma or an inline table terminator '}}', but got {} instead",
                         described(found)
                     );
-                    return Err(self.scanner.fault_at(found, message));
+                    return Err(self.scanner.error_at(found, message));
                 }
             }
         }
@@ -357,7 +357,7 @@ impl<'t> Reader<'t> {
                 _ => {
                     let context = key::to_str(&self.context);
                     let message = format!("{} is not a table", pintle_tree::quote::quote(context.as_bytes()));
-                    return Err(Fault { line: self.line, message });
+                    return Err(ParseError { line: self.line, message });
                 }
             }
         }
@@ -369,7 +369,7 @@ impl<'t> Reader<'t> {
     fn enter(&mut self, name: &[Str], many: bool) -> Outcome<()> {
         let Some((last, parents)) = name.split_last() else { return Ok(()) };
         // Each table on the way may be remembered by its whole name.
-        self.pay(name.len() * name.len())?;
+        self.charge(name.len() * name.len())?;
         let mut table = &mut self.root;
         for (index, part) in parents.iter().enumerate() {
             if !table.contains_key(part) {
@@ -379,7 +379,7 @@ impl<'t> Reader<'t> {
                 Entry::Table(inner) => inner,
                 Entry::Tables(tables) if !tables.is_empty() => tables.last_mut().expect("it is not empty"),
                 _ => {
-                    return Err(self.key_fault(&parents[..=index], "was already created as a hash."));
+                    return Err(self.key_error(&parents[..=index], "was already created as a hash."));
                 }
             };
         }
@@ -388,7 +388,7 @@ impl<'t> Reader<'t> {
                 Entry::Tables(tables) => tables.push(Table::new()),
                 _ => {
                     self.context = parents.to_vec();
-                    return Err(self.key_fault(name, "was already created and cannot be used as an array."));
+                    return Err(self.key_error(name, "was already created and cannot be used as an array."));
                 }
             }
             self.context = name.to_vec();
@@ -402,7 +402,7 @@ impl<'t> Reader<'t> {
 
     /// Puts an entry into the table at hand. A table that was only implied may be defined once more, and stays.
     fn define(&mut self, last: &Str, entry: Entry) -> Outcome<()> {
-        self.pay(self.context.len())?;
+        self.charge(self.context.len())?;
         let mut table = &mut self.root;
         for (index, part) in self.context.iter().enumerate() {
             table = match table.get_mut(part) {
@@ -410,7 +410,7 @@ impl<'t> Reader<'t> {
                 Some(Entry::Tables(tables)) if !tables.is_empty() => {
                     tables.last_mut().expect("it is not empty")
                 }
-                _ => return Err(self.key_fault(&self.context[..=index], "has already been defined.")),
+                _ => return Err(self.key_error(&self.context[..=index], "has already been defined.")),
             };
         }
         if !table.contains_key(last) {
@@ -420,7 +420,7 @@ impl<'t> Reader<'t> {
         let mut key = self.context.clone();
         key.push(last.clone());
         if !self.implicit.remove(&key) {
-            return Err(self.key_fault(&key, "has already been defined."));
+            return Err(self.key_error(&key, "has already been defined."));
         }
         // The tables of a list in brackets were put into the tree one by one; the list replaces them.
         if self.arrays.get(&key) == Some(&true) {

@@ -7,7 +7,7 @@ use crate::unicode::{REPLACEMENT, first_rune, is_letter};
 
 /// What is wrong with a text, and the line that is blamed.
 #[derive(Debug)]
-pub(super) struct Fault {
+pub(super) struct ParseError {
     pub(super) line: i64,
     pub(super) message: String,
 }
@@ -38,7 +38,7 @@ pub(super) struct Scanner<'t> {
     line: i64,
 }
 
-type Result<T> = std::result::Result<T, Fault>;
+type Result<T> = std::result::Result<T, ParseError>;
 
 impl<'t> Scanner<'t> {
     pub(super) fn new(input: &'t [u8]) -> Self {
@@ -49,20 +49,20 @@ impl<'t> Scanner<'t> {
         self.line
     }
 
-    /// A fault at the line at hand.
-    pub(super) fn fault(&self, message: impl Into<String>) -> Fault {
-        Fault { line: self.line, message: message.into() }
+    /// A error at the line at hand.
+    pub(super) fn error(&self, message: impl Into<String>) -> ParseError {
+        ParseError { line: self.line, message: message.into() }
     }
 
-    /// A fault at the line before, for a newline or the end that has been read.
-    fn fault_before(&self, message: impl Into<String>) -> Fault {
-        Fault { line: self.line - 1, message: message.into() }
+    /// A error at the line before, for a newline or the end that has been read.
+    fn error_before(&self, message: impl Into<String>) -> ParseError {
+        ParseError { line: self.line - 1, message: message.into() }
     }
 
-    /// A fault about `found`. The end of the text belongs to the line that it ends.
-    pub(super) fn fault_at(&self, found: Option<char>, message: impl Into<String>) -> Fault {
+    /// A error about `found`. The end of the text belongs to the line that it ends.
+    pub(super) fn error_at(&self, found: Option<char>, message: impl Into<String>) -> ParseError {
         let after_newline = found.is_none() && self.at > 0 && self.input[self.at - 1] == b'\n';
-        Fault { line: self.line - i64::from(after_newline), message: message.into() }
+        ParseError { line: self.line - i64::from(after_newline), message: message.into() }
     }
 
     /// The character at hand and its width, if TOML allows it.
@@ -72,7 +72,7 @@ impl<'t> Scanner<'t> {
         };
         let (rune, width) = first_rune(rest);
         if rune == REPLACEMENT && width == 1 {
-            return Err(self.fault(format!("invalid UTF-8 byte: 0x{:02x}", rest[0])));
+            return Err(self.error(format!("invalid UTF-8 byte: 0x{:02x}", rest[0])));
         }
         let forbidden = match rune {
             '\t' | '\n' => false,
@@ -81,7 +81,7 @@ impl<'t> Scanner<'t> {
         };
         if forbidden {
             let code = u32::from(rune);
-            return Err(self.fault(format!("TOML files cannot contain control characters: '0x{code:02x}'")));
+            return Err(self.error(format!("TOML files cannot contain control characters: '0x{code:02x}'")));
         }
         Ok(Some((rune, width)))
     }
@@ -154,7 +154,7 @@ impl<'t> Scanner<'t> {
         self.skip_blanks()?;
         let start = self.at;
         let Some(first) = self.peek()? else {
-            return Err(self.fault_at(None, "unexpected EOF; expected value"));
+            return Err(self.error_at(None, "unexpected EOF; expected value"));
         };
         if first.is_ascii_digit() {
             return self.number_or_moment();
@@ -165,14 +165,14 @@ impl<'t> Scanner<'t> {
             '{' => return Ok(Token::Table),
             '"' => return if self.accept_two('"')? { self.long_string() } else { self.string() },
             '\'' => return if self.accept_two('\'')? { self.long_raw_string() } else { self.raw_string() },
-            '.' => return Err(self.fault("floats must start with a digit, not '.'")),
+            '.' => return Err(self.error("floats must start with a digit, not '.'")),
             '-' | '+' => return self.signed_number(start),
             'i' | 'n' if self.infinity_or_nan()? => return Ok(Token::Float(self.ascii_from(start))),
-            '\n' => return Err(self.fault_before("expected value but found '\\n' instead")),
+            '\n' => return Err(self.error_before("expected value but found '\\n' instead")),
             _ => {}
         }
         if !is_letter(first) {
-            return Err(self.fault(format!("expected value but found {} instead", quoted(Some(first)))));
+            return Err(self.error(format!("expected value but found {} instead", quoted(Some(first)))));
         }
         // One character back: after a half-read word such as `in` this is not its beginning.
         self.at -= if self.at == start + first.len_utf8() { first.len_utf8() } else { 1 };
@@ -190,7 +190,7 @@ impl<'t> Scanner<'t> {
         match &self.input[start..self.at] {
             b"true" => Ok(Token::Bool(true)),
             b"false" => Ok(Token::Bool(false)),
-            other => Err(self.fault(format!("expected value but found {} instead", quote::quote(other)))),
+            other => Err(self.error(format!("expected value but found {} instead", quote::quote(other)))),
         }
     }
 
@@ -212,8 +212,8 @@ impl<'t> Scanner<'t> {
         let mut escaped = false;
         loop {
             match self.next()? {
-                None => return Err(self.fault_at(None, "unexpected EOF; expected '\"'")),
-                Some('\n' | '\r') => return Err(self.fault_before("strings cannot contain newlines")),
+                None => return Err(self.error_at(None, "unexpected EOF; expected '\"'")),
+                Some('\n' | '\r') => return Err(self.error_before("strings cannot contain newlines")),
                 Some('\\') => {
                     escaped = true;
                     self.escape(start)?;
@@ -232,8 +232,8 @@ impl<'t> Scanner<'t> {
         let start = self.at;
         loop {
             match self.next()? {
-                None => return Err(self.fault_at(None, "unexpected EOF; expected \"'\"")),
-                Some('\n' | '\r') => return Err(self.fault_before("strings cannot contain newlines")),
+                None => return Err(self.error_at(None, "unexpected EOF; expected \"'\"")),
+                Some('\n' | '\r') => return Err(self.error_before("strings cannot contain newlines")),
                 Some('\'') => return Ok(Token::Text(&self.input[start..self.at - 1])),
                 Some(_) => {}
             }
@@ -245,7 +245,7 @@ impl<'t> Scanner<'t> {
         let start = self.at;
         loop {
             match self.next()? {
-                None => return Err(self.fault_at(None, "unexpected EOF; expected '\"\"\"'")),
+                None => return Err(self.error_at(None, "unexpected EOF; expected '\"\"\"'")),
                 Some('\\') => match self.peek()? {
                     Some('\n' | '\r') => {
                         self.next()?;
@@ -267,7 +267,7 @@ impl<'t> Scanner<'t> {
         let start = self.at;
         loop {
             match self.next()? {
-                None => return Err(self.fault_at(None, "unexpected EOF; expected \"'''\"")),
+                None => return Err(self.error_at(None, "unexpected EOF; expected \"'''\"")),
                 Some('\'') => {
                     if self.ends_long('\'', start)? {
                         return Ok(Token::LongText(&self.input[start..self.at - 3]));
@@ -296,7 +296,7 @@ impl<'t> Scanner<'t> {
         if let Some(before) = so_far.strip_suffix(five)
             && (mark == '\'' || before.last() != Some(&b'\\'))
         {
-            return Err(self.fault(message));
+            return Err(self.error(message));
         }
         self.at -= 2;
         Ok(false)
@@ -309,14 +309,14 @@ impl<'t> Scanner<'t> {
             Some('x') => (2, "two hexadecimal digits after '\\x'"),
             Some('u') => (4, "four hexadecimal digits after '\\u'"),
             Some('U') => (8, "eight hexadecimal digits after '\\U'"),
-            Some(other) => return Err(self.fault(format!("invalid escape in string '\\{other}'"))),
-            None => return Err(self.fault_before("invalid escape in string '\\\0'")),
+            Some(other) => return Err(self.error(format!("invalid escape in string '\\{other}'"))),
+            None => return Err(self.error_before("invalid escape in string '\\\0'")),
         };
         for _ in 0..digits.0 {
             let digit = self.next()?;
             if !digit.is_some_and(|digit| digit.is_ascii_hexdigit()) {
                 let so_far = quote::quote(&self.input[start..self.at]);
-                return Err(self.fault_at(digit, format!("expected {}, but got {so_far} instead", digits.1)));
+                return Err(self.error_at(digit, format!("expected {}, but got {so_far} instead", digits.1)));
             }
         }
         Ok(())
@@ -342,7 +342,7 @@ impl<'t> Scanner<'t> {
                 let digit = self.peek()?.unwrap_or('\0');
                 if !digit.is_digit(radix) {
                     let so_far = self.ascii_from(start);
-                    return Err(self.fault(format!("not {name} number: '{so_far}{digit}'")));
+                    return Err(self.error(format!("not {name} number: '{so_far}{digit}'")));
                 }
                 self.skip(|rune| rune.is_digit(radix) || rune == '_')?;
                 return Ok(Token::Integer(self.ascii_from(start)));
@@ -385,17 +385,17 @@ impl<'t> Scanner<'t> {
             if self.accept(second)? && self.accept(third)? {
                 return Ok(Token::Float(self.ascii_from(start)));
             }
-            return Err(self.fault(format!("invalid float: '{}'", self.ascii_from(start))));
+            return Err(self.error(format!("invalid float: '{}'", self.ascii_from(start))));
         }
         match found {
-            Some('.') => Err(self.fault("floats must start with a digit, not '.'")),
+            Some('.') => Err(self.error("floats must start with a digit, not '.'")),
             Some('0') if matches!(self.peek()?, Some('b' | 'o' | 'x')) => {
                 let base = self.peek()?.unwrap_or_default();
                 let so_far = self.ascii_from(start);
-                Err(self.fault(format!("cannot use sign with non-decimal numbers: '{so_far}{base}'")))
+                Err(self.error(format!("cannot use sign with non-decimal numbers: '{so_far}{base}'")))
             }
             Some(digit) if digit.is_ascii_digit() => self.decimal(start),
-            _ => Err(self.fault_at(found, format!("expected a digit but got {}", quoted(found)))),
+            _ => Err(self.error_at(found, format!("expected a digit but got {}", quoted(found)))),
         }
     }
 
@@ -405,11 +405,11 @@ impl<'t> Scanner<'t> {
         let found = self.next()?;
         let message = || format!("expected '.' or '=', but got {} instead", quoted(found));
         match found {
-            None => Err(self.fault_at(None, "unexpected EOF; expected key separator '='")),
+            None => Err(self.error_at(None, "unexpected EOF; expected key separator '='")),
             Some('.') => Ok(false),
             Some('=') => Ok(true),
-            Some('\n') => Err(self.fault_before(message())),
-            Some(_) => Err(self.fault(message())),
+            Some('\n') => Err(self.error_before(message())),
+            Some(_) => Err(self.error(message())),
         }
     }
 }

@@ -7,8 +7,8 @@ use pintle_tree::{Str, number};
 
 use super::key::{push_key, push_part, push_quoted};
 use super::moment::Moment;
+use crate::encoded_size::check;
 use crate::text::{MAX_BYTES, items_of, with_stack};
-use crate::weight::check;
 
 /// Writes a value as a document.
 ///

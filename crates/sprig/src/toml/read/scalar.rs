@@ -5,24 +5,24 @@ use pintle_tree::number::{self, IntError};
 use pintle_tree::{Str, quote};
 
 use super::super::moment::Moment;
-use super::super::scan::{Fault, Token};
+use super::super::scan::{ParseError, Token};
 use super::{Outcome, Reader};
 
 impl Reader<'_> {
     /// The value of a token that is complete in itself.
     pub(super) fn scalar(&self, token: Token<'_>) -> Outcome<Value> {
-        let fault = |message: String| Fault { line: self.scanner.line(), message };
+        let error = |message: String| ParseError { line: self.scanner.line(), message };
         match token {
             Token::Text(text) => Ok(Value::str(text)),
             Token::LongText(text) => Ok(Value::str(without_first_newline(text))),
-            Token::Escaped(text) => unescaped(text).map(Value::str).map_err(fault),
+            Token::Escaped(text) => unescaped(text).map(Value::str).map_err(error),
             Token::Long(text) => unescaped(&without_escaped_newlines(without_first_newline(text)))
                 .map(Value::str)
-                .map_err(fault),
+                .map_err(error),
             Token::Bool(value) => Ok(Value::Bool(value)),
-            Token::Integer(text) => integer(text).map_err(fault),
-            Token::Float(text) => float(text).map_err(fault),
-            Token::Moment(text) => moment(text).map_err(fault),
+            Token::Integer(text) => integer(text).map_err(error),
+            Token::Float(text) => float(text).map_err(error),
+            Token::Moment(text) => moment(text).map_err(error),
             Token::Array | Token::Table => Ok(Value::Nil),
         }
     }

@@ -19,13 +19,13 @@ const VISITS_PER_STEP: u64 = 8;
 /// # Errors
 /// When it has not, or when finding out takes more steps than there are.
 pub(crate) fn check(fuel: &mut Fuel, value: &Value) -> Result<(), CallError> {
-    let mut weight = Weight { left: MAX_BYTES, visited: 0, depth: 0, open: Vec::new() };
-    let result = weight.take(value);
-    fuel.spend(weight.visited / VISITS_PER_STEP)?;
+    let mut check = SizeCheck { left: MAX_BYTES, visited: 0, depth: 0, open: Vec::new() };
+    let result = check.add(value);
+    fuel.spend(check.visited / VISITS_PER_STEP)?;
     result.map_err(CallError::new)
 }
 
-struct Weight {
+struct SizeCheck {
     /// How many bytes the text may still have.
     left: usize,
     /// How many values were looked at, also as the level around another.
@@ -37,7 +37,7 @@ struct Weight {
 
 type Outcome = Result<(), String>;
 
-impl Weight {
+impl SizeCheck {
     fn subtract(&mut self, bytes: usize) -> Outcome {
         let left = self.left.checked_sub(bytes);
         self.left = left.ok_or_else(|| "the value is too large to be written".to_owned())?;
@@ -45,7 +45,7 @@ impl Weight {
     }
 
     /// Subtracts what the text of a value takes at least, with its indent.
-    fn take(&mut self, value: &Value) -> Outcome {
+    fn add(&mut self, value: &Value) -> Outcome {
         let own = match value {
             Value::Str(text) | Value::Bytes(text) => text.len(),
             _ => 2,
@@ -54,7 +54,7 @@ impl Weight {
         self.subtract(own + 2 * self.depth)?;
         match value {
             Value::List(list) => {
-                self.inside(|weight| list.items().iter().try_for_each(|item| weight.take(item)))
+                self.inside(|check| list.items().iter().try_for_each(|item| check.add(item)))
             }
             Value::Map(map) => {
                 let tracked = self.depth > TRUSTED_DEPTH;
@@ -66,10 +66,10 @@ impl Weight {
                     }
                     self.open.push(map.address());
                 }
-                self.inside(|weight| {
+                self.inside(|check| {
                     map.borrow().iter().try_for_each(|(key, value)| {
-                        weight.subtract(key.len())?;
-                        weight.take(value)
+                        check.subtract(key.len())?;
+                        check.add(value)
                     })
                 })?;
                 if tracked {
@@ -77,9 +77,9 @@ impl Weight {
                 }
                 Ok(())
             }
-            Value::Object(object) => self.inside(|weight| match object.encode() {
-                Encoded::Value(inner) => weight.take(&inner),
-                Encoded::Fields(fields) => fields.iter().try_for_each(|(_, value)| weight.take(value)),
+            Value::Object(object) => self.inside(|check| match object.encode() {
+                Encoded::Value(inner) => check.add(&inner),
+                Encoded::Fields(fields) => fields.iter().try_for_each(|(_, value)| check.add(value)),
                 Encoded::Error(message) => Err(message),
             }),
             Value::Complex(_) => Err("json: unsupported type: complex128".to_owned()),
