@@ -1,4 +1,4 @@
-//! Base 64 and base 32 with Go's error positions; a bad text gives the error as its result.
+//! Base64 and base32 with Go's error positions; an invalid text gives the error as its result.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -48,7 +48,7 @@ fn value_64(byte: u8) -> Option<u32> {
     })
 }
 
-/// Decodes base 64 with padding, newlines anywhere; the error is the position of the fault.
+/// Decodes padded base64, ignoring newlines; the error is the position of the invalid byte.
 pub(crate) fn decode_64(source: &[u8]) -> Result<Vec<u8>, usize> {
     let mut out = Vec::with_capacity(source.len() / 4 * 3);
     let mut at = 0;
@@ -72,7 +72,7 @@ pub(crate) fn decode_64(source: &[u8]) -> Result<Vec<u8>, usize> {
             return Err(at - 1);
         }
     }
-    // Go counts back one byte per digit of the group that misses its end.
+    // Go counts back one byte per digit of the incomplete group.
     if filled == 0 { Ok(out) } else { Err(at - filled) }
 }
 
@@ -125,7 +125,7 @@ fn value_32(byte: u8) -> Option<u64> {
     }
 }
 
-/// Decodes base 32 with padding; positions do not count newlines.
+/// Decodes padded base32; positions do not count newlines.
 fn decode_32(source: &[u8]) -> Result<Vec<u8>, usize> {
     let source: Vec<u8> = source.iter().copied().filter(|&byte| !is_newline(byte)).collect();
     let mut out = Vec::with_capacity(source.len() / 8 * 5);

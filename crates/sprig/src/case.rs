@@ -21,14 +21,14 @@ fn is_connector(rune: char) -> bool {
     rune == '-' || rune == '_' || rune.is_whitespace()
 }
 
-/// Whether `rune` is a letter of a script that has words: Chinese characters stand for themselves.
+/// Whether `rune` is a letter of a script with words: CJK characters stand for themselves.
 fn is_alphabet(rune: char) -> bool {
     is_letter(rune)
         && !matches!(rune, '\u{3400}'..='\u{4d85}' | '\u{4e00}'..='\u{9fcc}' | '\u{20000}'..='\u{2b81d}')
 }
 
-/// Joins words that connectors part, each with a capital. Of a run of connectors all but the last stay, and so do
-/// those at the ends; words in capitals become words with one.
+/// Joins words separated by connectors in camel case. Of a run of connectors all but the last are kept, and so are
+/// those at the ends; words in capitals are capitalised.
 fn pascal(whole: &[u8]) -> String {
     let mut out = String::with_capacity(whole.len());
     let mut rest = runes(whole);
@@ -36,7 +36,7 @@ fn pascal(whole: &[u8]) -> String {
         match rest.next() {
             Some(rune) if is_connector(rune) => out.push(rune),
             Some(rune) => break rune,
-            // The last connector is written twice, once by itself and once as the end of the text.
+            // As in xstrings, the last connector is written twice, once by itself and once as the end of the text.
             None => {
                 let last = out.chars().next_back();
                 out.extend(last);
@@ -79,7 +79,7 @@ enum Word {
 }
 
 impl Word {
-    /// Whether a connector goes before such a word, when it follows another word.
+    /// Whether a connector precedes such a word when it follows another one.
     fn wants_connector(self) -> bool {
         !matches!(self, Word::Connector | Word::Punctuation)
     }
@@ -95,7 +95,7 @@ impl Word {
         }
     }
 
-    /// Whether `rune` goes on with a word of this kind.
+    /// Whether `rune` continues a word of this kind.
     fn goes_on(self, rune: char) -> bool {
         match self {
             Word::Connector => is_connector(rune),
@@ -110,7 +110,7 @@ impl Word {
     }
 }
 
-/// The text cut into words.
+/// The text split into words.
 struct Words<'t> {
     rest: &'t [u8],
     kind: Word,
@@ -124,7 +124,7 @@ impl<'t> Words<'t> {
         words
     }
 
-    /// Goes to the next word; past the last it is empty and [`Word::Invalid`].
+    /// Moves to the next word; after the last it is empty and [`Word::Invalid`].
     fn advance(&mut self) {
         let length = match self.rest {
             [] => {
@@ -149,7 +149,7 @@ impl<'t> Words<'t> {
         push_word(self.kind, self.word, connector, out);
     }
 
-    /// Writes letters and numbers as long as they follow each other.
+    /// Writes adjacent letters and numbers.
     fn push_run(&mut self, connector: char, out: &mut Vec<u8>) {
         while matches!(self.kind, Word::Alphabet | Word::Number) {
             self.push(connector, out);
@@ -158,7 +158,7 @@ impl<'t> Words<'t> {
     }
 }
 
-/// The next rune that is UTF-8 with the width of all before it, or `previous` when there is none.
+/// The next valid rune of the same width as those before it, or `previous` if there is none.
 fn valid_rune(text: &[u8], previous: char) -> (char, usize) {
     let mut skipped = 0;
     while skipped < text.len() {
@@ -171,7 +171,7 @@ fn valid_rune(text: &[u8], previous: char) -> (char, usize) {
     (previous, skipped)
 }
 
-/// Extends a word of `length` bytes while runes go on with it: its length, the width of its last rune, and the rune
+/// Extends a word of `length` bytes while runes continue it: its length, the width of its last rune, and the rune
 /// that ended it.
 fn run(kind: Word, text: &[u8], mut length: usize, mut rune: char) -> (usize, usize, char) {
     let mut last_width = 0;
@@ -187,7 +187,7 @@ fn run(kind: Word, text: &[u8], mut length: usize, mut rune: char) -> (usize, us
     (length, last_width, rune)
 }
 
-/// The length of a word that begins with a capital: `Word`, or `WORD` without the capital of a word that follows.
+/// The length of a word that starts with a capital: `Word`, or `WORD` without the capital of the next word.
 fn upper_word(text: &[u8], length: usize, first: char) -> usize {
     if length == text.len() {
         return length;
@@ -221,8 +221,7 @@ fn to_lower_if_upper(rune: char) -> char {
     if is_upper(rune) { to_lower(rune) } else { rune }
 }
 
-/// Words in lower case with `connector` between them. A number belongs to the word before it, unless small letters
-/// follow, and then to those.
+/// Lower-case words joined by `connector`. A number belongs to the word before it, unless lower-case letters follow.
 fn connected(whole: &[u8], connector: char) -> Vec<u8> {
     let mut out = Vec::with_capacity(whole.len() + 8);
     let mut words = Words::new(whole);
@@ -248,7 +247,7 @@ fn connected(whole: &[u8], connector: char) -> Vec<u8> {
     out
 }
 
-/// Decides what goes between letters, already written, and the word at hand.
+/// Decides what goes between the letters written so far and the current word.
 fn after_letters(words: &mut Words<'_>, connector: char, out: &mut Vec<u8>) {
     if words.kind != Word::Number {
         if words.kind.wants_connector() {

@@ -1,4 +1,4 @@
-//! Conversions between numbers, texts and booleans that never fail: what cannot be converted is zero.
+//! Conversions between numbers, strings and booleans that never fail: what cannot be converted is zero.
 
 use pintle_gotmpl::{Args, CallResult, Function, Type, Value, print};
 use pintle_tree::number::{self, IntError};
@@ -17,7 +17,7 @@ pub(crate) fn functions() -> Vec<Function> {
     ]
 }
 
-/// An integer, as spf13/cast makes it. Texts may have a base prefix, underscores and a fraction of zeros.
+/// An integer, as spf13/cast converts it. Strings may have a base prefix, underscores and a zero fraction.
 pub(crate) fn to_int(value: &Value) -> i64 {
     match value {
         Value::Int(_, value) => *value,
@@ -30,7 +30,7 @@ pub(crate) fn to_int(value: &Value) -> i64 {
     }
 }
 
-/// A float cut to an integer as the processor of Go's amd64 does it: what does not fit is the lowest number.
+/// A float truncated to an integer as on amd64 in Go: out of range is the lowest number.
 fn truncated(value: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     if (-LIMIT..LIMIT).contains(&value) { value as i64 } else { i64::MIN }
@@ -41,7 +41,7 @@ fn without_zero_fraction(text: &str) -> &str {
     if kept.len() < text.len() { kept.strip_suffix('.').unwrap_or(text) } else { text }
 }
 
-/// A float, as spf13/cast makes it.
+/// A float, as spf13/cast converts it.
 pub(crate) fn to_float(value: &Value) -> f64 {
     match value {
         Value::Int(kind, value) if kind.is_unsigned() => *value as u64 as f64,
@@ -53,13 +53,13 @@ pub(crate) fn to_float(value: &Value) -> f64 {
     }
 }
 
-/// Reads a float. A number too large is an error in Go, an infinity that is spelled out is not.
+/// Parses a float. A number too large is an error in Go, an explicit infinity is not.
 fn read_float(text: &str) -> Option<f64> {
     let spelled_out = || text.bytes().any(|byte| byte.eq_ignore_ascii_case(&b'i'));
     number::parse_float(text).filter(|value| !value.is_infinite() || spelled_out())
 }
 
-/// What is no number is 0; what is too large for one is the largest, because Go's error comes with that.
+/// Invalid numbers are 0; numbers out of range are the largest, because Go returns that with its error.
 fn atoi(args: Args<'_>) -> CallResult {
     let text = args.str(0);
     let Some(text) = text.as_str() else { return Ok(Value::int(0)) };

@@ -13,16 +13,16 @@ use crate::base::decode_64;
 use crate::password::derive_password;
 use crate::repeatable::stream;
 
-/// The length of a block of AES, and of the random start of every message.
+/// The block size of AES, and of the random IV of every message.
 const BLOCK: usize = 16;
 
 /// The cost of bcrypt that Helm uses: 2^10 rounds.
 const BCRYPT_COST: u32 = 10;
 
-/// What a hash costs in steps of the engine.
+/// The cost of a hash in engine steps.
 const BCRYPT_STEPS: u64 = 1_000_000;
 
-/// The longest password that bcrypt can tell apart from its beginning.
+/// The longest password that bcrypt takes into account.
 const BCRYPT_LIMIT: usize = 72;
 
 /// The functions of this family.
@@ -56,7 +56,7 @@ pub(crate) fn functions() -> Vec<Function> {
     ]
 }
 
-/// The functions of this family that draw on chance, without it.
+/// The random functions of this family, made deterministic.
 pub(crate) fn repeatable() -> Vec<Function> {
     const TWO: &[Type] = &[Type::Str, Type::Str];
     vec![
@@ -72,7 +72,7 @@ pub(crate) fn repeatable() -> Vec<Function> {
     ]
 }
 
-/// A text that looks like a hash of bcrypt, the same for the same password.
+/// A string that looks like a bcrypt hash, the same for the same password.
 fn bcrypt_stand_in(password: &[u8]) -> String {
     let hash: String = stream(password, 27).iter().take(27).map(|byte| format!("{byte:02x}")).collect();
     format!("$2a$10${}", &hash[..53])
@@ -86,7 +86,7 @@ fn digest<D: Digest>(args: Args<'_>) -> CallResult {
     Ok(Value::str(text))
 }
 
-/// The bcrypt hash of a password with a random salt. A password that is too long gives the text of the error.
+/// The bcrypt hash of a password with a random salt. A password that is too long gives the error text.
 fn bcrypt_text(fuel: &mut Fuel, password: &[u8]) -> Result<String, CallError> {
     if password.len() > BCRYPT_LIMIT {
         let text = "failed to encrypt string with bcrypt: bcrypt: password length exceeds 72 bytes";
@@ -110,7 +110,7 @@ fn htpasswd(args: Args<'_>, hash: impl FnOnce(&[u8]) -> Result<String, CallError
     Ok(Value::str([user, b":", hash.as_bytes()].concat()))
 }
 
-/// The password cut or filled with zeros to the length of a key of AES-256.
+/// The password truncated or zero-padded to the length of an AES-256 key.
 fn aes_key(password: &[u8]) -> [u8; 32] {
     let mut key = [0; 32];
     let length = password.len().min(32);
@@ -118,7 +118,7 @@ fn aes_key(password: &[u8]) -> [u8; 32] {
     key
 }
 
-/// Encrypts with AES-256 in CBC mode; the result is the start vector and the blocks in base64.
+/// Encrypts with AES-256-CBC; the result is the IV and the blocks in base64.
 fn encrypt(args: Args<'_>, fill: impl FnOnce(&mut [u8])) -> CallResult {
     let plain = args.text(1);
     if plain.is_empty() {
@@ -148,7 +148,7 @@ fn decrypt(args: Args<'_>) -> CallResult {
     let mut message = decode_64(text)
         .map_err(|offset| CallError::new(format!("illegal base64 data at input byte {offset}")))?;
     if message.len() < BLOCK {
-        // What Go's slicing says depends on the room that its decoder asks for.
+        // The text of Go's slicing error depends on the capacity that its decoder allocates.
         let capacity = text.len() / 4 * 3;
         return Err(CallError::new(if capacity < BLOCK {
             format!("runtime error: slice bounds out of range [:{BLOCK}] with capacity {capacity}")

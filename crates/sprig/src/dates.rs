@@ -1,4 +1,4 @@
-//! Dates and durations: the functions. What they give to templates are the objects of the modules below.
+//! Date and duration functions. They return the objects of the submodules to templates.
 
 mod calendar;
 mod span;
@@ -21,7 +21,7 @@ const TIME: Type = Type::Object("time.Time");
 /// The layout of a date field of an HTML form.
 const HTML: &[u8] = b"2006-01-02";
 
-/// What finding a zone costs, in steps: its file is read.
+/// The cost of loading a time zone, in steps: its file is read.
 const ZONE_STEPS: u64 = 60;
 
 /// The functions of this family.
@@ -59,10 +59,10 @@ pub(crate) fn functions() -> Vec<Function> {
     ]
 }
 
-/// The moment that is now for renders that must be repeatable, in seconds since 1970.
+/// The current time of reproducible renders, in seconds since the Unix epoch.
 const REPEATABLE_NOW: i64 = 1_767_225_600;
 
-/// The functions of this family that ask the clock, without it.
+/// The clock functions of this family, made deterministic.
 pub(crate) fn repeatable() -> Vec<Function> {
     fn fixed() -> GoTime {
         GoTime::from_unix(REPEATABLE_NOW, 0, Zone::utc())
@@ -85,7 +85,7 @@ fn now() -> GoTime {
     GoTime::now(Zone::local())
 }
 
-/// The moment that a value means: a time, or seconds since 1970 in one of the given types; anything else is now.
+/// The time that a value stands for: a time, or Unix seconds in one of the given types; anything else is now.
 fn moment(value: &Value, kinds: &[IntKind]) -> GoTime {
     match value {
         Value::Int(kind, seconds) if kinds.contains(kind) => GoTime::from_unix(*seconds, 0, Zone::local()),
@@ -93,7 +93,7 @@ fn moment(value: &Value, kinds: &[IntKind]) -> GoTime {
     }
 }
 
-/// The zone that an argument names; UTC when there is none of that name.
+/// The zone that an argument names; UTC if it is unknown.
 fn zone(args: Args<'_>, index: usize) -> Zone {
     args.str(index).as_str().and_then(|name| Zone::named(name).ok()).unwrap_or_else(Zone::utc)
 }
@@ -109,7 +109,7 @@ fn date_in_zone(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
 }
 
 fn modify(args: Args<'_>) -> CallResult {
-    // A duration that cannot be read leaves the date as it is.
+    // An invalid duration leaves the date unchanged.
     must_modify(args).or_else(|_| Ok(args.any(1).clone()))
 }
 
@@ -127,7 +127,7 @@ fn ago(args: Args<'_>) -> CallResult {
     Ok(Value::from(now().sub(&since).round(Duration::SECOND).to_string()))
 }
 
-/// Seconds as a text of hours, minutes and seconds. An `int` is not understood, only an `int64` or a text.
+/// Seconds as hours, minutes and seconds. An `int` is not supported, only an `int64` or a string.
 fn duration(args: Args<'_>) -> CallResult {
     let seconds = match args.any(0) {
         Value::Int(IntKind::Int64, seconds) => *seconds,

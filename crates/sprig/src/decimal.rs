@@ -1,4 +1,4 @@
-//! Decimal numbers of any size, as shopspring/decimal computes with them, so that 0.1 + 0.2 is 0.3.
+//! Arbitrary-precision decimals, as shopspring/decimal computes them, so that 0.1 + 0.2 is 0.3.
 
 use std::cmp::Ordering;
 
@@ -88,8 +88,8 @@ impl Natural {
         Natural(digits).times(&Natural(vec![10u32.pow(part as u32)])).trimmed()
     }
 
-    /// Quotient and remainder by a number that is not zero. Each digit of the quotient is found by halving, which is
-    /// slow but plain; the numbers here have at most some hundred digits.
+    /// Quotient and remainder by a non-zero number. Each digit of the quotient is found by bisection, which is slow
+    /// but simple; the numbers here have at most a few hundred digits.
     fn divided(&self, divisor: &Natural) -> (Natural, Natural) {
         let mut quotient = vec![0; self.0.len()];
         let mut remainder = Natural(Vec::new());

@@ -1,11 +1,11 @@
-//! Maps: reading, changing in place, picking and copying.
+//! Maps: reading, modifying in place, picking and copying.
 
 use pintle_gotmpl::{Args, CallError, CallResult, Fuel, Function, List, MapRef, MapType, Type, Value};
 use pintle_tree::{Map, Str};
 
 use crate::text::{ZERO_VALUE, text_of, with_stack};
 
-/// The deepest nesting that is copied; only maps that hold themselves go deeper.
+/// The maximum nesting that is copied; only maps that contain themselves go deeper.
 const MAX_DEPTH: usize = 20_000;
 
 /// The functions of this family.
@@ -60,7 +60,7 @@ fn has_key(args: Args<'_>) -> CallResult {
     Ok(Value::Bool(args.map(0).is_some_and(|map| map.borrow().contains_key(args.text(1)))))
 }
 
-/// The maps among the arguments from `index` on; nil maps have nothing to give.
+/// The maps among the arguments from `index` on; nil maps are skipped.
 fn maps(args: Args<'_>, index: usize) -> impl Iterator<Item = &MapRef> {
     args.rest(index).iter().filter_map(Value::as_map)
 }
@@ -69,7 +69,7 @@ fn pluck(args: Args<'_>) -> CallResult {
     Ok(Value::list(maps(args, 1).filter_map(|map| map.get(args.text(0))).collect()))
 }
 
-/// Go's order is random here; ours is that of the keys.
+/// Go's order is random here; ours is by key.
 fn keys(args: Args<'_>) -> CallResult {
     let mut all: Vec<Str> = Vec::new();
     for map in maps(args, 0) {
@@ -87,10 +87,10 @@ fn names(args: Args<'_>) -> impl Iterator<Item = &Str> {
     args.rest(1).iter().filter_map(Value::as_text)
 }
 
-/// Pays for a new map of so many entries.
+/// Charges a new map of so many entries.
 fn charge(fuel: &mut Fuel, entries: usize) -> Result<(), CallError> {
     fuel.spend(entries as u64 / 8)?;
-    // Two more for what a collection needs for itself.
+    // Two more for the collection itself.
     fuel.allocate(entries.saturating_add(2).saturating_mul(size_of::<(Str, Value)>()))
 }
 
@@ -109,13 +109,13 @@ fn omit(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     Ok(Value::map(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))
 }
 
-/// The panic of a Go type assertion that fails.
+/// The panic of a failed Go type assertion.
 fn not_a(value: &Value, wanted: &str) -> CallError {
     let name = if value.is_nil() { "nil".into() } else { value.type_name() };
     CallError::new(format!("interface conversion: interface {{}} is {name}, not {wanted}"))
 }
 
-/// The map that a Go type assertion gives; maps of other types are refused.
+/// The map that a Go type assertion returns; maps of other types are rejected.
 fn asserted_map(value: &Value) -> Result<&MapRef, CallError> {
     match value {
         Value::Map(map) if map.of == MapType::Any => Ok(map),

@@ -1,23 +1,23 @@
-//! How large the text of a value will be, before it is written: values that share parts can be small in memory and
-//! endless on paper.
+//! The encoded size of a value, before it is written: values that share parts can be small in memory and unbounded as
+//! text.
 
 use pintle_gotmpl::{CallError, Encoded, Fuel, Value};
 
 use crate::text::{MAX_BYTES, with_stack};
 
-/// The deepest nesting that is written.
+/// The maximum nesting that is written.
 const MAX_DEPTH: usize = 20_000;
 
-/// From this nesting on Go's encoder looks for cycles.
+/// From this nesting on Go's encoder checks for cycles.
 const TRUSTED_DEPTH: usize = 1_000;
 
-/// How many values are visited in one step.
+/// How many values are visited per step.
 const VISITS_PER_STEP: u64 = 8;
 
-/// Checks that the text of a value has an end, and a size that fits.
+/// Checks that the text of a value is finite and not too large.
 ///
 /// # Errors
-/// When it has not, or when finding out takes more steps than there are.
+/// When it is not, or when finding out takes more steps than are left.
 pub(crate) fn check(fuel: &mut Fuel, value: &Value) -> Result<(), CallError> {
     let mut check = SizeCheck { left: MAX_BYTES, visited: 0, depth: 0, open: Vec::new() };
     let result = check.add(value);
@@ -28,10 +28,10 @@ pub(crate) fn check(fuel: &mut Fuel, value: &Value) -> Result<(), CallError> {
 struct SizeCheck {
     /// How many bytes the text may still have.
     left: usize,
-    /// How many values were looked at, also as the level around another.
+    /// How many values were visited, including as a level around another.
     visited: u64,
     depth: usize,
-    /// The maps around the place at hand below the trusted depth, by address.
+    /// The enclosing maps beyond the trusted depth, by address.
     open: Vec<usize>,
 }
 
@@ -44,7 +44,7 @@ impl SizeCheck {
         Ok(())
     }
 
-    /// Subtracts what the text of a value takes at least, with its indent.
+    /// Subtracts the minimum size of a value's text, with its indentation.
     fn add(&mut self, value: &Value) -> Outcome {
         let own = match value {
             Value::Str(text) | Value::Bytes(text) => text.len(),

@@ -1,5 +1,5 @@
-//! JSON and YAML in templates. Most of these keep errors to themselves: writers give nothing, readers give the text of
-//! the error as data.
+//! JSON and YAML in templates. Most of these swallow errors: writers return nothing, readers return the error text as
+//! data.
 
 use pintle_gotmpl::{
     Args, CallError, CallResult, Fuel, Function, List, ListType, MapRef, MapType, Type, Value,
@@ -87,17 +87,17 @@ fn to_yaml_pretty(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     text(out)
 }
 
-/// Pays for reading a text, in which a value can be as short as two bytes.
+/// Charges reading a text, in which a value can be as short as two bytes.
 fn charge(fuel: &mut Fuel, args: Args<'_>) -> Result<(), CallError> {
     fuel.allocate(args.text(0).len().saturating_mul(size_of::<Value>() / 2))
 }
 
-/// A map that tells an error.
+/// A map that reports an error.
 fn map_of_error(message: String) -> Value {
     Value::map([(Str::from("Error"), Value::str(message))].into_iter().collect())
 }
 
-/// A list that tells an error.
+/// A list that reports an error.
 fn list_of_error(message: String) -> Value {
     Value::list(vec![Value::str(message)])
 }
@@ -117,7 +117,7 @@ fn wrong_kind(value: &Value, wanted: &str) -> String {
     format!("json: cannot unmarshal {} into Go value of type {wanted}", json_kind(value))
 }
 
-/// Reads a map; what could be read of it stays when a number is too large.
+/// Reads a map; what was read is kept if a number is too large.
 fn from_json(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     charge(fuel, args)?;
     let (node, problem) = match json::read_partly(args.text(0)) {
@@ -154,10 +154,10 @@ fn must_from_json(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     json::read(args.text(0)).map(|node| Value::from_node(&node)).map_err(failed)
 }
 
-/// How many values are put together in one step.
+/// How many values are built per step.
 const VALUES_PER_STEP: usize = 2;
 
-/// A value that the YAML reader puts together, without a tree in between.
+/// A value that the YAML reader builds directly, without an intermediate tree.
 struct Built(Value);
 
 impl Assemble for Built {
@@ -195,8 +195,8 @@ impl Assemble for Built {
     }
 }
 
-/// Reads YAML, in which aliases can make much of a short text. What they make is paid for afterwards: one document has an
-/// end by itself, and the next does not begin without fuel.
+/// Reads YAML, in which aliases can expand a short text. The expansion is charged afterwards: one document is bounded
+/// by itself, and the next is not read without fuel.
 fn read_yaml(fuel: &mut Fuel, source: &[u8]) -> Result<Value, String> {
     let mut assembler = Assembler::<Built>::default();
     let result = pintle_yaml::read_with(source, &mut assembler);

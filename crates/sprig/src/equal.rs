@@ -7,10 +7,10 @@ use pintle_tree::Str;
 
 use crate::text::with_stack;
 
-/// How deep maps are compared before cycles are looked for.
+/// The nesting from which on cycles are checked for.
 const TRUSTED_DEPTH: usize = 100;
 
-/// How many bytes of text are compared in one step.
+/// How many bytes of text are compared per step.
 const LONG_TEXT: usize = 256;
 
 /// Whether two values are of the same type and hold the same.
@@ -22,7 +22,7 @@ pub(crate) fn deep_equal(fuel: &mut Fuel, a: &Value, b: &Value) -> Result<bool, 
 
 /// Whether `needle` equals an item of `haystack`.
 pub(crate) fn holds(fuel: &mut Fuel, haystack: &[Value], needle: &Value) -> Result<bool, CallError> {
-    // Most comparisons end at once, so that a step pays for several.
+    // Most comparisons end at once, so a step covers several.
     fuel.spend(haystack.len() as u64 / 8 + 1)?;
     for item in haystack {
         if deep_equal(fuel, needle, item)? {
@@ -41,7 +41,7 @@ struct Comparison<'f> {
 }
 
 impl Comparison<'_> {
-    /// Pays for comparing so many items.
+    /// Charges comparing so many items.
     fn pays(&mut self, items: usize) -> bool {
         match self.fuel.spend(items as u64) {
             Ok(()) => true,
@@ -94,7 +94,7 @@ impl Comparison<'_> {
             return false;
         }
         let pair = (a.address(), b.address());
-        // What is being compared already is equal as far as this place is concerned.
+        // A pair that is already being compared counts as equal here.
         if a.same(b) || (self.open.len() > TRUSTED_DEPTH && self.open.contains(&pair)) {
             return true;
         }

@@ -1,10 +1,10 @@
-//! The template function library of Helm: sprig and its neighbours, by family.
+//! Helm's template functions: sprig and related functions, by family.
 //!
 //! Every function has the signature, the result and the error text of the Go function that Helm 4 gives to templates;
 //! what Go does by panicking is an error here. Functions that need the engine or the cluster (`include`, `tpl`,
 //! `required`, `fail`, `lookup`) are not here but with the render.
 //!
-//! Enter at [`functions`].
+//! Start with [`functions`].
 
 mod base;
 mod case;
@@ -75,8 +75,8 @@ pub fn functions() -> impl IntoIterator<Item = Function> {
     .flatten()
 }
 
-/// The functions of chance and of the clock, as they are when a render must give the same text every time: they depend
-/// on their arguments alone, and cost little. To be laid over [`functions`].
+/// The random and clock functions for reproducible renders: they depend on their arguments only, and are cheap. To be
+/// added over [`functions`].
 pub fn repeatable_functions() -> impl IntoIterator<Item = Function> {
     repeatable::functions()
 }

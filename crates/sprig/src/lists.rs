@@ -48,7 +48,7 @@ pub(crate) fn functions() -> Vec<Function> {
     ]
 }
 
-/// The items of a slice, or the complaint that the value is none: `complaint` and its kind.
+/// The items of a slice, or an error if the value is none: `complaint` and its kind.
 fn items<'v>(value: &'v Value, complaint: &str) -> Result<Cow<'v, [Value]>, CallError> {
     match items_of(value) {
         Some(items) => Ok(items),
@@ -170,8 +170,8 @@ fn slice(args: Args<'_>) -> CallResult {
     })
 }
 
-/// Cuts a list into lists of `size`. Go computes the number of them in floats, so that even sizes that make no sense
-/// have a result or a panic of their own.
+/// Splits a list into lists of `size`. Go computes their number in floats, so even nonsensical sizes have a result or
+/// a panic of their own.
 fn chunk(args: Args<'_>) -> CallResult {
     const BAD_LENGTH: &str = "runtime error: makeslice: len out of range";
     let size = args.int(0);

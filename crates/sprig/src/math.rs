@@ -68,8 +68,8 @@ fn sum(a: &Decimal, b: &Decimal) -> Result<Decimal, String> {
     Ok(a.plus(b))
 }
 
-/// Computes with exact numbers, which grow longer with every product; `pay` is told how long they are, in digits of nine.
-/// Each digit of a quotient is found by many products.
+/// Computes with exact numbers, which grow with every product; `pay` gets their length, in digits of nine. Each digit
+/// of a quotient takes many products.
 fn decimals(
     pay: &mut dyn FnMut(u64) -> Result<(), CallError>,
     start: &Value,
@@ -109,7 +109,7 @@ fn round(args: Args<'_>) -> CallResult {
 }
 
 /// Ten to the power of `exponent` with the rounding errors of Go's `math.Pow`: by squaring a fraction whose power of
-/// two is kept apart.
+/// two is kept separately.
 fn power_of_ten(exponent: i64) -> f64 {
     if exponent.unsigned_abs() >= 1 << 62 {
         return if exponent > 0 { f64::INFINITY } else { 0.0 };
@@ -169,7 +169,7 @@ fn counted(
     };
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     check_length(function, count)?;
-    // The count keeps all of them between start and stop, so that the last step alone could wrap.
+    // The count keeps all of them between start and stop, so only the last step could overflow.
     Ok((0..count).scan(start, move |next, _| {
         let value = *next;
         *next = next.wrapping_add(step);

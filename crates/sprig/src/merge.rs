@@ -5,7 +5,7 @@ use pintle_tree::Map;
 
 use crate::text::with_stack;
 
-/// The deepest nesting that is merged; only maps that hold themselves go deeper.
+/// The maximum nesting that is merged; only maps that contain themselves go deeper.
 const MAX_DEPTH: usize = 20_000;
 
 /// The functions of this family.
@@ -20,7 +20,7 @@ pub(crate) fn functions() -> Vec<Function> {
     ]
 }
 
-/// Merges all further maps into the first, which is changed in place.
+/// Merges all further maps into the first, which is modified in place.
 fn merge(fuel: &mut Fuel, args: Args<'_>, overwrite: bool) -> CallResult {
     let target = match args.map(0) {
         Some(map) => map.retyped(MapType::Any),
@@ -32,7 +32,7 @@ fn merge(fuel: &mut Fuel, args: Args<'_>, overwrite: bool) -> CallResult {
     Ok(Value::Map(target))
 }
 
-/// Merges one map into another. Nested maps are merged in place; what else is taken over is shared, not copied.
+/// Merges one map into another. Nested maps are merged in place; other values are shared, not copied.
 fn merge_into(
     fuel: &mut Fuel,
     target: &MapRef,
@@ -55,7 +55,7 @@ fn merge_into(
         }
         if let (Some(Value::Map(old)), Value::Map(new)) = (&old, &new) {
             with_stack(|| merge_into(fuel, old, new, overwrite, depth + 1))?;
-            // Only now: an empty map that has been filled is kept, and one that is still empty is replaced.
+            // Only now: an empty map that was filled is kept, and one that is still empty is replaced.
             if !old.is_empty() {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Looking up host names. Rendering must not depend on the network, so the answer is empty unless the user allows it.
+//! Host name lookup. Rendering must not depend on the network, so the result is empty unless the user allows it.
 
 use std::net::ToSocketAddrs as _;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) fn functions() -> Vec<Function> {
 }
 
 fn lookup(resolve: Resolver, host: &str) -> CallResult {
-    // Helm picks any address; the first one does as well. Without one it panics over the empty range.
+    // Helm picks a random address; the first one will do. Without one it panics over the empty range.
     let address = resolve(host).into_iter().next().ok_or("invalid argument to Intn")?;
     Ok(Value::from(address))
 }

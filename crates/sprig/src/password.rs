@@ -1,5 +1,5 @@
-//! The passwords of `derivePassword`: the Master Password algorithm, which makes a site's password from a secret
-//! instead of storing it.
+//! `derivePassword`: the Master Password algorithm, which derives a site's password from a secret instead of storing
+//! it.
 
 use hmac::{Hmac, Mac as _};
 use pintle_gotmpl::{Args, CallError, CallResult, Fuel, Value};
@@ -9,10 +9,10 @@ use sha2::Sha256;
 /// What every seed begins with.
 const SEED: &[u8] = b"com.lyndir.masterpassword";
 
-/// What a password costs in steps of the engine.
+/// The cost of a password in engine steps.
 const STEPS: u64 = 4_000_000;
 
-/// The shapes of each type of password: one letter per character class.
+/// The templates of each password type: one letter per character class.
 fn shapes(kind: &[u8]) -> Option<&'static [&'static str]> {
     Some(match kind {
         b"maximum" => &["anoxxxxxxxxxxxxxxxxx", "axxxxxxxxxxxxxxxxxno"],
@@ -60,7 +60,7 @@ const fn class(letter: u8) -> &'static [u8] {
     }
 }
 
-/// `derivePassword COUNTER TYPE PASSWORD USER SITE`. An unknown type is told in the result, as Helm does.
+/// `derivePassword COUNTER TYPE PASSWORD USER SITE`. As in Helm, an unknown type is reported in the result.
 pub(crate) fn derive_password(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     let (kind, password, user, site) = (args.text(1), args.text(2), args.text(3), args.text(4));
     let Some(shapes) = shapes(kind) else {

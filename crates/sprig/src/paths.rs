@@ -48,7 +48,7 @@ fn ext(path: &[u8]) -> &[u8] {
     start.filter(|&start| path[start] == b'.').map_or(b"", |dot| &path[dot..])
 }
 
-/// The shortest path that means the same.
+/// The shortest equivalent path.
 fn clean(path: &[u8]) -> Vec<u8> {
     let rooted = path.starts_with(b"/");
     let mut kept: Vec<&[u8]> = Vec::new();

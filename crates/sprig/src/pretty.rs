@@ -1,5 +1,5 @@
-//! Values as go-yaml 3 sees them, which `toYamlPretty` writes with: by reflection, without the detour through JSON that
-//! other encoders take.
+//! Values as go-yaml 3 sees them, which `toYamlPretty` uses: by reflection, without the detour through JSON of the
+//! other encoders.
 
 use pintle_gotmpl::{Encoded, Value};
 use pintle_tree::{Sink, Walk};
@@ -12,7 +12,7 @@ pub(crate) struct Pretty<'v>(pub(crate) &'v Value);
 impl Walk for Pretty<'_> {
     fn walk<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
         match self.0 {
-            // A nil slice or map is an empty one here, and bytes are a slice like others.
+            // A nil slice or map is empty here, and bytes are a slice like others.
             Value::Bytes(bytes) => {
                 sink.begin_list(bytes.len())?;
                 bytes.as_bytes().iter().try_for_each(|byte| sink.uint(u64::from(*byte)))?;
@@ -52,7 +52,7 @@ fn entry<S: Sink>(key: &[u8], value: &Value, sink: &mut S) -> Result<(), S::Erro
     Pretty(value).walk(sink)
 }
 
-/// Writes a struct. The names that JSON has are not known here: Go's own count, in lower case.
+/// Writes a struct. JSON names are not used here: Go's own names count, in lower case.
 fn walk_fields<S: Sink>(fields: &[(&'static str, Value)], sink: &mut S) -> Result<(), S::Error> {
     sink.begin_fields(fields.len())?;
     for (name, value) in fields {

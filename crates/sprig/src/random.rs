@@ -1,4 +1,4 @@
-//! Functions of chance. All draw from a generator that the operating system seeds, so what they make may be a secret.
+//! Random functions. All use a generator seeded by the operating system, so their results may be used as secrets.
 
 use std::fmt::Write as _;
 
@@ -67,7 +67,7 @@ fn bytes(args: Args<'_>) -> CallResult {
 /// A number from the first argument on and below the second.
 fn int(args: Args<'_>) -> CallResult {
     let (low, high) = (args.int(0), args.int(1));
-    // Go computes the width with wrapping.
+    // Go computes the range with wrapping.
     let width = high.wrapping_sub(low);
     if width <= 0 {
         return Err("invalid argument to Intn".into());
@@ -78,7 +78,7 @@ fn int(args: Args<'_>) -> CallResult {
 fn uuid(_: Args<'_>) -> CallResult {
     let mut bytes = [0; 16];
     rand::thread_rng().fill_bytes(&mut bytes);
-    // The version and the variant have fixed places.
+    // The version and variant bits are fixed.
     bytes[6] = bytes[6] & 0x0f | 0x40;
     bytes[8] = bytes[8] & 0x3f | 0x80;
     let mut text = String::with_capacity(36);

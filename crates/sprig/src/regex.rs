@@ -1,4 +1,4 @@
-//! The functions with regular expressions. Patterns repeat from template to template, so the compiled ones are kept.
+//! Regular expression functions. Patterns repeat across templates, so compiled ones are cached.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -10,11 +10,11 @@ use pintle_tree::{Str, quote};
 
 use crate::text::{MAX_BYTES, check_length, check_size};
 
-/// How many compiled patterns a thread keeps. Charts use a few dozen; a chart that makes patterns up in a loop must
+/// How many compiled patterns a thread caches. Charts use a few dozen; a chart that generates patterns in a loop must
 /// not fill the memory.
 const KEPT: usize = 256;
 
-/// What compiling a pattern costs in steps of the engine, by the time it takes.
+/// The cost of compiling a pattern in engine steps, in proportion to its time.
 const COMPILE_STEPS: u64 = 10_000;
 
 thread_local! {
@@ -25,7 +25,7 @@ const PATTERN_TEXT: &[Type] = &[Type::Str, Type::Str];
 const PATTERN_TEXT_LIMIT: &[Type] = &[Type::Str, Type::Str, Type::Int];
 const PATTERN_TEXT_REPLACEMENT: &[Type] = &[Type::Str, Type::Str, Type::Str];
 
-/// The functions of this family. Those without `must` say which pattern is wrong, since in Go they panic.
+/// The functions of this family. Those without `must` name the invalid pattern, since they panic in Go.
 pub(crate) fn functions() -> Vec<Function> {
     vec![
         Function::metered("regexMatch", PATTERN_TEXT, None, Type::Bool, |fuel, args| {
@@ -85,7 +85,7 @@ fn compile(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, Error> {
         if let Some(regex) = kept.get(pattern) {
             return Ok(Rc::clone(regex));
         }
-        // Without fuel the render ends after this call, whatever it gives.
+        // Without fuel the render ends after this call, whatever it returns.
         let _ = fuel.spend(COMPILE_STEPS + pattern.len() as u64 * 16);
         let regex = Regex::compile(pattern);
         let _ = fuel.spend(regex.as_ref().map_or_else(Error::compile_cost, Regex::compile_cost));
@@ -98,29 +98,29 @@ fn compile(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, Error> {
     })
 }
 
-/// The compiled first argument, paid for its search through the second.
+/// The compiled first argument, charged for its search through the second.
 fn compiled(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, CallError> {
     let regex = compile(fuel, args).map_err(plain)?;
     charge(fuel, &regex, args)?;
     Ok(regex)
 }
 
-/// Pays for a search: large patterns are in many states at every character.
+/// Charges a search: large patterns have many states per character.
 fn charge(fuel: &mut Fuel, regex: &Regex, args: Args<'_>) -> Result<(), CallError> {
     fuel.spend(regex.cost(args.text(1).len() as u64))
 }
 
-/// Texts up to this length, in bytes, are not worth knowing exactly how much of them is read.
+/// Up to this length, in bytes, the exact number of bytes read does not matter.
 const SHORT_TEXT: usize = 256;
 
-/// Pays for looking for all matches rather than one: a search may read to the end and find its match at the beginning.
+/// Charges finding all matches: each search may read to the end and find its match at the start.
 fn pay_for_all(regex: Rc<Regex>, fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, CallError> {
     let text = args.text(1);
     if text.len() <= SHORT_TEXT {
         fuel.spend(regex.cost((text.len() * text.len()) as u64 / 4))?;
         return Ok(regex);
     }
-    // The first pass over the text is paid for; what is beyond all the fuel there is need not be known.
+    // The first pass over the text is charged; more than the remaining fuel need not be exact.
     let once = text.len() as u64;
     let enough = fuel.steps_left().saturating_mul(2) / regex.cost(2).max(1) + 4;
     let again = regex.work(text, enough.saturating_add(once)).saturating_sub(once);
@@ -128,15 +128,14 @@ fn pay_for_all(regex: Rc<Regex>, fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<R
     Ok(regex)
 }
 
-/// Pays for looking for all matches, and for the variables of the replacement, which are looked up at every match, also
-/// if nothing comes of it.
+/// Charges finding all matches, and the variables of the replacement, which are resolved at every match.
 fn pay_for_replacing(regex: Rc<Regex>, fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, CallError> {
     let variables = args.text(2).iter().filter(|byte| **byte == b'$').count() as u64;
     fuel.spend(variables.saturating_mul(args.text(1).len() as u64 + 1) / 2)?;
     pay_for_all(regex, fuel, args)
 }
 
-/// The compiled first argument, paid for as well, or the text of Go's panic.
+/// The compiled first argument, charged as well, or the text of Go's panic.
 fn must_compile(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, CallError> {
     let regex = compile(fuel, args).map_err(|error| {
         let pattern = args.text(0);
@@ -207,7 +206,7 @@ fn replace_literal(regex: &Regex, args: Args<'_>) -> CallResult {
     replaced(regex.replace_all_literal(args.text(1), args.text(2)))
 }
 
-/// Refuses a result that was cut because it would fill the memory.
+/// Rejects a result that was truncated because it would fill the memory.
 fn replaced(text: Vec<u8>) -> CallResult {
     check_size("the replacement", text.len())?;
     Ok(Value::str(text))

@@ -1,5 +1,5 @@
-//! Functions of chance and of the clock without either, for comparing renders: what they give depends on their
-//! arguments alone.
+//! Deterministic versions of random and clock functions, for comparing renders: the results depend on the arguments
+//! only.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use crate::random::{DIGITS, LETTERS, LETTERS_AND_DIGITS};
 use crate::text::check_size;
 use crate::{certificates, crypto, dates};
 
-/// The functions to lay over those of [`crate::functions`].
+/// The functions to add over those of [`crate::functions`].
 pub(crate) fn functions() -> Vec<Function> {
     use Type::{Int, Str};
     let mut functions = vec![
@@ -31,7 +31,7 @@ pub(crate) fn functions() -> Vec<Function> {
     functions
 }
 
-/// As many bytes as asked for, the same for the same seed.
+/// The requested number of bytes, the same for the same seed.
 pub(crate) fn stream(seed: &[u8], count: usize) -> Vec<u8> {
     let blocks = (0_u64..).map(|index| {
         let digest = Sha256::new_with_prefix(seed).chain_update(index.to_be_bytes());

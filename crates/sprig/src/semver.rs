@@ -12,7 +12,7 @@ use crate::text::NIL_POINTER;
 const POINTER: Type = Type::Object("*semver.Version");
 const STRUCT: Type = Type::Object("semver.Version");
 
-/// What reading a constraint costs, in steps.
+/// The cost of parsing a constraint, in steps.
 const COMPARE_STEPS: u64 = 40;
 
 /// The functions of this family.
@@ -39,7 +39,7 @@ fn failed(error: Error) -> CallError {
     CallError::new(error.to_string())
 }
 
-/// A version that templates hold. `semver` gives a pointer; methods that make a new version give the struct itself,
+/// A version held by templates. `semver` returns a pointer; methods that create a new version return the struct,
 /// which has fewer methods.
 #[derive(Debug)]
 pub(crate) struct VersionObject {
@@ -128,7 +128,7 @@ impl Object for VersionObject {
             "IncMajor" => VersionObject::next(version.inc_major()),
             "SetPrerelease" => VersionObject::next(version.set_prerelease(&text.to_str_lossy())),
             "SetMetadata" => VersionObject::next(version.set_metadata(&text.to_str_lossy())),
-            // The one comparison that takes nil.
+            // The only comparison that accepts nil.
             "Equal" if Args(arguments).any(0).is_nil() => Ok(Value::Bool(false)),
             "Equal" => Ok(Value::Bool(self.order(arguments)?.is_eq())),
             "LessThan" => Ok(Value::Bool(self.order(arguments)?.is_lt())),

@@ -27,7 +27,7 @@ pub(crate) fn functions() -> Vec<Function> {
     ]
 }
 
-/// The parts between separators, at most `limit` of them unless it is negative. An empty separator parts characters.
+/// The parts between separators, at most `limit` unless it is negative. An empty separator splits characters.
 fn parts<'t>(
     function: &str,
     separator: &[u8],

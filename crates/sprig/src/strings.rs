@@ -1,4 +1,5 @@
-//! Strings: cutting, trimming, replacing, indenting and quoting. Go's strings are bytes, so a cut may split a character.
+//! Strings: cutting, trimming, replacing, indenting and quoting. Go's strings are bytes, so a cut may split a
+//! character.
 
 use std::collections::HashSet;
 
@@ -70,7 +71,7 @@ fn substr(args: Args<'_>) -> CallResult {
     text(&whole[start as usize..end as usize])
 }
 
-/// Sets of characters up to this length, in bytes, are quicker to look through than to build.
+/// Character sets up to this length, in bytes, are faster to search linearly.
 const SHORT_CUT: usize = 32;
 
 fn trim_all(args: Args<'_>) -> CallResult {
@@ -117,7 +118,7 @@ fn title(args: Args<'_>) -> CallResult {
     }))
 }
 
-/// How often to repeat, refused as Go refuses it.
+/// The repeat count, rejected as Go rejects it.
 fn repetitions(function: &str, count: i64, unit: usize) -> Result<usize, CallError> {
     let Ok(count) = usize::try_from(count) else {
         return Err(CallError::new("strings: negative Repeat count"));

@@ -1,20 +1,20 @@
-//! What the families share: values as text, bounds on results, and the texts of Go's panics.
+//! Shared by all families: values as text, bounds on results, and the texts of Go's panics.
 
 use std::borrow::Cow;
 
 use pintle_gotmpl::{CallError, CallResult, IntKind, Kind, Value, print};
 use pintle_tree::Str;
 
-/// The largest text or list that a function makes.
+/// The largest text or list that a function produces.
 pub(crate) const MAX_BYTES: usize = 64 << 20;
 
-/// Go's panic when something is done to nil.
+/// Go's panic for a nil dereference.
 pub(crate) const NIL_POINTER: &str = "runtime error: invalid memory address or nil pointer dereference";
 
 /// Go's panic when reflection asks nil for its type.
 pub(crate) const ZERO_VALUE: &str = "reflect: call of reflect.Value.Type on zero Value";
 
-/// Refuses a result of more than [`MAX_BYTES`].
+/// Rejects a result of more than [`MAX_BYTES`].
 pub(crate) fn check_size(function: &str, bytes: usize) -> Result<(), CallError> {
     if bytes > MAX_BYTES {
         return Err(CallError::new(format!(
@@ -25,7 +25,7 @@ pub(crate) fn check_size(function: &str, bytes: usize) -> Result<(), CallError> 
     Ok(())
 }
 
-/// Refuses a list of more than [`MAX_BYTES`].
+/// Rejects a list of more than [`MAX_BYTES`].
 pub(crate) fn check_length(function: &str, items: usize) -> Result<(), CallError> {
     check_size(function, items.saturating_mul(size_of::<Value>()))
 }
@@ -38,7 +38,7 @@ pub(crate) fn text_of(value: &Value) -> Str {
     }
 }
 
-/// The items of a slice, or `None` when the value is none.
+/// The items of a slice; `None` if the value is not a slice.
 pub(crate) fn items_of(value: &Value) -> Option<Cow<'_, [Value]>> {
     match value {
         Value::List(list) => Some(Cow::Borrowed(list.items())),
@@ -53,8 +53,8 @@ pub(crate) fn items_of(value: &Value) -> Option<Cow<'_, [Value]>> {
     }
 }
 
-/// The texts of a slice without its nils; anything else is a slice of one. Texts that are made of lists and maps are
-/// refused when they are too large together.
+/// The strings of a slice without its nils; anything else is a slice of one. Strings made from lists and maps are
+/// rejected if they are too large together.
 pub(crate) fn texts_of(function: &str, value: &Value) -> Result<Vec<Str>, CallError> {
     let Some(items) = items_of(value) else {
         return Ok(if value.is_nil() { Vec::new() } else { vec![text_of(value)] });

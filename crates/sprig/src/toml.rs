@@ -1,4 +1,4 @@
-//! TOML as BurntSushi's library reads and writes it, with its error texts and its view of what is well-formed.
+//! TOML as BurntSushi's library reads and writes it, with its errors and its view of validity.
 
 mod key;
 mod moment;
@@ -23,14 +23,14 @@ pub(crate) fn functions() -> Vec<Function> {
             value => text(write::document(fuel, value)?),
         }),
         Function::metered("fromToml", &[Type::Str], None, Type::Map, |fuel, args| {
-            // Each part of a key can make a table.
+            // Each part of a key can create a table.
             fuel.allocate(args.text(0).len().saturating_mul(32))?;
             from_toml(fuel, args)
         }),
     ]
 }
 
-/// Reads a document; what is wrong with it is the result under the key `Error`.
+/// Reads a document; an error is returned under the key `Error`.
 fn from_toml(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     let entries = read::document(fuel, args.text(0)).unwrap_or_else(|message| {
         let mut entries = Map::new();

@@ -1,4 +1,4 @@
-//! Questions about types.
+//! Type functions.
 
 use pintle_gotmpl::{Args, CallResult, Function, Type, Value};
 

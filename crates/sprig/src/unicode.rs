@@ -7,8 +7,8 @@ use regex_syntax::hir::{Class, HirKind};
 /// What stands for bytes that are not UTF-8.
 pub(crate) const REPLACEMENT: char = '\u{fffd}';
 
-/// The first rune of `text` and its width, as Go decodes it: a byte that is not UTF-8 counts alone.
-/// The text must not be empty.
+/// The first rune of `text` and its width, as Go decodes it: an invalid byte counts alone. The text must not be
+/// empty.
 pub(crate) fn first_rune(text: &[u8]) -> (char, usize) {
     if text[0] < 0x80 {
         return (char::from(text[0]), 1);
@@ -70,7 +70,7 @@ pub(crate) fn to_lower(rune: char) -> char {
     if rune == '\u{130}' { 'i' } else { rune.to_lowercase().next().unwrap_or(rune) }
 }
 
-/// `unicode.ToTitle`: upper case but for digraphs, which have a form of their own, and Georgian, which has none.
+/// `unicode.ToTitle`: upper case except for digraphs, which have a title form, and Georgian, which has none.
 pub(crate) fn to_title(rune: char) -> char {
     match rune {
         '\u{1c4}'..='\u{1c6}' => '\u{1c5}',

@@ -1,4 +1,4 @@
-//! URLs as Go's `net/url` takes them apart and puts them together.
+//! URLs as Go's `net/url` parses and formats them.
 
 mod escape;
 

@@ -1,4 +1,4 @@
-//! Words in strings: abbreviating, wrapping, initials and the case of first letters, as goutils does it byte by byte.
+//! Words in strings: abbreviating, wrapping, initials and capitalisation, byte by byte as goutils does.
 
 use bstr::ByteSlice as _;
 use pintle_gotmpl::{Args, CallResult, Function, Type};
@@ -42,7 +42,7 @@ fn abbreviate(whole: &[u8], offset: i64, width: i64) -> Vec<u8> {
     if length <= width {
         return whole.to_vec();
     }
-    // Here 4 <= width < length, so that all the differences below fit.
+    // Here 4 <= width < length, so the differences below cannot underflow.
     let kept = width - 3;
     let offset = offset.min(length).min(length - kept);
     if offset <= 4 {
@@ -58,7 +58,7 @@ fn abbreviate(whole: &[u8], offset: i64, width: i64) -> Vec<u8> {
     [b"...", &whole[(length - kept) as usize..]].concat()
 }
 
-/// A byte as the character of its number, which is how these functions read text.
+/// A byte as the character of its number, which is how goutils reads text.
 fn is_space(byte: u8) -> bool {
     char::from(byte).is_whitespace()
 }
@@ -113,7 +113,7 @@ fn untitle(args: Args<'_>) -> CallResult {
     }))
 }
 
-/// Breaks lines at blanks after at most `width` bytes. With a separator of its own, long words are broken too.
+/// Breaks lines at spaces after at most `width` bytes. With a custom separator, long words are broken too.
 fn wrap(function: &str, width: i64, separator: Option<&[u8]>, whole: &[u8]) -> CallResult {
     let breaks_words = separator.is_some();
     let separator = separator.filter(|separator| !separator.is_empty()).unwrap_or(b"\n");

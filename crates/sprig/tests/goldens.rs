@@ -1,4 +1,4 @@
-//! Compares the functions with what Helm recorded, function by function.
+//! Compares the functions with recorded results of Helm, function by function.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 
 const TEMPLATE: &str = "t/templates/x.yaml";
 
-/// What only the engine of a whole render knows.
+/// Functions that only the engine knows.
 const BEYOND: [&str; 9] = [
     "include",
     "tpl",

@@ -1,5 +1,5 @@
-//! How the cost of every template function grows with its arguments. A function may take longer on longer arguments, but
-//! not longer than the steps it is charged for: or a chart could stop the program with one call that no limit ends.
+//! The time of every template function may grow with its arguments, but not faster than the steps it is charged;
+//! otherwise a chart could stall the program with one call that no limit ends.
 //!
 //! `cargo xtask native-functions` runs the same with larger arguments and writes the table in
 //! docs/contributing/native-functions.md.

@@ -1,4 +1,4 @@
-//! ASN.1 in its distinguished encoding, as far as keys and certificates need it.
+//! ASN.1 DER, as far as keys and certificates need it.
 
 pub(super) const BOOLEAN: u8 = 0x01;
 pub(super) const INTEGER: u8 = 0x02;
@@ -53,7 +53,7 @@ pub(super) fn sequence(parts: &[&[u8]]) -> Vec<u8> {
 pub(super) fn unsigned(bytes: &[u8]) -> Vec<u8> {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     let significant = &bytes[zeros..];
-    // A set top bit would read as a minus sign.
+    // A set top bit would be read as a minus sign.
     let padded = significant.first().is_none_or(|byte| byte & 0x80 != 0);
     element(INTEGER, &[if padded { &[0] } else { &[] }, significant])
 }
@@ -79,7 +79,7 @@ pub(super) struct Element<'a> {
     pub(super) whole: &'a [u8],
 }
 
-/// Reads elements one after the other; `None` means that the input is malformed.
+/// Reads elements in sequence; `None` means that the input is malformed.
 #[derive(Clone, Copy)]
 pub(super) struct Reader<'a>(&'a [u8]);
 
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
     /// Reads the next element whatever it is.
     pub(super) fn any(&mut self) -> Option<Element<'a>> {
         let (&tag, &first) = (self.0.first()?, self.0.get(1)?);
-        // Tags over 30, which take more bytes, occur in nothing that is read here.
+        // Tags over 30, which take more bytes, do not occur in anything read here.
         if tag & 0x1f == 0x1f {
             return None;
         }
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
                 let count = usize::from(first & 0x7f);
                 let bytes = self.0.get(2..2 + count)?;
                 let length = bytes.iter().fold(0, |length, byte| length << 8 | usize::from(*byte));
-                // DER wants the shortest form.
+                // DER requires the shortest form.
                 if bytes[0] == 0 || length < 0x80 {
                     return None;
                 }
@@ -126,7 +126,7 @@ impl<'a> Reader<'a> {
         Some(element)
     }
 
-    /// Reads an element with this tag if it is next; the outer `None` means that it is next but malformed.
+    /// Reads an element with this tag if it is next; the outer `None` means that it is malformed.
     #[allow(clippy::option_option)]
     pub(super) fn optional(&mut self, tag: u8) -> Option<Option<Element<'a>>> {
         if self.0.first() == Some(&tag) { self.take(tag).map(Some) } else { Some(None) }

@@ -1,4 +1,4 @@
-//! What a test for primality needs of arithmetic, and what the two ways to do that have in common.
+//! The arithmetic of primality tests, common to both implementations.
 
 use rsa::BigUint;
 
@@ -13,11 +13,11 @@ pub(super) trait Field<const N: usize> {
     /// Two to the power of `exponent`.
     fn power_of_two(&self, exponent: &[u64; N]) -> Self::Number;
 
-    /// A number to the power of `exponent`. The base is taken as being in Montgomery form already, which makes it some
-    /// other number: a random one stays random.
+    /// A number to the power of `exponent`. The base is taken to be in Montgomery form already, which makes it
+    /// another number; a random one stays random.
     fn power(&self, base: &[u64; N], exponent: &[u64; N]) -> Self::Number;
 
-    /// Whether a base is zero, of which powers tell nothing.
+    /// Whether a base is zero, whose powers prove nothing.
     fn is_zero(&self, base: &[u64; N]) -> bool;
 
     /// Whether a number is one.

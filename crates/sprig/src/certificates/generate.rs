@@ -1,4 +1,4 @@
-//! New private keys from the randomness of the operating system.
+//! Generates private keys from the operating system's randomness.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -26,8 +26,8 @@ pub(super) fn rsa_key<const N: usize>() -> Result<PrivateKey, String> {
     }
 }
 
-/// Two primes of an RSA key. Two threads search until both together have two: the luckier one goes on rather than wait
-/// for the other, which takes a third off the time that one prime for each would take.
+/// Two primes of an RSA key. Two threads search until they have two primes together: the faster one continues rather
+/// than waiting for the other, which saves a third of the time.
 fn rsa_primes<const N: usize>() -> Result<([u64; N], [u64; N]), rand::Error> {
     let stop = Stop::new(false);
     let found = Mutex::new(Vec::with_capacity(2));
@@ -42,10 +42,10 @@ fn rsa_primes<const N: usize>() -> Result<([u64; N], [u64; N]), rand::Error> {
         Ok(())
     };
     std::thread::scope(|scope| {
-        // Without a second thread, or with one that fails, the search here finds both.
+        // Without a second thread, or if it fails, this search finds both.
         let other = std::thread::Builder::new().spawn_scoped(scope, search);
         let result = search();
-        // A failure here must not leave the other searching.
+        // A failure here must stop the other search.
         stop.store(true, Ordering::Relaxed);
         drop(other);
         result
@@ -54,7 +54,8 @@ fn rsa_primes<const N: usize>() -> Result<([u64; N], [u64; N]), rand::Error> {
     Ok((found[0], found[1]))
 }
 
-/// A prime whose two top bits are set, so that a product of two has full length, and that fits the exponent.
+/// A prime whose two top bits are set, so that a product of two has full length, and that is compatible with the
+/// exponent.
 fn rsa_prime<const N: usize>(stop: &Stop) -> Result<Option<[u64; N]>, rand::Error> {
     random_prime(3 << 62, stop, |prime| remainder(prime, u64::from(EXPONENT)) != 1)
 }

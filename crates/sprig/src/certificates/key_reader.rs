@@ -1,4 +1,4 @@
-//! Reads private keys from PEM in the forms that Helm takes, with its texts for what is wrong.
+//! Reads private keys from PEM in the forms that Helm accepts, with its errors.
 
 use rsa::{BigUint, RsaPrivateKey};
 
@@ -6,16 +6,16 @@ use super::der::{self, Reader};
 use super::keys::{DsaKey, PrivateKey, identifier};
 use super::pem;
 
-/// The longest RSA modulus that is worked with, in bits; signing takes time that grows with its cube.
+/// The maximum RSA modulus in bits; signing takes cubic time.
 const MAX_RSA_BITS: usize = 16_384;
 
-/// By how many bits the primes of an RSA key usually differ at most.
+/// The usual maximum difference in length between the primes of an RSA key, in bits.
 const MAX_PRIME_DISTANCE: usize = 8;
 
-/// How many primes beyond two an RSA key may have.
+/// The maximum number of additional primes of an RSA key.
 const MAX_ADDITIONAL_PRIMES: usize = 3;
 
-/// What is said of an encoding that cannot be read.
+/// The error for an invalid encoding.
 const MALFORMED: &str = "asn1: structure error: malformed private key";
 
 const USE_EC: &str = "x509: failed to parse private key (use ParseECPrivateKey instead for this key format)";
@@ -125,7 +125,7 @@ fn pkcs1(bytes: &[u8]) -> Result<PrivateKey, String> {
     if primes.iter().product::<BigUint>() != modulus {
         return Err("crypto/rsa: p * q != n".to_owned());
     }
-    // A larger secret would only take longer to sign with.
+    // A larger secret exponent would only make signing slower.
     let invalid = "crypto/rsa: invalid private key";
     if secret >= modulus {
         return Err(invalid.to_owned());
@@ -133,7 +133,7 @@ fn pkcs1(bytes: &[u8]) -> Result<PrivateKey, String> {
     let key = RsaPrivateKey::from_components(modulus, exponent, secret, primes);
     let mut key = key.map_err(|_| invalid.to_owned())?;
     if distance > MAX_PRIME_DISTANCE {
-        // The short way to sign takes time that is exponential in this distance; the plain way does not.
+        // The CRT method takes time exponential in this difference; the plain one does not.
         key.clear_precomputed();
     }
     Ok(PrivateKey::Rsa(Box::new(key)))
@@ -146,7 +146,7 @@ fn pkcs1_numbers(bytes: &[u8]) -> Option<RsaNumbers<'_>> {
     for number in &mut numbers {
         *number = outer.integer()?;
     }
-    // The numbers for the Chinese remainder theorem follow; they are computed anew.
+    // The CRT parameters follow; they are recomputed.
     for _ in 0..3 {
         outer.optional(der::INTEGER)?;
     }
@@ -210,7 +210,7 @@ fn sec1_parts(bytes: &[u8]) -> Option<(&[u8], &[u8], Option<&[u8]>)> {
     Some((version, secret, curve))
 }
 
-/// Brings a secret to its proper length; some programs add or drop zeros in front.
+/// Normalises the length of a secret; some programs add or drop leading zeros.
 fn padded<const N: usize>(secret: &[u8]) -> Result<[u8; N], String> {
     let excess = secret.len().saturating_sub(N);
     let (zeros, secret) = secret.split_at(excess);

@@ -1,4 +1,4 @@
-//! Private keys of the kinds that certificates are made with: how they are written, shown as public keys, and sign.
+//! Private keys for certificates: encoding, public keys and signatures.
 
 use p256::ecdsa::signature::Signer as _;
 use rsa::pkcs1::{EncodeRsaPrivateKey as _, EncodeRsaPublicKey as _};
@@ -40,7 +40,7 @@ pub(super) enum PrivateKey {
     Dsa(Box<DsaKey>),
 }
 
-/// What a certificate says of a key.
+/// The public key in a certificate.
 pub(super) struct PublicKey {
     /// The encoded algorithm identifier.
     pub(super) algorithm: Vec<u8>,
@@ -49,7 +49,7 @@ pub(super) struct PublicKey {
 }
 
 impl PrivateKey {
-    /// Writes the key as Helm does: every kind in its own traditional form, Ed25519 as PKCS#8.
+    /// Encodes the key as Helm does: every kind in its traditional form, Ed25519 as PKCS#8.
     pub(super) fn to_pem(&self) -> Result<String, String> {
         let (label, bytes) = match self {
             PrivateKey::Rsa(key) => {
@@ -85,7 +85,7 @@ impl PrivateKey {
         ])
     }
 
-    /// The public half, for kinds that certificates can hold.
+    /// The public key, for kinds that certificates support.
     pub(super) fn public(&self) -> Result<PublicKey, String> {
         let elliptic = |curve, bits: &[u8]| PublicKey {
             algorithm: sequence(&[&object_identifier(identifier::EC), &object_identifier(curve)]),
@@ -134,7 +134,7 @@ impl PrivateKey {
         })
     }
 
-    /// Signs a message with the hash that belongs to the kind of key.
+    /// Signs a message with the hash for the kind of key.
     pub(super) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, String> {
         match self {
             PrivateKey::Rsa(key) => rsa_signature::sign(key, message),

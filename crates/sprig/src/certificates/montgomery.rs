@@ -1,4 +1,4 @@
-//! Arithmetic modulo an odd number of fixed size, in Montgomery form: what testing a number for primality costs.
+//! Montgomery arithmetic modulo an odd number of fixed size, for primality tests.
 
 use super::field::{self, Field};
 
@@ -36,9 +36,9 @@ impl<const N: usize> Montgomery<N> {
         power
     }
 
-    /// Any number brought below the modulus.
+    /// Reduces any number below the modulus.
     fn reduce(&self, number: &[u64; N]) -> [u64; N] {
-        // One in Montgomery form makes up for the division by the radix.
+        // One in Montgomery form cancels the division by the radix.
         self.multiply(number, &self.one)
     }
 
@@ -110,7 +110,7 @@ impl<const N: usize> Field<N> for Montgomery<N> {
         power
     }
 
-    /// Takes four bits of the exponent at a time.
+    /// Processes four bits of the exponent at a time.
     fn power(&self, base: &[u64; N], exponent: &[u64; N]) -> [u64; N] {
         let base = self.reduce(base);
         let mut table = [self.one; 16];

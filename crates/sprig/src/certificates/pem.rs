@@ -1,4 +1,4 @@
-//! PEM, the text form of keys and certificates, found in a text by the rules of Go's `encoding/pem`.
+//! PEM, parsed by the rules of Go's `encoding/pem`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ const DASHES: &[u8] = b"-----";
 /// One decoded block.
 #[derive(Debug, PartialEq)]
 pub(super) struct Block {
-    /// What the block says it is, for example `CERTIFICATE`.
+    /// The type of the block, for example `CERTIFICATE`.
     pub(super) label: Vec<u8>,
     /// The content.
     pub(super) bytes: Vec<u8>,
@@ -60,7 +60,7 @@ fn block_before(text: &[u8], after: &[u8]) -> Option<Block> {
     }
     let (first, mut body) = line(&text[begin + BEGIN.len()..]);
     let label = first.strip_suffix(DASHES)?;
-    // Header lines are known by their colon.
+    // Header lines are recognised by their colon.
     loop {
         let (next, rest) = line(body);
         if !next.contains(&b':') {

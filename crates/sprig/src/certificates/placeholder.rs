@@ -1,4 +1,4 @@
-//! Stand-ins for keys and certificates, for renders that must give the same text every time.
+//! Placeholder keys and certificates, for renders that must be reproducible.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 use super::{CERTIFICATE, Certificate};
 use crate::base::decode_64;
 
-/// The functions that make keys and certificates, without chance and without the work: what they give has the form of
-/// PEM and depends on the arguments alone.
+/// The functions that generate keys and certificates, without randomness and without the work: the results look like
+/// PEM and depend on the arguments only.
 pub(crate) fn functions() -> Vec<Function> {
     use Type::{Int, List, Str};
     const SELF_SIGNED: &[Type] = &[Str, List, List, Int];
@@ -44,7 +44,7 @@ fn certificate(args: Args<'_>) -> CallResult {
     Ok(Value::object(Certificate { cert, key }))
 }
 
-/// What the user has, or a stand-in: neither is looked into.
+/// What the user gave, or a placeholder: neither is parsed.
 fn custom(args: Args<'_>) -> CallResult {
     let cert = decode_64(args.text(0)).map_err(|_| "unable to decode base64 certificate")?;
     let key = decode_64(args.text(1)).map_err(|_| "unable to decode base64 private key")?;

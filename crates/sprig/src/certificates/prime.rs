@@ -1,5 +1,5 @@
-//! Random primes, quickly: RSA key generation is the slowest thing a chart can ask for, and general purpose big number
-//! code spends several times as long on it.
+//! Fast random primes: RSA key generation is the slowest thing a chart can ask for, and general-purpose big number
+//! code takes several times as long.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -22,12 +22,12 @@ const fn rounds(limbs: usize) -> usize {
     if limbs >= 16 { 3 } else { 32 }
 }
 
-/// Where sieving ends to pay: the test of a candidate costs more than the square of its length.
+/// How far sieving pays off: testing a candidate costs more than the square of its length.
 const fn sieve_end(limbs: usize) -> u32 {
     64 * (limbs * limbs * limbs) as u32
 }
 
-/// Tells searches on other threads that their result is not needed any more.
+/// Tells searches on other threads that their result is no longer needed.
 pub(super) type Stop = AtomicBool;
 
 /// Fills limbs, least significant first, from the operating system.
@@ -41,8 +41,8 @@ pub(super) fn random_limbs<const N: usize>() -> Result<[u64; N], rand::Error> {
     Ok(limbs)
 }
 
-/// Returns a random prime of exactly `64 * N` bits with `top` set in its highest limb that `accept` agrees with, or
-/// nothing when it was stopped.
+/// Returns a random prime of exactly `64 * N` bits with `top` set in its highest limb that `accept` accepts, or
+/// `None` if it was stopped.
 pub(super) fn random_prime<const N: usize>(
     top: u64,
     stop: &Stop,
@@ -143,7 +143,7 @@ fn divide(number: u64, divisor: u64, prime: u64) -> u64 {
     result
 }
 
-/// Adds `step * times`; the answer tells whether the sum overflowed.
+/// Adds `step * times`. Returns whether the sum overflowed.
 fn add_multiple<const N: usize>(number: &mut [u64; N], step: &[u64; N], times: u64) -> bool {
     let mut carry = 0;
     for (limb, step) in number.iter_mut().zip(step) {
@@ -154,9 +154,9 @@ fn add_multiple<const N: usize>(number: &mut [u64; N], step: &[u64; N], times: u
     carry != 0
 }
 
-/// Whether a number is a prime, but for a chance that does not matter. It must be odd and larger than 3.
+/// Whether a number is prime, with negligible error probability. It must be odd and larger than 3.
 pub(super) fn is_probably_prime<const N: usize>(number: &[u64; N]) -> Result<bool, rand::Error> {
-    // The size that matters most has arithmetic of its own.
+    // The most important size has its own arithmetic.
     if let Ok(wide) = <&[u64; wide::LIMBS]>::try_from(number.as_slice())
         && let Some(field) = Wide::new(wide)
     {
@@ -165,9 +165,9 @@ pub(super) fn is_probably_prime<const N: usize>(number: &[u64; N]) -> Result<boo
     miller_rabin(&Montgomery::new(number), number)
 }
 
-/// The test of Miller and Rabin.
+/// The Miller-Rabin test.
 fn miller_rabin<const N: usize>(field: &impl Field<N>, number: &[u64; N]) -> Result<bool, rand::Error> {
-    // Base two weeds out nearly all composites, with cheap doublings in place of multiplications.
+    // Base two eliminates nearly all composites, with cheap doublings instead of multiplications.
     let mut odd = *number;
     odd[0] -= 1;
     let twos = trailing_zeros(&odd);
@@ -177,7 +177,7 @@ fn miller_rabin<const N: usize>(field: &impl Field<N>, number: &[u64; N]) -> Res
     }
     for _ in 0..rounds(N) {
         let base = random_limbs()?;
-        // Zero says nothing; it comes up only with tiny numbers.
+        // Zero proves nothing; it occurs only with tiny numbers.
         if !field.is_zero(&base) && !passes(field, field.power(&base, &odd), twos) {
             return Ok(false);
         }

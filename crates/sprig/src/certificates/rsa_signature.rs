@@ -1,4 +1,4 @@
-//! Signatures with RSA keys of the size that Helm makes, in half the time that general arithmetic takes.
+//! RSA signatures for the key size that Helm generates, in half the time of general arithmetic.
 
 use rsa::traits::{PrivateKeyParts as _, PublicKeyParts as _};
 use rsa::{BigUint, Pkcs1v15Sign, RsaPrivateKey};
@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use super::field::limbs;
 use super::wide::Wide;
 
-/// What precedes a SHA-256 digest in a signature: the name of the hash.
+/// The `DigestInfo` prefix of a SHA-256 digest in a signature.
 const SHA256_PREFIX: [u8; 19] =
     [0x30, 0x31, 0x30, 0x0d, 6, 9, 0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 1, 5, 0, 4, 0x20];
 
@@ -40,7 +40,7 @@ fn quick_signature(key: &RsaPrivateKey, digest: &[u8]) -> Option<Vec<u8>> {
     let inverse = key.qinv()?.to_biguint()?;
     let difference = by_p + p - &by_q % p;
     let signature = by_q + difference * inverse % p * q;
-    // A slip of the processor here would give the primes away to whoever sees the signature.
+    // A hardware fault here would reveal the primes to anyone who sees the signature, so it is verified.
     if signature.modpow(key.e(), key.n()) != message {
         return None;
     }

@@ -1,21 +1,21 @@
-//! A certificate for a server of this program.
+//! A self-signed certificate for our own server (`cluster serve`).
 
 use std::net::IpAddr;
 
 use super::{Request, generate, pem, serial, validity, x509};
 
-/// How long it lasts. It is made anew at every start.
+/// Its validity. A new one is created at every start.
 const DAYS: i64 = 365;
 
 /// A certificate and its private key, as PEM.
 pub struct ServerCertificate {
-    /// The certificate, which is also what clients trust: it signed itself and cannot sign others.
+    /// The certificate, which clients also trust: it is self-signed and cannot sign others.
     pub certificate: String,
     /// The private key.
     pub key: String,
 }
 
-/// Makes a certificate for these addresses and for `localhost`, with a new key on the curve P-256.
+/// Creates a certificate for these addresses and `localhost`, with a new P-256 key.
 ///
 /// # Errors
 /// When the operating system has no randomness.

@@ -1,4 +1,4 @@
-//! Writes certificates as Go's `crypto/x509` does for Helm, and reads what a signer's certificate must tell.
+//! Writes certificates as Go's `crypto/x509` does for Helm, and parses the signer's certificate.
 
 use std::net::IpAddr;
 
@@ -22,7 +22,7 @@ mod extension_id {
     pub(super) const EXTENDED_KEY_USAGE: u8 = 37;
 }
 
-/// What a new certificate is to say.
+/// The content of a new certificate.
 pub(super) struct Request<'a> {
     pub(super) common_name: &'a [u8],
     pub(super) addresses: Vec<IpAddr>,
@@ -34,7 +34,7 @@ pub(super) struct Request<'a> {
     pub(super) is_authority: bool,
 }
 
-/// Who signs: the facts of the certificate of the signer.
+/// The signer: facts from its certificate.
 pub(super) struct Issuer {
     /// The encoded subject.
     subject: Vec<u8>,
@@ -44,7 +44,7 @@ pub(super) struct Issuer {
     public_key: Vec<u8>,
 }
 
-/// Makes a certificate for `key`, signed by `issuer` with its key or, without one, by itself.
+/// Creates a certificate for `key`, signed by `issuer` with its key, or self-signed without one.
 pub(super) fn create(
     request: &Request<'_>,
     key: &PrivateKey,
@@ -79,7 +79,7 @@ pub(super) fn create(
     Ok(sequence(&[&body, &algorithm, &bit_string(&signature)]))
 }
 
-/// Encodes a time for a certificate from its 14 digits and `Z`: with two digits for the year while that is clear.
+/// Encodes a time from its 14 digits and `Z`: with a two-digit year where that is unambiguous (UTCTime).
 pub(super) fn time(text: &str) -> Vec<u8> {
     let short = text.get(..4).is_some_and(|year| ("1950".."2050").contains(&year));
     if short {

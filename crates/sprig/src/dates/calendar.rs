@@ -22,7 +22,7 @@ pub(super) struct WeekdayObject(pub(super) Weekday);
 #[derive(Debug)]
 pub(super) struct LocationObject(pub(super) Zone);
 
-/// The number of a month or a day of the week. Conversions know these two, and no other named number.
+/// The number of a month or weekday. Conversions know these two, and no other named number.
 pub(crate) fn calendar_number(value: &Value) -> Option<i64> {
     let month = value.downcast::<MonthObject>().map(|month| month.0.0.into());
     month.or_else(|| value.downcast::<WeekdayObject>().map(|day| day.0.0.into()))

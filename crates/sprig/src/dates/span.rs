@@ -11,8 +11,8 @@ pub(super) struct DurationObject(pub(super) Duration);
 
 const DURATION: Type = Type::Object("time.Duration");
 
-/// The type of a parameter that takes a duration. In Go that is an integer type, so a number in a template fits too;
-/// [`span`] checks which it is.
+/// The type of a duration parameter. In Go it is an integer type, so a template number is accepted too; [`span`]
+/// checks which it is.
 pub(super) const SPAN: Type = Type::Any;
 
 /// A method that takes a fixed number of arguments.

@@ -9,13 +9,13 @@ use super::TIME;
 use super::calendar::{LocationObject, MonthObject, WeekdayObject};
 use super::span::{DurationObject, SPAN, method, span};
 
-/// A moment.
+/// A point in time.
 #[derive(Debug)]
 pub(super) struct TimeObject(pub(super) GoTime);
 
 const LOCATION: Type = Type::Object("*time.Location");
 
-// Go's templates refuse to call methods whose results are more than one and an error.
+// Go's templates cannot call methods that return more than one value and an error.
 const METHODS: &[Method] = &[
     method("Add", &[SPAN], TIME),
     method("AddDate", &[Type::Int, Type::Int, Type::Int], TIME),

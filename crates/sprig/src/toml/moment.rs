@@ -1,4 +1,4 @@
-//! Dates and times of TOML, which remember whether they came without a date, a time or a zone.
+//! Dates and times of TOML, which remember whether they have a date, a time or a zone.
 
 use std::any::Any;
 

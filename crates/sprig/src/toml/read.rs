@@ -1,4 +1,4 @@
-//! Reading TOML: tables, keys and the rules about what may be defined twice.
+//! Parses TOML: tables, keys and the rules about redefinition.
 
 mod scalar;
 
@@ -10,14 +10,14 @@ use pintle_tree::{Map, Str};
 use super::key;
 use super::scan::{ParseError, Scanner, Token, described, quoted};
 
-/// The most parts of a dotted key. Each is a table inside the last, and every table on the way is remembered by its
-/// whole name.
+/// The maximum number of parts of a dotted key. Each is a nested table, and every table on the path is recorded by
+/// its full name.
 const MAX_KEY_PARTS: usize = 1_000;
 
-/// The deepest nesting of lists and inline tables.
+/// The maximum nesting of lists and inline tables.
 const MAX_DEPTH: usize = 500;
 
-/// Reads a document; the error is the text that BurntSushi's library would give.
+/// Parses a document; the error is the text of BurntSushi's library.
 pub(super) fn document(fuel: &mut Fuel, source: &[u8]) -> Result<Map<Value>, String> {
     const UTF16: &str = "files cannot contain NULL bytes; probably using UTF-16; TOML files must be UTF-8";
     let marks: [&[u8]; 3] = [b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"];
@@ -42,14 +42,14 @@ pub(super) fn document(fuel: &mut Fuel, source: &[u8]) -> Result<Map<Value>, Str
     }
 }
 
-/// What stands under a key while the document is read.
+/// The value of a key while the document is parsed.
 enum Entry {
     Table(Table),
     Tables(Vec<Table>),
     Plain(Value),
 }
 
-/// A table while the document is read. Its keys come in any order, which a sorted vector would have to make room for.
+/// A table while the document is parsed. Its keys come in any order, for which a sorted vector would be slow.
 type Table = BTreeMap<Str, Entry>;
 
 fn values(entries: Table) -> Map<Value> {
@@ -71,11 +71,11 @@ struct Reader<'t> {
     scanner: Scanner<'t>,
     fuel: &'t mut Fuel,
     root: Table,
-    /// The key of the table at hand.
+    /// The key of the current table.
     context: Key,
     /// The last part of the key whose value is being read.
     current: Str,
-    /// The line of the key at hand.
+    /// The line of the current key.
     line: i64,
     /// Tables that exist only because a longer key passed through them.
     implicit: BTreeSet<Key>,
@@ -100,7 +100,7 @@ impl<'t> Reader<'t> {
         format!("toml: line {} (last key {last}): {}", error.line, error.message)
     }
 
-    /// Pays for so many parts of keys that are looked at and remembered.
+    /// Charges parts of keys that are looked up and recorded.
     fn charge(&mut self, parts: usize) -> Outcome<()> {
         let paid = self.fuel.spend(parts as u64 / 4 + 1);
         let paid = paid.and_then(|()| self.fuel.allocate(parts / 2 * size_of::<Str>()));
@@ -190,7 +190,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Reads one part of a key. The first decides which line faults of the key are blamed on.
+    /// Parses one part of a key. The first part decides the line of errors about the key.
     fn push_key_part(&mut self, key: &mut Key) -> Outcome<()> {
         if key.len() >= MAX_KEY_PARTS {
             return Err(self.scanner.error("a key has too many parts"));
@@ -227,7 +227,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads the value of a key and puts it into the table at hand. The context is left at the key's table.
+    /// Parses the value of a key and adds it to the current table. The context is left at the key's table.
     fn assignment(&mut self, mut key: Key) -> Outcome<Value> {
         self.current = key.pop().unwrap_or_default();
         for part in key {
@@ -303,7 +303,7 @@ impl<'t> Reader<'t> {
         Ok(Value::list(items))
     }
 
-    /// Reads a table in braces. Its entries are also put into the tree, which is how duplicates are found.
+    /// Parses an inline table. Its entries are also added to the tree, which is how duplicates are found.
     fn inline_table(&mut self, in_array: bool) -> Outcome<Value> {
         let (outer, outer_current) = (self.context.clone(), std::mem::take(&mut self.current));
         let mut own = outer.clone();
@@ -365,10 +365,10 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Makes the table with this key the one at hand, and creates it and the tables around it where they are missing.
+    /// Makes the table with this key the current one, and creates it and its parents where missing.
     fn enter(&mut self, name: &[Str], many: bool) -> Outcome<()> {
         let Some((last, parents)) = name.split_last() else { return Ok(()) };
-        // Each table on the way may be remembered by its whole name.
+        // Each table on the path may be recorded by its full name.
         self.charge(name.len() * name.len())?;
         let mut table = &mut self.root;
         for (index, part) in parents.iter().enumerate() {
@@ -400,7 +400,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    /// Puts an entry into the table at hand. A table that was only implied may be defined once more, and stays.
+    /// Adds an entry to the current table. An implicit table may be defined once more, and is kept.
     fn define(&mut self, last: &Str, entry: Entry) -> Outcome<()> {
         self.charge(self.context.len())?;
         let mut table = &mut self.root;
@@ -422,7 +422,7 @@ impl<'t> Reader<'t> {
         if !self.implicit.remove(&key) {
             return Err(self.key_error(&key, "has already been defined."));
         }
-        // The tables of a list in brackets were put into the tree one by one; the list replaces them.
+        // The tables of an inline list were added to the tree one by one; the list replaces them.
         if self.arrays.get(&key) == Some(&true) {
             table.insert(last.clone(), entry);
         }

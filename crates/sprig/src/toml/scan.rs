@@ -1,11 +1,11 @@
-//! The tokens of TOML.
+//! The lexer of TOML.
 
 use pintle_tree::quote;
 
 use super::key::is_bare;
 use crate::unicode::{REPLACEMENT, first_rune, is_letter};
 
-/// What is wrong with a text, and the line that is blamed.
+/// A parse error and its line.
 #[derive(Debug)]
 pub(super) struct ParseError {
     pub(super) line: i64,
@@ -31,7 +31,7 @@ pub(super) enum Token<'t> {
     Table,
 }
 
-/// A place in a text.
+/// A position in a text.
 pub(super) struct Scanner<'t> {
     input: &'t [u8],
     at: usize,
@@ -399,7 +399,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Consumes what separates the parts of a key, or ends the key. Says whether it ended.
+    /// Consumes what separates the parts of a key, or ends it. Returns whether it ended.
     pub(super) fn key_end(&mut self) -> Result<bool> {
         self.skip_blanks()?;
         let found = self.next()?;

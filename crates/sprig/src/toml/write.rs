@@ -1,4 +1,4 @@
-//! Writing TOML: first the plain entries of a table, then its tables, indented by two blanks per level.
+//! Writes TOML: first the plain entries of a table, then its tables, indented by two spaces per level.
 
 use std::borrow::Cow;
 
@@ -123,7 +123,7 @@ impl Writer {
         }
     }
 
-    /// Writes the header of a table. Deep tables have long ones, so that the size is looked at here.
+    /// Writes the header of a table. Deep tables have long ones, so the size is checked here.
     fn header(&mut self, open: &[u8], close: &[u8]) -> Result<(), String> {
         self.indent();
         self.out.extend_from_slice(open);
@@ -192,7 +192,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes a table in braces. A nil entry at the end leaves the comma before it behind.
+    /// Writes an inline table. As in BurntSushi's library, a nil entry at the end leaves the comma before it.
     fn inline_table(&mut self, value: &Value) -> Result<(), String> {
         let (plain, tables) = parted(value)?;
         self.out.push(b'{');
