@@ -1,11 +1,11 @@
-//! What can be wrong with a pattern; the texts reach users and therefore equal Go's.
+//! Pattern errors; the texts reach users and therefore equal Go's.
 
 use std::fmt;
 
-/// A result of this crate.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why a pattern was refused, with the offending piece of it.
+/// Why a pattern was rejected, with the offending piece of it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Error {
     /// What is wrong.
@@ -58,7 +58,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// Returns Go's words for the kind.
+    /// Returns Go's text for the kind.
     #[must_use]
     pub fn text(self) -> &'static str {
         match self {

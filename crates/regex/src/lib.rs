@@ -18,9 +18,9 @@ mod engine;
 mod error;
 mod expand;
 mod matching;
+mod search_cost;
 mod subject;
 mod syntax;
-mod work;
 
 pub use error::{Error, ErrorKind, Result};
 pub use expand::quote_meta;

@@ -9,18 +9,18 @@ use regex_automata::{Input, meta};
 use crate::engine;
 use crate::error::Result;
 use crate::expand::expand;
+use crate::search_cost::SearchCost;
 use crate::subject::Subject;
 use crate::syntax::{Pattern, parse};
-use crate::work::Work;
 
 /// Replacing ends early once the result is longer than this: a few bytes of pattern and replacement can ask for more
-/// than there is memory. Callers see it by the length.
+/// than there is memory. Callers detect it by the length.
 pub const MAX_REPLACED: usize = 64 << 20;
 
-/// What a state costs when a pattern is compiled, in steps.
+/// The cost of a state when a pattern is compiled, in steps.
 const STEPS_PER_STATE: u64 = 16;
 
-/// How many places of a pattern, times four for the notes that are taken of each, are looked at in one step.
+/// How many pattern positions, times four for their group slots, are processed per step.
 const PLACES_PER_STEP: u64 = 64;
 
 /// A compiled regular expression.
@@ -31,8 +31,8 @@ pub struct Regex {
     names: Vec<Option<String>>,
     places: u64,
     states: u64,
-    /// Made when it is first asked for, which few patterns are.
-    work: OnceLock<Arc<Work>>,
+    /// Created on first use, which is rare.
+    work: OnceLock<Arc<SearchCost>>,
 }
 
 impl Regex {
@@ -66,7 +66,7 @@ impl Regex {
         &self.names
     }
 
-    /// Tells whether there is a match anywhere.
+    /// Returns whether there is a match anywhere.
     #[must_use]
     pub fn is_match(&self, haystack: &[u8]) -> bool {
         self.automaton.is_match(Subject::new(haystack).text())
@@ -81,14 +81,14 @@ impl Regex {
         (bytes / 2).saturating_add(bytes.saturating_mul(weight))
     }
 
-    /// About how many bytes are read when all matches in a text are looked for, counted up to `most`. Most patterns read
-    /// the text once, but some read all that is left at every match.
+    /// An estimate of the bytes read when finding all matches in a text, counted up to `most`. Most patterns read the
+    /// text once, but some read all that is left at every match.
     #[must_use]
     pub fn work(&self, haystack: &[u8], most: u64) -> u64 {
         let work = self.work.get_or_init(|| {
-            Arc::new(parse(&self.source).map_or(Work::Unknown, |pattern| Work::new(&pattern)))
+            Arc::new(parse(&self.source).map_or(SearchCost::Unknown, |pattern| SearchCost::new(&pattern)))
         });
-        work.of(&Subject::new(haystack), most)
+        work.bytes_read(&Subject::new(haystack), most)
     }
 
     /// Returns the leftmost match.
@@ -193,7 +193,7 @@ impl Regex {
                 break;
             }
             end = separator.start;
-            // An empty match at the very beginning separates nothing.
+            // An empty match at the very start separates nothing.
             if separator.end != 0 {
                 pieces.push(&haystack[begin..end]);
             }
@@ -225,7 +225,7 @@ impl Regex {
         Some(slots[0]?.get()..slots[1]?.get())
     }
 
-    /// The groups of the last search. Groups that the automaton left out, as in `(a){0}`, took no part.
+    /// The groups of the last search. Groups that the automaton dropped, as in `(a){0}`, did not participate.
     fn groups(&self, subject: &Subject<'_>, slots: &[Option<NonMaxUsize>]) -> Vec<Option<Range<usize>>> {
         let mut groups: Vec<_> =
             slots.chunks_exact(2).map(|pair| Some(subject.range(pair[0]?.get()..pair[1]?.get()))).collect();
@@ -288,7 +288,7 @@ impl Regex {
             last_end = range.end;
             at = subject.after_character(at).unwrap_or(at + 1).max(range.end);
         }
-        output.extend_from_slice(&haystack[subject.place(last_end)..]);
+        output.extend_from_slice(&haystack[subject.haystack_offset(last_end)..]);
         output
     }
 }

@@ -1,5 +1,5 @@
-//! The text that is searched. Go sees a byte that is not UTF-8 as the character U+FFFD; the automaton gets a copy in
-//! which that is literally so, and places are translated back.
+//! The text that is searched. Go treats an invalid UTF-8 byte as U+FFFD; the automaton gets a copy in which that is
+//! literally so, and offsets are translated back.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub(crate) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// Takes a haystack as it is, or mends it.
+    /// Wraps a haystack, or copies it with replacements.
     pub(crate) fn new(haystack: &'a [u8]) -> Self {
         match std::str::from_utf8(haystack) {
             Ok(text) => Self { text: Cow::Borrowed(text), replaced: Vec::new() },
@@ -40,8 +40,8 @@ impl<'a> Subject<'a> {
         &self.text
     }
 
-    /// Translates a place in the text to one in the haystack.
-    pub(crate) fn place(&self, offset: usize) -> usize {
+    /// Translates an offset in the text to one in the haystack.
+    pub(crate) fn haystack_offset(&self, offset: usize) -> usize {
         let before = self.replaced.partition_point(|replaced| *replaced < offset);
         offset - before * (REPLACEMENT.len() - 1)
     }
@@ -51,7 +51,7 @@ impl<'a> Subject<'a> {
         if self.replaced.is_empty() {
             return range;
         }
-        self.place(range.start)..self.place(range.end)
+        self.haystack_offset(range.start)..self.haystack_offset(range.end)
     }
 
     /// Returns the place after the character at a place of the text; `None` at the end.

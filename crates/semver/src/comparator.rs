@@ -20,7 +20,7 @@ pub(crate) enum Operator {
     Caret,
 }
 
-/// Which numbers of a comparator's version are missing or wildcards.
+/// Which parts of a comparator's version are missing or wildcards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Open {
     /// None: the version is complete.
@@ -44,7 +44,7 @@ pub(crate) struct Comparator {
     open: Open,
 }
 
-/// Why a version does not pass a comparator.
+/// Why a version does not satisfy a comparator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
     Prerelease,
@@ -62,7 +62,7 @@ pub(crate) enum Failure {
 }
 
 impl Operator {
-    /// Reads the operator at the beginning of a text. `None` when what stands there cannot be followed by a version.
+    /// Parses the operator at the start of a text. `None` if what is there cannot be followed by a version.
     pub(crate) fn leading(text: &str) -> Option<Self> {
         let length = text.bytes().take_while(|byte| b"=!<>~^".contains(byte)).count();
         Some(match &text[..length] {
@@ -97,7 +97,7 @@ impl Operator {
 }
 
 impl Comparator {
-    /// Makes a comparator of an operator and a version pattern with its parts.
+    /// Creates a comparator of an operator and a version pattern with its parts.
     pub(crate) fn new(operator: Operator, pattern: &str, parts: Parts<'_>) -> Result<Self> {
         let suffix = if parts.pre.is_empty() { String::new() } else { format!("-{}", parts.pre) };
         let (open, closed) = if is_open(parts.major) {
@@ -113,7 +113,7 @@ impl Comparator {
         Ok(Self { operator, pattern: pattern.to_owned(), bound, open })
     }
 
-    /// Tells whether the comparator itself names a prerelease.
+    /// Returns whether the comparator itself names a prerelease.
     pub(crate) fn names_prerelease(&self) -> bool {
         self.bound.is_prerelease()
     }
@@ -137,7 +137,7 @@ impl Comparator {
         }
     }
 
-    /// `!=`: numbers that are open do not make a difference.
+    /// `!=`: open parts do not count.
     fn differs(&self, version: &Version, order: Ordering) -> bool {
         if self.open != Open::Nothing && version.major != self.bound.major {
             return true;
@@ -174,14 +174,14 @@ impl Comparator {
         }
     }
 
-    /// `~`, and `=` with open numbers: the closed numbers must agree.
+    /// `~`, and `=` with open parts: the closed parts must be equal.
     fn tilde_failure(&self, version: &Version, order: Ordering) -> Option<Failure> {
         if order.is_lt() {
             return Some(Failure::IsLess);
         }
         let bound = &self.bound;
         let closed_minor = self.open != Open::Minor;
-        // `~0.0.0` and `*` mean any version at all.
+        // `~0.0.0` and `*` accept any version.
         if (bound.major, bound.minor, bound.patch) == (0, 0, 0) && closed_minor && self.open != Open::Patch {
             None
         } else if version.major != bound.major {
@@ -193,7 +193,7 @@ impl Comparator {
         }
     }
 
-    /// `^`: the first number that is not zero must agree.
+    /// `^`: the first non-zero part must be equal.
     fn caret_failure(&self, version: &Version, order: Ordering) -> Option<Failure> {
         let bound = &self.bound;
         if order.is_lt() {
@@ -219,9 +219,9 @@ impl fmt::Display for Comparator {
 }
 
 impl Failure {
-    /// Tells the failure in the words of the Go library.
+    /// Tells the failure with the text of the Go library.
     pub(crate) fn reason(self, version: &Version, comparator: &Comparator) -> String {
-        // Both texts passed the grammar and so need no escapes.
+        // Both texts passed the grammar, so they need no escapes.
         let (text, pattern) = (version, &comparator.pattern);
         match self {
             Self::Prerelease => {

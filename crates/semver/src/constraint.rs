@@ -1,4 +1,4 @@
-//! A whole constraint: alternatives of comparators that must all hold, and how its text is taken apart.
+//! A constraint: alternatives of comparators that must all hold.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::grammar::{scan_pattern, space_length};
 use crate::version::Version;
 
-/// The longest constraint text that is looked at, in bytes.
+/// The maximum length of a constraint, in bytes.
 pub const MAX_CONSTRAINT_LENGTH: usize = 512;
 
-/// The largest number of alternatives separated by `||`.
+/// The maximum number of alternatives separated by `||`.
 pub const MAX_CONSTRAINT_GROUPS: usize = 32;
 
 /// A condition on versions such as `>=1.19-0 <2 || ^3.1`.
@@ -29,7 +29,7 @@ struct Group {
 }
 
 impl Constraint {
-    /// Reads a constraint.
+    /// Parses a constraint.
     ///
     /// # Errors
     /// When the text is too long or does not have the shape of a constraint.
@@ -45,7 +45,7 @@ impl Constraint {
         Ok(Self { groups })
     }
 
-    /// Tells whether a version satisfies the constraint.
+    /// Returns whether a version satisfies the constraint.
     #[must_use]
     pub fn check(&self, version: &Version) -> bool {
         let holds = |group: &Group| {
@@ -126,7 +126,7 @@ impl Group {
                 None => return Err(improper()),
             }
         }
-        // The shape of the whole group is judged before any version in it, because it has the better message.
+        // The shape of the whole group is checked before any version in it, because it has the better message.
         let comparators =
             tokens.into_iter().map(|(operator, pattern, parts)| Comparator::new(operator, pattern, parts));
         let comparators = comparators.collect::<Result<Vec<_>>>()?;
@@ -147,7 +147,7 @@ fn rewrite_ranges(text: &str) -> String {
         match leading_range(&text[start..]) {
             Some((low, high, length)) => {
                 let comparison = format!(">= {low}, <= {high} ");
-                // The first place with these bytes is meant, wherever it is; equal ranges are equal anyway.
+                // The first occurrence of these bytes is replaced, wherever it is; equal ranges are equal anyway.
                 rewritten = rewritten.replacen(&text[start..start + length], &comparison, 1);
                 start += length;
             }

@@ -1,10 +1,10 @@
-//! The ways a version or a constraint can be wrong; the texts reach users and therefore equal those of the Go library.
+//! Errors; the texts reach users and therefore equal those of the Go library.
 
 use crate::constraint::{MAX_CONSTRAINT_GROUPS, MAX_CONSTRAINT_LENGTH};
 use crate::quote::quote;
 use crate::version::MAX_VERSION_LENGTH;
 
-/// A result of this crate.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why a text is not a version or not a constraint.
@@ -14,10 +14,10 @@ pub enum Error {
     /// The text does not have the shape of a version.
     #[error("invalid semantic version")]
     InvalidVersion,
-    /// Strict parsing was given nothing.
+    /// Strict parsing of an empty text.
     #[error("version string empty")]
     Empty,
-    /// Strict parsing met something other than digits in a number.
+    /// Strict parsing found something other than digits in a number.
     #[error("invalid characters in version")]
     InvalidCharacters,
     /// A number has a leading zero.
@@ -32,13 +32,13 @@ pub enum Error {
     /// The version text is over [`MAX_VERSION_LENGTH`].
     #[error("version string is too long (max {MAX_VERSION_LENGTH} bytes)")]
     VersionTooLong,
-    /// A number that is too big, met by loose parsing.
+    /// A number that is too large, in loose parsing.
     #[error("error parsing version segment: {0}")]
     Segment(SegmentError),
-    /// A number that is too big or missing, met by strict parsing.
+    /// A number that is too large or missing, in strict parsing.
     #[error("{0}")]
     StrictSegment(SegmentError),
-    /// A number is at its maximum and cannot be raised; the word says which one.
+    /// A number is at its maximum and cannot be incremented; names which one.
     #[error("{0} version increment would overflow uint64")]
     Overflow(&'static str),
     /// The constraint text is over [`MAX_CONSTRAINT_LENGTH`].
@@ -50,7 +50,7 @@ pub enum Error {
     /// An alternative of the constraint does not have the shape of one.
     #[error("improper constraint: {}", quote(.0))]
     ImproperConstraint(String),
-    /// The constraint has the right shape around a version that is none.
+    /// The constraint contains an invalid version.
     #[error("constraint parser error")]
     ConstraintParser,
 }

@@ -1,7 +1,7 @@
-//! The shapes of versions and of constraint tokens as plain scanners.
+//! Scanners for versions and constraint tokens.
 //!
-//! The Go library uses regular expressions. Each of them turns out to be deterministic: the byte that follows a part
-//! decides what the next part is. So one forward scan gives the same answer.
+//! The Go library uses regular expressions. Each of them is deterministic: the byte that follows a part decides what
+//! the next part is. So one forward scan gives the same answer.
 
 /// The parts of a version text, borrowed from it. Missing parts are empty.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) fn split_version(text: &str) -> Option<Parts<'_>> {
 
 /// Splits the longest version-with-wildcards at the beginning of a text; gives its length too.
 ///
-/// The number class of the Go library holds the bar by accident, and so does this one.
+/// The number class of the Go library includes the bar by accident, and so does this one.
 pub(crate) fn scan_pattern(text: &str) -> Option<(Parts<'_>, usize)> {
     scan(text, |byte| matches!(byte, b'0'..=b'9' | b'x' | b'X' | b'*' | b'|'))
 }
@@ -41,7 +41,7 @@ pub(crate) fn space_length(text: &str) -> usize {
     run_length(text, 0, is_space)
 }
 
-/// Tells whether a byte may stand in a prerelease or metadata identifier.
+/// Returns whether a byte may stand in a prerelease or metadata identifier.
 pub(crate) fn is_identifier_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
 }

@@ -39,7 +39,7 @@ fn push_escaped(quoted: &mut String, character: char) {
     quoted.push(short);
 }
 
-/// Tells whether Go prints the character as it is.
+/// Returns whether Go prints the character as it is.
 fn is_printable(character: char) -> bool {
     if character.is_ascii() {
         return (' '..='~').contains(&character);

@@ -1,4 +1,4 @@
-//! A semantic version: how it is read, written, ordered and raised.
+//! Semantic versions: parsing, formatting, ordering and incrementing.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::error::{Error, Result, SegmentError};
 use crate::grammar::{is_identifier_byte, split_version};
 
-/// The longest version text that is looked at, in bytes.
+/// The maximum length of a version, in bytes.
 pub const MAX_VERSION_LENGTH: usize = 256;
 
 /// One semantic version.
@@ -25,12 +25,12 @@ pub struct Version {
     pub pre: String,
     /// Build metadata without the leading `+`.
     pub metadata: String,
-    /// The text the version was read from.
+    /// The text the version was parsed from.
     pub original: String,
 }
 
 impl Version {
-    /// Makes a release version of three numbers.
+    /// Creates a release version of three numbers.
     #[must_use]
     pub fn new(major: u64, minor: u64, patch: u64) -> Self {
         let mut version = Self { major, minor, patch, ..Self::default() };
@@ -38,7 +38,7 @@ impl Version {
         version
     }
 
-    /// Reads a version loosely: a leading `v`, missing numbers and leading zeros are fine.
+    /// Parses a version loosely: a leading `v`, missing numbers and leading zeros are fine.
     ///
     /// # Errors
     /// When the text is too long, has another shape, or a number or identifier in it is invalid.
@@ -65,7 +65,7 @@ impl Version {
         Ok(version)
     }
 
-    /// Reads a version that must have exactly the form of the specification.
+    /// Parses a version that must have exactly the form of the specification.
     ///
     /// # Errors
     /// When anything deviates from that form.
@@ -108,13 +108,13 @@ impl Version {
         })
     }
 
-    /// Returns the text the version was read from.
+    /// Returns the text the version was parsed from.
     #[must_use]
     pub fn original(&self) -> &str {
         &self.original
     }
 
-    /// Tells whether this is a prerelease.
+    /// Returns whether this is a prerelease.
     #[must_use]
     pub fn is_prerelease(&self) -> bool {
         !self.pre.is_empty()

@@ -21,7 +21,7 @@ macro_rules! needs_real {
     };
 }
 
-/// Tells whether the tests run on our own API, and if so, that one is skipped for that reason. `place` is a path that
+/// Returns whether the tests run on our own API, and if so, that one is skipped for that reason. `place` is a path that
 /// ends below the test.
 pub fn is_embedded(place: &str, why: &str) -> bool {
     let embedded = std::env::var("PINTLE_E2E_LEVEL").is_ok_and(|level| level == "embedded");

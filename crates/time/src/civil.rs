@@ -90,7 +90,7 @@ pub(crate) struct Date {
 
 impl Date {
     /// Returns the date of a day counted from the start of the calendar.
-    pub(crate) fn of_day(day: u64) -> Self {
+    pub(crate) fn from_day(day: u64) -> Self {
         let (cycle, rest) = (day / DAYS_PER_CYCLE, day % DAYS_PER_CYCLE);
         // The last century of a cycle and the last year of four are a day longer, hence the caps.
         let century = (rest / DAYS_PER_CENTURY).min(3);
@@ -117,7 +117,7 @@ pub(crate) fn weekday(day: u64) -> Weekday {
     Weekday(((day % 7 + 3) % 7) as u8)
 }
 
-/// Tells whether a year has a leap day.
+/// Returns whether a year has a leap day.
 pub(crate) fn is_leap(year: i64) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn the_epoch_is_a_thursday_in_january() {
         let day = DAYS_TO_UNIX as u64;
-        assert_eq!(Date::of_day(day), Date { year: 1970, month: Month(1), day: 1 });
+        assert_eq!(Date::from_day(day), Date { year: 1970, month: Month(1), day: 1 });
         assert_eq!(weekday(day), Weekday(4));
     }
 
@@ -165,7 +165,7 @@ mod tests {
     fn days_and_dates_agree_around_leap_days() {
         for (year, month, day) in [(2000, 2, 29), (1900, 3, 1), (-1, 12, 31), (2024, 12, 31), (0, 2, 29)] {
             let unix = unix_seconds(year, month, day, 0);
-            let date = Date::of_day((unix.wrapping_add(SECONDS_TO_UNIX)) as u64 / SECONDS_PER_DAY);
+            let date = Date::from_day((unix.wrapping_add(SECONDS_TO_UNIX)) as u64 / SECONDS_PER_DAY);
             assert_eq!(date, Date { year, month: Month(month as u8), day: day as u8 });
         }
         assert_eq!(Date { year: 2024, month: Month(12), day: 31 }.year_day(), 366);
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_ends_of_time_have_dates() {
-        assert_eq!(Date::of_day(0), Date { year: -YEARS_BEFORE_ZERO, month: Month(3), day: 1 });
-        assert!(Date::of_day(u64::MAX / SECONDS_PER_DAY).year > 292_277_000_000);
+        assert_eq!(Date::from_day(0), Date { year: -YEARS_BEFORE_ZERO, month: Month(3), day: 1 });
+        assert!(Date::from_day(u64::MAX / SECONDS_PER_DAY).year > 292_277_000_000);
     }
 }

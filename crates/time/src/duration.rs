@@ -21,7 +21,7 @@ impl Duration {
     /// An hour.
     pub const HOUR: Self = Self(60 * Self::MINUTE.0);
 
-    /// Reads a duration such as `1h15m30.5s`.
+    /// Parses a duration such as `1h15m30.5s`.
     ///
     /// # Errors
     /// With Go's text when the duration is malformed or does not fit.

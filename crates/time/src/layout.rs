@@ -84,7 +84,7 @@ pub(crate) fn next_chunk(layout: &[u8]) -> Chunk<'_> {
     Chunk { prefix: layout, element: None, suffix: &[] }
 }
 
-/// Reads an element at the very beginning of a text, with its length.
+/// Parses an element at the very beginning of a text, with its length.
 fn leading_element(text: &[u8]) -> Option<(Element, usize)> {
     use Element as E;
     let found = match text {

@@ -1,17 +1,17 @@
-//! The reading of times by a layout, with Go's messages for what does not fit.
+//! Parses times by a layout, with Go's errors.
 
 use crate::civil::{MONTHS, WEEKDAYS, days_before, days_in, is_leap};
 use crate::layout::{Element, FractionStyle, OffsetStyle, next_chunk};
 use crate::quote::quote;
 use crate::scan::{
-    Fault, Step, fraction_length, name, nanoseconds, number, signed_number, split_offset, take, within,
-    year_day, zone_name_length,
+    ScanError, ScanResult, fraction_length, name, nanoseconds, number, signed_number, split_offset, take,
+    within, year_day, zone_name_length,
 };
 use crate::time::GoTime;
 use crate::zone::Zone;
 
 impl GoTime {
-    /// Reads a time; without a zone in the text it is in the given zone.
+    /// Parses a time; without a zone in the text it is in the given zone.
     ///
     /// # Errors
     /// With Go's text when the text does not fit the layout or is no time.
@@ -19,7 +19,7 @@ impl GoTime {
         parse(layout.as_ref(), text.as_ref(), zone, zone)
     }
 
-    /// Reads a time; without a zone in the text it is in UTC. Offsets and names that the local zone has are taken
+    /// Parses a time; without a zone in the text it is in UTC. Offsets and names that the local zone has are taken
     /// to mean it.
     ///
     /// # Errors
@@ -66,14 +66,14 @@ fn parse(layout: &[u8], text: &[u8], default: &Zone, local: &Zone) -> Result<GoT
         let before = value;
         match fields.read(element, &mut value, rest) {
             Ok(()) => {}
-            Err(Fault::Mismatch) => return Err(mismatch(before, spelling)),
-            Err(Fault::Range(part)) => return Err(message(format!("{part} out of range"))),
+            Err(ScanError::Mismatch) => return Err(mismatch(before, spelling)),
+            Err(ScanError::Range(part)) => return Err(message(format!("{part} out of range"))),
         }
     }
     if !value.is_empty() {
         return Err(message(format!("extra text: {}", quote(value))));
     }
-    fields.settle().map_err(|fault| message(fault.to_owned()))?;
+    fields.finalize().map_err(|fault| message(fault.to_owned()))?;
     Ok(fields.time(default, local))
 }
 
@@ -103,7 +103,7 @@ fn trim_spaces(text: &[u8]) -> &[u8] {
 
 impl<'a> Fields<'a> {
     /// Reads one element off the value; `rest` is the layout after it.
-    fn read(&mut self, element: Element, value: &mut &'a [u8], rest: &[u8]) -> Step<()> {
+    fn read(&mut self, element: Element, value: &mut &'a [u8], rest: &[u8]) -> ScanResult<()> {
         use Element as E;
         match element {
             E::ShortYear => {
@@ -113,7 +113,7 @@ impl<'a> Fields<'a> {
             E::LongYear if value.first().is_some_and(u8::is_ascii_digit) => {
                 self.year = signed_number(take(value, 4)?)?;
             }
-            E::LongYear => return Err(Fault::Mismatch),
+            E::LongYear => return Err(ScanError::Mismatch),
             E::LongMonth => self.month = Some(name(value, &MONTHS, usize::MAX)? + 1),
             E::ShortMonth => self.month = Some(name(value, &MONTHS, 3)? + 1),
             E::Month | E::ZeroMonth => {
@@ -152,7 +152,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A fraction may follow the seconds even if the layout has none.
-    fn read_unasked_fraction(&mut self, value: &mut &'a [u8], rest: &[u8]) -> Step<()> {
+    fn read_unasked_fraction(&mut self, value: &mut &'a [u8], rest: &[u8]) -> ScanResult<()> {
         let length = fraction_length(value);
         let asked = || matches!(next_chunk(rest).element, Some((Element::Fraction(_), _)));
         if length > 0 && !asked() {
@@ -161,7 +161,7 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    fn read_fraction(&mut self, value: &mut &'a [u8], style: FractionStyle) -> Step<()> {
+    fn read_fraction(&mut self, value: &mut &'a [u8], style: FractionStyle) -> ScanResult<()> {
         let length = if style.trimmed { fraction_length(value) } else { style.digits + 1 };
         if length > 0 {
             self.nanosecond = nanoseconds(take(value, length)?)?;
@@ -169,28 +169,28 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    fn read_half_day(&mut self, value: &mut &'a [u8], morning: &[u8], afternoon: &[u8]) -> Step<()> {
+    fn read_half_day(&mut self, value: &mut &'a [u8], morning: &[u8], afternoon: &[u8]) -> ScanResult<()> {
         let half = take(value, 2)?;
         if half != morning && half != afternoon {
-            return Err(Fault::Mismatch);
+            return Err(ScanError::Mismatch);
         }
         // Both may occur; the afternoon then wins.
         self.afternoon = Some(half == afternoon || self.afternoon == Some(true));
         Ok(())
     }
 
-    fn read_zone_name(&mut self, value: &mut &'a [u8]) -> Step<()> {
+    fn read_zone_name(&mut self, value: &mut &'a [u8]) -> ScanResult<()> {
         if let Some(rest) = value.strip_prefix(b"UTC") {
             self.utc = true;
             *value = rest;
             return Ok(());
         }
-        let length = zone_name_length(value).ok_or(Fault::Mismatch)?;
+        let length = zone_name_length(value).ok_or(ScanError::Mismatch)?;
         self.zone_name = take(value, length)?;
         Ok(())
     }
 
-    fn read_offset(&mut self, value: &mut &'a [u8], style: OffsetStyle) -> Step<()> {
+    fn read_offset(&mut self, value: &mut &'a [u8], style: OffsetStyle) -> ScanResult<()> {
         if let Some(rest) = value.strip_prefix(b"Z").filter(|_| style.zulu) {
             self.utc = true;
             *value = rest;
@@ -205,20 +205,20 @@ impl<'a> Fields<'a> {
                     *number = i32::from((high - b'0') * 10 + low - b'0')
                 }
                 _ => {
-                    fault = Some(Fault::Mismatch);
+                    fault = Some(ScanError::Mismatch);
                     break;
                 }
             }
         }
         let [hours, minutes, seconds] = numbers;
-        // 24 and 60 are let through because people write them. Of several faults the last range is told.
+        // 24 and 60 are accepted because people write them. Of several errors the last one is reported.
         for (number, limit, part) in [
             (hours, 24, "time zone offset hour"),
             (minutes, 60, "time zone offset minute"),
             (seconds, 60, "time zone offset second"),
         ] {
             if number > limit {
-                fault = Some(Fault::Range(part));
+                fault = Some(ScanError::Range(part));
             }
         }
         if let Some(fault) = fault {
@@ -228,13 +228,13 @@ impl<'a> Fields<'a> {
         self.offset = Some(match sign {
             b'+' => offset,
             b'-' => -offset,
-            _ => return Err(Fault::Mismatch),
+            _ => return Err(ScanError::Mismatch),
         });
         Ok(())
     }
 
-    /// Makes hour, month and day final, or tells what is wrong with them.
-    fn settle(&mut self) -> Result<(), &'static str> {
+    /// Finalizes hour, month and day, or reports what is wrong with them.
+    fn finalize(&mut self) -> Result<(), &'static str> {
         match self.afternoon {
             Some(true) if self.hour < 12 => self.hour += 12,
             Some(false) if self.hour == 12 => self.hour = 0,
@@ -279,7 +279,7 @@ impl<'a> Fields<'a> {
             return self.in_zone(Zone::utc());
         }
         let zone_name = String::from_utf8_lossy(self.zone_name);
-        // Go marks a missing offset by minus one, so that this offset counts as missing.
+        // Go marks a missing offset by minus one, so this offset counts as missing.
         if let Some(offset) = self.offset.filter(|offset| *offset != -1) {
             let unix = self.in_zone(Zone::utc()).unix() - i64::from(offset);
             let named = zone_name.is_empty() || local.abbreviation(unix) == zone_name;

@@ -1,41 +1,41 @@
-//! The small pieces that texts of times consist of: numbers, names, fractions, offsets.
+//! Scanners for the parts of times: numbers, names, fractions, offsets.
 
 use crate::duration::leading_number;
 use crate::layout::{OffsetPrecision, OffsetStyle};
 
-/// What is wrong with one element.
-pub(crate) enum Fault {
-    /// The text does not look like the element.
+/// An error of one element.
+pub(crate) enum ScanError {
+    /// The text does not match the element.
     Mismatch,
     /// The named part is too large.
     Range(&'static str),
 }
 
-pub(crate) type Step<T> = Result<T, Fault>;
+pub(crate) type ScanResult<T> = Result<T, ScanError>;
 
-pub(crate) fn take<'a>(value: &mut &'a [u8], length: usize) -> Step<&'a [u8]> {
-    let (taken, rest) = value.split_at_checked(length).ok_or(Fault::Mismatch)?;
+pub(crate) fn take<'a>(value: &mut &'a [u8], length: usize) -> ScanResult<&'a [u8]> {
+    let (taken, rest) = value.split_at_checked(length).ok_or(ScanError::Mismatch)?;
     *value = rest;
     Ok(taken)
 }
 
-pub(crate) fn within(number: u8, range: std::ops::RangeInclusive<u8>, part: &'static str) -> Step<u8> {
-    if range.contains(&number) { Ok(number) } else { Err(Fault::Range(part)) }
+pub(crate) fn within(number: u8, range: std::ops::RangeInclusive<u8>, part: &'static str) -> ScanResult<u8> {
+    if range.contains(&number) { Ok(number) } else { Err(ScanError::Range(part)) }
 }
 
 /// Reads one or two digits, or exactly two.
-pub(crate) fn number(value: &mut &[u8], fixed: bool) -> Step<u8> {
+pub(crate) fn number(value: &mut &[u8], fixed: bool) -> ScanResult<u8> {
     let (number, rest) = match *value {
         [high @ b'0'..=b'9', low @ b'0'..=b'9', rest @ ..] => ((high - b'0') * 10 + low - b'0', rest),
         [digit @ b'0'..=b'9', rest @ ..] if !fixed => (digit - b'0', rest),
-        _ => return Err(Fault::Mismatch),
+        _ => return Err(ScanError::Mismatch),
     };
     *value = rest;
     Ok(number)
 }
 
 /// Reads up to three digits, or exactly three.
-pub(crate) fn year_day(value: &mut &[u8], fixed: bool) -> Step<u16> {
+pub(crate) fn year_day(value: &mut &[u8], fixed: bool) -> ScanResult<u16> {
     if !fixed {
         for _ in 0..2 {
             *value = value.strip_prefix(b" ").unwrap_or(value);
@@ -43,14 +43,14 @@ pub(crate) fn year_day(value: &mut &[u8], fixed: bool) -> Step<u16> {
     }
     let length = value.iter().take(3).take_while(|byte| byte.is_ascii_digit()).count();
     if length == 0 || (fixed && length != 3) {
-        return Err(Fault::Mismatch);
+        return Err(ScanError::Mismatch);
     }
     let digits = take(value, length)?;
     Ok(digits.iter().fold(0, |number, digit| number * 10 + u16::from(digit - b'0')))
 }
 
-/// Reads a text that is all digits, perhaps with a sign.
-pub(crate) fn signed_number(text: &[u8]) -> Step<i64> {
+/// Parses a text that is all digits, perhaps with a sign.
+pub(crate) fn signed_number(text: &[u8]) -> ScanResult<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),
         [b'+', digits @ ..] => (false, digits),
@@ -58,15 +58,15 @@ pub(crate) fn signed_number(text: &[u8]) -> Step<i64> {
     };
     match leading_number(digits) {
         Some((number, [])) => {
-            let number = i64::try_from(number).map_err(|_| Fault::Mismatch)?;
+            let number = i64::try_from(number).map_err(|_| ScanError::Mismatch)?;
             Ok(if negative { -number } else { number })
         }
-        _ => Err(Fault::Mismatch),
+        _ => Err(ScanError::Mismatch),
     }
 }
 
 /// Finds which name, cut to a length, the value begins with in any case of letters.
-pub(crate) fn name(value: &mut &[u8], names: &[&str], length: usize) -> Step<u8> {
+pub(crate) fn name(value: &mut &[u8], names: &[&str], length: usize) -> ScanResult<u8> {
     for (index, name) in (0..).zip(names) {
         let name = &name.as_bytes()[..name.len().min(length)];
         if value.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)) {
@@ -74,7 +74,7 @@ pub(crate) fn name(value: &mut &[u8], names: &[&str], length: usize) -> Step<u8>
             return Ok(index);
         }
     }
-    Err(Fault::Mismatch)
+    Err(ScanError::Mismatch)
 }
 
 /// Length of a point or comma with digits; zero when there is none.
@@ -88,21 +88,21 @@ pub(crate) fn fraction_length(value: &[u8]) -> usize {
     }
 }
 
-/// Reads a fraction with its separator; digits beyond nanoseconds are dropped.
-pub(crate) fn nanoseconds(text: &[u8]) -> Step<i64> {
+/// Parses a fraction with its separator; digits beyond nanoseconds are dropped.
+pub(crate) fn nanoseconds(text: &[u8]) -> ScanResult<i64> {
     let [b'.' | b',', digits @ ..] = text else {
-        return Err(Fault::Mismatch);
+        return Err(ScanError::Mismatch);
     };
     let digits = &digits[..digits.len().min(9)];
     let number = signed_number(digits)?;
     if number < 0 {
-        return Err(Fault::Range("fractional second"));
+        return Err(ScanError::Range("fractional second"));
     }
     Ok((digits.len()..9).fold(number, |number, _| number * 10))
 }
 
 /// Cuts an offset into its sign and its three pairs of digits.
-pub(crate) fn split_offset<'a>(value: &mut &'a [u8], style: OffsetStyle) -> Step<(u8, [&'a [u8]; 3])> {
+pub(crate) fn split_offset<'a>(value: &mut &'a [u8], style: OffsetStyle) -> ScanResult<(u8, [&'a [u8]; 3])> {
     let zero: &[u8] = b"00";
     let pairs = match style.precision {
         OffsetPrecision::Hours => 1,
@@ -110,12 +110,12 @@ pub(crate) fn split_offset<'a>(value: &mut &'a [u8], style: OffsetStyle) -> Step
         OffsetPrecision::Seconds => 3,
     };
     let gap = usize::from(style.colon);
-    let whole = value.get(..1 + 2 * pairs + gap * (pairs - 1)).ok_or(Fault::Mismatch)?;
+    let whole = value.get(..1 + 2 * pairs + gap * (pairs - 1)).ok_or(ScanError::Mismatch)?;
     let mut parts = [zero; 3];
     for (index, part) in parts.iter_mut().take(pairs).enumerate() {
         let start = 1 + index * (2 + gap);
         if index > 0 && style.colon && whole[start - 1] != b':' {
-            return Err(Fault::Mismatch);
+            return Err(ScanError::Mismatch);
         }
         *part = &whole[start..start + 2];
     }

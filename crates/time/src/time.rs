@@ -1,4 +1,4 @@
-//! A moment in a zone: how it is made, taken apart, moved and compared.
+//! A point in time in a zone: construction, parts, arithmetic and comparison.
 
 use std::cmp::Ordering;
 use std::sync::LazyLock;
@@ -13,7 +13,7 @@ const YEAR_ONE_TO_UNIX: i64 = 62_135_596_800;
 
 const NANOSECONDS: i64 = 1_000_000_000;
 
-/// A moment in a zone, like Go's `time.Time`.
+/// A point in time in a zone, like Go's `time.Time`.
 ///
 /// Two values are equal when moment and zone are the same; [`GoTime::compare`] looks at the moment alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub struct GoTime {
     seconds: i64,
     nanoseconds: u32,
     zone: Zone,
-    /// Nanoseconds of a clock that never jumps, if this moment was read from the clock.
+    /// The monotonic clock reading in nanoseconds, if this time was read from the clock.
     monotonic: Option<i64>,
 }
 
@@ -53,7 +53,7 @@ impl GoTime {
         time
     }
 
-    /// Makes a time from seconds and nanoseconds since 1970; the latter may be of any size.
+    /// Creates a time from seconds and nanoseconds since the Unix epoch; the latter may be of any size.
     #[must_use]
     pub fn from_unix(seconds: i64, nanoseconds: i64, zone: Zone) -> Self {
         let seconds = seconds.wrapping_add(nanoseconds.div_euclid(NANOSECONDS));
@@ -65,13 +65,13 @@ impl GoTime {
         }
     }
 
-    /// Makes a time from a date and a clock in a zone. Parts beyond their usual range carry over.
+    /// Creates a time from a date and a clock in a zone. Parts beyond their usual range carry over.
     #[must_use]
     pub fn from_civil(date: (i64, i64, i64), clock: (i64, i64, i64), nanoseconds: i64, zone: Zone) -> Self {
         let (hours, minutes, seconds) = (i128::from(clock.0), i128::from(clock.1), i128::from(clock.2));
         let clock = hours * 3_600 + minutes * 60 + seconds + i128::from(nanoseconds.div_euclid(NANOSECONDS));
         let mut unix = civil::unix_seconds(date.0, date.1, date.2, clock);
-        // The zone is asked for the moment that would be meant in UTC, then for the one this leads to.
+        // The offset is looked up as if the clock were UTC, then for the time this leads to, as Go's `Date` does.
         let offset = zone.offset(unix);
         if offset != 0 {
             let offset = zone.offset(unix.wrapping_sub(i64::from(offset)));
@@ -118,43 +118,43 @@ impl GoTime {
         self.zone.abbreviation(self.unix())
     }
 
-    /// Tells whether the zone has summer time at this moment.
+    /// Returns whether the zone has summer time at this moment.
     #[must_use]
     pub fn is_dst(&self) -> bool {
         self.zone.is_dst(self.unix())
     }
 
-    /// Returns the reading of the clock that never jumps, in nanoseconds, if there is one.
+    /// Returns the monotonic clock reading in nanoseconds, if there is one.
     #[must_use]
     pub fn monotonic(&self) -> Option<i64> {
         self.monotonic
     }
 
-    /// Tells whether this is the first moment of the year one.
+    /// Returns whether this is the first moment of the year one.
     #[must_use]
     pub fn is_zero(&self) -> bool {
         self.seconds == 0 && self.nanoseconds == 0
     }
 
-    /// Returns seconds since 1970.
+    /// Returns seconds since the Unix epoch.
     #[must_use]
     pub fn unix(&self) -> i64 {
         self.seconds.wrapping_sub(YEAR_ONE_TO_UNIX)
     }
 
-    /// Returns milliseconds since 1970; a result beyond 64 bits wraps.
+    /// Returns milliseconds since the Unix epoch; a result beyond 64 bits wraps.
     #[must_use]
     pub fn unix_milli(&self) -> i64 {
         self.unix().wrapping_mul(1_000).wrapping_add(i64::from(self.nanoseconds / 1_000_000))
     }
 
-    /// Returns microseconds since 1970; a result beyond 64 bits wraps.
+    /// Returns microseconds since the Unix epoch; a result beyond 64 bits wraps.
     #[must_use]
     pub fn unix_micro(&self) -> i64 {
         self.unix().wrapping_mul(1_000_000).wrapping_add(i64::from(self.nanoseconds / 1_000))
     }
 
-    /// Returns nanoseconds since 1970; a result beyond 64 bits wraps.
+    /// Returns nanoseconds since the Unix epoch; a result beyond 64 bits wraps.
     #[must_use]
     pub fn unix_nano(&self) -> i64 {
         self.unix().wrapping_mul(NANOSECONDS).wrapping_add(i64::from(self.nanoseconds))
@@ -170,7 +170,7 @@ impl GoTime {
     pub(crate) fn civil(&self) -> (Date, u64, u32) {
         let seconds = self.calendar_seconds();
         let day = seconds / SECONDS_PER_DAY;
-        (Date::of_day(day), day, (seconds % SECONDS_PER_DAY) as u32)
+        (Date::from_day(day), day, (seconds % SECONDS_PER_DAY) as u32)
     }
 
     /// Returns year, month and day.
@@ -222,7 +222,7 @@ impl GoTime {
     pub fn iso_week(&self) -> (i64, u8) {
         let (_, day, _) = self.civil();
         let monday_based = (u64::from(civil::weekday(day).0) + 6) % 7;
-        let thursday = Date::of_day((day - monday_based.min(day)).wrapping_add(3));
+        let thursday = Date::from_day((day - monday_based.min(day)).wrapping_add(3));
         (thursday.year, ((thursday.year_day() - 1) / 7 + 1) as u8)
     }
 

@@ -1,4 +1,4 @@
-//! Time zones: UTC, fixed distances to it, and those of the zone database.
+//! Time zones: UTC, fixed offsets, and those of the zone database.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Where Go looks for the zone database.
+/// Where Go searches the zone database.
 const DATABASES: [&str; 4] =
     ["/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"];
 
@@ -72,7 +72,7 @@ impl Zone {
         }
     }
 
-    /// Tells whether this is UTC itself, rather than a zone that happens to agree with it.
+    /// Returns whether this is UTC itself, rather than a zone that happens to agree with it.
     #[must_use]
     pub fn is_utc(&self) -> bool {
         self.0 == Kind::Utc
@@ -98,7 +98,7 @@ impl Zone {
         }
     }
 
-    /// Tells whether summer time is in use at a Unix time.
+    /// Returns whether summer time is in use at a Unix time.
     #[must_use]
     pub fn is_dst(&self, unix: i64) -> bool {
         match &self.0 {
@@ -156,7 +156,7 @@ fn local(variable: Option<&str>) -> Zone {
     zone.unwrap_or_else(Zone::utc)
 }
 
-/// On systems without zone files the zone is asked of the system's own interface.
+/// On systems without zone files the system's own interface is used.
 fn from_system() -> Option<Zone> {
     if cfg!(unix) {
         return None;

@@ -51,7 +51,7 @@ pub(crate) fn folded(character: char) -> ClassUnicode {
     fold(ClassUnicode::new([range]), true)
 }
 
-/// Reads a member of a bracket that is a class itself.
+/// Parses a member of a bracket that is a class itself.
 fn named(cursor: &mut Cursor<'_>, flags: Flags) -> Result<Option<ClassUnicode>> {
     if cursor.rest().starts_with(b"[:") && cursor.has_posix_end() {
         let body = cursor.moved_to(cursor.at + 2);

@@ -26,7 +26,7 @@ impl<'a> Cursor<'a> {
         Self { pattern, text, last_posix_end, at: 0 }
     }
 
-    /// Tells whether there is a `:]` further on.
+    /// Returns whether there is a `:]` further on.
     pub(crate) fn has_posix_end(&self) -> bool {
         self.last_posix_end > self.at
     }

@@ -2,13 +2,13 @@
 
 use regex_syntax::hir::{Capture, Class, ClassUnicode, Dot, Hir, Look, Repetition};
 
-/// Go refuses trees that are higher than this.
+/// Go rejects trees that are higher than this.
 pub(crate) const MAX_HEIGHT: u32 = 1000;
 
-/// Go refuses programs of more than 128 MB, at 40 bytes for an instruction.
+/// Go rejects programs of more than 128 MB, at 40 bytes for an instruction.
 pub(crate) const MAX_SIZE: u64 = (128 << 20) / 40;
 
-/// Go refuses repetitions that copy their innermost part more often than this.
+/// Go rejects repetitions that copy their innermost part more often than this.
 pub(crate) const MAX_COPIES: u32 = 1000;
 
 /// A part of the pattern with its measures.

@@ -8,7 +8,7 @@ use super::node::{Bounds, MAX_HEIGHT, MAX_SIZE, Node};
 use super::{class, escape};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Go refuses patterns whose classes have more bounds than this.
+/// Go rejects patterns whose classes have more bounds than this.
 const MAX_CLASS_BOUNDS: usize = (128 << 20) / 4;
 
 /// A parsed pattern.
@@ -253,7 +253,7 @@ impl Parser<'_> {
     }
 
     fn open_capture(&mut self, name: Option<String>) {
-        // The count is bounded by the length of the pattern; an absurd one is refused before compiling.
+        // The count is bounded by the length of the pattern; an absurd one is rejected before compiling.
         let index = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
         self.names.push(name);
         self.open_group(Some(index));
@@ -359,7 +359,7 @@ impl Group {
     }
 }
 
-/// Reads a number without leading zeros; one that is too large for any use stays large.
+/// Parses a number without leading zeros; one that is too large for any use stays large.
 fn count(cursor: &mut Cursor<'_>) -> Option<u32> {
     let rest = cursor.rest();
     let length = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();

@@ -74,7 +74,7 @@ pub(crate) fn property(name: &str) -> Option<Property> {
 
 /// Leaves out joiners, starts with a capital and goes on in small letters.
 ///
-/// Scripts of several words are written with an underscore in Go's tables and cannot be found this way; Go refuses
+/// Scripts of several words are written with an underscore in Go's tables and cannot be found this way; Go rejects
 /// them, and so do we.
 fn canonical(name: &str) -> String {
     let mut canonical = String::with_capacity(name.len());

@@ -107,7 +107,7 @@ impl<'t> Reader<'t> {
         paid.map_err(|error| self.scanner.error(error.message))
     }
 
-    /// A error at the key at hand.
+    /// An error at the current key.
     fn key_error(&self, key: &[Str], rest: &str) -> ParseError {
         ParseError { line: self.line, message: format!("Key '{}' {rest}", key::to_str(key)) }
     }

@@ -49,17 +49,17 @@ impl<'t> Scanner<'t> {
         self.line
     }
 
-    /// A error at the line at hand.
+    /// An error at the current line.
     pub(super) fn error(&self, message: impl Into<String>) -> ParseError {
         ParseError { line: self.line, message: message.into() }
     }
 
-    /// A error at the line before, for a newline or the end that has been read.
+    /// An error at the previous line, for a newline or the end that was already consumed.
     fn error_before(&self, message: impl Into<String>) -> ParseError {
         ParseError { line: self.line - 1, message: message.into() }
     }
 
-    /// A error about `found`. The end of the text belongs to the line that it ends.
+    /// An error about `found`. The end of the text belongs to the line that it ends.
     pub(super) fn error_at(&self, found: Option<char>, message: impl Into<String>) -> ParseError {
         let after_newline = found.is_none() && self.at > 0 && self.input[self.at - 1] == b'\n';
         ParseError { line: self.line - i64::from(after_newline), message: message.into() }

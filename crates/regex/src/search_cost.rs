@@ -1,5 +1,5 @@
-//! How much text a pattern reads when it is searched for again and again: each search may have to look at everything
-//! up to the end before it knows its match, which is the square of the text.
+//! How much text repeated searches read: each search may have to read to the end before it knows its match, which is
+//! quadratic.
 
 use regex_automata::Input;
 use regex_automata::hybrid::dfa::{Cache, DFA};
@@ -12,15 +12,15 @@ use crate::syntax::Pattern;
 /// The most memory that the automaton and its states may take, in bytes.
 const MAX_SIZE: usize = 8 << 20;
 
-/// States are worth keeping if so many bytes are read with each.
+/// Caching states pays off if so many bytes are read per state.
 const BYTES_PER_STATE: usize = 16;
 
 /// Matches no longer than this, in bytes, cannot make a search read far.
 const SHORT: usize = 32;
 
-/// An automaton that reads as far as a search does, and tells how far that is.
+/// An automaton that reads as far as a search does, and reports how far that is.
 #[derive(Debug)]
-pub(crate) enum Work {
+pub(crate) enum SearchCost {
     /// Matches are short, so every search ends soon after its match begins.
     Short,
     Counted(Box<DFA>),
@@ -28,17 +28,17 @@ pub(crate) enum Work {
     Unknown,
 }
 
-impl Work {
+impl SearchCost {
     pub(crate) fn new(pattern: &Pattern) -> Self {
         if pattern.hir.properties().maximum_len().is_some_and(|length| length <= SHORT) {
-            return Work::Short;
+            return SearchCost::Short;
         }
         let config = thompson::Config::new()
             .utf8(true)
             .which_captures(WhichCaptures::None)
             .nfa_size_limit(Some(MAX_SIZE));
         let automaton = thompson::NFA::compiler().configure(config).build_from_hir(&pattern.hir);
-        // Some patterns have a new state at every byte. Making those costs more than what is to be counted, so it ends
+        // Some patterns create a new state at every byte. That costs more than what is to be counted, so it ends
         // early.
         let config = DFA::config()
             .cache_capacity(MAX_SIZE)
@@ -46,25 +46,25 @@ impl Work {
             .minimum_cache_clear_count(Some(0))
             .minimum_bytes_per_state(Some(BYTES_PER_STATE));
         match automaton.ok().and_then(|nfa| DFA::builder().configure(config).build_from_nfa(nfa).ok()) {
-            Some(automaton) => Work::Counted(Box::new(automaton)),
-            None => Work::Unknown,
+            Some(automaton) => SearchCost::Counted(Box::new(automaton)),
+            None => SearchCost::Unknown,
         }
     }
 
     /// The bytes that successive searches for all matches read, counted up to `most`.
-    pub(crate) fn of(&self, subject: &Subject<'_>, most: u64) -> u64 {
+    pub(crate) fn bytes_read(&self, subject: &Subject<'_>, most: u64) -> u64 {
         let length = subject.text().len() as u64;
         match self {
-            Work::Short => length.saturating_mul(2).min(most),
-            Work::Counted(automaton) => {
+            SearchCost::Short => length.saturating_mul(2).min(most),
+            SearchCost::Counted(automaton) => {
                 count(automaton, subject, most).unwrap_or_else(|| square(length, most))
             }
-            Work::Unknown => square(length, most),
+            SearchCost::Unknown => square(length, most),
         }
     }
 }
 
-/// What searches read that nothing is known of.
+/// The estimate for searches of which nothing is known.
 fn square(length: u64, most: u64) -> u64 {
     length.saturating_mul(length).min(most)
 }
@@ -81,7 +81,7 @@ fn count(automaton: &DFA, subject: &Subject<'_>, most: u64) -> Option<u64> {
     Some(read.min(most))
 }
 
-/// Follows one search to its end and gives the end of its match; the outer `None` means that it gave up.
+/// Follows one search to its end and returns the end of its match; the outer `None` means that the automaton gave up.
 fn search(
     automaton: &DFA,
     cache: &mut Cache,
@@ -97,7 +97,7 @@ fn search(
         state = automaton.next_state(cache, state, *byte).ok()?;
         *read += 1;
         if state.is_match() {
-            // The automaton tells a match one byte late.
+            // The automaton reports a match one byte late.
             end = NonMaxUsize::new(place);
         } else if state.is_dead() || *read >= most {
             return Some(end);
