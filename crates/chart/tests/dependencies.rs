@@ -115,7 +115,7 @@ fn archives_that_nobody_wants_are_deleted_and_folders_stay() {
 }
 
 #[test]
-fn what_cannot_be_had_is_told() {
+fn unavailable_services_are_reported() {
     let fixture = Fixture::new();
     fixture.write("a/Chart.yaml", "apiVersion: v2\nname: a\nversion: 0.1.0\n");
     assert_eq!(

@@ -144,7 +144,7 @@ impl Environment {
         self.variable("HELM_QPS").and_then(|text| parse_float(&text)).map_or(0.0, |number| number as f32)
     }
 
-    fn is_true(&self, name: &str) -> bool {
+    fn truth(&self, name: &str) -> bool {
         self.variable(name).is_some_and(|text| read_bool(&text).unwrap_or(false))
     }
 

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_in_the_format_are_told_as_in_go() {
+    fn mistakes_in_the_format_are_reported_as_in_go() {
         let one = Value::int(1);
         assert_eq!(sprintf("%d %d", std::slice::from_ref(&one)), "1 %!d(MISSING)");
         assert_eq!(sprintf("x", &[one.clone(), Value::Nil]), "x%!(EXTRA int=1, <nil>)");

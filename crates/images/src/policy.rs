@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn two_images_that_would_have_one_name_are_told() {
+    fn two_images_that_would_have_one_name_are_reported() {
         let mut policy = policy("hub.corp");
         policy.sources = Some(sources(&["reg:5000", "reg:6000"]));
         let images = ["reg:5000/a:1", "reg:6000/a:1"].map(|text| Reference::parse(text).unwrap());

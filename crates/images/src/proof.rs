@@ -424,7 +424,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_looked_into_and_digests_may_differ() {
+    fn secrets_are_decoded_and_digests_may_differ() {
         let secret = |data: &str| {
             format!("kind: Secret\napiVersion: v1\nmetadata: {{name: x}}\ndata: {{a: {data}}}\n")
         };

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn private_networks_are_told_from_the_public_one() {
+    fn private_addresses_are_distinguished_from_public_ones() {
         let public =
             ["1.1.1.1", "93.184.216.34", "172.15.0.1", "172.32.0.1", "2606:4700::1111", "::ffff:1.1.1.1"];
         let private = [

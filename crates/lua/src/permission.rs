@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_what_is_known() {
+    fn mistakes_are_reported_with_what_is_known() {
         for (text, part) in [
             ("lua: [netwrok]", "there is no permission `netwrok`; the permissions are network, filesystem"),
             ("lua: network", "`lua` must be a list of permissions"),

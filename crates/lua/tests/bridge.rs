@@ -336,7 +336,7 @@ fn changes_of_a_handler_that_fails_are_not_taken() {
 }
 
 #[test]
-fn a_listener_is_told_what_changed() {
+fn a_listener_receives_what_changed() {
     let script = "events.on('pre-render', function(ctx)
         ctx.values.image.tag = 'x' ctx.values.image.old = nil ctx.values.new = {1} ctx.values['a.b'] = 2
     end)

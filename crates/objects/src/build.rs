@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn all_documents_that_cannot_be_decoded_are_told() {
+    fn all_documents_that_cannot_be_decoded_are_reported() {
         let text = "apiVersion: v1\nkind: A\nmetadata: {name: 5}\n---\napiVersion: v1\nkind: B\nmetadata: {labels: x}\n";
         assert_eq!(
             problems(text, Validation::Strict),

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_cannot_be_read_is_told_before_all_else() {
+    fn an_invalid_time_is_reported_before_everything_else() {
         let text =
             "parsing time \"soon\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"soon\" as \"2006\"";
         assert_eq!(problem("{annotations: 5, creationTimestamp: soon}").as_deref(), Some(text));

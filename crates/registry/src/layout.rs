@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_others_are_left_alone() {
+    fn foreign_folders_are_rejected() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("letter.txt"), "dear").unwrap();
         assert!(matches!(Layout::create(folder.path()), Err(Error::Settings { .. })));

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tls_is_told_from_what_is_none() {
+    fn tls_errors_are_distinguished_from_plain_text() {
         let held = |error: rustls::Error| io::Error::other(io::Error::other(error));
         assert!(is_tls_error(&held(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer))));
         assert!(is_tls_error(&rustls::Error::AlertReceived(AlertDescription::CertificateRequired)));

@@ -126,7 +126,7 @@ async fn content_is_taken_over_within_a_registry() {
 }
 
 #[tokio::test]
-async fn a_tag_that_stands_for_something_else_is_left_alone() {
+async fn a_tag_with_another_digest_is_not_overwritten() {
     let set = set();
     for registry in registries() {
         let client = client();

@@ -84,7 +84,7 @@ async fn a_download_that_breaks_off_goes_on_where_it_broke() {
 }
 
 #[tokio::test]
-async fn what_an_earlier_copy_left_is_gone_on_with() {
+async fn a_partial_copy_is_resumed() {
     let cut: fn() -> Behavior = || Behavior::Changed(|reply| reply.fault(Fault::Cut(100_000)));
     let fake = Fake::start(first(1, asks_for_layer(300_000), cut));
     let layer = filled(&fake, 300_000).await;

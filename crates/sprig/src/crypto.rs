@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn long_passwords_and_bad_users_are_told_in_the_result() {
+    fn long_passwords_and_bad_users_are_reported_in_the_result() {
         let args = [Value::str("a:b"), Value::str("x")];
         let mut fuel = Fuel::new(Limits { steps: 1, ..Limits::default() });
         assert_eq!(text(htpasswd(Args(&args), |_| unreachable!())), "invalid username: a:b");

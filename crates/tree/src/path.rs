@@ -70,7 +70,7 @@ mod tests {
     use crate::json;
 
     #[test]
-    fn tables_and_values_are_told_apart() {
+    fn tables_and_values_are_distinguished() {
         let map = json::read_map(br#"{"a":{"b":{"c":1}},"s":"x"}"#).unwrap();
         assert!(table(&map, "a.b").is_ok());
         assert_eq!(table(&map, "a.x").unwrap_err().to_string(), "\"x\" is not a table");

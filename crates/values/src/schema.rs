@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_told_as_a_tree() {
+    fn failures_are_reported_as_a_tree() {
         let schema = r##"{"properties":{"a":{"anyOf":[{"type":"string"},{"$ref":"#/definitions/n"}]}},
             "definitions":{"n":{"minimum":5,"multipleOf":2}},"required":["b"]}"##;
         let expected = "- at '': missing property 'b'\n- at '/a': 'anyOf' failed\n  - at '/a': got number, want string\n\

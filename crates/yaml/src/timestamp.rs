@@ -109,7 +109,7 @@ mod tests {
     use super::is_timestamp;
 
     #[test]
-    fn dates_and_times_are_told_from_other_text() {
+    fn dates_and_times_are_distinguished_from_other_text() {
         for text in [
             "2001-12-14",
             "2001-1-2",

@@ -438,7 +438,7 @@ fn overlapping_changes_are_refused() {
 }
 
 #[test]
-fn shared_nodes_are_told_and_later_documents_counted() {
+fn shared_nodes_are_recognised_and_later_documents_counted() {
     let text = b"a: &x {b: 1}\nc: *x\nd: 2\n---\n# nothing\n---\ne: [1]\n";
     let outline = Outline::read(text).unwrap();
     let roots: Vec<NodeRef<'_>> = outline.roots().collect();

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_headers_are_told_from_short_ones() {
+    fn invalid_headers_are_distinguished_from_short_ones() {
         let bad_sum = [b"\x1f\x8b\x08\x02".as_slice(), &[0; 40]].concat();
         let long_name = [b"\x1f\x8b\x08\x08\0\0\0\0\0\0".as_slice(), &[b'x'; 600], &[0]].concat();
         for stream in [bad_sum, long_name, b"no gzip at all".to_vec()] {

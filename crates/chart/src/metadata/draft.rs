@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn clashes_are_told_as_go_tells_them() {
+    fn type_errors_are_reported_as_in_go() {
         let prefix =
             "cannot load Chart.yaml: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal";
         for (text, rest) in [

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_there_are_not_are_told() {
+    fn unknown_fields_are_reported() {
         for (body, problem) in [
             ("print(ctx.value.x)", "the context has no field `value`; its fields are event, chart, values, "),
             ("print(ctx.chart.nam)", "`ctx.chart` has no field `nam`; it has apiVersion, name, version, "),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_that_an_event_refuses_are_told() {
+    fn changes_that_an_event_forbids_are_reported() {
         for (event, body, problem) in [
             ("post-render", "ctx.values.x = 1", "`ctx.values` is read-only in `post-render`"),
             ("pre-render", "ctx.objects[1].kind = 'x'", "`ctx.objects` is read-only in `pre-render`"),
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn good_handlers_are_left_alone() {
+    fn valid_handlers_are_not_reported() {
         for (event, body) in [
             (
                 "pre-render",

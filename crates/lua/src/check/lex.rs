@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_texts_and_comments_are_told_apart() {
+    fn names_strings_and_comments_are_distinguished() {
         let text = "a.b --[==[ x\n]] ]==] 'c\\'d' [[e\nf]] 0x1F --g\nh";
         let found: Vec<(TokenKind, String, usize)> =
             tokens(text.as_bytes()).into_iter().map(|token| (token.kind, token.text, token.line)).collect();

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn events_requirements_and_names_are_looked_at() {
+    fn events_requirements_and_names_are_checked() {
         let script = "events.on('pre-instal', f)\nevents.on(\"render\", f)\nrequire('a.c')\nrequire('../x')\n\
                       os.execute('x')\nloadstring('x')\nevents.subchart('db'):off('boom')\n\
                       events.on('ready', 2, f)\nevents.on('ready', -0.5, f)\n";
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_nobody_knows_are_told() {
+    fn unknown_names_are_reported() {
         let script = "evnets.on('ready', print)\nlocal function f(a) return a.x(helper(1)) end\nf(jsn.decode('1'))\n\
                       counter = 1\ncounter.x = f\nif (math.max(1, 2)) then print(`{f(1)}`) end\n\
                       type Size = (n: number) -> string\nfor _, v in pairs({}) do v.x() end\nreturn (f)";
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn charts_below_are_looked_at_with_the_libraries_above_them() {
+    fn subcharts_are_checked_with_the_libraries_of_their_parents() {
         let chart = |name: &str, file: &str, text: &str| {
             let mut chart = Chart::default();
             chart.metadata.name = name.to_owned();

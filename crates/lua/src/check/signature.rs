@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_functions_counts_and_types_are_told() {
+    fn wrong_functions_counts_and_types_are_reported() {
         for (script, problem) in [
             ("json.encod({})", "there is no `json.encod`; `json` has decode, encode, pretty"),
             ("yaml.decode({})", "argument 1 of `yaml.decode` must be a string, not a table"),
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn good_calls_and_what_cannot_be_known_are_left_alone() {
+    fn valid_calls_and_unknown_types_are_not_reported() {
         let script = "local x = json.decode(read())\nregex.find(f())\nregex.find(...)\nlog.info(5)\nlog.warn{}\n\
                       events.on('ready', function(ctx) return json.encode(ctx.values), 1 end)\n\
                       events.on(name, weight, handler)\nlocal fs = {}\nfs.open(1, 2, 3)\na.json.encod()\n\

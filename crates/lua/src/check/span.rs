@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_told_apart_and_by_their_shape() {
+    fn arguments_are_split_and_classified() {
         let found = of("('a', -1, {1, 2}, function(x) if x then return 1, 2 end end, nil, f(1, 2), `x{y}`)");
         let shapes = [
             ValueKind::Text,
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_is_not_guessed() {
+    fn unclear_spans_are_not_guessed() {
         for text in ["(", "(]", "(function() if a then if b then end end end", "= 1", ""] {
             assert_eq!(of(text), None, "{text}");
         }

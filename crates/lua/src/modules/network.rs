@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_told_without_secrets() {
+    fn urls_are_shown_without_secrets() {
         assert_eq!(redacted("https://me:pass@host/a?token=1#x"), "https://host/a");
         assert!(is_address("http://host") && !is_address("file:///etc/passwd") && !is_address("http://"));
         assert!(!is_address("http://host/a\r\nHost: other"));

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets_are_told_from_others() {
+    fn names_of_secrets_are_distinguished_from_others() {
         for name in [
             "HELM_KUBETOKEN",
             "KUBECONFIG",

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_files_are_told() {
+    fn broken_files_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config.json");
         std::fs::write(&path, "{").unwrap();

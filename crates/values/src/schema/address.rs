@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_told_from_lookalikes() {
+    fn addresses_are_distinguished_from_lookalikes() {
         for text in ["::", "::1", "fe80::1%eth0", "1:2:3:4:5:6:7:8", "::ffff:1.2.3.4", "1.2.3.4"] {
             assert_eq!(check(text), Ok(()), "{text}");
         }
