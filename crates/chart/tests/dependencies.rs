@@ -7,7 +7,7 @@ use pintle_chart::dependency::{Status, UpdateContext, build, list, update};
 use pintle_chart::metadata::Timestamp;
 use pintle_chart::package::Times;
 
-/// A chart `p` beside the charts `a` and `b`, with `loc` and `extra` in its `charts/`.
+/// A chart `p` next to the charts `a` and `b`, with `loc` and `extra` in its `charts/`.
 struct Fixture(tempfile::TempDir);
 
 impl Fixture {

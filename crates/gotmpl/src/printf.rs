@@ -1,4 +1,4 @@
-//! Go's `fmt.Sprintf`: reads the format string; the verbs themselves are in the modules below.
+//! Go's `fmt.Sprintf`: parses the format string; the verbs are in the submodules.
 
 mod float;
 mod pad;
@@ -9,7 +9,7 @@ use verbs::Printer;
 use crate::print::{MAX_BYTES, TRUNCATED};
 use crate::value::Value;
 
-/// The largest width or precision that Go takes.
+/// The largest width or precision that Go accepts.
 const MAX_NUMBER: i64 = 1_000_000;
 
 /// Formats `values` by `format`.
@@ -30,17 +30,17 @@ pub(crate) fn format(format: &[u8], values: &[Value]) -> Vec<u8> {
     printer.out
 }
 
-/// The place in a format string and among its operands.
+/// The position in a format string and among its operands.
 struct Reader<'a> {
     format: &'a [u8],
     at: usize,
     values: &'a [Value],
     next: usize,
-    /// An operand was chosen by `[n]`, so unused ones are no mistake.
+    /// An operand was chosen by `[n]`, so unused ones are not an error.
     reordered: bool,
     index_is_good: bool,
     after_index: bool,
-    /// Where the last `]` is, once that was asked: many `[` must not each look through the whole format in vain.
+    /// The offset of the last `]`, computed on first use, so that many `[` do not each scan the whole format.
     last_close: Option<Option<usize>>,
 }
 
@@ -177,7 +177,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A decimal number in the format. One that is too large swallows the rest of the format, as in Go.
+    /// A decimal number in the format. As in Go, one that is too large consumes the rest of the format.
     fn number(&mut self) -> Option<usize> {
         let (number, end) = decimal(self.format, self.at, self.format.len());
         self.at = end;
@@ -229,7 +229,7 @@ impl Reader<'_> {
 
     fn verb(&mut self) -> Option<char> {
         let rest = self.format.get(self.at..)?;
-        // No character is longer, and looking at all of the rest for every verb would take for ever.
+        // No character is longer; scanning the whole rest for every verb would be quadratic.
         let chunk = rest[..rest.len().min(4)].utf8_chunks().next()?;
         match chunk.valid().chars().next() {
             Some(verb) => {
@@ -271,7 +271,7 @@ fn complain(printer: &mut Printer, verb: char, what: &str) {
     printer.out.extend_from_slice(what.as_bytes());
 }
 
-/// The decimal number at `start` and where it ends; too large a number is none and ends everything.
+/// The decimal number at `start` and its end; a number that is too large is invalid and ends the format.
 fn decimal(text: &[u8], start: usize, end: usize) -> (Option<usize>, usize) {
     let mut number = None;
     let mut at = start;

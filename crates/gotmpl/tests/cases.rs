@@ -145,7 +145,7 @@ fn run_case(case: &Node) -> Outcome {
     };
     let source = text(input.get("tpl"));
     let special = ["files", "lint", "all"].iter().any(|key| input.get(key).is_some());
-    // Host objects and methods are the render room's; Helm has another `slice`.
+    // Host objects and methods belong to the render crate; Helm has another `slice`.
     let foreign = [".Files", ".Chart", ".Capabilities", "Subcharts", ".Values.", "slice ", "eq . ."];
     let mentions = |word: &&str| match *word {
         ".Values." => ["YAML", "PathValue", "Table", "Encode", "AsMap"]

@@ -370,7 +370,7 @@ fn values_and_objects_without_end_are_no_trouble() {
     let files =
         [("values.yaml", values.as_str()), ("templates/pod.yaml", &pods), ("templates/x.yaml", &object)];
     let moved = Bench::new(&files).run();
-    // What cannot be looked at is not changed.
+    // What cannot be inspected is not changed.
     assert_eq!(moved.overrides(), "{}\n");
     assert!(matches!(&moved.image(0).outcome, Outcome::NeedsRewrite(Obstacle::SideEffect { .. })));
 }

@@ -1,9 +1,9 @@
 //! Builds objects from a manifest, with the checks of Kubernetes' resource builder (`cli-runtime/pkg/resource`).
 //!
-//! Helm builds all objects of a release before it applies the first, and refuses the release when one cannot be built.
-//! The order of the checks and their texts are the builder's: documents are cut by Kubernetes' rule and read, then
-//! (unless told otherwise) validated to have a type, then decoded with their metadata. A document with `items` is a
-//! list whatever its kind says; the metadata of its members is not decoded.
+//! Helm builds all objects of a release before it applies the first, and rejects the release if one cannot be built.
+//! The order of the checks and their texts are the builder's: documents are split by Kubernetes' rule and parsed,
+//! then (unless disabled) validated to have a type, then decoded with their metadata. A document with `items` is a
+//! list whatever its kind says; the metadata of its items is not decoded.
 
 use pintle_tree::{Map, Node, Str, json};
 use pintle_yaml::Stream;

@@ -1,8 +1,8 @@
 //! Parses rendered text into Kubernetes objects: splitting, identity, order, hooks.
 //!
-//! Templates render to text in which documents follow each other. This room cuts that text into documents, reads who
-//! each one is (API version, kind, name, annotations), sets hooks aside and puts everything into the order in which
-//! Helm installs or uninstalls kinds. Documents stay slices of the rendered text; nothing is copied.
+//! Templates render to a stream of documents. This crate splits the text, decodes the head of each document (API
+//! version, kind, name, annotations), separates hooks and sorts everything into Helm's install or uninstall order.
+//! Documents stay slices of the rendered text; nothing is copied.
 //!
 //! It knows no chart, no template and no cluster. Sorting decodes only the head of a document; [`Object`] is the
 //! whole of it.

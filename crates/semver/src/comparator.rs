@@ -163,7 +163,7 @@ impl Comparator {
 
     /// `<=`: a partial bound reaches to the end of everything it covers.
     ///
-    /// With an open patch or a lone `*` only the first two numbers are looked at.
+    /// With an open patch or a lone `*` only the first two numbers are compared.
     fn reaches(&self, version: &Version, order: Ordering) -> bool {
         match self.open {
             Open::Nothing => order.is_le(),

@@ -1,9 +1,9 @@
-//! Tests that need a cluster and do not run for want of one, or of a part of it.
+//! Skips tests that need a real cluster, or a feature that the embedded one lacks.
 
 use std::fs::File;
 use std::io::Write as _;
 
-/// Ends a test on our own API that needs a real Kubernetes, and says why. First thing in a test:
+/// Skips a test that needs a real Kubernetes when running on the embedded cluster. Must be the first statement of a test:
 ///
 /// ```no_run
 /// # fn a_test() {
@@ -13,7 +13,7 @@ use std::io::Write as _;
 #[macro_export]
 macro_rules! needs_real {
     ($why:literal) => {
-        // Its path tells the name of the test.
+        // The type name contains the name of the test.
         fn here() {}
         if $crate::is_embedded(std::any::type_name_of_val(&here), $why) {
             return;
@@ -21,30 +21,30 @@ macro_rules! needs_real {
     };
 }
 
-/// Returns whether the tests run on our own API, and if so, that one is skipped for that reason. `place` is a path that
-/// ends below the test.
-pub fn is_embedded(place: &str, why: &str) -> bool {
+/// Returns whether the tests run on the embedded cluster, and if so, reports the skip. `path` is the type path of an
+/// item inside the test.
+pub fn is_embedded(path: &str, why: &str) -> bool {
     let embedded = std::env::var("PINTLE_E2E_LEVEL").is_ok_and(|level| level == "embedded");
     if embedded {
-        skip(&format!("{} needs a real Kubernetes: it {why}", test_at(place)));
+        skip(&format!("{} needs a real Kubernetes: it {why}", test_at(path)));
     }
     embedded
 }
 
 /// The name of the test in a path such as `hooks::a_test::{{closure}}::here`.
-fn test_at(place: &str) -> &str {
-    place.rsplit("::").skip(1).find(|part| !part.starts_with('{')).unwrap_or(place)
+fn test_at(path: &str) -> &str {
+    path.rsplit("::").skip(1).find(|part| !part.starts_with('{')).unwrap_or(path)
 }
 
-/// Says that a test did not run. Not with `println`: of tests that pass, the test program shows nothing that goes there.
+/// Reports that a test was skipped. Not with `println!`: the test harness captures that for passing tests.
 ///
 /// # Panics
 /// When the list of skipped tests cannot be written.
 pub fn skip(why: &str) {
-    // One write, so that lines of tests side by side stay whole.
+    // One write, so that lines of concurrent tests do not interleave.
     let line = format!("skipped: {why}\n");
     let _ = std::io::stderr().write_all(line.as_bytes());
-    // Whoever runs many tests lists all of them at the end.
+    // The runner lists all skipped tests at the end.
     if let Some(path) = std::env::var_os("PINTLE_E2E_SKIPPED") {
         let list = File::options().create(true).append(true).open(path);
         list.and_then(|mut list| list.write_all(line.as_bytes()))

@@ -1,8 +1,7 @@
-//! For tests only: where the corpus of real charts and recorded behaviour of Helm is, texts with mistakes in them, and
-//! how a test says that it does not run.
+//! Test support: the corpus of real charts and recorded Helm behaviour, text mutation, and skipping of tests.
 //!
-//! The corpus lies beside the repository (`../shared`), or where `PINTLE_CORPUS` says. Tests pass without it: those that
-//! need it say that they are skipped.
+//! The corpus is in `../shared` next to the repository, or where `PINTLE_CORPUS` points. Tests pass without it: those
+//! that need it report that they are skipped.
 
 mod cluster;
 mod mutation;
@@ -13,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 pub use cluster::{is_embedded, skip};
 
-/// A file or folder of the corpus; where it is absent, says so and answers `None`.
+/// A file or folder of the corpus; if it is absent, reports a skip and returns `None`.
 #[allow(clippy::print_stdout)]
 pub fn corpus(path: &str) -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared");
@@ -25,7 +24,7 @@ pub fn corpus(path: &str) -> Option<PathBuf> {
     None
 }
 
-/// The archive of the corpus whose name begins so; where there is none, says so and answers `None`.
+/// The archive of the corpus whose name starts with `beginning`; if absent, reports a skip and returns `None`.
 pub fn archive(beginning: &str) -> Option<PathBuf> {
     let begins = |path: &PathBuf| {
         path.is_file() && path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(beginning))
@@ -39,7 +38,7 @@ pub fn archive(beginning: &str) -> Option<PathBuf> {
     found
 }
 
-/// The recorded cases of a family of behaviour, one JSON text each; none where the corpus is absent.
+/// The recorded cases of a family, one JSON text each; empty if the corpus is absent.
 ///
 /// # Panics
 /// When the file is there but cannot be read.

@@ -14,7 +14,7 @@ impl GoTime {
     /// Parses a time; without a zone in the text it is in the given zone.
     ///
     /// # Errors
-    /// With Go's text when the text does not fit the layout or is no time.
+    /// With Go's text, if the text does not match the layout or is not a valid time.
     pub fn parse_in(layout: impl AsRef<[u8]>, text: impl AsRef<[u8]>, zone: &Zone) -> Result<Self, String> {
         parse(layout.as_ref(), text.as_ref(), zone, zone)
     }
@@ -23,7 +23,7 @@ impl GoTime {
     /// to mean it.
     ///
     /// # Errors
-    /// With Go's text when the text does not fit the layout or is no time.
+    /// With Go's text, if the text does not match the layout or is not a valid time.
     pub fn parse(layout: impl AsRef<[u8]>, text: impl AsRef<[u8]>, local: &Zone) -> Result<Self, String> {
         parse(layout.as_ref(), text.as_ref(), &Zone::utc(), local)
     }

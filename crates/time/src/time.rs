@@ -15,7 +15,7 @@ const NANOSECONDS: i64 = 1_000_000_000;
 
 /// A point in time in a zone, like Go's `time.Time`.
 ///
-/// Two values are equal when moment and zone are the same; [`GoTime::compare`] looks at the moment alone.
+/// Two values are equal if time and zone are the same; [`GoTime::compare`] compares the time only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GoTime {
     /// Seconds since the beginning of the year one.
@@ -166,7 +166,7 @@ impl GoTime {
         unix.wrapping_add(i64::from(self.zone.offset(unix))).wrapping_add(SECONDS_TO_UNIX) as u64
     }
 
-    /// The date, the day it is counted as, and the clock, found with one look at the zone.
+    /// The date, its day number, and the clock, with one zone lookup.
     pub(crate) fn civil(&self) -> (Date, u64, u32) {
         let seconds = self.calendar_seconds();
         let day = seconds / SECONDS_PER_DAY;

@@ -1,11 +1,11 @@
 //! The data tree of charts, values and objects, with Go's semantics.
 //!
-//! [`Node`] is an owned tree that can be sent between threads: nil, booleans, 64-bit integers, floats, byte strings,
-//! lists and maps. [`Map`] keeps its keys in byte order, the order in which Go templates visit maps. [`Str`] is the
-//! string of the whole program: cheap to clone, and not necessarily UTF-8, because Go's strings are not.
+//! [`Node`] is an owned, `Send` tree: nil, booleans, 64-bit integers, floats, byte strings, lists and maps. [`Map`]
+//! keeps its keys in byte order, the order in which Go templates iterate over maps. [`Str`] is the string type of the
+//! workspace: cheap to clone, and not necessarily UTF-8, because Go's strings are not.
 //!
-//! This room knows no chart, no template and no YAML. It holds what all of them need to agree on: how numbers are
-//! spelled ([`number`]), how text is quoted ([`quote`]), JSON ([`json`]), paths, merging and the grammars of `--set`.
+//! This crate knows no chart, no template and no YAML. It holds what all of them have to agree on: the spelling of
+//! numbers ([`number`]), quoting ([`quote`]), JSON ([`json`]), paths, merging and the grammars of `--set`.
 //!
 //! Start with [`Node`]. Anything tree-shaped can be written by any writer through [`Walk`] and [`Sink`].
 //!

@@ -1,8 +1,8 @@
 //! Reads and writes YAML exactly as Helm's Go libraries do.
 //!
-//! Helm reads YAML by making JSON of it and reading that, and writes it by making JSON and then YAML of that. This
-//! room gives the same results and the same errors without the detours. Reading is generic over what is built (see
-//! [`Builder`]); writing takes anything that can be walked.
+//! Helm reads YAML by converting it to JSON and decoding that, and writes it by encoding JSON and converting that.
+//! This crate gives the same results and the same errors without the detour. Reading is generic over what is built
+//! (see [`Builder`]); writing takes anything that can be walked.
 //!
 //! Start with [`read`] and [`write()`], or with [`outline`] to edit a text and keep the rest of it.
 //!

@@ -1,13 +1,13 @@
 //! Source positions of nodes, so that a program can edit one scalar and keep every other byte.
 //!
-//! [`Outline::read`] takes the same texts as [`crate::read`] does, with the same errors, but a whole stream of
-//! documents. It makes no tree: nodes are a flat list of places in the text, and a [`NodeRef`] looks at one of them.
-//! [`Edits`] collects changes and carries them out in one pass.
+//! [`Outline::read`] accepts the same texts as [`crate::read`], with the same errors, but a whole stream of
+//! documents. It builds no tree: nodes are a flat list of positions, and a [`NodeRef`] refers to one of them.
+//! [`Edits`] collects changes and applies them in one pass.
 //!
-//! Anchors share text. A [`NodeRef`] that is an alias says so ([`Kind::Alias`]), [`NodeRef::get`] and [`NodeRef::items`] look
-//! through it, and [`NodeRef::is_shared`] tells that a change would be seen through aliases elsewhere. An [`Edits`] that
-//! replaces an alias writes the new text in its place; the anchor stays as it is. [`expand_aliases`] writes out whatever is
-//! shared on the way to the places that are going to be changed.
+//! Anchors share text. A [`NodeRef`] of an alias has [`Kind::Alias`]; [`NodeRef::get`] and [`NodeRef::items`] follow
+//! it, and [`NodeRef::is_shared`] returns whether a change would be visible through aliases elsewhere. [`Edits`] that
+//! replace an alias write the new text in its place; the anchor is not changed. [`expand_aliases`] expands whatever
+//! is shared on the paths to be edited.
 //!
 //! ```
 //! use pintle_yaml::outline::{Edits, Outline};

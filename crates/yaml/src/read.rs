@@ -1,4 +1,4 @@
-//! The faithful reader: every text that Go reads, read as Go reads it, and every error in Go's words.
+//! The full reader: reads every text that go-yaml reads, with the same result, and reports every error with its text.
 
 mod compose;
 mod cursor;
@@ -21,14 +21,14 @@ pub(crate) use key::key_text;
 pub(crate) use parse::{EventKind, Parser};
 pub(crate) use scalar::{escaped, scalar_text};
 
-/// What a caller wants to be told about.
+/// Options of the reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rules {
-    /// Whether a key that comes twice is an error.
+    /// Whether a duplicate key is an error.
     pub(crate) strict: bool,
 }
 
-/// Reads the first document of `text` with go-yaml's own meaning, before any JSON is made of it.
+/// Reads the first document of `text` with go-yaml's own semantics, before the conversion to JSON.
 pub(crate) fn read_yaml<B: Builder>(text: &[u8], builder: &mut B) -> Result<B::Node, Error> {
     let document = Document::read(text)?;
     match decode(&document, builder, false) {
@@ -38,7 +38,7 @@ pub(crate) fn read_yaml<B: Builder>(text: &[u8], builder: &mut B) -> Result<B::N
     }
 }
 
-/// Reads the first document of `text` as it is after its way through JSON. Errors name the step that failed.
+/// Reads the first document of `text` as it is after its conversion to JSON. Errors name the step that failed.
 pub(crate) fn read<B: Builder>(text: &[u8], builder: &mut B, rules: Rules) -> Result<B::Node, Error> {
     const CONVERTING: &str = "error converting YAML to JSON";
     let document = Document::read(text).map_err(|error| error.within(CONVERTING))?;
@@ -51,10 +51,10 @@ pub(crate) fn read<B: Builder>(text: &[u8], builder: &mut B, rules: Rules) -> Re
     Ok(builder.finish())
 }
 
-/// The error about the first number of a document that is none in JSON.
+/// The error about the first number that JSON cannot represent.
 fn unsupported_number(document: &Document) -> Error {
     let mut assembler = Assembler::<Value>::default();
-    // That this fails is known; it tells the whole tree all the same.
+    // Decoding fails, but still passes the whole tree to the builder.
     let _ = decode(document, &mut assembler, false);
     let number = assembler.finish().first_unsupported().unwrap_or(f64::NAN);
     Error::new(format!("json: unsupported value: {}", pintle_tree::number::format_value(number)))

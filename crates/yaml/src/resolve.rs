@@ -1,4 +1,4 @@
-//! What plain text means in YAML 1.1 as Go reads it: null, a boolean, a number, or just text.
+//! Resolves plain scalars by YAML 1.1 as go-yaml does: null, a boolean, a number, or a string.
 
 use base64::Engine as _;
 use base64::alphabet::STANDARD;
@@ -8,19 +8,19 @@ use pintle_tree::number;
 use crate::error::Error;
 use crate::timestamp::is_timestamp;
 
-/// The meaning of a scalar. Text is left where it is.
+/// The resolved value of a scalar. Strings are not copied.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Meaning {
     Nil,
     Bool(bool),
     Int(i64),
-    /// A whole number above the largest `Int`.
+    /// An integer above the largest `Int`.
     Uint(u64),
     Float(f64),
     Text,
 }
 
-/// Whether text beginning with this byte may be anything but text.
+/// Whether text that starts with this byte may be anything but a string.
 #[inline]
 pub(crate) fn may_have_meaning(first: u8) -> bool {
     matches!(
@@ -43,7 +43,7 @@ pub(crate) fn may_have_meaning(first: u8) -> bool {
     )
 }
 
-/// The meaning of plain text without a tag.
+/// Resolves plain text without a tag.
 #[inline]
 pub(crate) fn meaning(text: &[u8]) -> Meaning {
     match text.first() {
@@ -70,7 +70,7 @@ fn meaning_of_hinted(first: u8, text: &[u8]) -> Meaning {
     }
 }
 
-/// One of the words for null and the booleans, or text.
+/// One of the words for null and the booleans, or a string.
 fn word(text: &[u8]) -> Meaning {
     match text {
         b"~" | b"null" | b"Null" | b"NULL" => Meaning::Nil,
@@ -84,7 +84,7 @@ fn word(text: &[u8]) -> Meaning {
     }
 }
 
-/// The usual number: a few decimal digits without a leading zero.
+/// The common case: a few decimal digits without a leading zero.
 fn small_number(text: &[u8]) -> Option<Meaning> {
     if text.len() > 18 || (text[0] == b'0' && text.len() > 1) {
         return None;
@@ -131,7 +131,7 @@ fn number_or_text(text: &[u8]) -> Meaning {
     Meaning::Text
 }
 
-/// A float that is not too large; Go's parser counts overflow as an error.
+/// A float that is not too large; Go's parser treats overflow as an error.
 fn finite_float(text: &str) -> Option<f64> {
     number::parse_float(text).filter(|value| value.is_finite())
 }
@@ -165,16 +165,16 @@ fn as_str(text: &[u8]) -> Option<&str> {
     std::str::from_utf8(text).ok()
 }
 
-/// What a tag makes of a scalar.
+/// The effect of a tag on a scalar.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Tagged {
-    /// A meaning of the text itself.
+    /// A resolved value.
     Plain(Meaning),
     /// Bytes that the text encodes.
     Bytes(Vec<u8>),
 }
 
-/// The meaning of text with a tag, which is spelled out.
+/// Resolves text with an expanded tag.
 pub(crate) fn tagged(tag: &[u8], text: &[u8]) -> Result<Tagged, Error> {
     let Some(name) = tag.strip_prefix(b"tag:yaml.org,2002:") else { return Ok(Tagged::Plain(Meaning::Text)) };
     let wanted = match name {
@@ -212,7 +212,7 @@ fn decode_base64(text: &[u8]) -> Result<Vec<u8>, Error> {
     engine.decode(text).map_err(|_| Error::new("yaml: !!binary value contains invalid base64 data"))
 }
 
-/// Whether a writer may leave the text without quotes: it must mean just text, for readers of YAML 1.1 too.
+/// Whether a writer may omit quotes: the text must resolve to a string, also for YAML 1.1 readers.
 #[inline]
 pub(crate) fn is_plainly_text(text: &[u8]) -> bool {
     match text.first() {
@@ -226,7 +226,7 @@ pub(crate) fn is_plainly_text(text: &[u8]) -> bool {
     }
 }
 
-/// Whether the text is a number to the base of sixty, such as `1:30`.
+/// Whether the text is a base-60 number, such as `1:30`.
 fn is_sexagesimal(text: &[u8]) -> bool {
     let text = text.strip_prefix(b"+").or(text.strip_prefix(b"-")).unwrap_or(text);
     if !text.first().is_some_and(u8::is_ascii_digit) {

@@ -8,10 +8,10 @@ use pintle_tree::json;
 
 use crate::documents::Documents;
 
-/// How far Kubernetes looks for the brace that makes a stream JSON.
+/// How far Kubernetes searches for the brace that makes a stream JSON.
 const GUESS: usize = 4096;
 
-/// A text that is read document by document. After an error the rest is not read.
+/// A text read document by document. After an error the rest is not read.
 #[derive(Clone, Debug)]
 pub struct Stream<'t> {
     json: Option<Json<'t>>,
@@ -19,17 +19,17 @@ pub struct Stream<'t> {
     done: bool,
 }
 
-/// The part of a stream that is taken for JSON.
+/// The part of a stream that is read as JSON.
 #[derive(Clone, Debug)]
 struct Json<'t> {
     rest: &'t [u8],
     count: usize,
-    /// How many bytes went before `rest`.
+    /// The number of bytes before `rest`.
     offset: usize,
 }
 
 impl<'t> Stream<'t> {
-    /// Begins to read a text.
+    /// Starts reading a text.
     pub fn new(text: &'t [u8]) -> Self {
         let head = &text[..text.len().min(GUESS)];
         let looks_like_json = head.trim_ascii_start().first() == Some(&b'{');
@@ -63,7 +63,7 @@ impl<'t> Stream<'t> {
                     state.count += 1;
                     return Some(Ok(value));
                 }
-                // More than one value makes the stream JSON beyond doubt.
+                // After more than one value the stream is certainly JSON.
                 Err(error) if state.count > 1 => {
                     self.done = true;
                     return Some(Err(error.to_string()));
@@ -83,7 +83,7 @@ impl<'t> Stream<'t> {
     }
 }
 
-/// Errors of syntax tell where they are; others, such as an unexpected end, do not.
+/// Syntax errors have an offset; others, such as an unexpected end, do not.
 fn stream_text(error: &json::Error, before: usize) -> String {
     let text = error.to_string();
     match error.kind() {
@@ -94,7 +94,7 @@ fn stream_text(error: &json::Error, before: usize) -> String {
     }
 }
 
-/// What is left of a text after blanks, up to and including the first line break.
+/// The rest of a text after white space, up to and including the first line break.
 fn after_line_of_blanks(text: &[u8]) -> &[u8] {
     let blanks = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     match text[..blanks].iter().position(|&byte| byte == b'\n') {

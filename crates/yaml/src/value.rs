@@ -1,4 +1,4 @@
-//! A tree that keeps apart the three kinds of numbers that go-yaml has, for what cannot be told by [`Node`].
+//! A tree that distinguishes the three kinds of numbers of go-yaml, which [`Node`] does not.
 //!
 //! [`Node`]: pintle_tree::Node
 
@@ -20,7 +20,7 @@ pub(crate) enum Value {
 }
 
 impl Value {
-    /// The first number, in the order of JSON text, that JSON has no spelling for.
+    /// The first number, in the order of JSON text, that JSON cannot represent.
     pub(crate) fn first_unsupported(&self) -> Option<f64> {
         match self {
             Value::Float(value) => Some(*value).filter(|value| !value.is_finite()),

@@ -1,4 +1,4 @@
-//! Tree to YAML.
+//! Writes trees as YAML.
 
 mod emitter;
 mod pretty;
@@ -18,7 +18,7 @@ pub use pretty::write_pretty;
 use scalar::Style;
 use style::analyze;
 
-/// How deep a tree may nest.
+/// The maximum nesting of a tree.
 const DEPTH: usize = 10_000;
 
 /// Keys longer than this may be too long for the JSON text that Go reads back.
@@ -27,24 +27,24 @@ const LONG_KEY: usize = 160;
 /// Writes a tree as YAML, with a line feed at the end.
 ///
 /// # Errors
-/// Numbers that JSON cannot hold, and text that Go's YAML reader would not read back.
+/// For numbers that JSON cannot represent, and text that go-yaml would not read back.
 pub fn write(tree: &impl Walk) -> Result<Vec<u8>, Error> {
     let mut out = Vec::new();
     write_to(tree, &mut out)?;
     Ok(out)
 }
 
-/// As [`write()`], after what `out` already has. On an error `out` is as it was.
+/// Like [`write()`], appending to `out`. On an error `out` is unchanged.
 ///
 /// # Errors
-/// As [`write()`].
+/// Like [`write()`].
 pub fn write_to(tree: &impl Walk, out: &mut Vec<u8>) -> Result<(), Error> {
     let start = out.len();
     if emit(tree, out, false).is_ok() {
         return Ok(());
     }
     out.truncate(start);
-    // Some text or number does not survive Go's way through JSON unchanged: go that way.
+    // Some text or number changes on Go's way through JSON, so take that way.
     let json = json::write(tree)
         .map_err(|error| Error::new(error.to_string()).within("error marshaling into JSON"))?;
     let value = read::read_yaml(&json, &mut Assembler::<Value>::default())?;
@@ -62,18 +62,18 @@ fn emit(tree: &impl Walk, out: &mut Vec<u8>, trusted: bool) -> Result<(), Exotic
     Ok(())
 }
 
-/// Whether a string can stand without quotes in a block, and will be read as a string.
+/// Whether a string can be plain in a block, and is read as a string.
 pub(crate) fn is_plain(text: &[u8]) -> bool {
     is_plainly_text(text) && analyze(text, false).plain && text != b"<<" && text != b"="
 }
 
-/// Whether a string can stand in single quotes on one line.
+/// Whether a string can be in single quotes on one line.
 pub(crate) fn is_single(text: &[u8]) -> bool {
     let analysis = analyze(text, false);
     analysis.single && !analysis.multiline
 }
 
-/// Whether a string can be a block whose first line tells its indentation, whatever blank lines follow.
+/// Whether a string can be a block whose first line determines its indentation, whatever blank lines follow.
 pub(crate) fn is_block(text: &[u8]) -> bool {
     let odd = matches!(text, [] | [b' ' | b'\t' | b'\n', ..] | [.., b'\n', b'\n']);
     let separators =
@@ -96,7 +96,7 @@ pub(crate) fn literal_block(text: &[u8], indent: usize, out: &mut Vec<u8>) {
     Emitter::new(out, Flavor::Pretty).scalar(text, Style::Literal, indent, false);
 }
 
-/// Tells that a tree has something that JSON does not keep as it is.
+/// The tree has something that JSON does not preserve.
 struct Exotic;
 
 struct Writer<'o> {
@@ -131,7 +131,7 @@ impl Sink for Writer<'_> {
     }
 
     fn float(&mut self, value: f64) -> Result<(), Exotic> {
-        // What JSON spells as a whole number comes back as one, if it fits.
+        // What JSON spells as an integer is read back as one, if it fits.
         if value.fract() == 0.0 && value.abs() < 1e15 {
             return self.int(value as i64);
         }

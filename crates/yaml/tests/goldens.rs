@@ -1,4 +1,4 @@
-//! Compares reading and writing with what Helm was recorded to do. Skipped where the recordings are absent.
+//! Compares reading and writing with recorded results of Helm. Skipped where the recordings are absent.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "all of this is a test")]
 

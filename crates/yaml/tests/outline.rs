@@ -40,7 +40,7 @@ fn on_a_large_stack(run: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(64 << 20).spawn(run).unwrap().join().unwrap();
 }
 
-/// The tree that an outline tells. `None` for keys that are no text.
+/// The tree that an outline represents. `None` for keys that are not strings.
 fn tree(place: NodeRef<'_>) -> Option<Node> {
     let place = place.target();
     Some(match place.kind() {
@@ -76,7 +76,7 @@ fn key(place: NodeRef<'_>) -> Option<Str> {
     place.key().map(|text| text.as_ref().into())
 }
 
-/// Compares the outline with the tree; tells whether there is one.
+/// Compares the outline with the tree. Returns whether there is one.
 fn compare(text: &[u8]) -> bool {
     let shown = || String::from_utf8_lossy(text).into_owned();
     let read = pintle_yaml::read_exact(text);
@@ -340,7 +340,7 @@ fn has_text_behind(root: NodeRef<'_>) -> bool {
     })
 }
 
-/// Makes up to three changes to a text and compares; tells whether it came to that.
+/// Makes up to three edits to a text and compares. Returns whether there was anything to compare.
 fn edit(text: &[u8], random: &mut Random) -> bool {
     let shown = || String::from_utf8_lossy(text).into_owned();
     let (Ok(outline), Ok(before)) = (Outline::read_first(text), pintle_yaml::read_exact(text)) else {

@@ -11,7 +11,7 @@ use crate::texts;
 
 use texts::{ORDINARY, Random, golden_texts, mutate};
 
-/// Compares the readers; tells whether the fast one went through.
+/// Compares the readers. Returns whether the fast one did not give up.
 fn compare(text: &[u8]) -> bool {
     let valid = pintle_yaml::validate(text);
     let faithful = pintle_yaml::read_faithfully(text);

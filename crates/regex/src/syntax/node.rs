@@ -1,4 +1,4 @@
-//! A part of the pattern as the engine wants it, with the measures by which Go limits patterns.
+//! A part of the pattern for the engine, with the measures by which Go limits patterns.
 
 use regex_syntax::hir::{Capture, Class, ClassUnicode, Dot, Hir, Look, Repetition};
 

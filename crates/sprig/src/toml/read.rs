@@ -244,7 +244,7 @@ impl<'t> Reader<'t> {
         Ok(value)
     }
 
-    /// Remembers whether the value of the key at hand is a list.
+    /// Records whether the value of the current key is a list.
     fn set_kind(&mut self, array: bool) {
         let mut key = self.context.clone();
         if !self.current.is_empty() {

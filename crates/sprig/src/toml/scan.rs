@@ -65,7 +65,7 @@ impl<'t> Scanner<'t> {
         ParseError { line: self.line - i64::from(after_newline), message: message.into() }
     }
 
-    /// The character at hand and its width, if TOML allows it.
+    /// The current character and its width, if TOML allows it.
     fn look(&self) -> Result<Option<(char, usize)>> {
         let Some(rest) = self.input.get(self.at..).filter(|rest| !rest.is_empty()) else {
             return Ok(None);
@@ -86,7 +86,7 @@ impl<'t> Scanner<'t> {
         Ok(Some((rune, width)))
     }
 
-    /// The character at hand.
+    /// The current character.
     pub(super) fn peek(&self) -> Result<Option<char>> {
         Ok(self.look()?.map(|(rune, _)| rune))
     }
@@ -99,7 +99,7 @@ impl<'t> Scanner<'t> {
         Ok(Some(rune))
     }
 
-    /// Consumes the character at hand if it is `wanted`.
+    /// Consumes the current character if it is `wanted`.
     pub(super) fn accept(&mut self, wanted: char) -> Result<bool> {
         let found = self.peek()? == Some(wanted);
         if found {

@@ -78,7 +78,7 @@ fn entries(value: &Value) -> Vec<(Str, Value)> {
 
 struct Writer {
     out: Vec<u8>,
-    /// The key of the table at hand.
+    /// The key of the current table.
     key: Vec<Str>,
 }
 
@@ -95,7 +95,7 @@ impl Writer {
         self.out.resize(self.out.len() + 2 * levels, b' ');
     }
 
-    /// Writes the value of the key at hand.
+    /// Writes the value of the current key.
     fn entry(&mut self, value: &Value) -> Result<(), String> {
         match shape(value)? {
             Shape::Nil if value.as_list().is_none() => Ok(()),
@@ -145,7 +145,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes the entries of a table under the key at hand.
+    /// Writes the entries of a table under the current key.
     fn table(&mut self, value: &Value) -> Result<(), String> {
         let (plain, tables) = parted(value)?;
         for (key, value) in plain.into_iter().chain(tables) {

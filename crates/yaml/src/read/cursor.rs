@@ -1,11 +1,11 @@
-//! The scanner's place in the text: looking at characters and moving over them.
+//! The scanner's cursor: inspects characters and moves over them.
 
 use super::input::width;
 use super::scan::Scanner;
 use super::token::Span;
 
 impl Scanner<'_> {
-    /// Whether the line begins with `---` or `...` and nothing sticks to it.
+    /// Whether the line starts with `---` or `...`, followed by white space or the end.
     pub(super) fn at_document_marker(&self) -> bool {
         let bytes = [self.input.byte(0), self.input.byte(1), self.input.byte(2)];
         self.mark.column == 0 && (bytes == *b"---" || bytes == *b"...") && self.is_blank_or_end(3)
@@ -61,7 +61,7 @@ impl Scanner<'_> {
         self.skip();
     }
 
-    /// The line break here as text: the two Unicode separators stay, all others become a line feed.
+    /// The line break here as text: the two Unicode separators are kept, all others become a line feed.
     pub(super) fn take_break(&mut self) -> &'static [u8] {
         let text: &[u8] = match (self.input.byte(0), self.input.byte(2)) {
             (0xe2, 0xa8) => b"\xe2\x80\xa8",

@@ -1,10 +1,10 @@
-//! Scanning scalars: plain, quoted and block.
+//! Scans scalars: plain, quoted and block.
 
 use super::scan::Scanner;
 use super::token::{Span, Token, Word};
 use crate::error::Problem;
 
-/// The blanks and line breaks between two pieces of a scalar that may fold into less.
+/// White space and line breaks between two parts of a scalar, which may be folded.
 #[derive(Debug, Default)]
 struct Gap {
     blanks: Vec<u8>,
@@ -12,7 +12,7 @@ struct Gap {
     broken: bool,
 }
 
-/// What happens to the line breaks at the end of a block scalar.
+/// The chomping of a block scalar.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Chomping {
     Strip,
@@ -71,7 +71,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Takes one blank or line break into the gap.
+    /// Adds one space or line break to the gap.
     fn widen_gap(&mut self, gap: &mut Gap) -> Result<(), Problem> {
         if self.is_blank(0) {
             if !gap.broken {
@@ -92,7 +92,7 @@ impl Scanner<'_> {
         self.input.ensure(1)
     }
 
-    /// Writes what the gap folds into, if there is one.
+    /// Writes what the gap folds into, if anything.
     fn close_gap(&mut self, gap: &mut Gap) {
         if gap.broken {
             if gap.first_break != b"\n" {
@@ -157,7 +157,7 @@ impl Scanner<'_> {
                     self.input.ensure(3)?;
                     self.skip();
                     self.skip_break();
-                    // The break itself is dropped; blanks that follow are too, as after any break.
+                    // The break itself is dropped; so is white space that follows, as after any break.
                     gap.broken = true;
                     break;
                 }
@@ -286,8 +286,8 @@ impl Scanner<'_> {
         Ok((chomping, increment, signs_end))
     }
 
-    /// Takes empty lines and the indentation of the line after them. Returns the indentation that the block has if
-    /// it is told by its first lines.
+    /// Consumes empty lines and the indentation of the line after them. Returns the indentation of the block if its
+    /// first lines determine it.
     fn block_breaks(&mut self, indent: Option<usize>, end: &mut usize) -> Result<usize, Problem> {
         *end = self.mark.line;
         let mut deepest = 0;
@@ -314,8 +314,8 @@ impl Scanner<'_> {
     }
 }
 
-/// The text of a scalar that is written as `source`, which begins with its quote or sign if it has one. `indent` is the
-/// indentation of the lines of a block. `None` when it is no scalar after all.
+/// The text of a scalar written as `source`, which starts with its quote or indicator if it has one. `indent` is the
+/// indentation of the lines of a block. `None` if it is not a scalar.
 pub(crate) fn scalar_text(source: &[u8], indent: usize) -> Option<Vec<u8>> {
     let plain = !matches!(source.first()?, b'\'' | b'"' | b'|' | b'>');
     // The blank keeps what looks like the marker of a document from being one, and the letter keeps a colon at the end,
@@ -344,7 +344,7 @@ pub(crate) fn scalar_text(source: &[u8], indent: usize) -> Option<Vec<u8>> {
     }
 }
 
-/// What a backslash and this byte stand for in double quotes.
+/// The escape sequence of a backslash and this byte in double quotes.
 pub(crate) fn escaped(byte: u8) -> Option<&'static str> {
     Some(match byte {
         b'0' => "\0",

@@ -1,4 +1,4 @@
-//! Text to tokens: the part of YAML that knows indentation, and that a key is a key only when its colon is found.
+//! The scanner: handles indentation, and decides that something is a key only when its colon is found.
 
 use std::collections::VecDeque;
 
@@ -6,13 +6,13 @@ use super::input::Input;
 use super::token::{Span, Token, Word};
 use crate::error::Problem;
 
-/// How deep brackets and indentation may nest.
+/// The maximum nesting of brackets and indentation.
 const DEPTH: usize = 10_000;
 
-/// How far ahead of its colon a key may begin, in characters.
+/// The maximum distance between the start of a simple key and its colon, in characters.
 const KEY_LENGTH: usize = 1024;
 
-/// A place in the text, in characters, counted from zero.
+/// A position in the text, in characters, counted from zero.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mark {
     pub(super) index: usize,
@@ -20,7 +20,7 @@ pub(super) struct Mark {
     pub(super) column: usize,
 }
 
-/// A place where a key may have begun.
+/// A position where a simple key may have started.
 #[derive(Clone, Copy, Debug, Default)]
 struct KeyCandidate {
     possible: bool,
@@ -34,11 +34,11 @@ struct KeyCandidate {
 #[derive(Debug)]
 pub(crate) struct Scanner<'t> {
     pub(super) input: Input<'t>,
-    /// The texts of all tokens, one after the other.
+    /// The texts of all tokens, concatenated.
     pub(crate) pool: Vec<u8>,
     pub(super) mark: Mark,
     tokens: VecDeque<Token>,
-    /// How many tokens have been taken from the queue.
+    /// The number of tokens taken from the queue.
     taken: usize,
     /// Where the last token that was taken, and that stands in the text, ended.
     pub(crate) passed: usize,
@@ -47,12 +47,12 @@ pub(crate) struct Scanner<'t> {
     pub(super) indent: isize,
     indents: Vec<isize>,
     pub(super) key_allowed: bool,
-    /// One candidate per level of brackets.
+    /// One candidate per bracket level.
     candidates: Vec<KeyCandidate>,
-    /// Which level's candidate begins with which token, by rising token.
+    /// Which level's candidate starts with which token, sorted by token.
     by_token: VecDeque<(usize, usize)>,
     pub(super) flow_level: usize,
-    /// Line breaks seen since the last text, while a scalar is read.
+    /// Line breaks since the last text, while a scalar is scanned.
     pub(super) breaks: Vec<u8>,
     /// Where the last line break that was taken begins.
     pub(super) last_break: usize,
@@ -100,8 +100,8 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Scans until it is certain what the first token of the queue is: while it may yet turn out to begin a key, a
-    /// key token may have to go before it.
+    /// Scans until the first token of the queue is final: while it may turn out to start a key, a key token may have
+    /// to be inserted before it.
     fn fill(&mut self) -> Result<(), Problem> {
         loop {
             if !self.tokens.is_empty() {
@@ -175,7 +175,7 @@ impl<'t> Scanner<'t> {
         Err(self.problem("found character that cannot start any token"))
     }
 
-    /// A problem at the current place.
+    /// An error at the current position.
     pub(super) fn problem(&self, text: &'static str) -> Problem {
         Problem::of_scanner(text, self.mark.line)
     }
@@ -186,8 +186,8 @@ impl<'t> Scanner<'t> {
         self.tokens.push_back(Token { word, start, end: self.mark.line, bytes, indent: 0 });
     }
 
-    /// Puts a token at a place of the queue counted from its head; one that was already taken is out of reach, and
-    /// then the token goes to the end.
+    /// Inserts a token at a queue index counted from its head; if that token was already taken, the new one goes to
+    /// the end.
     fn insert(&mut self, number: usize, word: Word, line: usize, offset: usize) {
         let bytes = Span { start: offset, end: offset };
         let token = Token { word, start: line, end: line, bytes, indent: 0 };
@@ -282,7 +282,7 @@ impl<'t> Scanner<'t> {
                 self.skip();
             }
             self.input.ensure(1)?;
-            // A tab may separate tokens, but not where a key may begin.
+            // A tab may separate tokens, but not where a key may start.
             let tab_allowed = self.flow_level > 0 || !self.key_allowed;
             while self.input.byte(0) == b' ' || (tab_allowed && self.input.byte(0) == b'\t') {
                 self.skip();
@@ -366,7 +366,7 @@ impl<'t> Scanner<'t> {
         if self.flow_level > 0 {
             self.flow_level -= 1;
             let closed = self.candidates.pop().expect("every level of brackets has a candidate");
-            // This also forgets the bracket itself as a key when the brackets were empty, as Go does.
+            // As in go-yaml, this also discards the bracket itself as a key if the brackets were empty.
             self.forget_token(closed.token);
         }
         self.key_allowed = false;

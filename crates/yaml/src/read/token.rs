@@ -1,6 +1,6 @@
-//! The words of YAML's grammar.
+//! The tokens of YAML.
 
-/// A piece of the text, or of what the scanner keeps in its pool.
+/// A range of the text, or of the scanner's pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: usize,
@@ -19,7 +19,7 @@ impl Span {
     }
 }
 
-/// A token, the lines it begins and ends on, counted from zero, and the bytes it stands in.
+/// A token with its first and last line, counted from zero, and its byte range.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Token {
     pub(crate) word: Word,
@@ -30,7 +30,7 @@ pub(crate) struct Token {
     pub(crate) indent: usize,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     StreamStart,

@@ -1,10 +1,10 @@
-//! YAML text in block style, as go-yaml lays it out.
+//! Emits YAML in block style, with go-yaml's layout.
 
 use super::scalar::Style;
 use super::style::Analysis;
 use crate::resolve::is_plainly_text;
 
-/// Which go-yaml is followed.
+/// The go-yaml version that is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flavor {
     /// Version 2: lists are not indented under their key, long lines fold.
@@ -13,20 +13,20 @@ pub(super) enum Flavor {
     Pretty,
 }
 
-/// The column past which lines fold.
+/// The column beyond which lines are folded.
 pub(super) const WIDTH: usize = 80;
 
 /// The longest key that needs no question mark.
 const SIMPLE_KEY: usize = 128;
 
-/// Lays out a tree, told piece by piece.
+/// Lays out a tree from its events.
 #[derive(Debug)]
 pub(super) struct Emitter<'o> {
     pub(super) out: &'o mut Vec<u8>,
     pub(super) flavor: Flavor,
-    /// Where the current line begins in `out`.
+    /// The start of the current line in `out`.
     pub(super) line_start: usize,
-    /// Whether the line has nothing but blanks, dashes and the like so far.
+    /// Whether the line has only white space, dashes and similar indicators so far.
     pub(super) indention: bool,
     /// Whether the last thing written separates what follows.
     pub(super) whitespace: bool,
@@ -53,7 +53,7 @@ impl<'o> Emitter<'o> {
         self.levels.len()
     }
 
-    /// Writes a word that is plain for certain.
+    /// Writes a word that is certainly plain.
     pub(super) fn word(&mut self, word: &str) {
         self.begin_node();
         self.plain_text(word.as_bytes());
@@ -103,7 +103,7 @@ impl<'o> Emitter<'o> {
         self.levels.push(Level { list: false, closed: false, indent });
     }
 
-    /// Ends the list or map that was begun last.
+    /// Ends the innermost list or map.
     pub(super) fn end(&mut self) {
         self.levels.pop();
     }
@@ -169,7 +169,7 @@ impl<'o> Emitter<'o> {
         self.levels.push(Level { list, closed: true, indent: 0 });
     }
 
-    /// Writes text that needs a blank before it unless there is one.
+    /// Writes text that needs a space before it unless there is one.
     #[inline]
     pub(super) fn plain_text(&mut self, text: &[u8]) {
         if !self.whitespace {
@@ -180,7 +180,7 @@ impl<'o> Emitter<'o> {
         self.indention = false;
     }
 
-    /// Writes an indicator, with a blank before it if need be.
+    /// Writes an indicator, with a space before it if needed.
     pub(super) fn indicator(&mut self, indicator: &[u8], is_indention: bool) {
         if !self.whitespace {
             self.out.push(b' ');
@@ -195,7 +195,7 @@ impl<'o> Emitter<'o> {
         self.line_start = self.out.len();
     }
 
-    /// Goes to column `indent`, on a new line if this one has text.
+    /// Moves to column `indent`, on a new line if this one has text.
     pub(super) fn write_indent(&mut self, indent: usize) {
         let column = self.out.len() - self.line_start;
         if !self.indention || column > indent || (column == indent && !self.whitespace) {
@@ -210,7 +210,7 @@ impl<'o> Emitter<'o> {
     }
 }
 
-/// The style that go-yaml gives to a string.
+/// The style that go-yaml chooses for a string.
 fn choose(text: &[u8], analysis: Analysis, simple_key: bool) -> Style {
     let line_feed = analysis.multiline && memchr::memchr(b'\n', text).is_some();
     if simple_key && analysis.multiline {

@@ -1,4 +1,4 @@
-//! `toYamlPretty`: go-yaml 3 with its own order of keys, its own layout and no detour through JSON.
+//! `toYamlPretty`: go-yaml 3 with its own key order and layout, and no detour through JSON.
 
 use std::convert::Infallible;
 
@@ -11,7 +11,7 @@ use super::emitter::{Emitter, Flavor};
 use super::style::analyze;
 use crate::value::Value;
 
-/// The tag of text that is no UTF-8.
+/// The tag of text that is not UTF-8.
 const BINARY: &str = "!!binary";
 
 /// Writes a tree as YAML the way `toYamlPretty` does, with a line feed at the end. It never fails.
@@ -30,9 +30,9 @@ enum Piece {
     /// Neither a list nor a map.
     Leaf(Value),
     List(Vec<Piece>),
-    /// Entries that have yet to be sorted.
+    /// Entries to be sorted.
     Map(Vec<(Str, Piece)>),
-    /// Entries that stay in this order.
+    /// Entries that keep this order.
     Fields(Vec<(Str, Piece)>),
 }
 
@@ -96,7 +96,7 @@ fn spell(value: f64) -> String {
     }
 }
 
-/// Base64 in lines of 70, for text that is no UTF-8.
+/// Base64 in lines of 70, for text that is not UTF-8.
 fn encoded(text: &Str) -> Option<String> {
     if text.as_str().is_some() {
         return None;
@@ -133,7 +133,7 @@ fn is_before(a: &Str, b: &Str) -> bool {
     natural_order(a.as_bytes(), b.as_bytes()).is_lt()
 }
 
-/// Sorts by [`is_before`], which is no total order, so that the standard library's sorting must not see it.
+/// Sorts by [`is_before`], which is not a total order, so the standard library's sort might panic.
 fn sorted(entries: &[(Str, Piece)]) -> Vec<&(Str, Piece)> {
     if entries.len() < 2 {
         return entries.iter().collect();

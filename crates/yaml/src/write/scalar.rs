@@ -1,4 +1,4 @@
-//! Writing scalars in each style, folded where lines get long.
+//! Writes scalars in each style, folding long lines.
 
 use super::emitter::{Emitter, Flavor, WIDTH};
 use super::style::{begins_with_mark, break_length, is_printable};
@@ -37,7 +37,7 @@ impl Emitter<'_> {
 
     /// Whether the line can get so long that it folds.
     fn may_fold(&self, text: &[u8], allowed: bool) -> bool {
-        // An escape is at most ten times as long as what it stands for.
+        // An escape is at most ten times as long as its character.
         allowed
             && self.flavor == Flavor::Compact
             && self.out.len() - self.line_start + 10 * text.len() > WIDTH
@@ -48,7 +48,7 @@ impl Emitter<'_> {
         self.out[self.line_start..].iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
     }
 
-    /// Whether the line is past the width. Most lines are told by their bytes.
+    /// Whether the line is beyond the width. For most lines the number of bytes decides.
     fn is_long(&self) -> bool {
         self.out.len() - self.line_start > WIDTH && self.column() > WIDTH
     }
@@ -89,7 +89,7 @@ impl Emitter<'_> {
         while at < text.len() {
             let length = break_length(text, at);
             if length > 0 {
-                // Only the two Unicode separators come here; they stay, and count as the end of the line.
+                // Only the two Unicode separators get here; they are kept, and count as line ends.
                 self.out.extend_from_slice(&text[at..at + length]);
                 self.line_start = self.out.len();
                 after_break = true;
@@ -125,7 +125,7 @@ impl Emitter<'_> {
 
     fn double(&mut self, text: &[u8], indent: usize, may_fold: bool) {
         self.indicator(b"\"", false);
-        // Text that begins with a byte order mark is escaped from its first to its last character, as go-yaml does.
+        // As in go-yaml, text that starts with a byte order mark is escaped completely.
         let escape_all = begins_with_mark(text);
         let mut after_blank = false;
         let mut at = 0;
@@ -244,7 +244,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The sign that tells what happens to the line breaks at the end of a block.
+/// The chomping indicator of a block.
 fn chomping(text: &[u8]) -> Option<u8> {
     let before = match text {
         [before @ .., b'\n'] => before,

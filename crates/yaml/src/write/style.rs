@@ -1,21 +1,21 @@
-//! In which styles a string can be written: plain, quoted or as a block.
+//! The styles in which a string can be written: plain, quoted or block.
 
-/// What a string allows and demands.
+/// What a string allows and requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Analysis {
     /// Whether there is any line break.
     pub(super) multiline: bool,
-    /// Whether it can stand without quotes, as far as syntax goes.
+    /// Whether it can be plain, as far as syntax goes.
     pub(super) plain: bool,
-    /// Whether it can stand in single quotes.
+    /// Whether it can be in single quotes.
     pub(super) single: bool,
     /// Whether it can be a block.
     pub(super) block: bool,
-    /// Whether it has what JSON, or the YAML reader behind it, does not keep as it is.
+    /// Whether it has something that JSON, or the YAML reader behind it, does not preserve.
     pub(super) exotic: bool,
 }
 
-/// Bytes that can matter anywhere in a string, not only at its beginning.
+/// Bytes that can matter anywhere in a string, not only at its start.
 const MATTERS: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -55,7 +55,7 @@ pub(super) fn begins_with_mark(text: &[u8]) -> bool {
     text.starts_with(b"\xef\xbb\xbf")
 }
 
-/// Looks through a string. `tabs` tells that tabs keep a block a block.
+/// Analyses a string. With `tabs`, tabs do not rule out a block.
 #[inline]
 pub(super) fn analyze(text: &[u8], tabs: bool) -> Analysis {
     let matters = text.iter().position(|&byte| MATTERS[usize::from(byte)]);
@@ -66,7 +66,7 @@ pub(super) fn analyze(text: &[u8], tabs: bool) -> Analysis {
     }
 }
 
-/// Whether the first characters have a meaning of their own in a block.
+/// Whether the first characters are indicators in a block.
 fn begins_with_indicator(text: &[u8]) -> bool {
     let anywhere = |first| b"#,[]{}&*!|>'\"%@`".contains(first);
     text.first().is_some_and(anywhere)
@@ -74,7 +74,7 @@ fn begins_with_indicator(text: &[u8]) -> bool {
         || matches!(text, [b'?' | b':' | b'-'] | [b'?' | b':' | b'-', b' ' | b'\t', ..])
 }
 
-/// As [`analyze`], from the first byte that matters.
+/// Like [`analyze`], from the first byte that matters.
 fn analyze_from(text: &[u8], from: usize, mut plain: bool, tabs: bool) -> Analysis {
     let (mut multiline, mut single, mut block) = (false, true, true);
     let (mut foreign, mut exotic) = (false, false);
@@ -141,7 +141,7 @@ fn analyze_from(text: &[u8], from: usize, mut plain: bool, tabs: bool) -> Analys
     Analysis { multiline, plain, single, block, exotic }
 }
 
-/// Whether the character cannot pass through a YAML reader as it is.
+/// Whether the character would be changed by a YAML reader.
 fn is_exotic(text: &[u8], at: usize) -> bool {
     matches!(text[at..], [0x7f, ..] | [0xc2, 0x80..0xa0, ..] | [0xef, 0xbf, 0xbe | 0xbf, ..])
 }
