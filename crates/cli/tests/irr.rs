@@ -298,7 +298,7 @@ fn ir_23_without_strict_mode_the_default_target_counts_then_the_flag() {
 fn ir_24_problems_of_the_mapping_file_name_file_and_entry() {
     let table = [
         ("registries:\n  mappings:\n  - {source: a.io, target: hub}\n", "registries.mappings[0].target"),
-        ("registries:\n  mappings:\n  - {source: a.io, target: 'hub:99999/x'}\n", "its port is no number"),
+        ("registries:\n  mappings:\n  - {source: a.io, target: 'hub:99999/x'}\n", "its port is not a number"),
         (
             "registries:\n  mappings:\n  - {source: a.io, target: h/x}\n  - {source: a.io, target: h/y}\n",
             "line 4: registries.mappings[1].source: duplicate source 'a.io'",
