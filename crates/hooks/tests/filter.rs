@@ -223,7 +223,8 @@ fn hh_21_the_last_of_equal_names_wins_unless_it_names_the_events() {
 fn hh_22_a_weight_is_a_whole_number_of_32_bits() {
     for weight in ["abc", "1.5", "2147483648", "--1", "0x10"] {
         assert!(
-            error(&job(&format!("hook: test\nhook-weight: \"{weight}\""))).contains("is no whole number")
+            error(&job(&format!("hook: test\nhook-weight: \"{weight}\"")))
+                .contains("is not a 32-bit integer")
         );
     }
     assert_eq!(parts(&job("hook: test,pre-install\nhook-weight: \"+3\""))[0], "migrate-test test 3");
