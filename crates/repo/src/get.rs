@@ -239,7 +239,8 @@ impl Getter {
         }
         let mut settings = tls_settings(access)?;
         settings.proxies = self.proxies.clone();
-        settings.idle_timeout = if self.timeout.is_zero() { Duration::from_secs(3600) } else { self.timeout };
+        // The time for the whole exchange is kept elsewhere.
+        settings.idle_timeout = Duration::from_secs(3600).max(self.timeout.saturating_mul(2));
         settings.system_authorities = tls && access.ca_file.is_empty();
         let transport = Transport::new(&settings).map_err(|error| {
             let reason = match &error {

@@ -124,3 +124,32 @@ fn the_same_bytes_with_another_time_need_not_be_read_again() {
     assert_eq!(urls(&path, ""), ["a-1.1.0.tgz"]);
     assert_eq!(fs::read(&side).expect("it is there"), after, "and is good for the next time");
 }
+
+#[test]
+fn ten_thousand_versions_of_a_chart_are_sorted_and_chosen_from() {
+    let mut text = String::from("apiVersion: v1\nentries:\n  a:\n");
+    for number in 0..10_000 {
+        // Not in order: 7919 has no divisor in common with 10000.
+        let version = number * 7919 % 10_000;
+        text.push_str(&format!("  - name: a\n    version: 1.{version}.0\n    urls: [a-{version}.tgz]\n"));
+    }
+    let index = Cached::parse(text.as_bytes()).expect("an index");
+    assert_eq!(index.get("a", "").expect("the newest").version, "1.9999.0");
+    assert_eq!(index.get("a", "<1.42").expect("an older one").detail.urls, ["a-41.tgz"]);
+}
+
+#[test]
+fn odd_yaml_reads_as_plain_yaml_does() {
+    // Anchors, tags and brackets over several lines are for the faithful reader.
+    let odd = "apiVersion: &v v1\nentries:\n  a:\n  - {name: a, version: !!str 1.0.0,\n     urls: &urls [a.tgz]}\n  - name: a\n    \
+               version: 2.0.0\n    urls: *urls\n";
+    let index = Cached::parse(odd.as_bytes()).expect("an index");
+    let versions: Vec<&str> =
+        index.catalog.charts[0].versions.iter().map(|head| head.version.as_str()).collect();
+    assert_eq!(versions, ["2.0.0", "1.0.0"]);
+    assert_eq!(index.get("a", "").expect("it is there").detail.urls, ["a.tgz"]);
+    // As in Helm, what a merge brings may not be there already.
+    let merged =
+        "apiVersion: v1\nentries:\n  a:\n  - &a {name: a, version: 1.0.0}\n  - <<: *a\n    version: 2.0.0\n";
+    assert!(error(merged).ends_with("line 6: key \"version\" already set in map"), "{}", error(merged));
+}

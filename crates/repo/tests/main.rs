@@ -1,3 +1,4 @@
 //! The crate from the outside.
 
+mod get;
 mod index;

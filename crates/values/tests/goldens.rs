@@ -66,6 +66,7 @@ fn value_flags_are_layered_as_helm_layers_them() {
             set_string: list("SetString"),
             set_file: list("SetFile"),
             set_literal: list("SetLiteral"),
+            ..Overrides::default()
         };
         let files = input.get("files").cloned().unwrap_or_default();
         let mut read = |name: &str| match files.get(name.trim_start_matches("./")).and_then(Node::as_text) {

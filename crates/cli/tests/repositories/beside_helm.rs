@@ -242,3 +242,38 @@ fn change(side: &Side, place: &Place, kind: &str, rest: &str) {
         _ => fs::remove_file(side.home.join(first)).expect("it can be removed"),
     }
 }
+
+#[test]
+fn both_programs_take_turns_in_one_home() {
+    let Some(program) = helm() else { return };
+    let place = Place::new();
+    let files = server::files(&place);
+    let server = Server::plain(&files);
+    let url = format!("http://{}", server.address);
+    let home = make(&place.path().join("homes"), "both", 1);
+    let helm = Side { program, home: home.clone() };
+    let ours = Side { program: place.linked("helm"), home };
+    let run = |side: &Side, line: &str| {
+        let outcome = side.run(&words(line), "");
+        assert_eq!(outcome.exit, Some(0), "{line}: {}", outcome.stderr);
+        outcome.stdout
+    };
+    for (first, second) in [(&helm, &ours), (&ours, &helm)] {
+        run(first, &format!("repo add one {url}/charts --username me --password secret"));
+        run(second, &format!("repo add two {url}/json --pass-credentials"));
+        assert_eq!(run(first, "repo list -o json"), run(second, "repo list -o json"));
+        assert_eq!(run(first, "search repo"), run(second, "search repo"));
+        assert_eq!(run(first, "show all one/web"), run(second, "show all one/web"));
+        // The other program has put another index where ours has a side file.
+        run(first, &format!("repo add one {url}/json --force-update"));
+        assert!(!run(second, "search repo").contains("one/db"));
+        run(second, &format!("repo add one {url}/charts --force-update"));
+        assert!(run(first, "search repo").contains("one/db"));
+        run(first, "repo update");
+        assert_eq!(run(first, "search repo -l"), run(second, "search repo -l"));
+        run(second, "repo remove one");
+        assert!(run(first, "repo list").contains("two"));
+        run(first, "repo remove two");
+        assert_eq!(run(second, "repo list"), "");
+    }
+}

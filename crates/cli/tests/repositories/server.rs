@@ -37,13 +37,17 @@ impl Server {
         use rustls::pki_types::pem::PemObject as _;
         use rustls::pki_types::{CertificateDer, PrivateKeyDer};
         let file = |name: &str| place.path().join(name);
-        let chain = CertificateDer::pem_file_iter(file("server.pem")).unwrap();
-        let chain = chain.collect::<Result<_, _>>().unwrap();
-        let key = PrivateKeyDer::from_pem_file(file("server.key")).unwrap();
+        let chain = CertificateDer::pem_file_iter(file("server.pem")).expect("good certificates");
+        let chain = chain.collect::<Result<_, _>>().expect("good certificates");
+        let key = PrivateKeyDer::from_pem_file(file("server.key")).expect("good certificates");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config =
             rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let config = config.unwrap().with_no_client_auth().with_single_cert(chain, key).unwrap();
+        let config = config
+            .expect("good certificates")
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .expect("good certificates");
         Server::start(files, Some(Arc::new(config)))
     }
 

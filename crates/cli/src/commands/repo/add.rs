@@ -40,7 +40,7 @@ static OWN: &[Flag] = &[
     Flag::switch("allow-deprecated-repos", "let repositories be added that are known to be gone"),
     Flag::switch("pass-credentials", "send credentials to every host, not just the repository's"),
     // Helm 3 had it, and scripts still say it.
-    Flag::switch("no-update", "").hidden(),
+    Flag::switch("no-update", "").deprecated("it has no effect: the index is always fetched"),
     TIMEOUT,
 ];
 
