@@ -1,6 +1,7 @@
 //! The table of all commands.
 
 pub(crate) mod adopt;
+pub(crate) mod cache;
 pub(crate) mod cluster;
 pub(crate) mod completion;
 pub(crate) mod create;
@@ -50,6 +51,7 @@ pub(crate) static ROOT: Command = Command {
     subcommands: &[
         &reference::COMMAND,
         &adopt::COMMAND,
+        &cache::COMMAND,
         &cluster::COMMAND,
         &completion::COMMAND,
         &create::COMMAND,

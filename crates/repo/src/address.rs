@@ -19,6 +19,8 @@ pub struct Address {
     pub fragment: Option<String>,
     /// Whether there were two slashes, be there a host or not.
     has_authority: bool,
+    /// Whether what follows the scheme is no path, as in `mailto:me`.
+    opaque: bool,
 }
 
 impl Address {
@@ -74,7 +76,10 @@ impl Address {
                 return Err(wrong("first path segment in URL cannot contain colon"));
             }
         }
-        check_escapes(rest).map_err(|reason| wrong(&reason))?;
+        address.opaque = address.is_absolute() && !address.has_authority && !rest.starts_with('/');
+        if !address.opaque {
+            check_escapes(rest).map_err(|reason| wrong(&reason))?;
+        }
         rest.clone_into(&mut address.path);
         Ok(address)
     }
@@ -86,7 +91,7 @@ impl Address {
 
     /// The path with its escapes resolved.
     pub fn plain_path(&self) -> String {
-        unescape(&self.path)
+        if self.opaque { String::new() } else { unescape(&self.path) }
     }
 
     /// The address that `reference` means, seen from here.
@@ -129,7 +134,11 @@ impl std::fmt::Display for Address {
                 f.write_str("/")?;
             }
         }
-        f.write_str(&escaped(&self.path))?;
+        if self.opaque {
+            f.write_str(&self.path)?;
+        } else {
+            f.write_str(&escaped(&self.path))?;
+        }
         if let Some(query) = &self.query {
             write!(f, "?{query}")?;
         }
@@ -352,7 +361,7 @@ mod tests {
     fn texts_that_are_no_urls_are_refused_in_gos_words() {
         for (text, want) in [
             (":x", "parse \":x\": missing protocol scheme"),
-            ("a:b/c d%zz", "parse \"a:b/c d%zz\": invalid URL escape \"%zz\""),
+            ("a:/c d%zz", "parse \"a:/c d%zz\": invalid URL escape \"%zz\""),
             ("1a:b", "parse \"1a:b\": first path segment in URL cannot contain colon"),
             ("http://h:x/", "parse \"http://h:x/\": invalid port \":x\" after host"),
             ("http://a b/", "parse \"http://a b/\": invalid character \" \" in host name"),

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use sha2::{Digest as _, Sha256};
 
@@ -76,6 +77,15 @@ impl ContentCache {
         Ok(path)
     }
 
+    /// Everything that is cached, by digest. What is no file of a cache is passed over.
+    pub fn entries(&self) -> Vec<CacheEntry> {
+        let folders = fs::read_dir(&self.root).into_iter().flatten().flatten();
+        let files = folders.filter_map(|folder| fs::read_dir(folder.path()).ok()).flatten().flatten();
+        let mut entries: Vec<CacheEntry> = files.filter_map(|file| CacheEntry::of(&file.path())).collect();
+        entries.sort_by(|left, right| left.path.cmp(&right.path));
+        entries
+    }
+
     /// Keeps a copy of a file that is elsewhere. That it cannot be kept is nothing to stop for.
     pub fn keep_copy(&self, source: &Path, digest: &str, kind: Kind) {
         if self.path(digest, kind).exists() && (kind == Kind::Provenance || self.chart(digest).is_some()) {
@@ -88,6 +98,50 @@ impl ContentCache {
         });
         if let Ok(file) = copied {
             let _ = self.keep(file, digest, kind);
+        }
+    }
+}
+
+/// One file of the cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheEntry {
+    /// The digest that it is kept by, in hexadecimal digits.
+    pub digest: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Its length in bytes.
+    pub size: u64,
+    /// When it was written.
+    pub modified: SystemTime,
+    /// The file.
+    pub path: PathBuf,
+}
+
+impl CacheEntry {
+    fn of(path: &Path) -> Option<CacheEntry> {
+        let name = path.file_name()?.to_str()?;
+        let kinds = [Kind::Chart, Kind::Provenance];
+        let (digest, kind) =
+            kinds.into_iter().find_map(|kind| Some((name.strip_suffix(kind.suffix())?, kind)))?;
+        let metadata = fs::metadata(path).ok()?;
+        if declared(digest) != Ok(Some(digest.to_owned())) || !metadata.is_file() {
+            return None;
+        }
+        let modified = metadata.modified().ok()?;
+        let (digest, path) = (digest.to_owned(), path.to_owned());
+        Some(CacheEntry { digest, kind, size: metadata.len(), modified, path })
+    }
+
+    /// Removes it.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn remove(&self) -> Result<()> {
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(refused("remove", &self.path)(error))
+            }
+            _ => Ok(()),
         }
     }
 }

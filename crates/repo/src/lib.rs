@@ -38,7 +38,7 @@ mod resolve;
 pub mod search;
 
 pub use config::{Entry, Locked, Repositories};
-pub use content::{ContentCache, Kind};
+pub use content::{CacheEntry, ContentCache, Kind};
 pub use error::{Error, Result};
 pub use get::{Access, Getter, Request, Response};
 pub use index::{Cached, Skipped};

@@ -33,11 +33,14 @@ fn json_takes_unknown_fields_and_no_numbers_for_text() {
     assert_eq!(index.get("a", "").expect("it is there").version, "1.0.0");
     assert_eq!(
         error(r#"{"apiVersion":"v1","entries":{"a":[{"name":"a","version":1}]}}"#),
-        "json: cannot unmarshal number into Go struct field ChartVersion.entries.version of type string"
+        "json: cannot unmarshal number into Go struct field ChartVersion.entries.Metadata.version of type string"
     );
     // Text that only begins as JSON does is YAML.
-    let text = "{apiVersion: v1, entries: {a: [{name: a, version: 1.10}]}}";
-    assert_eq!(Cached::parse(text.as_bytes()).expect("an index").get("a", "").expect("it").version, "1.1");
+    let text = "{apiVersion: 1, entries: {a: [{name: a, version: 1.1.0, digest: 5}]}}";
+    assert_eq!(
+        Cached::parse(text.as_bytes()).expect("an index").get("a", "").expect("it").detail.digest,
+        "5"
+    );
 }
 
 #[test]

@@ -38,7 +38,9 @@ fn an_index_that_is_still_the_same_is_not_sent_again() {
 fn an_index_may_be_compressed_on_its_way() {
     let (place, server) = set_up();
     let url = format!("http://{}", server.address);
-    good(place.pintle(&format!("repo add r {url}/gzip")));
+    // The flag is one of Helm 3.
+    let told = good(place.pintle(&format!("repo add r {url}/gzip --no-update")));
+    assert!(told.contains("--no-update is deprecated"), "{told}");
     let told = good(place.pintle("search repo database"));
     assert!(told.contains("r/db"), "{told}");
 }
@@ -227,4 +229,20 @@ fn an_answer_that_does_not_end_is_cut_off_and_leaves_nothing() {
         ),
         "{here:?}"
     );
+}
+
+#[test]
+fn cached_charts_are_listed_and_removed() {
+    let (place, server) = set_up();
+    assert!(good(place.pintle("cache list")).contains("Nothing is cached."));
+    good(place.pintle(&format!("repo add r http://{}/charts", server.address)));
+    good(place.pintle("show chart r/db"));
+    good(place.pintle("pull r/web"));
+    let told = good(place.pintle("cache list"));
+    assert!(told.contains("db-0.3.0") && told.contains("web-1.1.0"), "{told}");
+    assert!(good(place.pintle("cache list -o json")).contains("\"kind\":\"chart\""));
+    assert!(good(place.pintle("cache prune --older-than 1h")).contains("0 files removed"));
+    assert!(good(place.pintle("cache prune --all --dry-run")).contains("2 files would be removed"));
+    assert!(good(place.pintle("cache prune --all")).contains("2 files removed"));
+    assert!(good(place.pintle("cache list")).contains("Nothing is cached."));
 }

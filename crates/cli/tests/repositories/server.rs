@@ -114,7 +114,7 @@ pub(crate) const LOGIN: &str = "Basic bWU6c2VjcmV0";
 fn answer(asked: &Asked, files: &Files) -> Vec<u8> {
     let path = asked.path.split('?').next().unwrap_or_default();
     let (first, rest) = path.trim_start_matches('/').split_once('/').unwrap_or(("", ""));
-    let file = || files.get(rest).or_else(|| files.get(path.trim_start_matches('/')));
+    let file = || files.get(path.trim_start_matches('/')).or_else(|| files.get(rest));
     match first {
         "auth" if asked.headers.get("authorization").is_none_or(|login| login != LOGIN) => {
             reply("401 Unauthorized", &[("www-authenticate", "Basic realm=x")], b"no\n")
@@ -253,6 +253,24 @@ pub(crate) fn files(place: &Place) -> Files {
     put("odd-scheme/index.yaml", one("urls: ['ftp://h/x.tgz']"));
     put("lost/index.yaml", one("urls: [gone-1.0.0.tgz]"));
     put("numbers/index.yaml", "apiVersion: v1\nentries:\n  web:\n  - {name: web, version: 1.10, appVersion: 1e6, urls: [web-1.0.0.tgz]}\n".to_owned());
+    put("number-digest/index.yaml", one("digest: 123, urls: [1]"));
+    for (name, fields) in [
+        ("number-annotation", "annotations: {a: 1}"),
+        ("number-maintainer", "maintainers: [{name: 5}]"),
+        ("number-dependency", "dependencies: [{name: 5}]"),
+        ("unknown-dependency", "dependencies: [{name: a, bogus: 5}]"),
+        ("number-keyword", "keywords: [1]"),
+        ("text-deprecated", "deprecated: x"),
+        ("bool-description", "description: true"),
+        ("number-maintainers", "maintainers: 5"),
+        ("text-tags", "dependencies: [{name: a, tags: x}]"),
+        ("number-removed", "removed: 1"),
+        ("null-maintainer", "maintainers: [null]"),
+        ("twice", "dependencies: [{name: a}, {name: a}]"),
+        ("odd-type", "type: nonsense"),
+    ] {
+        put(&format!("{name}/index.yaml"), one(fields));
+    }
     put("chartmuseum/index.yaml", format!("{index}serverInfo: {{contextPath: /x}}\n"));
     put("null-entry/index.yaml", "apiVersion: v1\nentries:\n  web:\n  - null\n  - {name: web, version: 1.0.0, urls: [web-1.0.0.tgz]}\n".to_owned());
     put("bad-version/index.yaml", "apiVersion: v1\nentries:\n  web:\n  - {name: web, version: one}\n  - {name: web, version: 1.0.0, urls: [web-1.0.0.tgz]}\n".to_owned());

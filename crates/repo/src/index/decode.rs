@@ -83,9 +83,12 @@ pub(super) fn version(chart: &str, node: &Node, dialect: Dialect) -> Decoded {
     let mut bad_time = None;
     let mut decoder = Decoder::new(dialect == Dialect::Yaml);
     decoder.fields(node, &names(), |decoder, name, value| {
-        let path = format!("entries.{name}");
+        // Go has the fields of Chart.yaml in a struct inside, into which sigs.k8s.io/yaml does not look: numbers become text
+        // only outside of it.
+        let is_own = OWN.contains(&name);
+        let path = if is_own { format!("entries.{name}") } else { format!("entries.Metadata.{name}") };
         let place = Place { structure: "ChartVersion", path: &path };
-        let mut fields = Fields { decoder, place, dialect };
+        let mut fields = Fields { decoder, place, lenient: is_own && dialect == Dialect::Yaml };
         let metadata = &mut draft.metadata;
         match name {
             "name" => fields.text(value, &mut metadata.name),
@@ -96,9 +99,7 @@ pub(super) fn version(chart: &str, node: &Node, dialect: Dialect) -> Decoded {
             "keywords" => fields.texts(value, &mut metadata.keywords),
             "maintainers" => {
                 let target = &mut draft.maintainers;
-                fields.decoder.structs(value, place, "v2.Maintainer", target, |decoder, value, target| {
-                    maintainer(decoder, value, target, dialect);
-                });
+                fields.decoder.structs(value, place, "v2.Maintainer", target, maintainer);
             }
             "icon" => fields.text(value, &mut metadata.icon),
             "apiVersion" => fields.text(value, &mut metadata.api_version),
@@ -106,13 +107,14 @@ pub(super) fn version(chart: &str, node: &Node, dialect: Dialect) -> Decoded {
             "tags" => fields.text(value, &mut metadata.tags),
             "appVersion" => fields.text(value, &mut metadata.app_version),
             "deprecated" => fields.decoder.bool(value, place, &mut metadata.deprecated),
-            "annotations" => fields.decoder.string_map(value, place, &mut metadata.annotations),
+            "annotations" => {
+                fields.check(value.as_map().into_iter().flat_map(|map| map.values()));
+                fields.decoder.string_map(value, place, &mut metadata.annotations);
+            }
             "kubeVersion" => fields.text(value, &mut metadata.kube_version),
             "dependencies" => {
                 let target = &mut draft.dependencies;
-                fields.decoder.structs(value, place, "v2.Dependency", target, |decoder, value, target| {
-                    dependency(decoder, value, target, dialect);
-                });
+                fields.decoder.structs(value, place, "v2.Dependency", target, dependency);
             }
             "type" => fields.text(value, &mut metadata.kind),
             "urls" => fields.texts(value, &mut entry.urls),
@@ -193,48 +195,48 @@ fn names() -> [&'static str; 25] {
 struct Fields<'d, 'p> {
     decoder: &'d mut Decoder,
     place: Place<'p>,
-    dialect: Dialect,
+    /// Whether numbers and booleans become text.
+    lenient: bool,
 }
 
 impl Fields<'_, '_> {
     fn text(&mut self, value: &Node, target: &mut String) {
-        if self.dialect == Dialect::Json && !matches!(value, Node::Nil | Node::Str(_)) {
-            let Place { structure, path } = self.place;
-            let wrong = clash(value, &format!("{structure}.{path}"), "string");
-            return self.decoder.note(|| wrong.text);
-        }
+        self.check([value]);
         self.decoder.string(value, self.place, target);
     }
 
     fn texts(&mut self, value: &Node, target: &mut Vec<String>) {
-        if self.dialect == Dialect::Json
-            && let Some(list) = value.as_list()
-            && let Some(other) = list.iter().find(|item| !matches!(item, Node::Nil | Node::Str(_)))
-        {
-            let Place { structure, path } = self.place;
-            let wrong = clash(other, &format!("{structure}.{path}"), "string");
-            self.decoder.note(|| wrong.text);
-        }
+        self.check(value.as_list().unwrap_or_default());
         self.decoder.strings(value, self.place, target);
+    }
+
+    /// Notes the first of what is no text where text must be text.
+    fn check<'n>(&mut self, values: impl IntoIterator<Item = &'n Node>) {
+        let odd = |value: &&Node| !self.lenient && !matches!(value, Node::Nil | Node::Str(_));
+        let Some(value) = values.into_iter().find(odd) else { return };
+        let Place { structure, path } = self.place;
+        let wrong = clash(value, &format!("{structure}.{path}"), "string");
+        self.decoder.note(|| wrong.text);
     }
 }
 
-fn maintainer(decoder: &mut Decoder, value: &Node, target: &mut Maintainer, dialect: Dialect) {
+fn maintainer(decoder: &mut Decoder, value: &Node, target: &mut Maintainer) {
     decoder.fields(value, &MAINTAINER, |decoder, name, value| {
         let (path, slot) = match name {
-            "name" => ("entries.maintainers.name", &mut target.name),
-            "email" => ("entries.maintainers.email", &mut target.email),
-            _ => ("entries.maintainers.url", &mut target.url),
+            "name" => ("entries.Metadata.maintainers.name", &mut target.name),
+            "email" => ("entries.Metadata.maintainers.email", &mut target.email),
+            _ => ("entries.Metadata.maintainers.url", &mut target.url),
         };
-        Fields { decoder, place: Place { structure: "Maintainer", path }, dialect }.text(value, slot);
+        let place = Place { structure: "Maintainer", path };
+        Fields { decoder, place, lenient: false }.text(value, slot);
     });
 }
 
-fn dependency(decoder: &mut Decoder, value: &Node, target: &mut Dependency, dialect: Dialect) {
+fn dependency(decoder: &mut Decoder, value: &Node, target: &mut Dependency) {
     decoder.fields(value, &DEPENDENCY, |decoder, name, value| {
-        let path = format!("entries.dependencies.{name}");
+        let path = format!("entries.Metadata.dependencies.{name}");
         let place = Place { structure: "Dependency", path: &path };
-        let mut fields = Fields { decoder, place, dialect };
+        let mut fields = Fields { decoder, place, lenient: false };
         match name {
             "name" => fields.text(value, &mut target.name),
             "version" => fields.text(value, &mut target.version),

@@ -170,9 +170,13 @@ impl Cached {
 
     /// Whether any version is at `url`.
     pub fn lists(&self, url: &str) -> bool {
+        let name = pintle_chart::path::base(url.split(['?', '#']).next().unwrap_or_default());
+        // Nearly all addresses are told apart by the name of the file, unless it can be spelled in several ways.
+        let may_be = |other: &str| other.contains(name) || other.contains('%') || name.contains('%');
         (0..self.catalog.charts.len()).any(|at| {
             let details = self.details_at(at).unwrap_or_default();
-            details.iter().flat_map(|detail| &detail.urls).any(|other| crate::address::equal(url, other))
+            let mut urls = details.iter().flat_map(|detail| &detail.urls);
+            urls.any(|other| may_be(other) && crate::address::equal(url, other))
         })
     }
 

@@ -1,0 +1,137 @@
+//! `cache`: the charts that were fetched before.
+
+use std::time::{Duration, SystemTime};
+
+use pintle::repo::{CacheEntry, ContentCache, Kind};
+use pintle_time::{GoTime, Zone};
+
+use crate::command::{Command, OperandOffer, Operands};
+use crate::failure::Failure;
+use crate::flag::delivery::OUTPUT;
+use crate::flag::{Flag, Kind as FlagKind, Offer};
+use crate::invocation::Invocation;
+use crate::output::format::{Format, Record, Records, print_data};
+use crate::output::table::table;
+use crate::remote;
+
+/// `cache`
+pub(crate) static COMMAND: Command = Command {
+    name: "cache",
+    short: "list and remove cached charts",
+    long: "\
+Works with the charts that were fetched from repositories and kept, by their digests, in the content cache. Helm shares
+it, and never removes anything from it.",
+    subcommands: &[&LIST, &PRUNE],
+    ..Command::BLANK
+};
+
+static LIST: Command = Command {
+    name: "list",
+    aliases: &["ls"],
+    short: "list cached charts",
+    long: "Lists the charts and provenance files of the content cache, with what they are and how large.",
+    operands: Operands::None,
+    offer: OperandOffer::Nothing,
+    flags: &[OUTPUT],
+    run: Some(list),
+    ..Command::BLANK
+};
+
+static PRUNE: Command = Command {
+    name: "prune",
+    short: "remove cached charts",
+    long: "\
+Removes charts from the content cache that were fetched some time ago. Whatever is needed again is fetched again.
+
+    {program} cache prune --older-than 168h
+    {program} cache prune --all",
+    operands: Operands::None,
+    offer: OperandOffer::Nothing,
+    flags: &[&[
+        Flag::of("older-than", FlagKind::Duration, "720h0m0s", "how long ago charts were fetched that are removed")
+            .offer(Offer::Nothing),
+        Flag::switch("all", "remove all of them"),
+        Flag::switch("dry-run", "only say what would be removed"),
+    ]],
+    exclusive: &[&["older-than", "all"]],
+    run: Some(prune),
+    ..Command::BLANK
+};
+
+fn cache(invocation: &Invocation<'_>) -> ContentCache {
+    ContentCache::new(remote::folders(&invocation.flags, invocation.environment).content_cache)
+}
+
+fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let entries = cache(invocation).entries();
+    match Format::of(&invocation.flags) {
+        Format::Table if entries.is_empty() => invocation.ui.print("Nothing is cached.\n"),
+        Format::Table => {
+            let headings = ["CHART", "KIND", "SIZE", "FETCHED", "DIGEST"].map(str::to_owned).to_vec();
+            let row = |entry: &CacheEntry| {
+                let (size, digest) = (entry.size.to_string(), format!("sha256:{}", entry.digest));
+                vec![name(entry), kind(entry).to_owned(), size, fetched(entry), digest]
+            };
+            let rows: Vec<Vec<String>> = std::iter::once(headings).chain(entries.iter().map(row)).collect();
+            invocation.ui.print(&format!("{}\n", table(&rows, 0)))
+        }
+        format => {
+            let record = |entry: &CacheEntry| {
+                Record::default()
+                    .with("chart", name(entry))
+                    .with("kind", kind(entry))
+                    .with("size", i64::try_from(entry.size).unwrap_or(i64::MAX))
+                    .with("fetched", fetched(entry))
+                    .with("digest", format!("sha256:{}", entry.digest))
+                    .with("path", entry.path.to_string_lossy().into_owned())
+            };
+            let records: Vec<Record> = entries.iter().map(record).collect();
+            print_data(invocation.ui, format, &Records(&records))
+        }
+    }
+}
+
+fn prune(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let flags = &invocation.flags;
+    let age = if flags.on("all") { Duration::ZERO } else { flags.duration("older-than") };
+    let dry = flags.on("dry-run");
+    let now = SystemTime::now();
+    let (mut count, mut bytes) = (0, 0);
+    for entry in cache(invocation).entries() {
+        // Clocks go back at times; what is from the future is not old.
+        if age > Duration::ZERO && now.duration_since(entry.modified).is_ok_and(|since| since >= age)
+            || invocation.flags.on("all")
+        {
+            if !dry {
+                entry.remove()?;
+            }
+            count += 1;
+            bytes += entry.size;
+        }
+    }
+    let done = if dry { "would be removed" } else { "removed" };
+    invocation.ui.print(&format!("{count} files {done}, {bytes} bytes\n"))
+}
+
+fn kind(entry: &CacheEntry) -> &'static str {
+    match entry.kind {
+        Kind::Chart => "chart",
+        Kind::Provenance => "provenance",
+    }
+}
+
+/// What the chart calls itself; nothing for what cannot be read.
+fn name(entry: &CacheEntry) -> String {
+    if entry.kind != Kind::Chart {
+        return String::new();
+    }
+    let chart = pintle::chart::load_any_version(&entry.path, &mut Vec::new());
+    chart
+        .map_or_else(|_| String::new(), |chart| format!("{}-{}", chart.metadata.name, chart.metadata.version))
+}
+
+fn fetched(entry: &CacheEntry) -> String {
+    let since = entry.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    GoTime::from_unix(seconds, 0, Zone::local()).format("2006-01-02T15:04:05Z07:00")
+}
