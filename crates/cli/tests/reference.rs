@@ -23,12 +23,21 @@ fn the_reference_in_the_documentation_has_all_commands_and_flags() {
 
 /// Every test of this folder, as text.
 fn tests() -> String {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
-    let files = std::fs::read_dir(folder).expect("the folder of tests is there");
-    files
-        .filter_map(|file| std::fs::read_to_string(file.expect("files can be listed").path()).ok())
-        .filter(|text| !text.contains("fn every_flag_is_used_in_a_test"))
-        .collect()
+    let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests"))];
+    let mut texts = String::new();
+    while let Some(folder) = folders.pop() {
+        for file in std::fs::read_dir(folder).expect("the folder of tests is there") {
+            let path = file.expect("files can be listed").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(text) = std::fs::read_to_string(path)
+                && !text.contains("fn every_flag_is_used_in_a_test")
+            {
+                texts.push_str(&text);
+            }
+        }
+    }
+    texts
 }
 
 #[test]
