@@ -1,11 +1,14 @@
 //! Signatures of charts: keyrings and provenance files by their paths, passphrases, and GnuPG where it keeps the key.
 
 use std::cell::RefCell;
-use std::io::{BufRead as _, Write as _};
+use std::fs::File;
+use std::io::{BufRead as _, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use pintle::provenance::{Entity, Error, Keyring, Verified, sha256, sign, verify};
+use pintle::provenance::{
+    Entity, Error, KEYRING_LIMIT, Keyring, PROVENANCE_LIMIT, Verified, sha256_of, sign, verify,
+};
 use pintle_tree::quote::quote;
 
 use crate::command::OperandOffer;
@@ -15,6 +18,9 @@ use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::report::Reporting;
 use crate::{chart_reference, clock, path, prompt};
+
+/// The most that is read of a passphrase file.
+const PASSPHRASE_LIMIT: usize = 64 << 10;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
@@ -79,10 +85,11 @@ pub(crate) fn verify_archive(
     stat(provenance)
         .map_err(|cause| Failure::usage(format!("could not load provenance file {provenance}: {cause}")))?;
     let keyring = keyring(invocation).map_err(|failure| failure.during("failed to load keyring"))?;
-    let bytes = read(archive).map_err(|failure| failure.during("failed to read chart archive"))?;
-    let text = read(provenance).map_err(|failure| failure.during("failed to read provenance file"))?;
+    let digest = digest_of(archive).map_err(|failure| failure.during("failed to read chart archive"))?;
+    let text = read(provenance, PROVENANCE_LIMIT)
+        .map_err(|failure| failure.during("failed to read provenance file"))?;
     let name = Path::new(archive).file_name().unwrap_or_default().to_string_lossy();
-    Ok(verify(&keyring, &text, &name, &sha256(&bytes), now())?)
+    Ok(verify(&keyring, &text, &name, &digest, now())?)
 }
 
 /// What is said about a chart whose signature is good.
@@ -97,11 +104,20 @@ fn now() -> u64 {
     u64::try_from(clock::now()).unwrap_or_default()
 }
 
-fn read(path: &str) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|error| {
-        let verb = if error.kind() == std::io::ErrorKind::IsADirectory { "read" } else { "open" };
-        Failure::usage(format!("{verb} {path}: {}", reason(&error)))
-    })
+fn refused(path: &str, error: &std::io::Error) -> Failure {
+    let verb = if error.kind() == std::io::ErrorKind::IsADirectory { "read" } else { "open" };
+    Failure::usage(format!("{verb} {path}: {}", reason(error)))
+}
+
+/// The content of a file, and a byte more than `limit` if it has more: whoever gets it says that it is too much.
+pub(crate) fn read(path: &str, limit: usize) -> Result<Vec<u8>, Failure> {
+    let mut content = Vec::new();
+    let outcome = File::open(path).and_then(|file| file.take(limit as u64 + 1).read_to_end(&mut content));
+    outcome.map(|_| content).map_err(|error| refused(path, &error))
+}
+
+fn digest_of(path: &str) -> Result<String, Failure> {
+    File::open(path).and_then(sha256_of).map_err(|error| refused(path, &error))
 }
 
 /// The keyring of `--keyring`. Where nobody named one and GnuPG has no file of the old kind, its keybox is read.
@@ -111,10 +127,10 @@ fn keyring(invocation: &Invocation<'_>) -> Result<Keyring, Failure> {
         let gnupg = invocation.environment.setting(Setting::Keyring);
         let keybox = gnupg.strip_suffix("pubring.gpg").map(|folder| path::join(&[folder, "pubring.kbx"]));
         if let Some(keybox) = keybox.filter(|keybox| std::fs::metadata(keybox).is_ok()) {
-            return Ok(Keyring::read(&read(&keybox)?)?);
+            return Ok(Keyring::read(&read(&keybox, KEYRING_LIMIT)?)?);
         }
     }
-    Ok(Keyring::read(&read(&file)?)?)
+    Ok(Keyring::read(&read(&file, KEYRING_LIMIT)?)?)
 }
 
 /// Who signs, and how its key is opened.
@@ -199,9 +215,9 @@ impl Signer {
                     "specified reading passphrase from stdin, without input on stdin",
                 ));
             }
-            std::io::stdin().lock().read_until(b'\n', &mut line)?;
+            std::io::stdin().lock().take(PASSPHRASE_LIMIT as u64).read_until(b'\n', &mut line)?;
         } else {
-            let text = read(&self.passphrase_file)?;
+            let text = read(&self.passphrase_file, PASSPHRASE_LIMIT)?;
             line.extend(text.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default());
         }
         if line.is_empty() {

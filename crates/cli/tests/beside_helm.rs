@@ -4,6 +4,7 @@
 //! Commands are in `beside_helm/*.txt`, one per line. `{plain}` is a registry for everybody, `{guarded}` one with a login
 //! (me, pw), `{closed}` a port where nobody listens. A line may end in `<<< text` for standard input. A line that begins
 //! with `~` differs on purpose: what it says there is in COMPATIBILITY.md; only that both programs run is checked.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

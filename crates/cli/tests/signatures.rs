@@ -1,4 +1,5 @@
 //! Signing and verifying charts: what goes beyond Helm. What is as in Helm is in `beside_helm`.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 use std::process::Command;
 
@@ -111,4 +112,16 @@ fn a_passphrase_is_asked_for_and_not_shown() {
     assert!(!screen.contains("sesame"), "{screen}");
     assert!(screen.contains(">  \nSuccessfully packaged chart"), "{screen}");
     end(&place);
+}
+
+#[test]
+fn endless_files_are_no_keyrings_and_no_provenance() {
+    let place = Place::new();
+    place.write("web-0.1.0.tgz", "x").write("web-0.1.0.tgz.prov", "x").write("none", "");
+    let told = place.pintle("verify web-0.1.0.tgz --keyring /dev/zero");
+    assert!(told.contains("the keyring is larger than 67108864 bytes"), "{told}");
+    std::fs::remove_file(place.path().join("web-0.1.0.tgz.prov")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", place.path().join("web-0.1.0.tgz.prov")).unwrap();
+    let told = place.pintle("verify web-0.1.0.tgz --keyring none");
+    assert!(told.contains("the provenance file is larger than 8388608 bytes"), "{told}");
 }

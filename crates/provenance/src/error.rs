@@ -88,6 +88,18 @@ pub enum Error {
         /// The digest of the file.
         found: String,
     },
+    /// A key for cosign that is none.
+    #[error("this is no public key for signatures of cosign (PEM, ECDSA on P-256 or Ed25519)")]
+    CosignKey,
+    /// Nobody has signed the manifest.
+    #[error("no signatures found")]
+    NoCosignSignature,
+    /// Somebody has signed the manifest, but not with this key, or for another one.
+    #[error("no matching signatures: {found} found, and none of them is by this key for this manifest")]
+    OtherCosignSignature {
+        /// How many there are.
+        found: usize,
+    },
     /// More bytes than anything of this kind needs.
     #[error("{what} is larger than {limit} bytes")]
     TooLarge {

@@ -9,6 +9,7 @@
 
 mod armor;
 mod clearsign;
+mod cosign;
 mod entity;
 mod error;
 mod keybox;
@@ -18,10 +19,11 @@ mod packets;
 mod sign;
 mod verify;
 
+pub use cosign::{PublicKey, verify_cosign};
 pub use entity::Entity;
 pub use error::{Error, Result};
 pub use keyring::Keyring;
-pub use message::{message, sha256};
+pub use message::{message, sha256, sha256_of};
 pub use sign::sign;
 pub use verify::{Verified, verify};
 

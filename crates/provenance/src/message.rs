@@ -1,6 +1,7 @@
 //! The text that is signed: Chart.yaml, a line of three dots, and digests.
 
 use std::fmt::Write as _;
+use std::io::{self, Read};
 
 use pintle_tree::{Map, Node};
 use sha2::{Digest as _, Sha256};
@@ -13,6 +14,17 @@ const SEPARATOR: &[u8] = b"\n...\n";
 /// The SHA-256 of `bytes` in hexadecimal digits.
 pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
+}
+
+/// The same for what is read piece by piece.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub fn sha256_of(mut content: impl Read) -> io::Result<String> {
+    let mut hasher = Sha256::new();
+    io::copy(&mut content, &mut hasher)?;
+    Ok(hex(&hasher.finalize()))
 }
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
@@ -64,6 +76,7 @@ mod tests {
     #[test]
     fn the_signed_text_has_chart_yaml_and_the_digest_of_the_archive() {
         let digest = sha256(b"archive");
+        assert_eq!(sha256_of(&b"archive"[..]).unwrap(), digest);
         let text = message(b"name: a\nversion: 1.0.0\n", "a-1.0.0.tgz", &digest).unwrap();
         let expected = format!("name: a\nversion: 1.0.0\n\n...\nfiles:\n  a-1.0.0.tgz: sha256:{digest}\n");
         assert_eq!(String::from_utf8(text.clone()).unwrap(), expected);

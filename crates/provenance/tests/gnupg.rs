@@ -1,4 +1,5 @@
 //! GnuPG's keys and signatures with ours, and ours with GnuPG and the real Helm.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

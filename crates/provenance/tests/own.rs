@@ -1,4 +1,5 @@
 //! Signing and verifying with keys that are made here.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 use std::sync::LazyLock;
 

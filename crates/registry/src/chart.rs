@@ -5,10 +5,12 @@
 mod pull;
 mod push;
 mod reference;
+mod signatures;
 
 pub use pull::{PulledChart, WantedParts, WantedProvenance};
 pub use push::{ChartContent, ChartPush, PushedChart};
 pub use reference::{ChartReference, ResolvedChart};
+pub use signatures::ChartSignature;
 
 /// The media type of a chart's configuration: its metadata as JSON.
 pub const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";

@@ -133,6 +133,11 @@ impl Descriptor {
         self.media_type.contains("foreign") || self.media_type.contains("nondistributable")
     }
 
+    /// What kind of artifact a manifest is, where an index says so.
+    pub(crate) fn artifact_type(&self) -> Option<&str> {
+        self.raw.get("artifactType")?.as_str()
+    }
+
     /// An annotation.
     pub(crate) fn annotation(&self, key: &str) -> Option<&str> {
         self.raw.get("annotations")?.get(key)?.as_str()

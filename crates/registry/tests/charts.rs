@@ -1,4 +1,5 @@
 //! Charts in registries: what is sent, what is fetched, and what is refused.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

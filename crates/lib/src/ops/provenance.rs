@@ -13,12 +13,9 @@ pub fn text_to_sign(archive: &Path, reporter: &mut dyn Reporter) -> Result<Vec<u
     let chart = forward_log(reporter, |log| Ok(pintle_chart::load(archive, log)?))?;
     let metadata = pintle_yaml::write(&chart.metadata.to_full_node())
         .map_err(|error| Error::Input(error.to_string()))?;
-    let bytes = std::fs::read(archive).map_err(|source| Error::File {
-        action: "read",
-        path: archive.into(),
-        source,
-    })?;
+    let digest = std::fs::File::open(archive)
+        .and_then(pintle_provenance::sha256_of)
+        .map_err(|source| Error::File { action: "read", path: archive.into(), source })?;
     let name = archive.file_name().unwrap_or_default().to_string_lossy();
-    let digest = pintle_provenance::sha256(&bytes);
     pintle_provenance::message(&metadata, &name, &digest).map_err(|error| Error::Input(error.to_string()))
 }

@@ -176,7 +176,7 @@ impl Client {
     }
 
     /// Content that fits into memory.
-    async fn small(
+    pub(super) async fn small(
         self: &Arc<Self>,
         repository: &Repository,
         part: &Descriptor,

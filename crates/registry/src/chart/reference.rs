@@ -125,12 +125,11 @@ fn is_registry(text: &str) -> bool {
 /// Parts of letters and digits with single dots, one or two underscores, or any number of dashes between them.
 fn is_repository(path: &str) -> bool {
     let part = |part: &str| {
-        let words: Vec<&str> = part.split(|c: char| matches!(c, '.' | '_' | '-')).collect();
         let ends = part.starts_with(|c: char| c.is_ascii_alphanumeric())
             && part.ends_with(|c: char| c.is_ascii_alphanumeric());
         let alone = |sign: &str| !part.contains(&sign.repeat(2));
         let mixed = ["._", "_.", ".-", "-.", "_-", "-_", "___"].iter().any(|pair| part.contains(pair));
-        !words.is_empty() && ends && alone(".") && !mixed
+        ends && alone(".") && !mixed
     };
     path.split('/').all(part)
 }
