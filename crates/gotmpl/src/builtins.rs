@@ -255,6 +255,7 @@ fn slice(item: &Value, indexes: &[Value]) -> Result<Value, CallError> {
     Ok(match item {
         Value::Str(text) => Value::Str(Str::new(&text.as_bytes()[start..end])),
         Value::Bytes(text) => Value::Bytes(Str::new(&text.as_bytes()[start..end])),
+        Value::List(list) if list.is_nil() => item.clone(),
         Value::List(list) => Value::List(List::of(list.of, list.items()[start..end].to_vec())),
         _ => Value::Nil,
     })

@@ -21,6 +21,8 @@ pub enum ListType {
     Lists,
     /// `[]map[string]interface {}`.
     Maps,
+    /// `[]byte`. Only the nil one is a list; one with bytes is a [`Value::Bytes`].
+    Bytes,
 }
 
 impl ListType {
@@ -32,6 +34,7 @@ impl ListType {
             ListType::Int => "[]int",
             ListType::Lists => "[][]interface {}",
             ListType::Maps => "[]map[string]interface {}",
+            ListType::Bytes => "[]uint8",
         }
     }
 }

@@ -137,6 +137,11 @@ impl Value {
         Value::List(List::of(ListType::Str, items.into_iter().map(Value::str).collect()))
     }
 
+    /// Returns Go's nil `[]byte`: of length zero, but `null` in JSON and equal to nil.
+    pub const fn nil_bytes() -> Self {
+        Value::List(List::nil(ListType::Bytes))
+    }
+
     /// Returns a new `map[string]interface {}`.
     pub fn map(entries: Map<Value>) -> Self {
         Value::Map(MapRef::new(entries))

@@ -129,9 +129,9 @@ impl Object for Files {
         self.0.iter().map(|(name, data)| (Value::Str(name.clone()), Value::Bytes(data.text()))).collect()
     }
 
-    /// A missing file is an empty `[]byte`, Go's zero value for the map.
+    /// A file that is not there is a nil `[]byte`, as every missing key of a Go map is the zero of its type.
     fn index(&self, key: &Str) -> Option<Value> {
-        Some(Value::Bytes(self.get(key.as_bytes())))
+        Some(self.0.get(key.as_bytes()).map_or_else(Value::nil_bytes, |data| Value::Bytes(data.text())))
     }
 
     fn is_true(&self) -> bool {

@@ -1,3 +1,4 @@
 //! All integration tests of this crate in one binary; every further binary would be linked separately.
 
 mod limits;
+mod odd;

@@ -16,6 +16,11 @@ pub fn time(time: GoTime) -> Value {
     TimeObject::value(time)
 }
 
+/// The time that a value is, if it is one.
+pub(crate) fn time_of(value: &Value) -> Option<&GoTime> {
+    value.downcast::<TimeObject>().map(|object| &object.0)
+}
+
 const TIME: Type = Type::Object("time.Time");
 
 /// The layout of a date field of an HTML form.

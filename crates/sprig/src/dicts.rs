@@ -3,6 +3,7 @@
 use pintle_gotmpl::{Args, CallError, CallResult, Fuel, Function, List, MapRef, MapType, Type, Value};
 use pintle_tree::{Map, Str};
 
+use crate::semver::VersionObject;
 use crate::text::{ZERO_VALUE, text_of, with_stack};
 
 /// The maximum nesting that is copied; only maps that contain themselves go deeper.
@@ -171,6 +172,11 @@ fn copy(fuel: &mut Fuel, value: &Value, depth: usize) -> CallResult {
             let copies: Result<Vec<_>, CallError> = with_stack(|| entries.iter().map(&mut entry).collect());
             Value::Map(MapRef::of(map.of, Map::from_entries(copies?)))
         }
+        // Go copies exported fields only, and a version has none.
+        Value::Object(_) => match value.downcast::<VersionObject>() {
+            Some(version) => Value::object(version.zero()),
+            None => value.clone(),
+        },
         _ => value.clone(),
     })
 }

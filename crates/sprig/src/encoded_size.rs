@@ -25,6 +25,9 @@ pub(crate) fn check(fuel: &mut Fuel, value: &Value) -> Result<(), CallError> {
     result.map_err(CallError::new)
 }
 
+/// Go's text for the numbers that no format has.
+pub(crate) const NO_COMPLEX: &str = "json: unsupported type: complex128";
+
 struct SizeCheck {
     /// How many bytes the text may still have.
     left: usize,
@@ -82,7 +85,7 @@ impl SizeCheck {
                 Encoded::Fields(fields) => fields.iter().try_for_each(|(_, value)| check.add(value)),
                 Encoded::Error(message) => Err(message),
             }),
-            Value::Complex(_) => Err("json: unsupported type: complex128".to_owned()),
+            Value::Complex(_) => Err(NO_COMPLEX.to_owned()),
             _ => Ok(()),
         }
     }

@@ -7,9 +7,9 @@ use pintle_gotmpl::{
 use pintle_tree::{Map, Node, Str, json};
 use pintle_yaml::{Assemble, Assembler};
 
-use crate::encoded_size::check;
 use crate::pretty::Pretty;
 use crate::text::text;
+use crate::encoded_size::{NO_COMPLEX, check};
 
 /// The functions of this family.
 pub(crate) fn functions() -> Vec<Function> {
@@ -64,7 +64,10 @@ fn json_of(fuel: &mut Fuel, args: Args<'_>, write: JsonWriter) -> Result<Vec<u8>
 
 fn yaml_of(fuel: &mut Fuel, args: Args<'_>) -> Result<Vec<u8>, CallError> {
     let value = args.any(0);
-    check(fuel, value)?;
+    check(fuel, value).map_err(|error| match error.message.strip_prefix("json: ") {
+        Some(_) => CallError::new(format!("error marshaling into JSON: {}", error.message)),
+        None => error,
+    })?;
     let mut out = pintle_yaml::write(value).map_err(failed)?;
     trim_newline(&mut out);
     Ok(out)
@@ -79,8 +82,13 @@ fn trim_newline(out: &mut Vec<u8>) {
 
 fn to_yaml_pretty(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     let value = args.any(0);
-    if check(fuel, value).is_err() {
-        return text("");
+    match check(fuel, value) {
+        // go-yaml panics at these, and Helm does not catch it as it catches errors.
+        Err(error) if error.message == NO_COMPLEX => {
+            return Err(CallError::new("cannot marshal type: complex128"));
+        }
+        Err(_) => return text(""),
+        Ok(()) => {}
     }
     let mut out = pintle_yaml::write_pretty(&Pretty(value));
     trim_newline(&mut out);

@@ -24,7 +24,11 @@ pub(crate) fn functions() -> Vec<Function> {
 fn merge(fuel: &mut Fuel, args: Args<'_>, overwrite: bool) -> CallResult {
     let target = match args.map(0) {
         Some(map) => map.retyped(MapType::Any),
-        None => MapRef::new(Map::new()),
+        // Go makes a map for nil only when there is something to merge into it.
+        None if args.rest(1).iter().filter_map(Value::as_map).any(|source| !source.is_nil()) => {
+            MapRef::new(Map::new())
+        }
+        None => MapRef::nil(MapType::Any),
     };
     for source in args.rest(1).iter().filter_map(Value::as_map) {
         merge_into(fuel, &target, source, overwrite, 0)?;

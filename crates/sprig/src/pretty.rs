@@ -35,6 +35,10 @@ impl Walk for Pretty<'_> {
             Value::Object(object) if object.type_name() == "time.Duration" => {
                 sink.str(object.print().as_bytes())
             }
+            Value::Object(object) if object.type_name() == "time.Time" => match object.encode() {
+                Encoded::Value(Value::Str(text)) => sink.time(text.as_bytes()),
+                _ => sink.str(object.print().as_bytes()),
+            },
             Value::Object(object) => {
                 match object.all_fields().map_or_else(|| object.encode(), Encoded::Fields) {
                     Encoded::Value(inner) => with_stack(|| Pretty(&inner).walk(sink)),

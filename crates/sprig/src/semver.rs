@@ -79,6 +79,11 @@ const METHODS: &[Method] = &[
 const VALUE_METHODS: usize = 14;
 
 impl VersionObject {
+    /// The zero of the type.
+    pub(crate) fn zero(&self) -> Self {
+        VersionObject { version: Version::default(), is_pointer: self.is_pointer }
+    }
+
     /// Another version, as a struct.
     fn next(version: Result<Version, Error>) -> CallResult {
         let version = version.map_err(failed)?;

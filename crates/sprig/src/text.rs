@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use pintle_gotmpl::{CallError, CallResult, IntKind, Kind, Value, print};
+use pintle_gotmpl::{CallError, CallResult, IntKind, Kind, List, ListType, Value, print};
 use pintle_tree::Str;
 
 /// The largest text or list that a function produces.
@@ -34,6 +34,7 @@ pub(crate) fn check_length(function: &str, items: usize) -> Result<(), CallError
 pub(crate) fn text_of(value: &Value) -> Str {
     match value {
         Value::Str(text) | Value::Bytes(text) => text.clone(),
+        Value::List(List { of: ListType::Bytes, .. }) => Str::EMPTY,
         _ => print::to_str(value),
     }
 }

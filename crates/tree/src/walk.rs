@@ -34,6 +34,10 @@ pub trait Sink {
     fn float(&mut self, value: f64) -> Result<(), Self::Error>;
     /// Receives a string.
     fn str(&mut self, text: &[u8]) -> Result<(), Self::Error>;
+    /// Receives a time, which most formats know as a string only.
+    fn time(&mut self, text: &[u8]) -> Result<(), Self::Error> {
+        self.str(text)
+    }
     /// Begins a list of `length` items.
     fn begin_list(&mut self, length: usize) -> Result<(), Self::Error>;
     /// Ends a list.

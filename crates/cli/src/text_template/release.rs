@@ -40,7 +40,7 @@ fn time(time: Option<&Timestamp>) -> Value {
 }
 
 fn bytes(data: Option<&Str>) -> Value {
-    Value::Bytes(data.cloned().unwrap_or_default())
+    data.map_or_else(Value::nil_bytes, |data| Value::Bytes(data.clone()))
 }
 
 fn texts<'a>(items: impl IntoIterator<Item = &'a str>) -> Value {

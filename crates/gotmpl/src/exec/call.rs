@@ -297,6 +297,7 @@ fn fits(value: &Value, wanted: Type) -> bool {
         (Type::Strings, Value::List(list)) => list.of == ListType::Str,
         (Type::Ints, Value::List(list)) => list.of == ListType::Int,
         (Type::Lists, Value::List(list)) => list.of == ListType::Lists,
+        (Type::Bytes, Value::List(list)) => list.of == ListType::Bytes,
         (Type::Map, Value::Map(map)) => map.of != MapType::Str,
         (Type::StrMap, Value::Map(map)) => map.of == MapType::Str,
         (Type::Object("common.Values"), Value::Map(map)) => map.of != MapType::Str,
@@ -324,7 +325,7 @@ fn returned(value: Value, result: Type) -> Operand {
         Type::Lists => Value::List(List::nil(ListType::Lists)),
         Type::Map => Value::Map(MapRef::nil(MapType::Any)),
         Type::StrMap => Value::Map(MapRef::nil(MapType::Str)),
-        Type::Bytes => Value::Bytes(pintle_tree::Str::EMPTY),
+        Type::Bytes => Value::nil_bytes(),
         _ => Value::Nil,
     })
 }

@@ -4,7 +4,10 @@ use super::float::format_float;
 use super::pad::{Integer, Spec};
 use crate::object::{Encoded, Object};
 use crate::print::{MAX_BYTES, MAX_DEPTH, TRUNCATED, push_value, with_stack};
-use crate::value::{Kind, List, MapRef, Value};
+use crate::value::{Kind, List, ListType, MapRef, Value};
+
+/// The method that `%#v` calls where a type has it.
+const GO_STRING: &str = "GoString";
 
 /// One printf call in progress.
 pub(super) struct Printer {
@@ -27,6 +30,10 @@ impl Printer {
             (_, Value::Nil) => self.bad_verb(value, verb),
             ('T', _) => self.spec.push_text(value.type_name().as_bytes(), &mut self.out),
             ('p', _) => self.pointer(value),
+            ('v' | 'd', Value::List(List { of: ListType::Bytes, .. })) if self.spec.go_syntax => {
+                self.out.extend_from_slice(b"[]byte(nil)");
+            }
+            ('w', Value::List(List { of: ListType::Bytes, .. })) => self.value(value, verb),
             ('w', Value::List(_) | Value::Map(_) | Value::Object(_)) => self.bad_verb(value, verb),
             ('v' | 'd', Value::Bytes(bytes)) if self.spec.go_syntax => {
                 self.bytes_in_go_syntax("[]byte", bytes.as_bytes());
@@ -51,6 +58,9 @@ impl Printer {
             Value::Object(object) => self.object(value, object.as_ref(), verb),
             Value::List(_) | Value::Map(_) if self.depth >= MAX_DEPTH || self.out.len() >= MAX_BYTES => {
                 self.out.extend_from_slice(TRUNCATED);
+            }
+            Value::List(List { of: ListType::Bytes, .. }) if !(self.spec.go_syntax && verb == 'v') => {
+                self.bytes(&[], verb);
             }
             Value::List(list) => self.nested(|printer| printer.list(list, verb)),
             Value::Map(map) => self.nested(|printer| printer.map(map, verb)),
@@ -200,6 +210,23 @@ impl Printer {
         self.out.push(if self.spec.go_syntax { b'}' } else { b']' });
     }
 
+    /// A map of a type of its own, such as `.Files`.
+    fn entries_in_go_syntax(&mut self, object: &dyn Object) {
+        self.out.extend_from_slice(object.type_name().as_bytes());
+        self.out.push(b'{');
+        for (index, (key, item)) in object.entries().iter().enumerate() {
+            if self.out.len() >= MAX_BYTES {
+                self.out.extend_from_slice(TRUNCATED);
+                break;
+            }
+            self.separate(index);
+            self.value(key, 'v');
+            self.out.push(b':');
+            self.value(item, 'v');
+        }
+        self.out.push(b'}');
+    }
+
     fn map(&mut self, map: &MapRef, verb: char) {
         if self.spec.go_syntax {
             self.out.extend_from_slice(map.of.name().as_bytes());
@@ -240,6 +267,16 @@ impl Printer {
         let stringer = object.is_stringer() && !self.erroring;
         if (stringer || verb == 'v') && !self.spec.go_syntax && matches!(verb, 'v' | 's' | 'x' | 'X' | 'q') {
             return self.text(value, object.print().as_bytes(), verb);
+        }
+        if self.spec.go_syntax && verb == 'v' {
+            if object.kind() == Kind::Map {
+                return self.nested(|printer| printer.entries_in_go_syntax(object));
+            }
+            if object.methods().iter().any(|method| method.name == GO_STRING)
+                && let Ok(Value::Str(text)) = object.call(GO_STRING, &[])
+            {
+                return self.out.extend_from_slice(text.as_bytes());
+            }
         }
         // Go prints only the address of a pointer inside something else, and most verbs refuse even that.
         if object.kind() == Kind::Pointer && self.depth > 0 && verb != 'v' {

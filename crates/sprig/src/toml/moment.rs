@@ -1,21 +1,15 @@
-//! Dates and times of TOML, which remember whether they have a date, a time or a zone.
+//! Dates and times of TOML: Go's `time.Time` in zones whose names say that there was no date, no time or no zone.
 
-use std::any::Any;
+use pintle_time::{GoTime, Zone};
 
-use pintle_gotmpl::{Encoded, Object, Value};
+/// The zones of BurntSushi's library, and the layouts that it writes times in them with.
+const LOCAL_ZONES: [(&str, &str); 3] = [
+    ("datetime-local", "2006-01-02T15:04:05.999999999"),
+    ("date-local", "2006-01-02"),
+    ("time-local", "15:04:05.999999999"),
+];
 
-/// A date, a time or both. To templates it is Go's `time.Time`.
-#[derive(Debug)]
-pub(super) struct Moment {
-    /// As TOML writes it.
-    pub(super) toml: String,
-    /// As JSON writes it, always with date, time and zone.
-    pub(super) rfc3339: String,
-    /// As `%v` prints it.
-    printed: String,
-}
-
-/// The parts of a moment, as they were read.
+/// The parts of a time, as they were read.
 #[derive(Default)]
 struct Parts<'t> {
     date: Option<&'t str>,
@@ -23,39 +17,27 @@ struct Parts<'t> {
     zone: Option<&'t str>,
 }
 
-impl Moment {
-    /// Reads the spelling of TOML, with `T` and `Z` already in capitals.
-    pub(super) fn read(text: &str) -> Option<Moment> {
-        let parts = split(text)?;
-        if let Some(date) = parts.date {
-            check_date(date)?;
-        }
-        let clock = match parts.time {
-            Some(time) => check_time(time)?,
-            None => "00:00:00".to_owned(),
-        };
-        let zone = parts.zone.unwrap_or("Z");
-        check_zone(zone)?;
-        let date = parts.date.unwrap_or("0000-01-01");
-        let (offset, name) = match (parts.zone, parts.date, parts.time) {
-            (Some("Z"), ..) => ("+0000".to_owned(), "UTC".to_owned()),
-            (Some(zone), ..) => (zone.replace(':', ""), zone.replace(':', "")),
-            (None, Some(_), Some(_)) => ("+0000".to_owned(), "datetime-local".to_owned()),
-            (None, Some(_), None) => ("+0000".to_owned(), "date-local".to_owned()),
-            (None, None, _) => ("+0000".to_owned(), "time-local".to_owned()),
-        };
-        let toml = match (parts.zone, parts.date, parts.time) {
-            (None, Some(_), None) => date.to_owned(),
-            (None, None, _) => clock.clone(),
-            (None, ..) => format!("{date}T{clock}"),
-            (Some(_), ..) => format!("{date}T{clock}{zone}"),
-        };
-        Some(Moment {
-            toml,
-            rfc3339: format!("{date}T{clock}{zone}"),
-            printed: format!("{date} {clock} {offset} {name}"),
-        })
-    }
+/// Reads the spelling of TOML, with `T` and `Z` already in capitals.
+pub(super) fn read(text: &str) -> Option<GoTime> {
+    let parts = split(text)?;
+    let date = check_date(parts.date.unwrap_or("0000-01-01"))?;
+    let (clock, nanoseconds) = parts.time.map_or(Some(((0, 0, 0), 0)), check_time)?;
+    let [(both, _), (date_only, _), (time_only, _)] = LOCAL_ZONES;
+    let zone = match (parts.zone, parts.date, parts.time) {
+        (Some("Z"), ..) => Zone::utc(),
+        (Some(zone), ..) => Zone::fixed("", check_zone(zone)?),
+        (None, Some(_), Some(_)) => Zone::fixed(both, 0),
+        (None, Some(_), None) => Zone::fixed(date_only, 0),
+        (None, None, _) => Zone::fixed(time_only, 0),
+    };
+    Some(GoTime::from_civil(date, clock, nanoseconds, zone))
+}
+
+/// The spelling of TOML for a time that was read without a date, a time or a zone.
+pub(super) fn written_locally(time: &GoTime) -> Option<String> {
+    let zone = time.zone();
+    let (_, layout) = LOCAL_ZONES.iter().find(|(name, _)| *name == zone.name())?;
+    Some(time.format(layout))
 }
 
 fn split(text: &str) -> Option<Parts<'_>> {
@@ -89,32 +71,34 @@ fn two_digits(text: &str, index: usize, limit: u32) -> Option<u32> {
     (value < limit).then_some(value)
 }
 
-fn check_date(date: &str) -> Option<()> {
+fn check_date(date: &str) -> Option<(i64, i64, i64)> {
     let bytes = date.as_bytes();
     if bytes.len() != 10 || bytes[4] != b'-' || bytes[7] != b'-' {
         return None;
     }
     let year = two_digits(date, 0, 100)? * 100 + two_digits(date, 2, 100)?;
     let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    let days = match two_digits(date, 5, 13)? {
+    let month = two_digits(date, 5, 13)?;
+    let days = match month {
         0 => return None,
         2 if leap => 29,
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         _ => 31,
     };
-    (1..=days).contains(&two_digits(date, 8, 32)?).then_some(())
+    let day = two_digits(date, 8, 32)?;
+    (1..=days).contains(&day).then_some((year.into(), month.into(), day.into()))
 }
 
-/// The time with seconds, and with its fraction if that is not zero.
-fn check_time(time: &str) -> Option<String> {
+/// A clock and its nanoseconds.
+fn check_time(time: &str) -> Option<((i64, i64, i64), i64)> {
     let (hour, minute) = (two_digits(time, 0, 24)?, two_digits(time, 3, 60)?);
     let bytes = time.as_bytes();
     if bytes[2] != b':' {
         return None;
     }
     if bytes.len() == 5 {
-        return Some(format!("{hour:02}:{minute:02}:00"));
+        return Some(((hour.into(), minute.into(), 0), 0));
     }
     let second = two_digits(time, 6, 60)?;
     let fraction = match time.get(8..)? {
@@ -124,33 +108,16 @@ fn check_time(time: &str) -> Option<String> {
     if bytes[5] != b':' || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let fraction = fraction.get(..9).unwrap_or(fraction).trim_end_matches('0');
-    let point = if fraction.is_empty() { "" } else { "." };
-    Some(format!("{hour:02}:{minute:02}:{second:02}{point}{fraction}"))
+    let nanoseconds = format!("{:0<9}", fraction.get(..9).unwrap_or(fraction)).parse().ok()?;
+    Some(((hour.into(), minute.into(), second.into()), nanoseconds))
 }
 
-fn check_zone(zone: &str) -> Option<()> {
-    if zone == "Z" {
-        return Some(());
+/// The offset of a zone in seconds.
+fn check_zone(zone: &str) -> Option<i32> {
+    if zone.len() != 6 || zone.as_bytes()[3] != b':' {
+        return None;
     }
-    let shape = zone.len() == 6 && zone.as_bytes()[3] == b':';
-    (shape && two_digits(zone, 1, 25).is_some() && two_digits(zone, 4, 61).is_some()).then_some(())
-}
-
-impl Object for Moment {
-    fn type_name(&self) -> &'static str {
-        "time.Time"
-    }
-
-    fn as_any(&self) -> &dyn Any {
-        self
-    }
-
-    fn print(&self) -> String {
-        self.printed.clone()
-    }
-
-    fn encode(&self) -> Encoded {
-        Encoded::Value(Value::str(self.rfc3339.as_str()))
-    }
+    let (hours, minutes) = (two_digits(zone, 1, 25)?, two_digits(zone, 4, 61)?);
+    let seconds = i32::try_from(hours * 3_600 + minutes * 60).ok()?;
+    Some(if zone.starts_with('-') { -seconds } else { seconds })
 }

@@ -6,15 +6,20 @@ use pintle_gotmpl::{Encoded, Fuel, Value};
 use pintle_tree::{Str, number};
 
 use super::key::{push_key, push_part, push_quoted};
-use super::moment::Moment;
-use crate::encoded_size::check;
+use super::moment;
+use crate::dates;
 use crate::text::{MAX_BYTES, items_of, with_stack};
+use crate::encoded_size::{NO_COMPLEX, check};
 
 /// Writes a value as a document.
 ///
 /// A single value that is no table is written alone.
 pub(super) fn document(fuel: &mut Fuel, value: &Value) -> Result<Vec<u8>, String> {
-    check(fuel, value).map_err(|error| error.message)?;
+    check(fuel, value).map_err(|error| match (error.message.as_str(), value) {
+        (NO_COMPLEX, Value::Complex(_)) => "unsupported type for key '': complex128".to_owned(),
+        (NO_COMPLEX, _) => "unsupported type: complex128".to_owned(),
+        _ => error.message,
+    })?;
     let mut writer = Writer { out: Vec::new(), key: Vec::new() };
     writer.entry(value)?;
     Ok(writer.out)
@@ -169,13 +174,13 @@ impl Writer {
             Value::Float(value) => self.out.extend_from_slice(float(*value).as_bytes()),
             Value::Str(text) => push_quoted(text.as_bytes(), &mut self.out),
             Value::Map(_) => with_stack(|| self.inline_table(value))?,
-            Value::Object(object) => match (value.downcast::<Moment>(), object.encode()) {
-                (Some(moment), _) => self.out.extend_from_slice(moment.toml.as_bytes()),
-                (None, Encoded::Value(Value::Str(text))) if object.type_name() == "time.Time" => {
-                    self.out.extend_from_slice(text.as_bytes());
+            Value::Object(object) => match (dates::time_of(value), object.encode()) {
+                (Some(time), Encoded::Value(Value::Str(text))) => {
+                    let local = moment::written_locally(time);
+                    self.out.extend_from_slice(local.as_deref().map_or(text.as_bytes(), str::as_bytes));
                 }
-                (None, Encoded::Value(inner)) => self.element(&inner)?,
-                (None, _) => self.inline_table(value)?,
+                (_, Encoded::Value(inner)) => self.element(&inner)?,
+                (_, _) => self.inline_table(value)?,
             },
             _ => {
                 let items = items_of(value).unwrap_or_default();

@@ -29,6 +29,8 @@ pub fn write_pretty(tree: &impl Walk) -> Vec<u8> {
 enum Piece {
     /// Neither a list nor a map.
     Leaf(Value),
+    /// A time, which is never quoted.
+    Time(String),
     List(Vec<Piece>),
     /// Entries to be sorted.
     Map(Vec<(Str, Piece)>),
@@ -39,6 +41,7 @@ enum Piece {
 fn emit(piece: &Piece, emitter: &mut Emitter<'_>) {
     match piece {
         Piece::Leaf(value) => leaf(value, emitter),
+        Piece::Time(text) => emitter.word(text),
         Piece::List(items) => {
             emitter.begin_list(items.len());
             for item in items {
@@ -199,6 +202,11 @@ impl Sink for Collector {
 
     fn str(&mut self, text: &[u8]) -> Result<(), Infallible> {
         self.node(Value::Str(text.into()))
+    }
+
+    fn time(&mut self, text: &[u8]) -> Result<(), Infallible> {
+        self.nodes.push(Piece::Time(String::from_utf8_lossy(text).into_owned()));
+        Ok(())
     }
 
     fn begin_list(&mut self, _: usize) -> Result<(), Infallible> {

@@ -4,7 +4,7 @@ use pintle_gotmpl::Value;
 use pintle_tree::number::{self, IntError};
 use pintle_tree::{Str, quote};
 
-use super::super::moment::Moment;
+use super::super::moment;
 use super::super::scan::{ParseError, Token};
 use super::{Outcome, Reader};
 
@@ -169,8 +169,8 @@ fn float(text: &str) -> Result<Value, String> {
 
 fn moment(text: &str) -> Result<Value, String> {
     let text = text.replace('z', "Z").replace(['t', ' '], "T");
-    match Moment::read(&text) {
-        Some(moment) => Ok(Value::object(moment)),
+    match moment::read(&text) {
+        Some(time) => Ok(crate::dates::time(time)),
         None => Err(format!("invalid datetime: {}", quote::quote(text.as_bytes()))),
     }
 }
