@@ -10,6 +10,7 @@ use crate::load::load_any_version;
 use crate::metadata::{Metadata, V2, V3};
 use crate::package::{self, Times};
 use crate::path::clean;
+use crate::write::{unwritten, write_whole};
 use crate::{Chart, File};
 use pintle_tree::LogLine;
 
@@ -208,7 +209,7 @@ fn write(path: &Path, data: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(file_error("mkdir", folder))?;
     }
-    fs::write(path, data).map_err(file_error("open", path))
+    write_whole(path, data).map_err(unwritten(path))
 }
 
 #[cfg(test)]

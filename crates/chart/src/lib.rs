@@ -27,6 +27,7 @@ mod load;
 pub mod metadata;
 pub mod package;
 pub mod path;
+mod write;
 
 pub use chart::{Chart, Crd, File};
 pub use content::Content;
@@ -36,3 +37,4 @@ pub use load::{
     load_files_logged, matches, read_archive, read_folder, read_regular,
 };
 pub use pintle_tree::LogLine;
+pub use write::write_whole;

@@ -29,6 +29,21 @@ impl Metadata {
         yaml(&self.to_node())
     }
 
+    /// The text that `show chart` prints: what Chart.yaml is written from, and the dependencies of a `v1` chart, which
+    /// were read from its requirements.yaml.
+    ///
+    /// # Errors
+    /// Text that YAML cannot hold.
+    pub fn to_shown_yaml(&self) -> Result<Vec<u8>> {
+        let mut node = self.to_node();
+        if self.api_version == V1
+            && let Node::Map(map) = &mut node
+        {
+            put_list(map, "dependencies", &self.dependencies, Dependency::to_node);
+        }
+        yaml(&node)
+    }
+
     fn flat(&self) -> Map<Node> {
         let mut map = Map::new();
         for (key, text) in [

@@ -13,7 +13,8 @@ use pintle_tree::{json, quote::quote};
 use crate::error::{Error, Result, file_error};
 use crate::metadata::{Timestamp, V2};
 use crate::path::base;
-use crate::{Chart, File};
+use crate::write::unwritten;
+use crate::{Chart, File, write_whole};
 use tar::TarWriter;
 
 /// The extra field in the gzip header of Helm's archives.
@@ -72,7 +73,7 @@ pub fn save(chart: &mut Chart, folder: &Path, times: Times) -> Result<PathBuf> {
         Err(_) => fs::create_dir_all(folder).map_err(file_error("mkdir", folder))?,
     }
     let data = archive(chart, times)?;
-    fs::write(&file, data).map_err(file_error("open", &file))?;
+    write_whole(&file, &data).map_err(unwritten(&file))?;
     Ok(file)
 }
 

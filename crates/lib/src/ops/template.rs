@@ -1,10 +1,11 @@
 //! `template`: render a chart and return or write the result.
 
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use pintle_chart::write_whole;
 use pintle_events::Event as LifecycleEvent;
 use pintle_images::Policy;
 use pintle_objects::{HookEvent, Sorted, Validation};
@@ -360,26 +361,22 @@ fn write_files(
     sorted: &Sorted<'_>,
 ) -> Result<Vec<PathBuf>> {
     let mut written: Vec<PathBuf> = Vec::new();
+    let mut texts: BTreeMap<PathBuf, Vec<u8>> = BTreeMap::new();
     for (path, content) in documents(request, prepared, sorted).into_iter().chain(hooks(request, sorted)) {
         let target = folder.join(&path);
-        let first = !written.contains(&target);
-        write_file(&target, &path, content, first)?;
+        push_document(texts.entry(target.clone()).or_default(), &path, content);
         written.push(target);
     }
-    Ok(written)
-}
-
-/// Writes a document to a new file, or appends it to one that this run has created.
-fn write_file(target: &Path, source: &str, content: &[u8], first: bool) -> Result<()> {
-    let failed = |source| Error::File { action: "write", path: target.to_owned(), source };
-    if let Some(parent) = target.parent() {
-        create_dir(parent)?;
+    // In the order in which they begin, each once.
+    for target in &written {
+        let Some(text) = texts.remove(target) else { continue };
+        if let Some(parent) = target.parent() {
+            create_dir(parent)?;
+        }
+        let failed = |source| Error::File { action: "write", path: target.clone(), source };
+        write_whole(target, &text).map_err(failed)?;
     }
-    let mut options = fs::OpenOptions::new();
-    let options = if first { options.write(true).create(true).truncate(true) } else { options.append(true) };
-    let mut text = Vec::with_capacity(content.len() + source.len() + 20);
-    push_document(&mut text, source, content);
-    options.open(target).and_then(|mut file| file.write_all(&text)).map_err(failed)
+    Ok(written)
 }
 
 /// Creates a folder and its parents. The error is worded as Go's, because Helm prints it.

@@ -1,0 +1,121 @@
+//! Files that are written whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, refused};
+
+/// How many names are tried for the temporary file; others are left over from programs that were killed.
+const MAX_NAMES: u32 = 100;
+
+/// Writes a file by way of a temporary one beside it, so that a full disk or a kill leaves what was there before.
+///
+/// What stands there keeps its mode. A link is followed, as Helm follows it, and what is no file (a pipe, a device) is
+/// written to as it is.
+///
+/// # Errors
+/// A file that cannot be opened, written or put in its place.
+pub fn write_whole(path: &Path, data: &[u8]) -> io::Result<()> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let old = fs::metadata(&target).ok();
+    if old.as_ref().is_some_and(|old| !old.is_file()) {
+        return fs::write(&target, data);
+    }
+    if old.is_some() {
+        // A file that may not be written is not replaced either.
+        OpenOptions::new().write(true).open(&target)?;
+    }
+    let (temporary, mut file) = match create_beside(&target) {
+        Ok(created) => created,
+        // The file may be written, but nothing may be added to its folder.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && old.is_some() => {
+            return fs::write(&target, data);
+        }
+        Err(error) => return Err(error),
+    };
+    let outcome = file
+        .write_all(data)
+        .and_then(|()| old.map_or(Ok(()), |old| file.set_permissions(old.permissions())))
+        .and_then(|()| fs::rename(&temporary, &target));
+    if outcome.is_err() {
+        // What cannot be removed cannot be helped; the error says why it is there.
+        let _ = fs::remove_file(&temporary);
+    }
+    outcome
+}
+
+/// The error of a file that [`write_whole`] could not write, with the operation that Go would name.
+pub(crate) fn unwritten(path: &Path) -> impl FnOnce(io::Error) -> Error {
+    |error| {
+        let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::FileTooLarge];
+        refused(if full.contains(&error.kind()) { "write" } else { "open" }, path)(error)
+    }
+}
+
+fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let mut number = 0;
+    loop {
+        let beside = target.with_file_name(format!(".{name}.{}-{number}.tmp", std::process::id()));
+        match OpenOptions::new().write(true).create_new(true).open(&beside) {
+            Ok(file) => return Ok((beside, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MAX_NAMES => number += 1,
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).expect("can be listed");
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.expect("is there").file_name().to_string_lossy().into_owned())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_is_replaced_and_nothing_is_left_beside_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.tgz");
+        for text in ["first", "second, and longer", "3"] {
+            write_whole(&path, text.as_bytes()).expect("can be written");
+            assert_eq!(fs::read_to_string(&path).expect("can be read"), text);
+        }
+        assert_eq!(names(folder.path()), ["a.tgz"]);
+    }
+
+    fn written(path: &Path) -> Result<(), Error> {
+        write_whole(path, b"x").map_err(unwritten(path))
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_full_device_is_an_error_and_a_missing_folder_names_the_file() {
+        let error = written(Path::new("/dev/full")).expect_err("it is full");
+        assert_eq!(error.to_string(), "write /dev/full: no space left on device");
+        let error = written(Path::new("/nonexistent/a")).expect_err("no folder");
+        assert_eq!(error.to_string(), "open /nonexistent/a: no such file or directory");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_followed_and_modes_kept() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = tempfile::tempdir().expect("a folder");
+        let (real, link) = (folder.path().join("real"), folder.path().join("link"));
+        fs::write(&real, "old").expect("can be written");
+        fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).expect("can be changed");
+        symlink("real", &link).expect("can be linked");
+        write_whole(&link, b"new").expect("can be written");
+        assert_eq!(fs::read_to_string(&real).expect("can be read"), "new");
+        assert_eq!(fs::metadata(&real).expect("is there").permissions().mode() & 0o777, 0o640);
+        assert!(fs::symlink_metadata(&link).expect("is there").is_symlink());
+        assert_eq!(names(folder.path()), ["link", "real"]);
+    }
+}
