@@ -29,3 +29,55 @@ fn a_release_is_needed_and_flags_are_read() {
     Error: kubernetes cluster unreachable: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
     "#);
 }
+
+/// Records of a release `d` of which none can be read, the newest can be, or all can.
+fn with_records(place: &Place, records: &[(u64, &str, &str)]) {
+    let mut objects = String::new();
+    for (number, status, data) in records {
+        objects.push_str(&format!(
+            "---\napiVersion: v1\nkind: Secret\ntype: helm.sh/release.v1\nmetadata:\n  name: \
+             sh.helm.release.v1.d.v{number}\n  labels: {{owner: helm, name: d, status: {status}, version: \
+             \"{number}\"}}\ndata: {{release: {data}}}\n"
+        ));
+    }
+    place.write("records/Chart.yaml", "apiVersion: v2\nname: records\nversion: 0.1.0\n");
+    place.write("records/templates/a.yaml", &objects);
+    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
+    place.helm("install r records --cluster embedded:box.db");
+}
+
+#[test]
+fn a_release_of_which_no_record_can_be_read_is_not_taken_for_one_that_is_not_there() {
+    let place = Place::new();
+    with_records(&place, &[(1, "superseded", "IVRoaXM="), (2, "deployed", "IVRoaXM=")]);
+    let helm = |line: &str| place.helm(&format!("{line} --cluster embedded:box.db"));
+    let shown = helm("history d -o json");
+    assert_eq!(shown, "exit 0\n--- stdout\n[]\n");
+    assert!(helm("history d").starts_with("exit 0\n--- stdout\nREVISION\tUPDATED\tSTATUS\tCHART"));
+    let refused = |line: &str, text: &str| {
+        assert_eq!(helm(line), format!("exit 1\n--- stderr\nError: {text}\n"), "{line}");
+    };
+    for line in ["status d", "get all d", "get values d", "get metadata d", "rollback d", "test d"] {
+        refused(line, "no revision for release \"d\"");
+    }
+    refused("upgrade d web", "UPGRADE FAILED: no revision for release \"d\"");
+    refused("upgrade d web --install", "UPGRADE FAILED: no revision for release \"d\"");
+    refused("uninstall d", "no release provided");
+    refused("uninstall d --ignore-not-found", "no release provided");
+    let ours = place.pintle("history d --cluster embedded:box.db");
+    assert!(
+        ours.contains("error: no revision for release \"d\"\n\nhint: release d has records, but none"),
+        "{ours}"
+    );
+}
+
+#[test]
+fn a_list_shows_the_newest_version_that_can_be_read() {
+    let place = Place::new();
+    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
+    place.helm("install d web --cluster embedded:box.db");
+    with_records(&place, &[(2, "deployed", "IVRoaXM=")]);
+    let listed = place.helm("list -q --cluster embedded:box.db");
+    assert_eq!(listed, "exit 0\n--- stdout\nd\nr\n");
+    assert!(place.helm("status d --cluster embedded:box.db").contains("REVISION: 1\n"));
+}

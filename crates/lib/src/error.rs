@@ -197,6 +197,18 @@ pub enum Error {
         /// The name.
         name: String,
     },
+    /// There are records of the release, but none that can be read.
+    #[error("no revision for release {name:?}")]
+    NoReadableVersion {
+        /// The name.
+        name: String,
+    },
+    /// There are records of the release that is to be uninstalled, but none that can be read.
+    #[error("no release provided")]
+    NothingToUninstall {
+        /// The name.
+        name: String,
+    },
     /// The release to uninstall does not exist.
     #[error("uninstall: Release not loaded: {name}: release: not found")]
     UninstallNotFound {

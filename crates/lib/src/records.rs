@@ -101,7 +101,27 @@ impl<'s> Records<'s> {
     /// When there is no such release.
     pub(crate) async fn existing_history(&self) -> Result<Vec<Summary>> {
         let history = self.history().await?;
-        if history.is_empty() { Err(Error::NoSuchRelease { name: self.name.clone() }) } else { Ok(history) }
+        if history.is_empty() { Err(self.missing().await) } else { Ok(history) }
+    }
+
+    /// Whether there are records of the release, in any store that is looked at, of which none can be read.
+    pub(crate) async fn is_unreadable(&self) -> bool {
+        for store in std::iter::once(&self.session.store).chain(&self.session.others) {
+            // A store that gives no answer has been asked before, and was an error then.
+            if store.has_records(&self.namespace, &self.name).await.unwrap_or(false) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Why there is no version at all: there is no such release, or none of its records can be read.
+    pub(crate) async fn missing(&self) -> Error {
+        let name = self.name.clone();
+        match self.is_unreadable().await {
+            true => Error::NoReadableVersion { name },
+            false => Error::NoSuchRelease { name },
+        }
     }
 
     /// Loads the full record of a version.

@@ -103,7 +103,13 @@ pub trait Store: Send + Sync {
     /// All versions of a release, oldest first.
     fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Vec<Summary>>;
 
-    /// Every matching version, by namespace, name and number.
+    /// Whether there are records of a release. It is asked when [`Store::history`] is empty, to tell a release of which
+    /// no record can be read from one that is not there.
+    fn has_records<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
+        Box::pin(async move { Ok(!self.history(namespace, name).await?.is_empty()) })
+    }
+
+    /// Every version that matches, by namespace, name and number.
     fn list<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>>;
 
     /// The newest version of each release, if it matches: status and labels are compared after the newest was

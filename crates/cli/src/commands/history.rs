@@ -32,7 +32,13 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let max = usize::try_from(invocation.flags.int("max", invocation.environment)).unwrap_or(0);
     let name = invocation.operand(0).to_owned();
     let (session, namespace) = (&connection.session, &connection.namespace);
-    let mut versions = connection.run(pintle::ops::history(session, namespace, &name, max))?;
+    let mut versions = match connection.try_run(pintle::ops::history(session, namespace, &name, max)) {
+        // Helm passes over records that it cannot read, be they all.
+        Err(pintle::Error::NoReadableVersion { .. }) if invocation.personality == Personality::Helm => {
+            Vec::new()
+        }
+        versions => versions?,
+    };
     if max == 0 {
         versions.clear();
     }

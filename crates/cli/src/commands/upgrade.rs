@@ -72,6 +72,10 @@ fn last(connection: &Connection, name: &str) -> Result<Option<Summary>, Failure>
     match connection.try_run(history) {
         Ok(mut versions) => Ok(versions.pop()),
         Err(pintle::Error::NoSuchRelease { .. }) => Ok(None),
+        // It is there, so that it would be upgraded.
+        Err(error @ pintle::Error::NoReadableVersion { .. }) => {
+            Err(Failure::from(error).during("UPGRADE FAILED"))
+        }
         Err(error) => Err(error.into()),
     }
 }

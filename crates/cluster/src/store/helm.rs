@@ -199,6 +199,13 @@ impl<H: RecordKind> Store for HelmStore<H> {
         })
     }
 
+    fn has_records<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
+        Box::pin(async move {
+            let found = self.has_objects(namespace, owned_by_helm(Some(name))).await;
+            found.map_err(api::failed(H::operation_text("query: failed to query with labels")))
+        })
+    }
+
     fn list<'a>(&'a self, query: &'a Query) -> StoreFuture<'a, Vec<Summary>> {
         Box::pin(async move {
             let selector = query.selector()?;

@@ -9,15 +9,15 @@ use crate::{Error, Result, Session};
 /// Lists the newest `max` versions of a release, oldest first.
 ///
 /// # Errors
-/// When there is no such release.
+/// When there is no such release, or none of its records can be read.
 pub async fn history(session: &Session, namespace: &str, name: &str, max: usize) -> Result<Vec<Summary>> {
     session.cluster.check_reachable().await?;
     if !name::is_valid(name) {
         return Err(Error::InvalidName { prefix: "release name is invalid", name: name.to_owned() });
     }
-    let (_, mut history) = Records::find_with_history(session, namespace, name).await?;
+    let (records, mut history) = Records::find_with_history(session, namespace, name).await?;
     if history.is_empty() {
-        return Err(Error::NoSuchRelease { name: name.to_owned() });
+        return Err(records.missing().await);
     }
     if max > 0 && history.len() > max {
         history.drain(..history.len() - max);

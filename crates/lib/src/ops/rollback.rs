@@ -69,7 +69,7 @@ pub async fn rollback(
     let found = Records::find_for_update(session, &request.namespace, &request.name, dry_run).await;
     let (records, mut history) = found?;
     if history.is_empty() {
-        return Err(Error::NoSuchRelease { name: request.name.clone() });
+        return Err(records.missing().await);
     }
     let number = target_number(&records, &history, &request.to)?;
     if !dry_run && let Some(last) = history.last_mut() {

@@ -94,7 +94,7 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
     let found = Records::find_for_update(session, &request.namespace, &request.name, false).await;
     let (records, history) = found?;
     let Some(observed) = history.last() else {
-        return Err(Error::NoSuchRelease { name: request.name.clone() });
+        return Err(records.missing().await);
     };
     let mut version = records.load(observed.number).await?;
     let session = &session.with_stored_scripts(&version, request.deploy.timeout).await?;

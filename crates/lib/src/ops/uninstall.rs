@@ -71,9 +71,11 @@ pub async fn uninstall(
         other => unreadable(other),
     })?;
     let Some(last) = history.last_mut() else {
+        let name = request.name.clone();
         return match request.ignore_not_found {
+            _ if records.is_unreadable().await => Err(Error::NothingToUninstall { name }),
             true => Ok(None),
-            false => Err(Error::UninstallNotFound { name: request.name.clone() }),
+            false => Err(Error::UninstallNotFound { name }),
         };
     };
     // A client that is still deploying the release would recreate what is deleted here.
@@ -99,7 +101,7 @@ async fn dry_run(
             Ok(Some(Uninstalled { version: records.load(last.number).await?, kept: String::new() }))
         }
         None if request.ignore_not_found => Ok(None),
-        None => Err(Error::NoSuchRelease { name: request.name.clone() }),
+        None => Err(records.missing().await),
     }
 }
 

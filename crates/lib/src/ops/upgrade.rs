@@ -114,7 +114,12 @@ impl<'s> Upgrade<'s> {
         let found = Records::find_for_update(session, &target.namespace, &target.name, dry_run).await;
         let (records, mut history) = found?;
         let missing = || Error::NoDeployedReleases { name: target.name.clone() };
-        let last = history.last_mut().ok_or_else(missing)?;
+        let Some(last) = history.last_mut() else {
+            return Err(match records.missing().await {
+                Error::NoSuchRelease { .. } => missing(),
+                unreadable => unreadable,
+            });
+        };
         match dry_run {
             true => records.ensure_unlocked_dry_run(last)?,
             false => records.ensure_unlocked(last).await?,

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use pintle_objects::Object;
 use pintle_release::helm;
-use pintle_release::{Query, Selector, Summary};
+use pintle_release::{Query, Selector, Summary, newest};
+use pintle_tree::{Node, json};
 
 use super::record_kind::RecordKind;
 use super::{HelmStore, labels, optimistic_lock};
@@ -30,6 +31,14 @@ const MAX_CONCURRENCY: usize = 16;
 type ObjectNames = BTreeSet<(String, String)>;
 
 impl<H: RecordKind> HelmStore<H> {
+    /// Whether there are objects with these labels, whatever is in them.
+    pub(super) async fn has_objects(&self, namespace: &str, selector: String) -> Result<bool> {
+        let selection = ListParams { labels: selector, limit: 1, uncompressed: true, ..ListParams::default() };
+        let body = self.cluster.page_raw(&self.resource, namespace, &selection, "").await?;
+        let page = json::read(&body).unwrap_or_default();
+        Ok(page.get("items").and_then(Node::as_list).is_some_and(|items| !items.is_empty()))
+    }
+
     /// Summarizes all releases with these labels. The next page is fetched while the current one is decoded.
     pub(super) async fn summaries(
         &self,
@@ -101,6 +110,24 @@ impl<H: RecordKind> HelmStore<H> {
         let heads = self.list_metadata(namespace, owned_by_helm(query.name.as_deref())).await?;
         let total = heads.len();
         let chosen = select_newest(heads, query, selector);
+        let wanted = chosen.len();
+        let found = self.chosen(namespace, query, chosen, total).await?;
+        if found.len() == wanted {
+            return Ok(found);
+        }
+        // The newest record of some release cannot be read: the newest that can be is shown, as in Helm.
+        let all = self.summaries(namespace, owned_by_helm(query.name.as_deref()), None).await?;
+        Ok(newest(all, query, |version| selector.matches(&version.labels)))
+    }
+
+    /// What is in the objects that were chosen among `total`.
+    async fn chosen(
+        &self,
+        namespace: &str,
+        query: &Query,
+        chosen: ObjectNames,
+        total: usize,
+    ) -> Result<Vec<Summary>> {
         if chosen.len() * 2 > total {
             // Most of the versions are needed: reading pages costs less than a request for each.
             let selector = owned_by_helm(query.name.as_deref());
