@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,7 +17,7 @@ use http::{Method, Request};
 use http_body_util::BodyExt as _;
 use pintle_embedded::schema::ApiCatalog;
 use pintle_embedded::store::{HistoryWindow, Precondition, Store, key};
-use pintle_embedded::{Api, Options, Pace, SystemClock, serve};
+use pintle_embedded::{Api, Clock, Options, Pace, SystemClock, serve};
 use pintle_tree::{Node, json};
 
 async fn api(store: Store) -> Api {
@@ -531,4 +533,92 @@ async fn an_edit_that_removes_the_last_finalizer_deletes_the_object() {
     api.edit(&key("configmaps", "default", "held"), release).await.unwrap();
     assert_eq!(ask(&api, Method::GET, &format!("{all}/held"), "").await.0, 404);
     api.edit(&key("configmaps", "default", "held"), release).await.unwrap();
+}
+
+/// A clock that stops one thread when it asks for the time, until somebody lets it go on.
+struct Gate {
+    /// The thread to stop, and how many times it may ask before.
+    armed: Mutex<Option<(ThreadId, usize)>>,
+    reached: Mutex<Sender<()>>,
+    open: Mutex<Receiver<()>>,
+}
+
+impl Clock for Gate {
+    fn now(&self) -> Duration {
+        let stops = {
+            let mut armed = self.armed.lock().unwrap();
+            match armed.as_mut() {
+                Some((thread, 0)) if *thread == thread::current().id() => armed.take().is_some(),
+                Some((thread, left)) if *thread == thread::current().id() => {
+                    *left -= 1;
+                    false
+                }
+                _ => false,
+            }
+        };
+        if stops {
+            self.reached.lock().unwrap().send(()).unwrap();
+            self.open.lock().unwrap().recv().unwrap();
+        }
+        SystemClock.now()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_apply_that_is_overtaken_wherever_it_stands_is_laid_over_what_came_first() {
+    const MOST: usize = 20;
+    let (reached, at_gate) = channel();
+    let (opener, open) = channel();
+    let gate =
+        Arc::new(Gate { armed: Mutex::new(None), reached: Mutex::new(reached), open: Mutex::new(open) });
+    let store = Store::in_memory(Window::default());
+    let options = Options { table: Table::newest(), store, clock: gate.clone(), seed: 7 };
+    let api = Api::start(options).await.unwrap();
+    let mut overtaken = 0;
+    for times in 0..MOST {
+        let name = format!("a{times}");
+        let applying = {
+            let (api, gate, name) = (api.clone(), gate.clone(), name.clone());
+            thread::spawn(move || {
+                *gate.armed.lock().unwrap() = Some((thread::current().id(), times));
+                let path = format!("/api/v1/namespaces/default/configmaps/{name}?fieldManager=slow");
+                let body = format!(
+                    r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"slow":"1"}}}}"#
+                );
+                let request = Request::patch(path)
+                    .header("Content-Type", "application/apply-patch+yaml")
+                    .body(body.into());
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                let code = runtime.block_on(api.call(request.unwrap())).status().as_u16();
+                // Whoever got through without being stopped is past its last look at the clock.
+                if gate.armed.lock().unwrap().take().is_some() {
+                    gate.reached.lock().unwrap().send(()).unwrap();
+                    return (code, false);
+                }
+                (code, true)
+            })
+        };
+        tokio::task::block_in_place(|| at_gate.recv().unwrap());
+        if !applying.is_finished() {
+            // Either it stands at the gate, or it is about to end.
+            let path = "/api/v1/namespaces/default/configmaps?fieldManager=quick";
+            let (code, _) = ask(&api, Method::POST, path, config_map(&name, "quick")).await;
+            assert!(code == 201 || code == 409, "{code}");
+            opener.send(()).unwrap();
+        }
+        let (code, stopped) = tokio::task::block_in_place(|| applying.join().unwrap());
+        assert!(code == 200 || code == 201, "stopped after {times}: {code}");
+        if !stopped {
+            break;
+        }
+        overtaken += usize::from(code == 200);
+        let path = format!("/api/v1/namespaces/default/configmaps/{name}");
+        let (_, object) = ask(&api, Method::GET, &path, "").await;
+        let data = object.get("data").cloned().unwrap_or_default();
+        assert_eq!(data.get("slow").and_then(Node::as_str), Some("1"), "stopped after {times}");
+        if code == 200 {
+            assert_eq!(data.get("v").and_then(Node::as_str), Some("quick"), "stopped after {times}");
+        }
+    }
+    assert!(overtaken > 0, "nobody was ever overtaken");
 }

@@ -70,6 +70,10 @@ impl Error {
             Error::NoSuchRelease { .. } | Error::UninstallNotFound { .. } | Error::NoDeployedReleases { .. } => {
                 "`pintle list --all-namespaces` shows all releases".to_owned()
             }
+            Error::NoReadableVersion { name } | Error::NothingToUninstall { name } => format!(
+                "release {name} has records, but none of them can be decoded; restore them from a backup, or delete \
+                 them: `kubectl delete secrets,configmaps -l owner=helm,name={name}`"
+            ),
             Error::NoSuchVersion { known, .. } | Error::VersionNotFound { known, .. } => {
                 let known: Vec<String> = known.iter().map(u64::to_string).collect();
                 format!("existing versions: {}", known.join(", "))
