@@ -153,3 +153,41 @@ fn a_version_of_kubernetes_that_is_none_is_refused_before_anything_is_linted() {
     Error: invalid kube version 'bad': could not parse "bad" as version
     "#);
 }
+
+#[test]
+fn items_of_a_list_are_decoded_as_go_decodes_them() {
+    let place = Place::new();
+    place.write(
+        "web/Chart.yaml",
+        "apiVersion: v2\nname: web\nversion: 0.1.0\nicon: https://example.com/i.png\n",
+    );
+    let cases = [
+        (r#"[5]"#, "number", ".Items of type struct { Metadata struct { Annotations map[string]string } }"),
+        (r#"[{metadata: 7}]"#, "number", ".Items.Metadata of type struct { Annotations map[string]string }"),
+        (
+            r#"[{metadata: {annotations: []}}]"#,
+            "array",
+            ".Items.Metadata.Annotations of type map[string]string",
+        ),
+        (r#"[{metadata: {annotations: {a: {}}}}]"#, "object", ".Items.Metadata.Annotations of type string"),
+    ];
+    for (items, kind, rest) in cases {
+        place.write("web/templates/a.yaml", &format!("apiVersion: v1\nkind: List\nitems: {items}\n"));
+        let text = format!(
+            "[ERROR] templates/a.yaml: unable to parse YAML: error unmarshaling JSON: while decoding JSON: json: \
+             cannot unmarshal {kind} into Go struct field {rest}\n"
+        );
+        let shown = place.helm("lint web");
+        assert!(shown.starts_with("exit 1") && shown.contains(&text), "{shown}");
+    }
+    // Numbers and booleans become text on the way.
+    place.write(
+        "web/templates/a.yaml",
+        "apiVersion: v1\nkind: List\nitems: [{metadata: {annotations: {a: 1}}}, null]\n",
+    );
+    assert!(place.helm("lint web").starts_with("exit 0"));
+    place.write("web/templates/a.yaml", "apiVersion: v1\nkind: A\nmetadata: {name: [a]}\n");
+    assert!(
+        place.helm("lint web").contains("into Go struct field k8sYamlMetadata.Metadata.Name of type string")
+    );
+}

@@ -337,3 +337,17 @@ fn a_version_without_a_number_has_none_in_data() {
     {"name":"web","info":{"status":"deployed"},"namespace":"default"}
     "#);
 }
+
+#[test]
+fn commands_that_need_no_release_do_not_look_at_the_driver() {
+    let place = Place::new();
+    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
+    for driver in ["memory", "unknown", "sql"] {
+        for line in ["show chart web", "template web", "lint web", "version", "env", "__complete show "] {
+            let shown = place.helm_with(line, &[("HELM_DRIVER", driver)]);
+            assert!(shown.starts_with("exit 0"), "{driver}: {line}: {shown}");
+        }
+    }
+    let shown = place.helm_with("list", &[("HELM_DRIVER", "unknown")]);
+    assert!(shown.contains("unknown driver \"unknown\""), "{shown}");
+}

@@ -97,3 +97,53 @@ fn what_cannot_be_packed_is_refused() {
     error: open r: no such file or directory
     ");
 }
+
+#[test]
+fn only_folders_are_packed() {
+    let place = Place::new();
+    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    place.helm("package web");
+    let path = "{here}/web-1.0.0.tgz/Chart.yaml";
+    for line in ["package web-1.0.0.tgz -d out", "package web-1.0.0.tgz --version 2.0.0"] {
+        let refused = format!(
+            "exit 1\n--- stderr\nError: unable to detect chart at {path}: open {path}: not a directory\n"
+        );
+        assert_eq!(place.helm(line), refused);
+    }
+    assert!(!place.path().join("out").exists());
+}
+
+/// A disk that is full after 64 KiB, as a limit on the size of files has it.
+#[cfg(unix)]
+#[test]
+fn an_archive_that_does_not_fit_leaves_the_old_one_and_nothing_else() {
+    let place = Place::new();
+    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    place.helm("package web -d out");
+    let old = std::fs::read(place.path().join("out/web-1.0.0.tgz")).expect("was packed");
+    // Noise, which does not become smaller.
+    let mut state = 1_u64;
+    let noise: String = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(b'!' + u8::try_from(state >> 58).expect("six bits"))
+    })
+    .take(300_000)
+    .collect();
+    place.write("web/noise", &noise);
+    let script = "ulimit -f 64; trap '' XFSZ; exec \"$0\" package web -d out";
+    let ran = std::process::Command::new("sh")
+        .args(["-c", script])
+        .arg(place.linked("helm"))
+        .current_dir(place.path())
+        .output()
+        .expect("a shell can be run");
+    let stderr = String::from_utf8_lossy(&ran.stderr);
+    assert!(!ran.status.success(), "{stderr}");
+    assert!(stderr.starts_with("Error: failed to save: write out/web-1.0.0.tgz: file too large"), "{stderr}");
+    let names: Vec<_> = std::fs::read_dir(place.path().join("out"))
+        .expect("is there")
+        .map(|entry| entry.expect("can be listed").file_name())
+        .collect();
+    assert_eq!(names, ["web-1.0.0.tgz"]);
+    assert_eq!(std::fs::read(place.path().join("out/web-1.0.0.tgz")).expect("is there"), old);
+}

@@ -388,6 +388,10 @@ fn the_tests_of_a_chart_are_run_before_it_is_rolled_back() {
     chart(&place, "web", "1.0.0", &a_test("    pintle.dev/simulate-log: it is open", ""));
     let shown = place.pintle("rehearse --verbose web");
     holds(&shown, &["exit 0", "test web-1.0.0: ok", "hook Pod/knock (test): Succeeded", "| it is open"]);
+    for form in ["text --verbose", "json", "junit"] {
+        let silent = place.pintle(&format!("rehearse --no-log-output web -o {form}"));
+        assert!(silent.starts_with("exit 0") && !silent.contains("it is open"), "{silent}");
+    }
     let at = |stage: &str| shown.find(&format!("\n{stage} web-1.0.0: ok")).expect(stage);
     assert!(at("upgrade") < at("test") && at("test") < at("rollback"), "{shown}");
 

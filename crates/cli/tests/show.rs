@@ -77,6 +77,30 @@ fn values_can_be_picked() {
 }
 
 #[test]
+fn the_dependencies_of_a_v1_chart_are_shown_from_its_requirements_file() {
+    let place = Place::new();
+    place.write("old/Chart.yaml", "apiVersion: v1\nname: old\nversion: 1.0.0\n");
+    place.write(
+        "old/requirements.yaml",
+        "dependencies: [{name: a, version: 0.1.0, repository: file://../a}]\n",
+    );
+    let shown = "\
+apiVersion: v1
+dependencies:
+- name: a
+  repository: file://../a
+  version: 0.1.0
+name: old
+version: 1.0.0
+
+";
+    for line in ["show chart old", "show all old"] {
+        let out = place.helm(line);
+        assert!(out.contains(shown), "{line}: {out}");
+    }
+}
+
+#[test]
 fn a_chart_that_does_not_parse_has_an_exit_code_of_its_own() {
     let place = Place::new();
     place.write("bad/Chart.yaml", "name: [\n");

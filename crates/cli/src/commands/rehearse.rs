@@ -64,6 +64,7 @@ static OWN: &[Flag] = &[
         .short('o')
         .or("text")
         .offer(Offer::Words(&["text", "json", "junit"])),
+    Flag::switch("no-log-output", "do not show the logs of hooks"),
     Flag::switch("strict", "fail on warnings"),
     Flag::switch("verbose", "show every finding and every object").short('v'),
 ];
@@ -102,12 +103,16 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     };
     let strict = flags.on("strict");
     let verbose = flags.on("verbose");
+    let no_logs = flags.on("no-log-output");
     let runtime = connect::runtime()?;
-    let report = runtime.block_on(pintle::rehearse::rehearse(&rehearsal)).map_err(|error| {
+    let mut report = runtime.block_on(pintle::rehearse::rehearse(&rehearsal)).map_err(|error| {
         let mut failure = Failure::from(error);
         failure.class = Class::BadInput;
         failure
     })?;
+    if no_logs {
+        report.stages.iter_mut().flat_map(|stage| &mut stage.hooks).for_each(|hook| hook.log.clear());
+    }
     match output.as_str() {
         "json" => print_json(invocation.ui, Format::Json, data::json(&report)?)?,
         "junit" => invocation.ui.print(&junit::xml(&report))?,

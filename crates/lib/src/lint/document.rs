@@ -3,9 +3,9 @@
 //! This differs from how rendering splits files. Lint in Helm uses the reader of Kubernetes, where only a line of
 //! `---`, blanks and a comment ends a document, and a text that starts with `{` is JSON.
 
-use pintle_tree::{Node, json};
+use pintle_tree::{Node, Str, json};
 use pintle_yaml::Stream;
-use pintle_yaml::decode::{Decoder, FieldPath, read_tree};
+use pintle_yaml::decode::{Decoder, FieldPath, matches_field, read_tree};
 
 /// The fields of an object that rules need.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,34 @@ fn read_json(text: &[u8]) -> Result<(Option<Document>, usize), json::Error> {
         None => error,
     };
     let failed = |error| json::Error::new(json::ErrorKind::Type, plain(error), used);
+    if let Some(error) = scalar_for_text(&node) {
+        return Err(failed(error));
+    }
     Ok((decode(&node).map_err(failed)?, used))
+}
+
+/// What Go's JSON says of a number or a boolean where text is wanted. Only YAML has them become text.
+fn scalar_for_text(node: &Node) -> Option<String> {
+    let entries = node.as_map()?.iter();
+    entries.filter_map(|(key, value)| unfit(key, value, &TEXTS).or_else(|| in_metadata(key, value))).next()
+}
+
+const TEXTS: [(&str, &str); 2] = [("apiVersion", "k8sYamlStruct.apiVersion"), ("Kind", "k8sYamlStruct.Kind")];
+const TEXTS_OF_METADATA: [(&str, &str); 2] =
+    [("Namespace", "k8sYamlMetadata.Metadata.Namespace"), ("Name", "k8sYamlMetadata.Metadata.Name")];
+
+fn in_metadata(key: &Str, value: &Node) -> Option<String> {
+    let metadata = value.as_map().filter(|_| matches_field(key.as_bytes(), "Metadata"))?;
+    metadata.iter().find_map(|(key, value)| unfit(key, value, &TEXTS_OF_METADATA))
+}
+
+fn unfit(key: &Str, value: &Node, texts: &[(&str, &str)]) -> Option<String> {
+    let (_, place) = texts.iter().find(|(field, _)| matches_field(key.as_bytes(), field))?;
+    let kind = match value {
+        Node::Bool(_) | Node::Int(_) | Node::Float(_) => value.json_type(),
+        _ => return None,
+    };
+    Some(format!("json: cannot unmarshal {kind} into Go struct field {place} of type string"))
 }
 
 fn decode(node: &Node) -> Result<Option<Document>, String> {
@@ -67,7 +94,7 @@ fn decode(node: &Node) -> Result<Option<Document>, String> {
                     &["Namespace", "Name"],
                     |decoder, field, value| {
                         let place = FieldPath {
-                            structure: "k8sYamlStruct",
+                            structure: "k8sYamlMetadata",
                             path: if field == "Name" { "Metadata.Name" } else { "Metadata.Namespace" },
                         };
                         let mut namespace = String::new();
@@ -102,6 +129,21 @@ mod tests {
     fn other_text_on_the_line_of_a_separator_is_an_error() {
         let error = "unable to parse YAML: invalid Yaml document separator: kind: B";
         assert_eq!(kinds("kind: A\n---kind: B\n"), [Err(error.to_owned())]);
+    }
+
+    #[test]
+    fn json_with_numbers_for_text_is_read_as_yaml() {
+        assert_eq!(kinds(r#"{"kind": 1, "apiVersion": 2, "metadata": {"name": 3}} x"#), [Ok("1".to_owned())]);
+        let error = "unable to parse YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array \
+                     into Go struct field k8sYamlStruct.Kind of type string";
+        assert_eq!(
+            kinds("{\"kind\": 1}\n---\n{\"kind\": [2]}\n"),
+            [Ok("1".to_owned()), Err(error.to_owned())]
+        );
+        let both = r#"{"kind": true, "metadata": {"name": ["a"]}}"#;
+        let error = "unable to parse YAML: json: cannot unmarshal bool into Go struct field k8sYamlStruct.Kind of \
+                     type string";
+        assert_eq!(kinds(both), [Err(error.to_owned())]);
     }
 
     #[test]

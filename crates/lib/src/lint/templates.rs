@@ -120,16 +120,43 @@ fn check_document(
     findings.check(Error, template, list_has_no_policy(document, text));
 }
 
-/// Returns Go's decode error for `items` that is not a list.
-fn wrong_items(items: &Node) -> String {
-    let kind = items.json_type();
+/// The Go types of `items` of a list, of what is in them, and of their metadata.
+const ITEM_TYPES: [&str; 3] = [
+    "[]struct { Metadata struct { Annotations map[string]string } }",
+    "struct { Metadata struct { Annotations map[string]string } }",
+    "struct { Annotations map[string]string }",
+];
+
+/// What Go says about a value of a list that has another type than `wanted`.
+fn wrong_in_list(value: &Node, path: &str, wanted: &str) -> String {
+    let kind = value.json_type();
     format!(
         "unable to parse YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {kind} into Go \
-         struct field .Items of type []struct {{ Metadata struct {{ Annotations map[string]string }} }}"
+         struct field .{path} of type {wanted}"
     )
 }
 
-/// Returns the extension with its dot, or an empty string.
+/// What Go says about an item of a list whose metadata or annotations cannot be any.
+fn wrong_item(item: &Node) -> Option<String> {
+    let [_, item_type, metadata_type] = ITEM_TYPES;
+    let is_map = |node: &Node| matches!(node, Node::Nil | Node::Map(_));
+    if !is_map(item) {
+        return Some(wrong_in_list(item, "Items", item_type));
+    }
+    let metadata = item.get("metadata")?;
+    if !is_map(metadata) {
+        return Some(wrong_in_list(metadata, "Items.Metadata", metadata_type));
+    }
+    let annotations = metadata.get("annotations")?;
+    if !is_map(annotations) {
+        return Some(wrong_in_list(annotations, "Items.Metadata.Annotations", "map[string]string"));
+    }
+    let texts = annotations.as_map()?.values();
+    let nested = texts.into_iter().find(|text| matches!(text, Node::List(_) | Node::Map(_)))?;
+    Some(wrong_in_list(nested, "Items.Metadata.Annotations", "string"))
+}
+
+/// The extension of the base name with its dot, or nothing.
 fn extension(path: &str) -> &str {
     let base = path.rsplit('/').next().unwrap_or(path);
     base.rfind('.').map_or("", |dot| &base[dot..])
@@ -176,8 +203,11 @@ fn list_has_no_policy(document: &Document, text: &[u8]) -> Result<(), String> {
     let items = match node.get("items") {
         None | Some(Node::Nil) => return Ok(()),
         Some(Node::List(items)) => items,
-        Some(other) => return Err(wrong_items(other)),
+        Some(other) => return Err(wrong_in_list(other, "Items", ITEM_TYPES[0])),
     };
+    if let Some(error) = items.iter().find_map(wrong_item) {
+        return Err(error);
+    }
     let has_policy = items.iter().any(|item| {
         let annotations = item.get("metadata").and_then(|metadata| metadata.get("annotations"));
         annotations.is_some_and(|annotations| annotations.get("helm.sh/resource-policy").is_some())

@@ -38,7 +38,9 @@ pub fn package(
     reporter: &mut dyn Reporter,
 ) -> Result<PathBuf> {
     let events = &session.events;
-    let mut chart = forward_log(reporter, |log| Ok(pintle_chart::load(&request.chart, log)?))?;
+    // Helm packs folders only, and looks for Chart.yaml below whatever it is given.
+    let load = if request.chart.is_file() { pintle_chart::load_dir } else { pintle_chart::load };
+    let mut chart = forward_log(reporter, |log| Ok(load(&request.chart, log)?))?;
     locate::check_generation(&chart)?;
     let told = events
         .with_scripts_of(&chart)

@@ -30,7 +30,7 @@ pub fn show(chart: &Path, reporter: &mut dyn Reporter) -> Result<Shown> {
     // A chart that cannot be installed, such as one of `apiVersion: v3`, can still be shown.
     let chart = forward_log(reporter, |log| Ok(pintle_chart::load_any_version(&path, log)?))?;
     Ok(Shown {
-        chart: chart.metadata.to_yaml()?,
+        chart: chart.metadata.to_shown_yaml()?,
         values: chart.values_text().map(<[u8]>::to_vec),
         readme: chart.readme().map(|file| file.data.to_vec()),
         crds: chart.crds().iter().map(|crd| crd.file.data.to_vec()).collect(),

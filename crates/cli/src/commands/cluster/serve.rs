@@ -102,9 +102,17 @@ fn identity(address: SocketAddr) -> Result<Identity, Failure> {
 }
 
 fn address(text: &str) -> Result<SocketAddr, Failure> {
-    let address: Option<SocketAddr> = text.parse().ok();
-    address.filter(|address| address.ip().is_loopback()).ok_or_else(|| {
-        Failure::usage(format!("`{text}` is not a loopback address with a port"))
-            .hint("use an address such as 127.0.0.1:6443")
-    })
+    let refused = |why: String| {
+        Err(Failure::usage(why).hint("use an address such as 127.0.0.1:6443"))
+    };
+    match text.parse::<SocketAddr>() {
+        Ok(address) if address.ip().is_loopback() => Ok(address),
+        Ok(_) => refused(format!("`{text}` is not a loopback address")),
+        Err(_) => match text.rsplit_once(':') {
+            Some((_, port)) if !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => {
+                refused(format!("`{text}` is not an address with a port between 0 and 65535"))
+            }
+            _ => refused(format!("`{text}` is not an address with a port")),
+        },
+    }
 }
