@@ -10,7 +10,7 @@ use crate::load::load_any_version;
 use crate::metadata::{Metadata, V2, V3};
 use crate::package::{self, Times};
 use crate::path::clean;
-use crate::write::{unwritten, write_whole};
+use crate::write::{write_atomic, write_file_error};
 use crate::{Chart, File};
 use pintle_tree::LogLine;
 
@@ -209,7 +209,7 @@ fn write(path: &Path, data: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(file_error("mkdir", folder))?;
     }
-    write_whole(path, data).map_err(unwritten(path))
+    write_atomic(path, data).map_err(write_file_error(path))
 }
 
 #[cfg(test)]

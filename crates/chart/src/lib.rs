@@ -37,4 +37,4 @@ pub use load::{
     load_files_logged, matches, read_archive, read_folder, read_regular,
 };
 pub use pintle_tree::LogLine;
-pub use write::write_whole;
+pub use write::write_atomic;

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, refused};
+use crate::error::{Error, file_error};
 
 /// How many names are tried for the temporary file; others are left over from programs that were killed.
 const MAX_NAMES: u32 = 100;
@@ -16,7 +16,7 @@ const MAX_NAMES: u32 = 100;
 ///
 /// # Errors
 /// A file that cannot be opened, written or put in its place.
-pub fn write_whole(path: &Path, data: &[u8]) -> io::Result<()> {
+pub fn write_atomic(path: &Path, data: &[u8]) -> io::Result<()> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
@@ -45,11 +45,11 @@ pub fn write_whole(path: &Path, data: &[u8]) -> io::Result<()> {
     outcome
 }
 
-/// The error of a file that [`write_whole`] could not write, with the operation that Go would name.
-pub(crate) fn unwritten(path: &Path) -> impl FnOnce(io::Error) -> Error {
+/// The error of a file that [`write_atomic`] could not write, with the operation that Go would name.
+pub(crate) fn write_file_error(path: &Path) -> impl FnOnce(io::Error) -> Error {
     |error| {
         let full = [io::ErrorKind::StorageFull, io::ErrorKind::QuotaExceeded, io::ErrorKind::FileTooLarge];
-        refused(if full.contains(&error.kind()) { "write" } else { "open" }, path)(error)
+        file_error(if full.contains(&error.kind()) { "write" } else { "open" }, path)(error)
     }
 }
 
@@ -84,14 +84,14 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.tgz");
         for text in ["first", "second, and longer", "3"] {
-            write_whole(&path, text.as_bytes()).expect("can be written");
+            write_atomic(&path, text.as_bytes()).expect("can be written");
             assert_eq!(fs::read_to_string(&path).expect("can be read"), text);
         }
         assert_eq!(names(folder.path()), ["a.tgz"]);
     }
 
     fn written(path: &Path) -> Result<(), Error> {
-        write_whole(path, b"x").map_err(unwritten(path))
+        write_atomic(path, b"x").map_err(write_file_error(path))
     }
 
     #[cfg(unix)]
@@ -112,7 +112,7 @@ mod tests {
         fs::write(&real, "old").expect("can be written");
         fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).expect("can be changed");
         symlink("real", &link).expect("can be linked");
-        write_whole(&link, b"new").expect("can be written");
+        write_atomic(&link, b"new").expect("can be written");
         assert_eq!(fs::read_to_string(&real).expect("can be read"), "new");
         assert_eq!(fs::metadata(&real).expect("is there").permissions().mode() & 0o777, 0o640);
         assert!(fs::symlink_metadata(&link).expect("is there").is_symlink());

@@ -107,8 +107,8 @@ impl Environment {
             Setting::KubeApiServer => self.plain("HELM_KUBEAPISERVER"),
             Setting::KubeCaFile => self.plain("HELM_KUBECAFILE"),
             Setting::KubeTlsServerName => self.plain("HELM_KUBETLS_SERVER_NAME"),
-            Setting::KubeInsecure => self.is_true("HELM_KUBEINSECURE_SKIP_TLS_VERIFY").to_string(),
-            Setting::Debug => self.is_true("HELM_DEBUG").to_string(),
+            Setting::KubeInsecure => self.truth("HELM_KUBEINSECURE_SKIP_TLS_VERIFY").to_string(),
+            Setting::Debug => self.truth("HELM_DEBUG").to_string(),
             Setting::RegistryConfig => {
                 self.or("HELM_REGISTRY_CONFIG", || self.home(Home::Config, "registry/config.json"))
             }

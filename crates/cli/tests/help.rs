@@ -27,12 +27,12 @@ fn help_has_cobras_layout() {
           --template string   a Go template for the output
 
     Global Flags:
-          --burst-limit int                 how many requests may go to the API server at once (default 100)
+          --burst-limit int                 the client-side burst limit of requests to the API server (default 100)
           --cluster string                  use an embedded cluster: embedded, or embedded:FILE
-          --color string                    when to use colours: never, auto or always (default "auto")
-          --colour string                   when to use colours: never, auto or always (default "auto")
-          --content-cache string            the folder with cached charts (default "{here}/.cache/helm/content")
-          --debug                           tell more about what is going on
+          --color string                    use colored output: never, auto or always (default "auto")
+          --colour string                   use colored output: never, auto or always (default "auto")
+          --content-cache string            the directory of cached charts (default "{here}/.cache/helm/content")
+          --debug                           enable verbose output
           --kube-apiserver string           address and port of the Kubernetes API server
           --kube-as-group stringArray       a group to act as in the cluster; may be repeated
           --kube-as-user string             the user to act as in the cluster

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 use crate::registries::program::{Program, distribution};
-use crate::registries::{Maker, OCI_MANIFEST, client, copy, local, open, remote};
+use crate::registries::{LayoutBuilder, OCI_MANIFEST, client, copy, local, open, remote};
 use crate::support::terminal::Terminal;
 use crate::support::{Place, chart};
 
@@ -175,7 +175,7 @@ fn cosign(host: &str, digest: &str, key: &p256::ecdsa::SigningKey) {
     let signature: p256::ecdsa::Signature = key.sign(payload.as_bytes());
     let signature = base64::engine::general_purpose::STANDARD.encode(signature.to_der().as_bytes());
     let folder = tempfile::tempdir().unwrap();
-    let mut maker = Maker::new(folder.path());
+    let mut maker = LayoutBuilder::new(folder.path());
     let config = maker.blob("application/vnd.oci.image.config.v1+json", b"{}");
     let layer = maker.blob("application/vnd.dev.cosign.simplesigning.v1+json", payload.as_bytes());
     let note = format!(r#","annotations":{{"dev.cosignproject.cosign/signature":"{signature}"}}"#);

@@ -571,8 +571,8 @@ async fn an_apply_that_is_overtaken_wherever_it_stands_is_laid_over_what_came_fi
     let (opener, open) = channel();
     let gate =
         Arc::new(Gate { armed: Mutex::new(None), reached: Mutex::new(reached), open: Mutex::new(open) });
-    let store = Store::in_memory(Window::default());
-    let options = Options { table: Table::newest(), store, clock: gate.clone(), seed: 7 };
+    let store = Store::in_memory(HistoryWindow::default());
+    let options = Options { catalog: ApiCatalog::newest(), store, clock: gate.clone(), seed: 7 };
     let api = Api::start(options).await.unwrap();
     let mut overtaken = 0;
     for times in 0..MOST {

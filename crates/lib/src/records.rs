@@ -106,7 +106,7 @@ impl<'s> Records<'s> {
 
     /// Whether there are records of the release, in any store that is looked at, of which none can be read.
     pub(crate) async fn is_unreadable(&self) -> bool {
-        for store in std::iter::once(&self.session.store).chain(&self.session.others) {
+        for store in std::iter::once(&self.session.store).chain(&self.session.other_stores) {
             // A store that gives no answer has been asked before, and was an error then.
             if store.has_records(&self.namespace, &self.name).await.unwrap_or(false) {
                 return true;

@@ -12,7 +12,7 @@ use pintle_registry::chart::{
 };
 use pintle_registry::{Digest, Error, Silent};
 
-use crate::support::fake::{Fake, Fault, Reply, Twist};
+use crate::support::fake::{Fake, Fault, Reply, Behavior};
 use crate::support::program::distribution;
 use crate::support::{OCI_INDEX, OCI_MANIFEST, client, noise};
 
@@ -131,21 +131,21 @@ async fn versions_are_looked_for_on_all_pages_of_tags() {
                 .body(format!(r#"{{"name":"charts/web","tags":[{tags}]}}"#))
         };
         match asked.path.as_str() {
-            "/v2/charts/web/tags/list" => Twist::Instead(
+            "/v2/charts/web/tags/list" => Behavior::Instead(
                 page(r#""1.0.0","latest","sha256-abc.sig","1.0""#)
                     .with("Link", "</v2/charts/web/tags/list?last=1&n=2>; rel=\"next\""),
             ),
-            "/v2/charts/web/tags/list?last=1&n=2" => Twist::Instead(page(r#""1.2.0_b","1.10.0-rc.1""#)),
-            _ => Twist::Honest,
+            "/v2/charts/web/tags/list?last=1&n=2" => Behavior::Instead(page(r#""1.2.0_b","1.10.0-rc.1""#)),
+            _ => Behavior::Honest,
         }
     });
     let repository = ChartReference::parse(&format!("{}/charts/web", fake.host)).unwrap().repository;
     assert_eq!(client().chart_versions(&repository).await.unwrap(), ["1.10.0-rc.1", "1.2.0+b", "1.0.0"]);
     let none = Fake::start(|asked| {
         if asked.path.ends_with("tags/list") {
-            return Twist::Instead(Reply::new(200).body(r#"{"tags":null}"#));
+            return Behavior::Instead(Reply::new(200).body(r#"{"tags":null}"#));
         }
-        Twist::Honest
+        Behavior::Honest
     });
     let reference = format!("oci://{}/charts/web", none.host);
     let told = refused(&reference, "").await;
@@ -210,13 +210,13 @@ fn digest_of(descriptor: &str) -> &str {
 #[tokio::test]
 async fn bytes_that_are_not_those_of_their_digest_are_refused_and_cuts_are_mended() {
     let fake = Fake::start(|asked| match asked.is("GET", "/blobs/") {
-        true => Twist::Changed(|mut reply| {
+        true => Behavior::Changed(|mut reply| {
             if let Some(byte) = reply.body.first_mut() {
                 *byte ^= 1;
             }
             reply
         }),
-        false => Twist::Honest,
+        false => Behavior::Honest,
     });
     push(&fake.host, "1.0.0", b"archive", None).await.unwrap();
     let outcome =
@@ -226,9 +226,9 @@ async fn bytes_that_are_not_those_of_their_digest_are_refused_and_cuts_are_mende
     let fake = Fake::start(move |asked| {
         if asked.is("GET", "/blobs/") && cuts > 0 {
             cuts -= 1;
-            return Twist::Changed(|reply| reply.fault(Fault::Cut(1000)));
+            return Behavior::Changed(|reply| reply.fault(Fault::Cut(1000)));
         }
-        Twist::Honest
+        Behavior::Honest
     });
     let archive = noise(100_000, 7);
     push(&fake.host, "1.0.0", &archive, None).await.unwrap();

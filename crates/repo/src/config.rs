@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use pintle_chart::metadata::Timestamp;
 use pintle_tree::{Map, Node};
-use pintle_yaml::decode::{Decoder, Place, read_tree};
+use pintle_yaml::decode::{Decoder, FieldPath, read_tree};
 
 use crate::atomic;
 use crate::error::{Error, Result, refused};
@@ -118,7 +118,7 @@ impl Repositories {
         let mut bad_time = None;
         let mut decoder = Decoder::new(false);
         decoder.document(&tree, "repo.File", &FILE, |decoder, name, value| {
-            let place = Place { structure: "File", path: name };
+            let place = FieldPath { structure: "File", path: name };
             match name {
                 "apiVersion" => decoder.string(value, place, &mut file.api_version),
                 "repositories" => decoder.structs(value, place, "repo.Entry", &mut entries, entry),
@@ -239,7 +239,7 @@ fn lock_path(path: &Path) -> PathBuf {
 fn entry(decoder: &mut Decoder, value: &Node, target: &mut Entry) {
     decoder.fields(value, &ENTRY, |decoder, name, value| {
         let path = format!("repositories.{name}");
-        let place = Place { structure: "Entry", path: &path };
+        let place = FieldPath { structure: "Entry", path: &path };
         match name {
             "name" => decoder.string(value, place, &mut target.name),
             "url" => decoder.string(value, place, &mut target.url),

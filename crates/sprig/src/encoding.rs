@@ -7,9 +7,9 @@ use pintle_gotmpl::{
 use pintle_tree::{Map, Node, Str, json};
 use pintle_yaml::{Assemble, Assembler};
 
+use crate::encoded_size::{NO_COMPLEX, check};
 use crate::pretty::Pretty;
 use crate::text::text;
-use crate::encoded_size::{NO_COMPLEX, check};
 
 /// The functions of this family.
 pub(crate) fn functions() -> Vec<Function> {

@@ -7,7 +7,7 @@ use pintle_tree::quote::quote;
 
 use crate::error::{Error, Result, file_error};
 use crate::metadata::Lock;
-use crate::write::{unwritten, write_whole};
+use crate::write::{write_atomic, write_file_error};
 
 /// Writes Chart.lock, or requirements.lock for a `v1` chart, into the chart's folder.
 ///
@@ -23,5 +23,5 @@ pub fn write_lock(chart_path: &Path, lock: &Lock, legacy: bool) -> Result<()> {
         let target = quote(target.to_string_lossy().as_bytes());
         return Err(Error::message(format!("the {name} file is a symlink to {target}")));
     }
-    write_whole(&file, &lock.to_yaml()?).map_err(unwritten(&file))
+    write_atomic(&file, &lock.to_yaml()?).map_err(write_file_error(&file))
 }

@@ -39,7 +39,7 @@ impl Metadata {
         if self.api_version == V1
             && let Node::Map(map) = &mut node
         {
-            put_list(map, "dependencies", &self.dependencies, Dependency::to_node);
+            insert_list(map, "dependencies", &self.dependencies, Dependency::to_node);
         }
         yaml(&node)
     }

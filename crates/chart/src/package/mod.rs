@@ -13,8 +13,8 @@ use pintle_tree::{json, quote::quote};
 use crate::error::{Error, Result, file_error};
 use crate::metadata::{Timestamp, V2};
 use crate::path::base;
-use crate::write::unwritten;
-use crate::{Chart, File, write_whole};
+use crate::write::write_file_error;
+use crate::{Chart, File, write_atomic};
 use tar::TarWriter;
 
 /// The extra field in the gzip header of Helm's archives.
@@ -73,7 +73,7 @@ pub fn save(chart: &mut Chart, folder: &Path, times: Times) -> Result<PathBuf> {
         Err(_) => fs::create_dir_all(folder).map_err(file_error("mkdir", folder))?,
     }
     let data = archive(chart, times)?;
-    write_whole(&file, &data).map_err(unwritten(&file))?;
+    write_atomic(&file, &data).map_err(write_file_error(&file))?;
     Ok(file)
 }
 

@@ -7,7 +7,7 @@ use pintle_time::{GoTime, Zone};
 
 use crate::command::{Command, OperandOffer, Operands};
 use crate::failure::Failure;
-use crate::flag::delivery::OUTPUT;
+use crate::flag::deploy::OUTPUT;
 use crate::flag::{Flag, Kind as FlagKind, Offer};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};

@@ -202,7 +202,7 @@ impl<H: RecordKind> Store for HelmStore<H> {
     fn has_records<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
         Box::pin(async move {
             let found = self.has_objects(namespace, owned_by_helm(Some(name))).await;
-            found.map_err(api::failed(H::operation_text("query: failed to query with labels")))
+            found.map_err(api::backend_error(H::error_prefix("query: failed to query with labels")))
         })
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use pintle_chart::create::Generation;
 use pintle_chart::package::Times;
-use pintle_chart::{Chart, File, ext, write_whole};
+use pintle_chart::{Chart, File, ext, write_atomic};
 use pintle_events::Event;
 
 use crate::report::forward_log;
@@ -155,5 +155,5 @@ fn write(folder: &Path, file: &File) -> Result<()> {
         path: parent.to_owned(),
         source,
     })?;
-    write_whole(&path, &file.data).map_err(|source| Error::File { action: "write", path, source })
+    write_atomic(&path, &file.data).map_err(|source| Error::File { action: "write", path, source })
 }

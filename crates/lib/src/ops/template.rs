@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pintle_chart::write_whole;
+use pintle_chart::write_atomic;
 use pintle_events::Event as LifecycleEvent;
 use pintle_images::Policy;
 use pintle_objects::{HookEvent, Sorted, Validation};
@@ -374,7 +374,7 @@ fn write_files(
             create_dir(parent)?;
         }
         let failed = |source| Error::File { action: "write", path: target.clone(), source };
-        write_whole(target, &text).map_err(failed)?;
+        write_atomic(target, &text).map_err(failed)?;
     }
     Ok(written)
 }

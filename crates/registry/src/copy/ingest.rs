@@ -59,26 +59,26 @@ async fn fetch(
             }
         };
         hasher.update(&chunk);
-        file.write_all(&chunk).await.map_err(|source| failed(unwritten(path, source)))?;
+        file.write_all(&chunk).await.map_err(|source| failed(write_error(path, source)))?;
         moved += chunk.len() as u64;
         progress.blob_progressed(chunk.len() as u64);
     }
     if let Err(mismatch) = hasher.check(digest, &reader.what()) {
         drop(file);
-        tokio::fs::remove_file(path).await.map_err(|source| failed(unwritten(path, source)))?;
+        tokio::fs::remove_file(path).await.map_err(|source| failed(write_error(path, source)))?;
         return Err(failed(mismatch));
     }
-    file.sync_all().await.map_err(|source| failed(unwritten(path, source)))?;
+    file.sync_all().await.map_err(|source| failed(write_error(path, source)))?;
     Ok(moved)
 }
 
-fn unwritten(path: &Path, source: std::io::Error) -> Error {
+fn write_error(path: &Path, source: std::io::Error) -> Error {
     Error::File { action: "write", path: path.to_owned(), source }
 }
 
 /// Opens the file and hashes its current content.
 async fn begin(path: &Path, digest: &Digest, size: u64) -> Result<(File, Hasher, u64)> {
-    let write = |source| unwritten(path, source);
+    let write = |source| write_error(path, source);
     let mut options = OpenOptions::new();
     let mut file =
         options.create(true).truncate(false).read(true).write(true).open(path).await.map_err(write)?;

@@ -6,7 +6,7 @@
 
 use base64::Engine as _;
 use pintle_tree::{Node, Str, number};
-use pintle_yaml::decode::means_field;
+use pintle_yaml::decode::matches_field;
 
 use super::pack::{GO_BASE64, decode_base64_like_go};
 use crate::Timestamp;
@@ -103,7 +103,7 @@ impl Decoder {
         };
         for (key, value) in fields.iter() {
             let exact = names.iter().find(|name| *key == ***name);
-            if let Some(name) = exact.or_else(|| names.iter().find(|name| means_field(key, name))) {
+            if let Some(name) = exact.or_else(|| names.iter().find(|name| matches_field(key, name))) {
                 set(self, name, value)?;
             }
         }

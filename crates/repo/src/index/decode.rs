@@ -3,7 +3,7 @@
 use pintle_chart::metadata::{Dependency, Draft, METADATA, Maintainer, Metadata, Timestamp, V1};
 use pintle_tree::Node;
 use pintle_tree::quote::quote;
-use pintle_yaml::decode::{Decoder, Place};
+use pintle_yaml::decode::{Decoder, FieldPath};
 
 use super::{Skipped, time};
 
@@ -87,7 +87,7 @@ pub(super) fn version(chart: &str, node: &Node, dialect: Dialect) -> Decoded {
         // only outside of it.
         let is_own = OWN.contains(&name);
         let path = if is_own { format!("entries.{name}") } else { format!("entries.Metadata.{name}") };
-        let place = Place { structure: "ChartVersion", path: &path };
+        let place = FieldPath { structure: "ChartVersion", path: &path };
         let mut fields = Fields { decoder, place, lenient: is_own && dialect == Dialect::Yaml };
         let metadata = &mut draft.metadata;
         match name {
@@ -194,7 +194,7 @@ fn names() -> [&'static str; 25] {
 /// A field that is being decoded.
 struct Fields<'d, 'p> {
     decoder: &'d mut Decoder,
-    place: Place<'p>,
+    place: FieldPath<'p>,
     /// Whether numbers and booleans become text.
     lenient: bool,
 }
@@ -214,7 +214,7 @@ impl Fields<'_, '_> {
     fn check<'n>(&mut self, values: impl IntoIterator<Item = &'n Node>) {
         let odd = |value: &&Node| !self.lenient && !matches!(value, Node::Nil | Node::Str(_));
         let Some(value) = values.into_iter().find(odd) else { return };
-        let Place { structure, path } = self.place;
+        let FieldPath { structure, path } = self.place;
         let wrong = clash(value, &format!("{structure}.{path}"), "string");
         self.decoder.note(|| wrong.text);
     }
@@ -227,7 +227,7 @@ fn maintainer(decoder: &mut Decoder, value: &Node, target: &mut Maintainer) {
             "email" => ("entries.Metadata.maintainers.email", &mut target.email),
             _ => ("entries.Metadata.maintainers.url", &mut target.url),
         };
-        let place = Place { structure: "Maintainer", path };
+        let place = FieldPath { structure: "Maintainer", path };
         Fields { decoder, place, lenient: false }.text(value, slot);
     });
 }
@@ -235,7 +235,7 @@ fn maintainer(decoder: &mut Decoder, value: &Node, target: &mut Maintainer) {
 fn dependency(decoder: &mut Decoder, value: &Node, target: &mut Dependency) {
     decoder.fields(value, &DEPENDENCY, |decoder, name, value| {
         let path = format!("entries.Metadata.dependencies.{name}");
-        let place = Place { structure: "Dependency", path: &path };
+        let place = FieldPath { structure: "Dependency", path: &path };
         let mut fields = Fields { decoder, place, lenient: false };
         match name {
             "name" => fields.text(value, &mut target.name),

@@ -1,7 +1,7 @@
 //! Indexes in JSON, entry by entry.
 
 use pintle_tree::{Node, json};
-use pintle_yaml::decode::means_field;
+use pintle_yaml::decode::matches_field;
 
 use super::Receiver;
 use super::decode::{Dialect, Wrong};
@@ -93,7 +93,7 @@ impl Reader<'_> {
         }
         self.items(b'}', |reader| {
             let key = reader.key()?;
-            if means_field(&key, "entries") && reader.peek()? == b'{' {
+            if matches_field(&key, "entries") && reader.peek()? == b'{' {
                 return reader.entries(gathering);
             }
             let node = reader.value()?;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use pintle_tree::Node;
-use pintle_yaml::decode::{Decoder, Exact, Place, means_field};
+use pintle_yaml::decode::{Decoder, Exact, FieldPath, matches_field};
 use pintle_yaml::{Assembler, Builder};
 
 use super::decode::{Decoded, Dialect, Wrong, clash, outcome, version};
@@ -111,7 +111,7 @@ impl<'r> Gathering<'r> {
 
     /// A field of the document other than its entries.
     pub(super) fn field(&mut self, key: &[u8], node: &Node, told: &mut Told) {
-        let Some(name) = FIELDS.iter().find(|name| means_field(key, name)) else {
+        let Some(name) = FIELDS.iter().find(|name| matches_field(key, name)) else {
             if self.dialect == Dialect::Yaml {
                 let text = format!("json: unknown field {}", pintle_tree::quote::quote(key));
                 let field = String::from_utf8_lossy(key).into_owned();
@@ -119,7 +119,7 @@ impl<'r> Gathering<'r> {
             }
             return;
         };
-        let place = Place { structure: "IndexFile", path: name };
+        let place = FieldPath { structure: "IndexFile", path: name };
         let mut decoder = Decoder::new(false);
         match *name {
             "apiVersion" if self.dialect == Dialect::Json && !matches!(node, Node::Nil | Node::Str(_)) => {
@@ -259,7 +259,8 @@ impl Builder for Walker<'_> {
     }
 
     fn begin_map(&mut self) {
-        if self.inner_depth == 0 && (self.depth == 0 || self.depth == 1 && means_field(&self.top, "entries"))
+        if self.inner_depth == 0
+            && (self.depth == 0 || self.depth == 1 && matches_field(&self.top, "entries"))
         {
             self.depth += 1;
             return;

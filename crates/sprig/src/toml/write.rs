@@ -8,8 +8,8 @@ use pintle_tree::{Str, number};
 use super::key::{push_key, push_part, push_quoted};
 use super::moment;
 use crate::dates;
-use crate::text::{MAX_BYTES, items_of, with_stack};
 use crate::encoded_size::{NO_COMPLEX, check};
+use crate::text::{MAX_BYTES, items_of, with_stack};
 
 /// Writes a value as a document.
 ///

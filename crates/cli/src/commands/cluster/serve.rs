@@ -102,9 +102,7 @@ fn identity(address: SocketAddr) -> Result<Identity, Failure> {
 }
 
 fn address(text: &str) -> Result<SocketAddr, Failure> {
-    let refused = |why: String| {
-        Err(Failure::usage(why).hint("use an address such as 127.0.0.1:6443"))
-    };
+    let refused = |why: String| Err(Failure::usage(why).hint("use an address such as 127.0.0.1:6443"));
     match text.parse::<SocketAddr>() {
         Ok(address) if address.ip().is_loopback() => Ok(address),
         Ok(_) => refused(format!("`{text}` is not a loopback address")),

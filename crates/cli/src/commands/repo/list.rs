@@ -19,7 +19,7 @@ pub(super) static COMMAND: Command = Command {
     long: "Lists the repositories that were added, with their URLs.",
     operands: Operands::None,
     offer: OperandOffer::Nothing,
-    flags: &[&[Flag::switch("no-headers", "leave the headings of the table out")], OUTPUT],
+    flags: &[&[Flag::switch("no-headers", "do not print the headers of the table")], OUTPUT],
     run: Some(run),
     ..Command::BLANK
 };

@@ -30,7 +30,7 @@ that can be installed: add the repository of a chart first (--list-repo-url show
 
 static OWN: &[Flag] = &[
     Flag::text("endpoint", "the hub to ask").or("https://hub.helm.sh"),
-    Flag::of("max-col-width", Kind::Uint, "50", "how wide a column may become"),
+    Flag::of("max-col-width", Kind::Uint, "50", "the maximum width of a column"),
     Flag::switch("list-repo-url", "show the URLs of repositories too"),
     Flag::switch("fail-on-no-result", "fail if nothing is found"),
 ];

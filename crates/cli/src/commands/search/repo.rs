@@ -37,9 +37,9 @@ fetched: `{program} repo update` does that.
 static OWN: &[Flag] = &[
     Flag::switch("regexp", "take the word for a regular expression").short('r'),
     Flag::switch("versions", "list all versions of each chart, not just the newest").short('l'),
-    Flag::switch("devel", "let pre-releases count too, as --version '>0.0.0-0' does; --version wins over it"),
+    Flag::switch("devel", "include pre-releases, as --version '>0.0.0-0' does; ignored if --version is set"),
     Flag::text("version", "a range of versions, such as ^2.0.0"),
-    Flag::of("max-col-width", Kind::Uint, "50", "how wide a column may become"),
+    Flag::of("max-col-width", Kind::Uint, "50", "the maximum width of a column"),
     Flag::switch("fail-on-no-result", "fail if nothing is found"),
 ];
 

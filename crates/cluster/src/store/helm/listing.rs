@@ -33,7 +33,8 @@ type ObjectNames = BTreeSet<(String, String)>;
 impl<H: RecordKind> HelmStore<H> {
     /// Whether there are objects with these labels, whatever is in them.
     pub(super) async fn has_objects(&self, namespace: &str, selector: String) -> Result<bool> {
-        let selection = ListParams { labels: selector, limit: 1, uncompressed: true, ..ListParams::default() };
+        let selection =
+            ListParams { labels: selector, limit: 1, uncompressed: true, ..ListParams::default() };
         let body = self.cluster.page_raw(&self.resource, namespace, &selection, "").await?;
         let page = json::read(&body).unwrap_or_default();
         Ok(page.get("items").and_then(Node::as_list).is_some_and(|items| !items.is_empty()))
