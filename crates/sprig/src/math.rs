@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn powers_of_ten_are_exact_where_floats_are() {
         for exponent in 0..=22 {
-            assert_eq!(power_of_ten(exponent), format!("1e{exponent}").parse().unwrap());
+            assert_eq!(power_of_ten(exponent), format!("1e{exponent}").parse::<f64>().unwrap());
         }
         assert_eq!(power_of_ten(-2), 0.01);
         assert_eq!(power_of_ten(400), f64::INFINITY);
