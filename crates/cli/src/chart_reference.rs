@@ -6,7 +6,7 @@ use pintle::repo::Wanted;
 use pintle_tree::quote::quote;
 use pintle_tree::redact::redacted;
 
-use crate::failure::{Class, Failure, reason};
+use crate::failure::{Failure, FailureKind, reason};
 use crate::invocation::Invocation;
 use crate::remote;
 
@@ -58,9 +58,9 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
     let resolved = resolved.map_err(|error| {
         let failure = Failure::from(error);
         match failure.text.starts_with("non-absolute URLs") {
-            true => {
-                failure.in_our_words(format!("there is no chart at `{}`", redacted(reference))).hint(PATHS)
-            }
+            true => failure
+                .with_pintle_text(format!("there is no chart at `{}`", redacted(reference)))
+                .hint(PATHS),
             false => failure,
         }
     })?;
@@ -78,7 +78,7 @@ fn missing(reference: &str, error: &std::io::Error) -> Failure {
         _ => format!("cannot look at `{shown}`: {}", reason(error)),
     };
     let text = format!("path {} not found", quote(reference.as_bytes()));
-    Failure::new(Class::BadInput, text).in_our_words(own).hint(PATHS)
+    Failure::new(FailureKind::BadInput, text).with_pintle_text(own).hint(PATHS)
 }
 
 /// A path from the root, cleaned, without following links: errors show it.

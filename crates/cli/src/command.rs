@@ -10,7 +10,7 @@ use crate::flag::Flag;
 use crate::flag::groups::GLOBAL;
 use crate::invocation::Invocation;
 
-/// How many operands a command takes.
+/// The number of positional arguments that a command takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operands {
     /// Any number; the command itself says what is wrong.
@@ -25,9 +25,9 @@ pub(crate) enum Operands {
     AtMost(usize),
 }
 
-/// What the shell may offer as an operand.
+/// How the shell completes the positional arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum OperandOffer {
+pub(crate) enum ArgCompletion {
     /// Files, as shells do by themselves.
     Files,
     /// Nothing: the command takes no operands.
@@ -77,8 +77,8 @@ pub(crate) struct Command {
     pub(crate) long: &'static str,
     /// How many operands it takes.
     pub(crate) operands: Operands,
-    /// What the shell offers for them.
-    pub(crate) offer: OperandOffer,
+    /// How the shell completes them.
+    pub(crate) completion: ArgCompletion,
     /// Its flags, in groups.
     pub(crate) flags: &'static [&'static [Flag]],
     /// Flags that exclude each other.
@@ -100,7 +100,7 @@ impl Command {
         short: "",
         long: "",
         operands: Operands::Any,
-        offer: OperandOffer::Files,
+        completion: ArgCompletion::Files,
         flags: &[],
         exclusive: &[],
         subcommands: &[],
@@ -131,16 +131,16 @@ impl Command {
     }
 }
 
-/// A command together with the way to it, such as `helm dependency list`.
+/// A command with the full path to it, such as `helm dependency list`.
 #[derive(Clone)]
-pub(crate) struct Place {
+pub(crate) struct CommandPath {
     /// The command.
     pub(crate) command: &'static Command,
     /// The names from the program down to it.
     pub(crate) path: String,
 }
 
-impl Place {
+impl CommandPath {
     /// The name that the program was called by.
     pub(crate) fn program(&self) -> &str {
         self.path.split(' ').next().unwrap_or_default()
@@ -172,7 +172,7 @@ impl Place {
         let usage = self.usage_line();
         let text = format!("{} {complaint}\n\nUsage:  {usage}", quote(self.path.as_bytes()));
         Err(Failure::usage(text)
-            .in_our_words(format!("`{}` {complaint}, but {} given", self.path, were(operands.len())))
+            .with_pintle_text(format!("`{}` {complaint}, but {} given", self.path, were(operands.len())))
             .hint(format!("usage: {usage}")))
     }
 
@@ -190,7 +190,7 @@ impl Place {
                     set.join(" ")
                 );
                 return Err(Failure::usage(text)
-                    .in_our_words(format!("--{} cannot be used together", set.join(" and --"))));
+                    .with_pintle_text(format!("--{} cannot be used together", set.join(" and --"))));
             }
         }
         Ok(())

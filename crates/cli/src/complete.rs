@@ -8,7 +8,7 @@ pub(crate) mod script;
 use pintle::events::TABLE;
 
 use crate::command::find::find;
-use crate::command::{OperandOffer, Place};
+use crate::command::{ArgCompletion, CommandPath};
 use crate::commands::ROOT;
 use crate::env::Environment;
 use crate::failure::Failure;
@@ -152,7 +152,7 @@ fn answer(
     operands(&mut invocation, unfinished)
 }
 
-fn subcommands(place: &Place, personality: Personality, unfinished: &str) -> Vec<(String, String)> {
+fn subcommands(place: &CommandPath, personality: Personality, unfinished: &str) -> Vec<(String, String)> {
     let fits = place.command.shown_subcommands().filter(|command| command.name.starts_with(unfinished));
     fits.map(|command| (command.name.to_owned(), named(command.short, personality))).collect()
 }
@@ -162,22 +162,22 @@ fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Answer {
     let parsed = &invocation.flags;
     let count = parsed.operands.len();
     let no_more = || Answer::new(Directive::NoFiles, vec![(NO_MORE.to_owned(), String::new())]);
-    match invocation.place.command.offer {
-        OperandOffer::Files => Answer::nothing(Directive::Default),
-        OperandOffer::FirstFile if count == 0 => Answer::nothing(Directive::Default),
-        OperandOffer::Chart | OperandOffer::ChartAndEvent if count == 0 => {
+    match invocation.place.command.completion {
+        ArgCompletion::Files => Answer::nothing(Directive::Default),
+        ArgCompletion::FirstFile if count == 0 => Answer::nothing(Directive::Default),
+        ArgCompletion::Chart | ArgCompletion::ChartAndEvent if count == 0 => {
             charts::charts(invocation, unfinished, true)
         }
-        OperandOffer::RemoteChart if count == 0 => charts::charts(invocation, unfinished, false),
-        OperandOffer::RemoteChart => Answer::nothing(Directive::NoFiles),
-        OperandOffer::Repositories => charts::repositories(invocation),
-        OperandOffer::NothingUpTo(most) if count < most => Answer::nothing(Directive::NoFiles),
-        OperandOffer::ChartAndEvent if count == 1 => {
+        ArgCompletion::RemoteChart if count == 0 => charts::charts(invocation, unfinished, false),
+        ArgCompletion::RemoteChart => Answer::nothing(Directive::NoFiles),
+        ArgCompletion::Repositories => charts::repositories(invocation),
+        ArgCompletion::NothingUpTo(most) if count < most => Answer::nothing(Directive::NoFiles),
+        ArgCompletion::ChartAndEvent if count == 1 => {
             let events = TABLE.iter().filter(|entry| !entry.core && entry.name.starts_with(unfinished));
             let choices = events.map(|entry| (entry.name.to_owned(), entry.when.to_owned())).collect();
             Answer::new(Directive::NoFiles, choices)
         }
-        OperandOffer::NameAndChart => {
+        ArgCompletion::NameAndChart => {
             let before = usize::from(!parsed.on("generate-name"));
             if count == before {
                 charts::charts(invocation, unfinished, true)
@@ -185,27 +185,27 @@ fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Answer {
                 Answer::nothing(Directive::NoFiles)
             }
         }
-        OperandOffer::ReleaseAndChart if count == 1 => charts::charts(invocation, unfinished, true),
-        OperandOffer::Releases => live::releases(invocation),
-        OperandOffer::Release | OperandOffer::ReleaseAndChart | OperandOffer::ReleaseAndVersion
+        ArgCompletion::ReleaseAndChart if count == 1 => charts::charts(invocation, unfinished, true),
+        ArgCompletion::Releases => live::releases(invocation),
+        ArgCompletion::Release | ArgCompletion::ReleaseAndChart | ArgCompletion::ReleaseAndVersion
             if count == 0 =>
         {
             live::releases(invocation)
         }
-        OperandOffer::ReleaseAndVersion if count == 1 => {
+        ArgCompletion::ReleaseAndVersion if count == 1 => {
             let release = parsed.operands[0].clone();
             live::revisions(invocation, &release)
         }
-        OperandOffer::Variable if count == 0 => {
+        ArgCompletion::Variable if count == 0 => {
             let names = crate::commands::env::variables(called_as, parsed, environment);
             let choices = names.into_iter().map(|(name, _)| (name.to_owned(), String::new()));
             Answer::new(Directive::NoFiles, choices.collect())
         }
-        OperandOffer::Commands => {
+        ArgCompletion::Commands => {
             let place = match find(personality, &parsed.operands) {
                 Ok((place, _)) => place,
                 Err(_) if parsed.operands.is_empty() => {
-                    Place { command: &ROOT, path: personality.program().to_owned() }
+                    CommandPath { command: &ROOT, path: personality.program().to_owned() }
                 }
                 Err(_) => return Answer::nothing(Directive::NoFiles),
             };

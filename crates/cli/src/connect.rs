@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 use crate::clock::SystemClock;
 use crate::env::{Environment, Setting};
 use crate::exit;
-use crate::failure::{Class, Failure, reason};
+use crate::failure::{Failure, FailureKind, reason};
 use crate::flag::parsed::Parsed;
 use crate::flag::value::Value;
 use crate::invocation::Invocation;
@@ -246,7 +246,7 @@ impl Driver {
             (other, _) => {
                 let text = format!("unknown driver {}", quote(other.as_bytes()));
                 return Err(refuse(invocation, text)
-                    .in_our_words(format!("`HELM_DRIVER` names a store that does not exist: `{other}`"))
+                    .with_pintle_text(format!("`HELM_DRIVER` names a store that does not exist: `{other}`"))
                     .hint("the stores are native, secret, configmap, sql and memory"));
             }
         })
@@ -313,7 +313,7 @@ fn refuse(invocation: &mut Invocation<'_>, text: String) -> Failure {
         Personality::Pintle => Failure::usage(text),
         Personality::Helm => {
             invocation.ui.note(&LogLine::info(text.clone()).to_string());
-            Failure::new(Class::Told, text)
+            Failure::new(FailureKind::AlreadyReported, text)
         }
     }
 }

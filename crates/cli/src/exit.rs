@@ -1,20 +1,21 @@
 //! Exit codes, decided here and nowhere else.
 
-use crate::failure::Class;
+use crate::failure::FailureKind;
 use crate::personality::Personality;
 
 /// The exit code of a failure: 1 for everything as Helm; else 1 for failures while running, 2 for bad input or
 /// configuration, 3 for a chart that does not parse, 4 for an image that cannot be worked with, 5 for what `--strict`
 /// refuses, 130 after Ctrl-C. A reader who went away is no failure.
-pub(crate) fn code(personality: Personality, class: Class) -> u8 {
+pub(crate) fn code(personality: Personality, class: FailureKind) -> u8 {
     match (personality, class) {
-        (_, Class::BrokenPipe) => 0,
-        (Personality::Helm, _) | (_, Class::RunTime | Class::NotBuilt | Class::Told) => 1,
-        (Personality::Pintle, Class::Cancelled) => CANCELLED,
-        (Personality::Pintle, Class::BadInput) => 2,
-        (Personality::Pintle, Class::BadChart) => 3,
-        (Personality::Pintle, Class::BadImage) => 4,
-        (Personality::Pintle, Class::Unsupported) => 5,
+        (_, FailureKind::BrokenPipe) => 0,
+        (Personality::Helm, _)
+        | (_, FailureKind::RunTime | FailureKind::NotBuilt | FailureKind::AlreadyReported) => 1,
+        (Personality::Pintle, FailureKind::Cancelled) => CANCELLED,
+        (Personality::Pintle, FailureKind::BadInput) => 2,
+        (Personality::Pintle, FailureKind::BadChart) => 3,
+        (Personality::Pintle, FailureKind::BadImage) => 4,
+        (Personality::Pintle, FailureKind::Unsupported) => 5,
     }
 }
 
@@ -38,7 +39,7 @@ mod tests {
     #[test]
     fn helm_fails_with_one_and_we_tell_why() {
         let codes = |personality| {
-            [Class::RunTime, Class::BadInput, Class::BadChart, Class::BrokenPipe]
+            [FailureKind::RunTime, FailureKind::BadInput, FailureKind::BadChart, FailureKind::BrokenPipe]
                 .map(|c| code(personality, c))
         };
         assert_eq!(codes(Personality::Helm), [1, 1, 1, 0]);

@@ -1,4 +1,5 @@
-//! What went wrong, in a form that both voices of the program can tell.
+//! Errors of commands, with the text of Helm and our own: the name that the program was called by decides which is
+//! printed.
 
 mod operation;
 
@@ -6,8 +7,8 @@ pub(crate) use operation::reason;
 
 /// What kind of failure it is; the exit code follows from it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Class {
-    /// It was done wrong by this program or by the world.
+pub(crate) enum FailureKind {
+    /// The operation failed.
     RunTime,
     /// The command line or a file of settings is wrong.
     BadInput,
@@ -17,25 +18,26 @@ pub(crate) enum Class {
     BadImage,
     /// The chart has a structure that `--strict` refuses.
     Unsupported,
-    /// It is part of Helm, and not built yet. Helm has no words for it, so both voices use ours, advice included.
+    /// It is part of Helm, and not built yet. Helm has no text for it, so ours is printed under both names, with
+    /// the hint.
     NotBuilt,
     /// Nobody reads our output any more; that is no error.
     BrokenPipe,
-    /// It failed, and the user has been told.
-    Told,
+    /// It failed, and the error was printed already.
+    AlreadyReported,
     /// The user stopped it.
     Cancelled,
 }
 
-/// A failed command. A pointer, so that commands that succeed carry no room for it.
+/// A failed command. Boxed, because every `Result` of a command carries it.
 #[derive(Debug)]
-pub(crate) struct Failure(Box<Facts>);
+pub(crate) struct Failure(Box<FailureDetails>);
 
-/// What there is to tell about a failure.
+/// The parts of a failure.
 #[derive(Debug)]
-pub(crate) struct Facts {
+pub(crate) struct FailureDetails {
     /// What kind it is.
-    pub(crate) class: Class,
+    pub(crate) class: FailureKind,
     /// What Helm would say.
     pub(crate) text: String,
     /// What we say ourselves, if it differs.
@@ -52,8 +54,8 @@ pub(crate) struct Facts {
 
 impl Failure {
     /// A failure of a class, with Helm's text.
-    pub(crate) fn new(class: Class, text: impl Into<String>) -> Failure {
-        Failure(Box::new(Facts {
+    pub(crate) fn new(class: FailureKind, text: impl Into<String>) -> Failure {
+        Failure(Box::new(FailureDetails {
             class,
             text: text.into(),
             own: None,
@@ -64,30 +66,30 @@ impl Failure {
         }))
     }
 
-    /// A command line that makes no sense.
+    /// A usage error.
     pub(crate) fn usage(text: impl Into<String>) -> Failure {
-        Failure::new(Class::BadInput, text)
+        Failure::new(FailureKind::BadInput, text)
     }
 
     /// Something that Helm can do and this program cannot yet.
     pub(crate) fn not_built(text: impl Into<String>, hint: impl Into<String>) -> Failure {
-        Failure::new(Class::NotBuilt, text).hint(hint)
+        Failure::new(FailureKind::NotBuilt, text).hint(hint)
     }
 
     /// Something that failed while being done.
     pub(crate) fn run_time(text: impl Into<String>) -> Failure {
-        Failure::new(Class::RunTime, text)
+        Failure::new(FailureKind::RunTime, text)
     }
 
-    /// Sets our own words for it.
-    pub(crate) fn in_our_words(mut self, text: impl Into<String>) -> Failure {
+    /// Sets the text under our own name.
+    pub(crate) fn with_pintle_text(mut self, text: impl Into<String>) -> Failure {
         self.own = Some(text.into());
         self
     }
 
-    /// Puts what was being done before Helm's text; our own words leave it out.
+    /// Prefixes Helm's text with the action; our own text has no prefix.
     pub(crate) fn during(mut self, action: &str) -> Failure {
-        if self.class != Class::NotBuilt {
+        if self.class != FailureKind::NotBuilt {
             let text = format!("{action}: {}", self.text);
             let own = std::mem::replace(&mut self.text, text);
             self.own.get_or_insert(own);
@@ -109,15 +111,15 @@ impl Failure {
 }
 
 impl std::ops::Deref for Failure {
-    type Target = Facts;
+    type Target = FailureDetails;
 
-    fn deref(&self) -> &Facts {
+    fn deref(&self) -> &FailureDetails {
         &self.0
     }
 }
 
 impl std::ops::DerefMut for Failure {
-    fn deref_mut(&mut self) -> &mut Facts {
+    fn deref_mut(&mut self) -> &mut FailureDetails {
         &mut self.0
     }
 }
@@ -125,7 +127,7 @@ impl std::ops::DerefMut for Failure {
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Failure {
         match error.kind() {
-            std::io::ErrorKind::BrokenPipe => Failure::new(Class::BrokenPipe, ""),
+            std::io::ErrorKind::BrokenPipe => Failure::new(FailureKind::BrokenPipe, ""),
             _ => Failure::run_time(error.to_string()),
         }
     }

@@ -91,7 +91,7 @@ pub(crate) enum Fallback {
 
 /// What the shell may offer as the value of a flag.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Offer {
+pub(crate) enum FlagCompletion {
     /// Files, as shells do by themselves.
     Files,
     /// Nothing at all.
@@ -141,7 +141,7 @@ pub(crate) struct Flag {
     /// What to use instead, for a flag that still works but should not be used.
     pub(crate) deprecated: Option<&'static str>,
     /// What the shell offers for its value.
-    pub(crate) offer: Offer,
+    pub(crate) completion: FlagCompletion,
     /// What it needs that is not there yet.
     pub(crate) needs: Option<Need>,
 }
@@ -157,7 +157,7 @@ impl Flag {
             bare: None,
             hidden: false,
             deprecated: None,
-            offer: Offer::Files,
+            completion: FlagCompletion::Files,
             needs: None,
         }
     }
@@ -232,8 +232,8 @@ impl Flag {
     }
 
     /// Says what the shell offers as its value.
-    pub(crate) const fn offer(mut self, offer: Offer) -> Flag {
-        self.offer = offer;
+    pub(crate) const fn completes(mut self, completion: FlagCompletion) -> Flag {
+        self.completion = completion;
         self
     }
 

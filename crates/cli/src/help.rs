@@ -4,18 +4,18 @@ pub(crate) mod pages;
 
 use pintle_tree::quote::quote;
 
-use crate::command::{Command, Place};
+use crate::command::{Command, CommandPath};
 use crate::commands::ROOT;
 use crate::env::{Environment, Setting};
 use crate::flag::groups::GLOBAL;
 use crate::flag::{Fallback, Flag, HELP, Kind};
-use crate::personality::{Door, Personality};
+use crate::personality::{EntryPoint, Personality};
 
 /// The whole help of a command: what it is for, and its usage.
-pub(crate) fn help(place: &Place, personality: Personality, environment: &Environment) -> String {
+pub(crate) fn help(place: &CommandPath, personality: Personality, environment: &Environment) -> String {
     let command = place.command;
     let text = if command.long.is_empty() { command.short } else { command.long };
-    let text = match Door::of(place.program()) {
+    let text = match EntryPoint::of(place.program()) {
         Some(door) => named(&door.shorten(text), personality),
         None => named(text, personality),
     };
@@ -23,7 +23,7 @@ pub(crate) fn help(place: &Place, personality: Personality, environment: &Enviro
 }
 
 /// How to use a command: usage line, other names, subcommands and flags.
-pub(crate) fn usage(place: &Place, personality: Personality, environment: &Environment) -> String {
+pub(crate) fn usage(place: &CommandPath, personality: Personality, environment: &Environment) -> String {
     let command = place.command;
     let mut text = String::from("Usage:");
     if command.run.is_some() {
@@ -65,7 +65,7 @@ pub(crate) fn named(text: &str, personality: Personality) -> String {
 }
 
 /// The one line about a flag.
-pub(crate) fn usage_of(flag: &Flag, place: &Place) -> String {
+pub(crate) fn usage_of(flag: &Flag, place: &CommandPath) -> String {
     if flag.name == HELP.name {
         let name = place.path.rsplit(' ').next().unwrap_or(&place.path);
         return format!("help for {name}");
@@ -74,7 +74,7 @@ pub(crate) fn usage_of(flag: &Flag, place: &Place) -> String {
 }
 
 /// The flags of a command that are shown: its own, and those of all commands, which are the program's own.
-fn sorted_flags(place: &Place) -> (Vec<&'static Flag>, Vec<&'static Flag>) {
+fn sorted_flags(place: &CommandPath) -> (Vec<&'static Flag>, Vec<&'static Flag>) {
     let command = place.command;
     let mut own: Vec<&'static Flag> = command.own_flags().collect();
     let mut global: Vec<&'static Flag> =
@@ -90,7 +90,7 @@ fn sorted_flags(place: &Place) -> (Vec<&'static Flag>, Vec<&'static Flag>) {
     (own, global)
 }
 
-fn flag_lines(flags: Vec<&Flag>, place: &Place, environment: &Environment) -> String {
+fn flag_lines(flags: Vec<&Flag>, place: &CommandPath, environment: &Environment) -> String {
     let heads: Vec<String> = flags.iter().map(|flag| head(flag)).collect();
     let width = heads.iter().map(String::len).max().unwrap_or(0);
     let mut text = String::new();
@@ -152,7 +152,7 @@ pub(crate) fn unknown_topic(words: &[String], root: &'static Command, personalit
         }
     };
     let topics: Vec<String> = words.iter().map(quoted).collect();
-    let place = Place { command: root, path: personality.program().to_owned() };
+    let place = CommandPath { command: root, path: personality.program().to_owned() };
     let usage = usage(&place, personality, &Environment::of_process());
     format!("Unknown help topic [{}]\n{}", topics.join(" "), usage.trim_end())
 }

@@ -1,6 +1,6 @@
 //! One run of one command: everything that a command may look at or print to.
 
-use crate::command::Place;
+use crate::command::CommandPath;
 use crate::env::Environment;
 use crate::flag::parsed::Parsed;
 use crate::personality::Personality;
@@ -13,7 +13,7 @@ pub(crate) struct Invocation<'a> {
     /// The first word of the command line, as typed.
     pub(crate) called_as: &'a str,
     /// The command and the way to it.
-    pub(crate) place: Place,
+    pub(crate) place: CommandPath,
     /// Its flags and operands.
     pub(crate) flags: Parsed,
     /// The environment.

@@ -1,8 +1,8 @@
-//! Who the program is: itself, or Helm when it is called by that name.
+//! The name that the program was called by: itself, Helm, or a command of its own, as multi-call binaries do.
 
 use std::path::Path;
 
-/// By what name, and so with whose manners, the program was called.
+/// Whose behavior the program has, by the name that it was called by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Personality {
     /// The program itself: own texts, own exit codes.
@@ -21,7 +21,7 @@ impl Personality {
         let is_helm = name.strip_prefix("helm").is_some_and(|rest| {
             rest.is_empty() || rest.starts_with(|letter: char| letter == '-' || letter.is_ascii_digit())
         });
-        if is_helm && Door::of(called_as).is_none() { Personality::Helm } else { Personality::Pintle }
+        if is_helm && EntryPoint::of(called_as).is_none() { Personality::Helm } else { Personality::Pintle }
     }
 
     /// The name in texts.
@@ -35,25 +35,27 @@ impl Personality {
 
 /// A name under which one command is a program of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Door {
+pub(crate) struct EntryPoint {
     /// The name.
     pub(crate) name: &'static str,
     /// The way to the command.
     pub(crate) way: &'static [&'static str],
 }
 
-/// All doors beside those of the program and of Helm.
-const DOORS: [Door; 2] =
-    [Door { name: "helm-hooks", way: &["post-render", "hooks"] }, Door { name: "irr", way: &["images"] }];
+/// All entry points besides the program's own and Helm's.
+const ENTRY_POINTS: [EntryPoint; 2] = [
+    EntryPoint { name: "helm-hooks", way: &["post-render", "hooks"] },
+    EntryPoint { name: "irr", way: &["images"] },
+];
 
-impl Door {
-    /// The door that the program was entered by, if it is not the front door.
-    pub(crate) fn of(called_as: &str) -> Option<Door> {
+impl EntryPoint {
+    /// Returns the entry point for the name that the program was called by, if it is one.
+    pub(crate) fn of(called_as: &str) -> Option<EntryPoint> {
         let stem = Path::new(called_as).file_stem().and_then(|stem| stem.to_str())?;
-        DOORS.into_iter().find(|door| door.name == stem)
+        ENTRY_POINTS.into_iter().find(|door| door.name == stem)
     }
 
-    /// A text about commands, with the way to them as it is typed by whoever uses this door.
+    /// A text about commands, with commands spelled as users of this entry point type them.
     pub(crate) fn shorten(self, text: &str) -> String {
         text.replace(&format!("{{program}} {}", self.way.join(" ")), self.name)
     }
@@ -84,9 +86,9 @@ mod tests {
 
     #[test]
     fn some_commands_have_a_door_of_their_own() {
-        assert_eq!(Door::of("/usr/bin/irr").map(|door| door.way), Some(&["images"][..]));
-        assert_eq!(Door::of("pintle"), None);
-        let door = Door::of("irr").expect("a door");
+        assert_eq!(EntryPoint::of("/usr/bin/irr").map(|door| door.way), Some(&["images"][..]));
+        assert_eq!(EntryPoint::of("pintle"), None);
+        let door = EntryPoint::of("irr").expect("a door");
         assert_eq!(
             door.shorten("{program} template | {program} images rewrite"),
             "{program} template | irr rewrite"

@@ -28,7 +28,9 @@ pub(crate) fn hidden(ui: &mut Ui, question: &str) -> Result<String, Failure> {
 fn read() -> Result<String, Failure> {
     let mut line = String::new();
     if io::stdin().lock().read_line(&mut line)? == 0 {
-        return Err(Failure::run_time("EOF").in_our_words("standard input ended before there was an answer"));
+        return Err(
+            Failure::run_time("EOF").with_pintle_text("standard input ended before there was an answer")
+        );
     }
     Ok(line.trim_end_matches('\n').trim_end_matches('\r').to_owned())
 }
@@ -48,7 +50,7 @@ fn without_echo<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failu
     let refused = |error: rustix::io::Errno| {
         let error = io::Error::from(error);
         Failure::run_time(reason(&error))
-            .in_our_words("standard input is no terminal, so that what is typed cannot be hidden")
+            .with_pintle_text("standard input is no terminal, so that what is typed cannot be hidden")
     };
     let before = tcgetattr(rustix::stdio::stdin()).map_err(refused)?;
     let mut hidden = before.clone();

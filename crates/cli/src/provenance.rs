@@ -11,7 +11,7 @@ use pintle::provenance::{
 };
 use pintle_tree::quote::quote;
 
-use crate::command::OperandOffer;
+use crate::command::ArgCompletion;
 use crate::env::Setting;
 use crate::failure::{Failure, reason};
 use crate::invocation::Invocation;
@@ -41,16 +41,16 @@ pub(crate) fn check_local_chart(invocation: &mut Invocation<'_>) -> Result<(), F
         return Ok(());
     }
     let is_install = invocation.place.command.name == "install";
-    let at = match (invocation.place.command.offer, flags.operands.len()) {
-        (OperandOffer::Chart, 1) => 0,
+    let at = match (invocation.place.command.completion, flags.operands.len()) {
+        (ArgCompletion::Chart, 1) => 0,
         // Without a name, `install` has something else to say first.
-        (OperandOffer::NameAndChart, 1)
+        (ArgCompletion::NameAndChart, 1)
             if is_install && !flags.on("generate-name") && flags.text("name-template").is_empty() =>
         {
             return Ok(());
         }
-        (OperandOffer::NameAndChart, count @ 1..=2) => count - 1,
-        (OperandOffer::ReleaseAndChart, 2) => 1,
+        (ArgCompletion::NameAndChart, count @ 1..=2) => count - 1,
+        (ArgCompletion::ReleaseAndChart, 2) => 1,
         // The command itself says what is wrong with its operands.
         _ => return Ok(()),
     };
@@ -221,7 +221,7 @@ impl Signer {
             line.extend(text.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default());
         }
         if line.is_empty() {
-            return Err(Failure::usage("EOF").in_our_words("the passphrase file is empty"));
+            return Err(Failure::usage("EOF").with_pintle_text("the passphrase file is empty"));
         }
         let line = line.strip_suffix(b"\n").unwrap_or(&line);
         let line = line.strip_suffix(b"\r").unwrap_or(line).to_vec();

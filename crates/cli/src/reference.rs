@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::command::Place;
+use crate::command::CommandPath;
 use crate::command::find::walk;
 use crate::commands::ROOT;
 use crate::flag::groups::GLOBAL;
@@ -14,7 +14,7 @@ use crate::personality::Personality;
 /// everywhere.
 pub(crate) fn page(personality: Personality) -> String {
     let mut page = format!("# Commands of {}\n", personality.program());
-    let root = Place { command: &ROOT, path: personality.program().to_owned() };
+    let root = CommandPath { command: &ROOT, path: personality.program().to_owned() };
     walk(&root, &mut |place| {
         if !place.command.hidden {
             section(&mut page, place, personality);
@@ -23,7 +23,7 @@ pub(crate) fn page(personality: Personality) -> String {
     page
 }
 
-fn section(page: &mut String, place: &Place, personality: Personality) {
+fn section(page: &mut String, place: &CommandPath, personality: Personality) {
     let command = place.command;
     let is_root = std::ptr::eq(command, &ROOT);
     line(page, format_args!("\n## {}\n", place.path));

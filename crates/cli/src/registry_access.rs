@@ -36,7 +36,7 @@ pub(crate) fn settings(invocation: &Invocation<'_>, insecure: bool) -> Result<Se
             reason(&error)
         );
         return Err(Failure::usage(text)
-            .in_our_words(format!("cannot read the authorities in `{path}`: {}", reason(&error)))
+            .with_pintle_text(format!("cannot read the authorities in `{path}`: {}", reason(&error)))
             .during("missing registry client"));
     }
     Ok(Settings {

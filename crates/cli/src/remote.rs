@@ -7,7 +7,7 @@ use pintle::repo::{Access, Folders, Getter, Proxies, Resolver, Wanted};
 
 use crate::connect;
 use crate::env::Environment;
-use crate::failure::{Class, Failure};
+use crate::failure::{Failure, FailureKind};
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
@@ -81,8 +81,8 @@ pub(crate) fn wanted(flags: &Parsed, reference: &str) -> Wanted {
 impl From<pintle::repo::Error> for Failure {
     fn from(error: pintle::repo::Error) -> Failure {
         let class = match error {
-            pintle::repo::Error::Input(_) => Class::BadInput,
-            _ => Class::RunTime,
+            pintle::repo::Error::Input(_) => FailureKind::BadInput,
+            _ => FailureKind::RunTime,
         };
         let failure = Failure::new(class, error.to_string());
         match error.hint() {

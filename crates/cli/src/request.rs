@@ -201,7 +201,7 @@ pub(crate) fn method_choice(flags: &Parsed) -> Result<MethodChoice, Failure> {
         "true" => Ok(MethodChoice::Fixed(Method::ServerSide)),
         "false" => Ok(MethodChoice::Fixed(Method::ClientSide)),
         other => Err(Failure::usage(format!("invalid/unknown release server-side apply method: {other}"))
-            .in_our_words(format!("--server-side is `{other}`"))
+            .with_pintle_text(format!("--server-side is `{other}`"))
             .hint("it may be auto, true or false")),
     }
 }
@@ -267,7 +267,7 @@ fn reference(personality: Personality, text: &str, invalid: Failure) -> Result<V
     }
     VersionRef::parse(text).map_err(|_| {
         invalid
-            .in_our_words(format!("`{text}` names no version of a release"))
+            .with_pintle_text(format!("`{text}` names no version of a release"))
             .hint("a version is a number, an id, the last characters of an id, or ~1 for the one before")
     })
 }

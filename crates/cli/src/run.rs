@@ -4,19 +4,19 @@ use std::ffi::OsString;
 
 use pintle_tree::quote::quote;
 
-use crate::command::Place;
+use crate::command::CommandPath;
 use crate::command::find::find_behind;
 use crate::commands::complete_request;
 use crate::env::{Environment, Setting};
 use crate::exit;
-use crate::failure::{Class, Failure};
+use crate::failure::{Failure, FailureKind};
 use crate::flag::groups::GLOBAL;
 use crate::flag::parse::{Unknown, parse, with_help};
 use crate::flag::parsed::Parsed;
 use crate::flag::{Flag, Need};
 use crate::help;
 use crate::invocation::Invocation;
-use crate::personality::{Door, Personality};
+use crate::personality::{EntryPoint, Personality};
 use crate::ui::{Color, Ui};
 
 /// Runs the program and gives its exit code.
@@ -50,7 +50,7 @@ fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mu
     }
     let (early, _) = parse(GLOBAL.iter().collect(), words, Unknown::Skip);
     set_color(personality, &early, &environment, ui)?;
-    let (place, rest) = find_behind(Door::of(called_as), personality, words)?;
+    let (place, rest) = find_behind(EntryPoint::of(called_as), personality, words)?;
     let (flags, outcome) = parse(with_help(place.command.all_flags()), &rest, Unknown::Refuse);
     outcome.map_err(|text| Failure::usage(text).hint(format!("`{} --help` lists the flags", place.path)))?;
     warn_about_waiting(&flags, ui);
@@ -95,7 +95,7 @@ fn set_color(
                 return Err(Failure::usage(text));
             }
             ui.note(&format!("level=WARN msg=\"command failed\" error={}", quote(text.as_bytes())));
-            return Err(Failure::new(Class::Told, text));
+            return Err(Failure::new(FailureKind::AlreadyReported, text));
         }
     };
     ui.set_color(color, environment);
@@ -144,7 +144,7 @@ fn warn_about_waiting(flags: &Parsed, ui: &mut Ui) {
 }
 
 /// Refuses flags that need what is not built yet, because ignoring them would be a lie.
-fn refuse_what_is_missing(place: &Place, flags: &Parsed) -> Result<(), Failure> {
+fn refuse_what_is_missing(place: &CommandPath, flags: &Parsed) -> Result<(), Failure> {
     let meant = |flag: &Flag| {
         flags.switch(flag.name).unwrap_or(true) && {
             flag.bare.is_some() || flags.last_text(&[flag.name]).is_none_or(|text| !text.is_empty())

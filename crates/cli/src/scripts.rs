@@ -15,7 +15,7 @@ use pintle_tree::quote::quote;
 use crate::clock::{self, SystemClock};
 use crate::env::Environment;
 use crate::failure::Failure;
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::grants::{Grant, Grants};
 use crate::invocation::Invocation;
 use crate::output::terminal::shown;
@@ -26,7 +26,7 @@ use crate::ui;
 pub(crate) static SCRIPTS: &[Flag] = &[
     Flag::switch("yes", "grant the scripts of the chart all permissions that they ask for").short('y'),
     Flag::list("accept-perms", "grant the scripts of the chart these permissions: network, filesystem, os")
-        .offer(Offer::Words(&["network", "filesystem", "os"])),
+        .completes(FlagCompletion::Words(&["network", "filesystem", "os"])),
     Flag::switch("skip-scripts", "do not run the scripts of the chart"),
     Flag::switch("explain", "report on stderr what the scripts of the chart changed"),
     Flag::text("scripts-folder", "the directory that scripts with the filesystem permission may use").or("."),

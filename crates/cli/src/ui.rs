@@ -7,7 +7,7 @@ use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 
 use crate::env::Environment;
-use crate::failure::{Class, Failure};
+use crate::failure::{Failure, FailureKind};
 use crate::output::color::Paint;
 use crate::output::terminal::Shown;
 use crate::personality::Personality;
@@ -124,7 +124,7 @@ impl Ui {
 
     /// Says what went wrong.
     pub(crate) fn fail(&mut self, failure: &Failure) {
-        if matches!(failure.class, Class::BrokenPipe | Class::Told) {
+        if matches!(failure.class, FailureKind::BrokenPipe | FailureKind::AlreadyReported) {
             return;
         }
         let text = match self.personality {
@@ -158,7 +158,9 @@ impl Ui {
 fn helms_voice(failure: &Failure) -> String {
     match (&failure.pointer, &failure.hint) {
         (Some(pointer), _) => format!("Error: {}\n{pointer}", failure.text),
-        (None, Some(hint)) if failure.class == Class::NotBuilt => format!("Error: {}; {hint}", failure.text),
+        (None, Some(hint)) if failure.class == FailureKind::NotBuilt => {
+            format!("Error: {}; {hint}", failure.text)
+        }
         (None, _) => format!("Error: {}", failure.text),
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 use crate::registries::program::{Program, distribution};
-use crate::support::{Place, real_helm, words};
+use crate::support::{TestEnv, real_helm, words};
 
 /// One of the two programs, with its home and its folder.
 struct Side {
@@ -116,7 +116,7 @@ fn skip(why: &str) {
 }
 
 /// Both programs, or nothing if the real one is not there.
-fn sides(place: &Place) -> Option<[Side; 2]> {
+fn sides(place: &TestEnv) -> Option<[Side; 2]> {
     let Some(real) = real_helm("PINTLE_HELM", "4.2.4") else {
         skip("the real Helm 4.2.4 is missing");
         return None;
@@ -244,7 +244,7 @@ const HTPASSWD: &str = "me:$2a$10$59HOHojFhqgaT6W2MF3wXetn3XLgRwjEB7dsuXl3MvujW.
 
 #[test]
 fn registries_are_used_as_helm_uses_them() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let Some(sides) = sides(&place) else { return };
     let (Some(plain), Some(locked)) = (distribution(""), guarded(place.path())) else { return };
     sides.iter().for_each(charts);
@@ -254,7 +254,7 @@ fn registries_are_used_as_helm_uses_them() {
 }
 
 /// Keys of GnuPG as files on both sides; nothing if it is not installed.
-fn keys(place: &Place, sides: &[Side; 2]) -> bool {
+fn keys(place: &TestEnv, sides: &[Side; 2]) -> bool {
     if Command::new("gpg").arg("--version").output().is_err() {
         skip("gpg is not installed");
         return false;
@@ -299,7 +299,7 @@ fn keys(place: &Place, sides: &[Side; 2]) -> bool {
 
 #[test]
 fn charts_are_signed_and_verified_as_helm_does_it() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let Some(sides) = sides(&place) else { return };
     if !keys(&place, &sides) {
         return;
@@ -323,7 +323,7 @@ fn charts_are_signed_and_verified_as_helm_does_it() {
 
 #[test]
 fn helm_and_we_take_turns_on_one_home_and_one_registry() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let Some(sides) = sides(&place) else { return };
     let Some(locked) = guarded(place.path()) else { return };
     sides.iter().for_each(charts);

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::Place;
+use support::TestEnv;
 
 const CHART: &str = "\
 apiVersion: batch/v1
@@ -34,8 +34,8 @@ spec:
     spec: {containers: [{name: web, image: nginx}]}
 ";
 
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> TestEnv {
+    let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
     place.write("web/templates/all.yaml", CHART);
     place
@@ -55,7 +55,7 @@ struct Server {
 
 impl Server {
     /// Starts it; its kubeconfig is `config.yaml`.
-    fn start(place: &Place, flags: &str) -> Server {
+    fn start(place: &TestEnv, flags: &str) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_pintle"))
             .args(["cluster", "serve", "--write-kubeconfig", "config.yaml"])
             .args(flags.split(' ').filter(|flag| !flag.is_empty()))
@@ -289,7 +289,7 @@ fn over_a_port_commands_say_what_they_say_of_a_file() {
 
 #[test]
 fn an_address_without_a_port_that_can_be_is_refused_with_the_reason() {
-    let place = Place::new();
+    let place = TestEnv::new();
     for (address, reason) in [
         ("127.0.0.1:70000", "is no address with a port between 0 and 65535"),
         ("127.0.0.1", "is no address with a port"),

@@ -3,11 +3,11 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 
 #[test]
 fn an_unknown_command_is_refused_with_suggestions() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("instal"), @r#"
     exit 1
     --- stderr
@@ -36,7 +36,7 @@ fn an_unknown_command_is_refused_with_suggestions() {
 
 #[test]
 fn a_command_of_helm_that_is_not_built_yet_says_so() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("plugin list"), @"
     exit 1
     --- stderr
@@ -53,7 +53,7 @@ fn a_command_of_helm_that_is_not_built_yet_says_so() {
 
 #[test]
 fn unknown_flags_and_missing_values_read_as_in_helm() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("version --nope"), @"
     exit 1
     --- stderr
@@ -85,7 +85,7 @@ fn unknown_flags_and_missing_values_read_as_in_helm() {
 
 #[test]
 fn the_number_of_operands_is_checked() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("version x"), @r#"
     exit 1
     --- stderr
@@ -104,7 +104,7 @@ fn the_number_of_operands_is_checked() {
 
 #[test]
 fn a_bad_word_for_colours_stops_everything() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("--color=pink version"), @r#"
     exit 1
     --- stderr
@@ -119,7 +119,7 @@ fn a_bad_word_for_colours_stops_everything() {
 
 #[test]
 fn the_flags_of_the_kubernetes_logger_are_accepted() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let line = "version --short -v 3 --vmodule=a=1 --logtostderr=false --alsologtostderr --stderrthreshold=2 \
                 --add-dir-header --skip-headers --skip-log-headers --one-output --log-dir d --log-file f \
                 --log-file-max-size 1 --log-backtrace-at f:1 --alsologtostderrthreshold 1 \
@@ -133,7 +133,7 @@ fn the_flags_of_the_kubernetes_logger_are_accepted() {
 
 #[test]
 fn debugging_does_not_tell_the_steps_of_helms_own_code() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
     place.write("web/templates/a.yaml", "kind: ConfigMap\n");
     assert_eq!(place.helm("template web --debug"), place.helm("template web"));

@@ -3,11 +3,11 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 
 #[test]
 fn commands_are_offered_with_what_they_do() {
-    assert_snapshot!(Place::new().helm("__complete ve"), @"
+    assert_snapshot!(TestEnv::new().helm("__complete ve"), @"
     exit 0
     --- stdout
     verify	verify the signature of a chart archive
@@ -16,7 +16,7 @@ fn commands_are_offered_with_what_they_do() {
     --- stderr
     Completion ended with directive: ShellCompDirectiveNoFileComp
     ");
-    assert_snapshot!(Place::new().helm("__completeNoDesc completion ''"), @"
+    assert_snapshot!(TestEnv::new().helm("__completeNoDesc completion ''"), @"
     exit 0
     --- stdout
     bash
@@ -31,7 +31,7 @@ fn commands_are_offered_with_what_they_do() {
 
 #[test]
 fn flags_are_offered_once_unless_they_repeat() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("__completeNoDesc env --kube-as-user x --kube-as-group y --kube-as"), @"
     exit 0
     --- stdout
@@ -52,7 +52,7 @@ fn flags_are_offered_once_unless_they_repeat() {
 
 #[test]
 fn values_are_offered_where_they_are_known() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("k", "contexts: [{name: b, context: {cluster: east}}, {name: a, context: {cluster: west}}]");
     assert_snapshot!(place.helm("__complete env --color="), @"
     exit 0
@@ -94,7 +94,7 @@ fn values_are_offered_where_they_are_known() {
 
 #[test]
 fn events_kubernetes_versions_and_permissions_are_offered() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
     assert_snapshot!(place.pintle("__complete lua run web pre-r"), @"
     exit 0
@@ -123,7 +123,7 @@ fn events_kubernetes_versions_and_permissions_are_offered() {
 
 #[test]
 fn a_finished_command_line_says_so() {
-    assert_snapshot!(Place::new().helm("__complete version ''"), @"
+    assert_snapshot!(TestEnv::new().helm("__complete version ''"), @"
     exit 0
     --- stdout
     _activeHelp_ This command does not take any more arguments (but may accept flags).
@@ -135,7 +135,7 @@ fn a_finished_command_line_says_so() {
 
 #[test]
 fn nonsense_is_answered_with_nothing() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("__complete nope ''"), @"
     exit 0
     --- stdout
@@ -161,7 +161,7 @@ fn nonsense_is_answered_with_nothing() {
 
 #[test]
 fn scripts_ask_the_program_that_they_are_for() {
-    let place = Place::new();
+    let place = TestEnv::new();
     for shell in ["bash", "zsh", "fish", "powershell"] {
         let script = place.pintle(&format!("completion {shell}"));
         assert!(script.contains("pintle") && script.contains(" __complete "), "{shell}");
@@ -172,7 +172,7 @@ fn scripts_ask_the_program_that_they_are_for() {
 }
 
 /// Asks the script for bash, with no width of a terminal but the one that is given.
-fn ask_bash(place: &Place, setup: &str, words: &str, line: &str) -> String {
+fn ask_bash(place: &TestEnv, setup: &str, words: &str, line: &str) -> String {
     let script = place.helm("completion bash");
     let (_, script) = script.split_once("--- stdout\n").expect("the script is on standard output");
     let count = words.split(' ').count() - 1;
@@ -194,7 +194,7 @@ fn ask_bash(place: &Place, setup: &str, words: &str, line: &str) -> String {
 
 #[test]
 fn the_bash_script_completes() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let ask = |words: &str, line: &str| ask_bash(&place, "COLUMNS=60", words, line);
     assert_snapshot!(ask("$HELM versi", "helm versi"), @"
     compopt +o default
@@ -216,7 +216,7 @@ fn the_bash_script_completes() {
 
 #[test]
 fn the_bash_script_describes_choices_only_where_there_is_a_width() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let ask = |setup: &str| ask_bash(&place, setup, "$HELM completion ''", "helm completion ");
     assert_snapshot!(ask(""), @"
     compopt +o default
@@ -243,7 +243,7 @@ fn the_bash_script_describes_choices_only_where_there_is_a_width() {
 
 #[test]
 fn the_bash_script_evaluates_what_was_typed_and_runs_none_of_it() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("k", "contexts: [{name: east, context: }]");
     let ask = |setup: &str, words: &str| ask_bash(&place, setup, words, "helm ...");
     // The shell that types has the alias; the words are as typed, with their quotes.
@@ -264,7 +264,7 @@ fn the_bash_script_evaluates_what_was_typed_and_runs_none_of_it() {
 
 #[test]
 fn flags_of_all_commands_may_stand_before_the_request() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("k", "contexts: [{name: a, context: }, {name: b}, {name: c, context: {cluster: east}}]");
     assert_snapshot!(place.helm("--kubeconfig k --debug __complete env --kube-context ''"), @"
     exit 0
@@ -288,7 +288,7 @@ fn flags_of_all_commands_may_stand_before_the_request() {
 
 #[test]
 fn scripts_begin_and_register_as_cobra_s_do() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let first = |shell: &str| place.helm(&format!("completion {shell}")).lines().nth(2).map(str::to_owned);
     assert_eq!(
         first("bash").as_deref(),
@@ -310,7 +310,7 @@ fn scripts_begin_and_register_as_cobra_s_do() {
 
 #[test]
 fn revisions_come_in_the_order_in_which_helm_s_records_are_listed() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("c/Chart.yaml", "apiVersion: v2\nname: c\nversion: 0.1.0\n");
     place.write("c/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
     let cluster = crate::support::cluster::start();
@@ -332,7 +332,7 @@ fn revisions_come_in_the_order_in_which_helm_s_records_are_listed() {
 
 #[test]
 fn charts_begin_with_a_path() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("__completeNoDesc install web ''"), @"
     exit 0
     --- stdout

@@ -3,11 +3,11 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::{Place, chart};
+use support::{TestEnv, chart};
 
 #[test]
 fn a_new_chart_lints_and_renders() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("create demo"), @"
     exit 0
     --- stdout
@@ -30,7 +30,7 @@ fn a_new_chart_lints_and_renders() {
 
 #[test]
 fn files_that_are_there_are_overwritten_with_a_warning() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("demo/Chart.yaml", "old");
     assert_snapshot!(place.helm("create ./demo"), @r#"
     exit 0
@@ -42,7 +42,7 @@ fn files_that_are_there_are_overwritten_with_a_warning() {
 
 #[test]
 fn a_starter_can_be_named_or_given_by_path() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     let (here, starters) = (place.path().join("web"), place.path().join(".local/share/helm/starters"));
     std::fs::create_dir_all(&starters).unwrap();
@@ -69,7 +69,7 @@ fn a_starter_can_be_named_or_given_by_path() {
 
 #[test]
 fn bad_names_and_versions_are_refused() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("create bad@name"), @r#"
     exit 1
     --- stdout
@@ -102,7 +102,7 @@ fn bad_names_and_versions_are_refused() {
 
 #[test]
 fn charts_of_the_third_generation_can_be_created_and_looked_at_only() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let gate = [("HELM_EXPERIMENTAL_CHART_V3", "1")];
     assert_snapshot!(place.helm_with("create x --chart-api-version v3", &gate), @"
     exit 0

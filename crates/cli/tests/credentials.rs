@@ -2,11 +2,11 @@
 
 use crate::support;
 
-use support::Place;
+use support::TestEnv;
 
 /// A place with a kubeconfig whose server nobody listens at.
-fn place(user: &str) -> Place {
-    let place = Place::new();
+fn place(user: &str) -> TestEnv {
+    let place = TestEnv::new();
     let config = format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: a\n\
          contexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\

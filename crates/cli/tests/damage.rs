@@ -4,7 +4,7 @@ use crate::support;
 
 use std::fs;
 
-use support::Place;
+use support::TestEnv;
 
 /// A row of numbers that is the same in every run.
 struct Chance(u64);
@@ -54,7 +54,7 @@ fn damage(whole: &[u8], number: u64) -> Vec<u8> {
 
 #[test]
 fn a_damaged_file_is_an_error_that_names_it_and_never_a_panic() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
     place.write(
         "web/templates/all.yaml",

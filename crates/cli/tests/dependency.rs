@@ -3,10 +3,10 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> TestEnv {
+    let place = TestEnv::new();
     place
         .write("db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.2.0\n")
         .write(

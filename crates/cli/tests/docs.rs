@@ -3,9 +3,9 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 
-fn files(place: &Place, folder: &str) -> Vec<String> {
+fn files(place: &TestEnv, folder: &str) -> Vec<String> {
     let entries = std::fs::read_dir(place.path().join(folder)).expect("a folder");
     let mut names: Vec<String> =
         entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
@@ -13,13 +13,13 @@ fn files(place: &Place, folder: &str) -> Vec<String> {
     names
 }
 
-fn page(place: &Place, path: &str) -> String {
+fn page(place: &TestEnv, path: &str) -> String {
     std::fs::read_to_string(place.path().join(path)).expect("a page")
 }
 
 #[test]
 fn every_command_gets_a_page_in_markdown() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("out/.keep", "");
     let run = place.helm_with("docs --dir out", &[("SOURCE_DATE_EPOCH", "86400"), ("TZ", "UTC")]);
     assert_eq!(run, "exit 0\n");
@@ -56,7 +56,7 @@ fn every_command_gets_a_page_in_markdown() {
 
 #[test]
 fn manual_pages_and_the_script_for_bash_can_be_written_too() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("out/.keep", "");
     let epoch = [("SOURCE_DATE_EPOCH", "86400"), ("TZ", "UTC")];
     assert_eq!(place.helm_with("docs --type man --dir out", &epoch), "exit 0\n");
@@ -72,7 +72,7 @@ fn manual_pages_and_the_script_for_bash_can_be_written_too() {
 
 #[test]
 fn what_cannot_be_written_is_refused_in_helm_s_words() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("docs --type foo"), @r#"
     exit 1
     --- stderr

@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use support::Place;
+use support::TestEnv;
 
 const DEPLOYMENT: &str = "\
 apiVersion: apps/v1
@@ -50,8 +50,8 @@ spec:
           image: busybox
 ";
 
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> TestEnv {
+    let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
     place.write("web/templates/deployment.yaml", DEPLOYMENT).write("web/templates/check.yaml", HOOK);
     place
@@ -83,7 +83,7 @@ fn a_release_lives_in_a_file() {
 }
 
 /// What one run of README's first command shows, and how long the processor works for it.
-fn first_command(place: &Place) -> (String, Duration) {
+fn first_command(place: &TestEnv) -> (String, Duration) {
     let chart = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/charts/greeter");
     let output = Command::new("/bin/sh")
         .args(["-c", "\"$@\" && times", "sh", env!("CARGO_BIN_EXE_pintle")])
@@ -106,7 +106,7 @@ fn first_command(place: &Place) -> (String, Duration) {
 
 #[test]
 fn the_example_is_installed_with_little_work() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let (shown, worked) = first_command(&place);
     holds(&shown, &["the greeting is fine: Hello", "NAME: hello", "STATUS: deployed", "hello says: Hello"]);
     // A tenth of it for a program that is built for use. How long that takes depends on who else wants the machine,

@@ -3,7 +3,7 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 
 const KUBECONFIG: &str = "\
 current-context: one
@@ -18,7 +18,7 @@ contexts:
 
 #[test]
 fn all_variables_are_shown_sorted() {
-    assert_snapshot!(Place::new().helm("env"), @r#"
+    assert_snapshot!(TestEnv::new().helm("env"), @r#"
     exit 0
     --- stdout
     HELM_BIN="{here}/.bin/helm"
@@ -48,7 +48,7 @@ fn all_variables_are_shown_sorted() {
 
 #[test]
 fn flags_win_over_variables() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let variables =
         [("HELM_NAMESPACE", "from-variable"), ("HELM_CACHE_HOME", "/cache/"), ("HELM_DEBUG", "1")];
     assert_snapshot!(place.helm_with("env -n from-flag HELM_NAMESPACE", &variables), @"
@@ -79,7 +79,7 @@ fn every_global_flag_shows_in_its_variable() {
                 --kube-as-group h --kube-apiserver a --kube-ca-file f --kube-tls-server-name s \
                 --kube-insecure-skip-tls-verify --registry-config r --repository-config p --repository-cache q \
                 --content-cache o --burst-limit 0x10 --qps 1.255 --color never";
-    assert_snapshot!(Place::new().helm(line), @r#"
+    assert_snapshot!(TestEnv::new().helm(line), @r#"
     exit 0
     --- stdout
     HELM_BIN="{here}/.bin/helm"
@@ -110,7 +110,7 @@ fn every_global_flag_shows_in_its_variable() {
 
 #[test]
 fn the_namespace_comes_from_the_context() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write(".kube/config", KUBECONFIG).write("other", "current-context: two");
     assert_snapshot!(place.helm("env HELM_NAMESPACE"), @"
     exit 0

@@ -4,7 +4,7 @@ use crate::support;
 
 use std::process::Command;
 
-use support::Place;
+use support::TestEnv;
 use support::terminal::Terminal;
 
 /// Goes up, hides what follows, turns it round; and the same by one byte of the second range of controls.
@@ -13,8 +13,8 @@ const EVIL: &str = "x\u{1b}[2A\u{1b}[8m\u{202e}y\u{9b}2Kz\u{7}";
 const TURNED: &str = "x\u{202e}y";
 const SHOWN: &str = "x\\x1b[2A\\x1b[8m\\u{202e}y\\u{9b}2Kz\\x07";
 
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> TestEnv {
+    let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
     place.write("web/README.md", &format!("{EVIL}\n"));
     place.write("web/templates/good.yaml", &format!("kind: ConfigMap\ndata: {{a: \"{TURNED}\"}}\n"));

@@ -3,14 +3,14 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 
 /// A place where nobody listens.
 const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
 
 #[test]
 fn alone_it_shows_what_can_be_had() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let shown = place.helm("get");
     for part in ["all", "hooks", "manifest", "metadata", "notes", "values"] {
         assert!(shown.contains(&format!("\n  {part}  ")), "{part}: {shown}");
@@ -26,7 +26,7 @@ fn alone_it_shows_what_can_be_had() {
 
 #[test]
 fn every_part_takes_a_release_and_a_version() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let wanted = "exit 1\n--- stderr\nError: kubernetes cluster unreachable: Get \"http://127.0.0.1:1/version\": dial tcp 127.0.0.1:1: connect: connection refused\n";
     for part in ["all --template x", "hooks", "manifest", "metadata -o json", "notes", "values --all -o yaml"]
     {

@@ -1,7 +1,7 @@
 //! `get all --template`: releases and charts have the fields and methods of Helm's Go types. The table
 //! `get_template/cases.txt` was recorded from the real Helm, on the record beside it.
 
-use crate::support::{self, Place};
+use crate::support::{self, TestEnv};
 
 /// Base64, which records are kept in.
 fn base64(bytes: &[u8]) -> String {
@@ -33,7 +33,7 @@ pub(crate) fn put_record(cluster: &str, name: &str, number: u64, status: &str, r
 
 #[test]
 fn releases_and_charts_have_the_fields_and_methods_of_go() {
-    let (place, cluster) = (Place::new(), support::cluster::start());
+    let (place, cluster) = (TestEnv::new(), support::cluster::start());
     put_record(&cluster, "web", 7, "deployed", include_str!("get_template/record.json"));
     let lines: Vec<&str> = include_str!("get_template/cases.txt").lines().collect();
     assert!(lines.len() > 120, "only {} lines", lines.len());
@@ -56,7 +56,7 @@ fn releases_and_charts_have_the_fields_and_methods_of_go() {
 
 #[test]
 fn a_version_that_is_asked_for_by_its_number_has_the_labels_of_its_user_only() {
-    let (place, cluster) = (Place::new(), support::cluster::start());
+    let (place, cluster) = (TestEnv::new(), support::cluster::start());
     put_record(&cluster, "web", 7, "deployed", include_str!("get_template/record.json"));
     let line = format!("get all web --revision 7 --template {{{{.Release.Labels}}}} {cluster}");
     let shown = place.helm_with(&line, &[("HELM_DRIVER", "secret")]);
@@ -65,7 +65,7 @@ fn a_version_that_is_asked_for_by_its_number_has_the_labels_of_its_user_only() {
 
 #[test]
 fn numbers_of_versions_beyond_2_53_and_states_that_nobody_knows_are_treated_as_helm_does() {
-    let (place, cluster) = (Place::new(), support::cluster::start());
+    let (place, cluster) = (TestEnv::new(), support::cluster::start());
     let record = |name: &str, number: u64, status: &str| {
         let record = format!(
             r#"{{"name":"{name}","info":{{"last_deployed":"2024-01-01T00:00:00Z","status":"{status}"}},"chart":{{"metadata":{{"name":"c","version":"1"}}}},"version":{number},"namespace":"default"}}"#

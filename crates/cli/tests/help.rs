@@ -3,11 +3,11 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 
 #[test]
 fn help_has_cobras_layout() {
-    assert_snapshot!(Place::new().helm("version --help"), @r#"
+    assert_snapshot!(TestEnv::new().helm("version --help"), @r#"
     exit 0
     --- stdout
     Prints the version.
@@ -52,7 +52,7 @@ fn help_has_cobras_layout() {
 
 #[test]
 fn all_ways_to_ask_give_the_same() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let want = place.pintle("help completion bash");
     for line in
         ["completion bash -h", "completion bash --help", "-n x completion bash --no-descriptions --help"]
@@ -65,7 +65,7 @@ fn all_ways_to_ask_give_the_same() {
 
 #[test]
 fn an_unknown_topic_gets_the_list_of_commands() {
-    let text = Place::new().helm("help no such");
+    let text = TestEnv::new().helm("help no such");
     assert!(
         text.starts_with("exit 0\n--- stderr\nUnknown help topic [`no` `such`]\nUsage:\n  helm [command]\n"),
         "{text}"

@@ -3,14 +3,14 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 
 /// A place where nobody listens.
 const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
 
 #[test]
 fn a_release_is_needed_and_flags_are_read() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("history"), @r#"
     exit 1
     --- stderr
@@ -31,7 +31,7 @@ fn a_release_is_needed_and_flags_are_read() {
 }
 
 /// Records of a release `d` of which none can be read, the newest can be, or all can.
-fn with_records(place: &Place, records: &[(u64, &str, &str)]) {
+fn with_records(place: &TestEnv, records: &[(u64, &str, &str)]) {
     let mut objects = String::new();
     for (number, status, data) in records {
         objects.push_str(&format!(
@@ -48,7 +48,7 @@ fn with_records(place: &Place, records: &[(u64, &str, &str)]) {
 
 #[test]
 fn a_release_of_which_no_record_can_be_read_is_not_taken_for_one_that_is_not_there() {
-    let place = Place::new();
+    let place = TestEnv::new();
     with_records(&place, &[(1, "superseded", "IVRoaXM="), (2, "deployed", "IVRoaXM=")]);
     let helm = |line: &str| place.helm(&format!("{line} --cluster embedded:box.db"));
     let shown = helm("history d -o json");
@@ -73,7 +73,7 @@ fn a_release_of_which_no_record_can_be_read_is_not_taken_for_one_that_is_not_the
 
 #[test]
 fn a_list_shows_the_newest_version_that_can_be_read() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
     place.helm("install d web --cluster embedded:box.db");
     with_records(&place, &[(2, "deployed", "IVRoaXM=")]);

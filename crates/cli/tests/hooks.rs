@@ -2,10 +2,10 @@
 
 use crate::support;
 
-use support::Place;
+use support::TestEnv;
 
-fn chart() -> Place {
-    let place = Place::new();
+fn chart() -> TestEnv {
+    let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
     place.write("web/values.yaml", "weight: 7\n");
     let hook = |kind: &str, name: &str, annotations: &str| {

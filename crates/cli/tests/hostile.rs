@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use support::Place;
+use support::TestEnv;
 
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 0.1.0\n";
 const TEMPLATE: &[&str] = &["template", "r", "web"];
@@ -27,7 +27,7 @@ struct Outcome {
 }
 
 /// Runs the program with limits on its time and memory.
-fn run(place: &Place, arguments: &[&str]) -> Outcome {
+fn run(place: &TestEnv, arguments: &[&str]) -> Outcome {
     let errors = place.path().join(".errors");
     let mut child = Command::new("sh")
         .args([
@@ -64,7 +64,7 @@ fn wait(child: &mut Child) -> Option<i32> {
 }
 
 /// Asserts that a run ended by itself and told what was wrong.
-fn refused(place: &Place, arguments: &[&str], text: &str) {
+fn refused(place: &TestEnv, arguments: &[&str], text: &str) {
     let Outcome { code, errors } = run(place, arguments);
     let shown = format!("{:.200} gave {code:?}: {:.2000}", arguments.join(" "), errors);
     assert!(matches!(code, Some(1..=3)), "{shown}");
@@ -73,7 +73,7 @@ fn refused(place: &Place, arguments: &[&str], text: &str) {
 }
 
 /// Asserts that a run ended by itself, well or not.
-fn survives(place: &Place, arguments: &[&str]) {
+fn survives(place: &TestEnv, arguments: &[&str]) {
     let Outcome { code, errors } = run(place, arguments);
     let shown = format!("{:.200} gave {code:?}: {:.2000}", arguments.join(" "), errors);
     assert!(matches!(code, Some(0..=3)), "{shown}");
@@ -81,8 +81,8 @@ fn survives(place: &Place, arguments: &[&str]) {
 }
 
 /// A chart whose only template looks at all values.
-fn chart() -> Place {
-    let place = Place::new();
+fn chart() -> TestEnv {
+    let place = TestEnv::new();
     place.write("web/Chart.yaml", CHART).write("web/templates/a.yaml", "a: {{ .Values | toYaml | len }}\n");
     place
 }
@@ -303,7 +303,7 @@ fn archive(entries: &[(&str, u8, &[u8])]) -> Vec<u8> {
 }
 
 /// Packs a file with the system's gzip and gives it its place.
-fn pack(place: &Place, tar: &[u8]) {
+fn pack(place: &TestEnv, tar: &[u8]) {
     let file = fs::File::create(place.path().join("web.tgz")).expect("a file can be made");
     let mut gzip =
         Command::new("gzip").arg("-1").stdin(Stdio::piped()).stdout(file).spawn().expect("gzip is there");
@@ -317,7 +317,7 @@ fn archives_that_leave_their_folder_or_burst_are_refused() {
     let many: Vec<String> = (0..30).map(|index| format!("web/{index}")).collect();
     let burst: Vec<(&str, u8, &[u8])> = many.iter().map(|name| (&**name, b'0', &zeros[..4 << 20])).collect();
     for entries in [vec![("web/../../x", b'0', &b"x"[..])], vec![("web/large", b'0', &zeros)], burst] {
-        let place = Place::new();
+        let place = TestEnv::new();
         pack(&place, &archive(&entries));
         refused(&place, &["template", "r", "web.tgz"], "error: ");
         refused(&place, &["show", "all", "web.tgz"], "error: ");
@@ -325,7 +325,7 @@ fn archives_that_leave_their_folder_or_burst_are_refused() {
     }
     // Links and devices are skipped or refused, never followed.
     for kind in [b'1', b'2', b'3', b'6'] {
-        let place = Place::new();
+        let place = TestEnv::new();
         pack(&place, &archive(&[("web/templates/b.yaml", kind, b"")]));
         let Outcome { code, errors } = run(&place, &["template", "r", "web.tgz"]);
         assert!(matches!(code, Some(0..=3)) && !errors.contains("root:"), "{kind}: {errors}");
@@ -334,7 +334,7 @@ fn archives_that_leave_their_folder_or_burst_are_refused() {
 
 #[test]
 fn charts_inside_charts_without_end_are_refused() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let mut path = "web".to_owned();
     for _ in 0..70 {
         place.write(&format!("{path}/Chart.yaml"), CHART);

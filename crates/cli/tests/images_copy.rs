@@ -10,12 +10,12 @@ use std::time::{Duration, Instant};
 use registries::fake::{Behavior, Fake, Fault};
 use registries::program::distribution;
 use registries::{LayoutBuilder, noise, open};
-use support::Place;
+use support::TestEnv;
 
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 0.1.0\n";
 
 /// A folder `set` with an image for two platforms and its signature.
-fn set(place: &Place) -> String {
+fn set(place: &TestEnv) -> String {
     let folder = place.path().join("set");
     let mut maker = LayoutBuilder::new(&folder);
     let amd = maker.image("amd64", &noise(100_000, 1));
@@ -28,7 +28,7 @@ fn set(place: &Place) -> String {
 }
 
 /// A chart whose image is at this registry.
-fn chart(place: &Place, host: &str) {
+fn chart(place: &TestEnv, host: &str) {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - image: '{{ .Values.image }}'\n";
     place
         .write("web/Chart.yaml", CHART)
@@ -36,7 +36,7 @@ fn chart(place: &Place, host: &str) {
         .write("web/templates/pod.yaml", pod);
 }
 
-fn digest_of(place: &Place, image: &str) -> String {
+fn digest_of(place: &TestEnv, image: &str) -> String {
     let told = place.pintle(&format!("images list ./web --resolve -o csv --unique --set image={image}"));
     assert!(told.starts_with("exit 0\n"), "{told}");
     told.trim_end().rsplit(',').next().unwrap().to_owned()
@@ -45,7 +45,7 @@ fn digest_of(place: &Place, image: &str) -> String {
 #[test]
 fn images_cross_the_air_gap_and_are_where_overrides_point() {
     let (Some(here), Some(there)) = (distribution(""), distribution("")) else { return };
-    let place = Place::new();
+    let place = TestEnv::new();
     let digest = set(&place);
     let told = place.pintle(&format!("images copy oci:set {}/mirror", here.host));
     assert!(told.contains("1 images copied, 0 were there"), "{told}");
@@ -71,7 +71,7 @@ fn images_cross_the_air_gap_and_are_where_overrides_point() {
 
 #[test]
 fn a_dry_run_shows_the_plan_and_makes_nothing() {
-    let place = Place::new();
+    let place = TestEnv::new();
     set(&place);
     let told = place.pintle("images copy oci:set oci:gap --dry-run");
     assert!(told.contains("oci:set:docker.io/team/web:1.2"), "{told}");
@@ -91,7 +91,7 @@ fn a_dry_run_shows_the_plan_and_makes_nothing() {
 #[test]
 fn lists_and_locks_name_images() {
     let fake = Fake::honest();
-    let place = Place::new();
+    let place = TestEnv::new();
     let digest = set(&place);
     assert!(place.pintle(&format!("images copy oci:set {} -j 1", fake.host)).starts_with("exit 0\n"));
     let name = fake.name("dockerio/team/web:1.2");
@@ -115,7 +115,7 @@ fn lists_and_locks_name_images() {
 #[test]
 fn tags_are_not_moved_by_accident() {
     let fake = Fake::honest();
-    let place = Place::new();
+    let place = TestEnv::new();
     set(&place);
     let folder = place.path().join("other");
     let mut maker = LayoutBuilder::new(&folder);
@@ -139,7 +139,7 @@ fn tags_are_not_moved_by_accident() {
 #[test]
 fn one_image_may_get_a_name_of_its_own() {
     let fake = Fake::honest();
-    let place = Place::new();
+    let place = TestEnv::new();
     set(&place);
     let told = place.pintle(&format!("images copy oci:set {}/our/site:2", fake.host));
     assert!(told.starts_with("exit 0\n"), "{told}");
@@ -148,7 +148,7 @@ fn one_image_may_get_a_name_of_its_own() {
 
 #[test]
 fn wrong_words_are_told() {
-    let place = Place::new();
+    let place = TestEnv::new();
     set(&place);
     for (line, code, told) in [
         ("images copy hub.corp", 2, "there are no images to copy"),
@@ -175,7 +175,7 @@ fn ctrl_c_leaves_a_folder_in_order() {
         true => Behavior::Changed(|reply| reply.fault(Fault::Silence)),
         false => Behavior::Honest,
     });
-    let place = Place::new();
+    let place = TestEnv::new();
     set(&place);
     assert!(place.pintle(&format!("images copy oci:set {}", fake.host)).starts_with("exit 0\n"));
     let mut child = Command::new(env!("CARGO_BIN_EXE_pintle"))
@@ -201,7 +201,7 @@ fn ctrl_c_leaves_a_folder_in_order() {
 #[test]
 #[cfg(target_os = "linux")]
 fn memory_does_not_depend_on_the_size_of_layers() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let folder = place.path().join("big");
     let mut maker = LayoutBuilder::new(&folder);
     let image = maker.image("amd64", &noise(128 << 20, 1));
@@ -234,7 +234,7 @@ fn memory_does_not_depend_on_the_size_of_layers() {
 }
 
 /// Certificates that our own template functions make, as files of the place.
-pub(crate) fn certificates(place: &Place) {
+pub(crate) fn certificates(place: &TestEnv) {
     let template = r#"{{ $ca := genCA "ours" 2 }}{{ $server := genSignedCert "127.0.0.1" (list "127.0.0.1") (list "localhost") 2 $ca }}
 {{- range $name, $text := dict "ca.pem" $ca.Cert "server.pem" $server.Cert "server.key" $server.Key }}
 {{ $name }}: |
@@ -259,7 +259,7 @@ pub(crate) fn certificates(place: &Place) {
 
 #[test]
 fn registries_with_certificates_of_their_own_are_trusted_if_told_to() {
-    let place = Place::new();
+    let place = TestEnv::new();
     set(&place);
     certificates(&place);
     let here = place.path().display();
@@ -283,7 +283,7 @@ fn registries_with_certificates_of_their_own_are_trusted_if_told_to() {
 
 /// A server that hangs up on whoever has shaken hands, as one does that misses a certificate and is quicker to close than
 /// its word about it is to arrive. Gives its address.
-fn one_that_hangs_up(place: &Place) -> String {
+fn one_that_hangs_up(place: &TestEnv) -> String {
     use rustls::pki_types::pem::PemObject as _;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};
     let file = |name: &str| place.path().join(name);
@@ -307,7 +307,7 @@ fn one_that_hangs_up(place: &Place) -> String {
 
 #[test]
 fn a_registry_on_this_machine_that_hangs_up_is_not_taken_for_one_without_tls() {
-    let place = Place::new();
+    let place = TestEnv::new();
     set(&place);
     certificates(&place);
     let host = one_that_hangs_up(&place);
@@ -321,7 +321,7 @@ fn a_registry_on_this_machine_that_hangs_up_is_not_taken_for_one_without_tls() {
 
 #[test]
 fn each_side_has_its_own_login() {
-    let place = Place::new();
+    let place = TestEnv::new();
     set(&place);
     place
         .write("keys/Chart.yaml", CHART)
@@ -352,7 +352,7 @@ fn each_side_has_its_own_login() {
 
 #[test]
 fn a_source_may_be_trusted_without_trusting_the_destination() {
-    let place = Place::new();
+    let place = TestEnv::new();
     set(&place);
     certificates(&place);
     let here = place.path().display();
@@ -373,7 +373,7 @@ fn patience_with_a_silent_registry_ends() {
         true => Behavior::Changed(|reply| reply.fault(Fault::Silence)),
         false => Behavior::Honest,
     });
-    let place = Place::new();
+    let place = TestEnv::new();
     set(&place);
     assert!(place.pintle(&format!("images copy oci:set {}", fake.host)).starts_with("exit 0\n"));
     // The registry never says anything, so that only patience ends this.
@@ -385,7 +385,7 @@ fn patience_with_a_silent_registry_ends() {
 #[test]
 fn charts_and_releases_are_sources() {
     let fake = Fake::honest();
-    let place = Place::new();
+    let place = TestEnv::new();
     set(&place);
     assert!(place.pintle(&format!("images copy oci:set {}/mirror", fake.host)).starts_with("exit 0\n"));
     chart(&place, &fake.host);

@@ -6,7 +6,7 @@ use crate::support;
 
 use registries::fake::Fake;
 use registries::{LayoutBuilder, Made};
-use support::Place;
+use support::TestEnv;
 
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 0.1.0\n";
 
@@ -17,8 +17,8 @@ fn pod(name: &str, image: &str) -> String {
 }
 
 /// A chart with two pods of one image, and one of another.
-fn chart(front: &str) -> Place {
-    let place = Place::new();
+fn chart(front: &str) -> TestEnv {
+    let place = TestEnv::new();
     let image = r#""{{ .Values.image.repository }}:{{ .Values.image.tag }}""#;
     place
         .write("web/Chart.yaml", CHART)

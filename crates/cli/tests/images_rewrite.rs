@@ -6,14 +6,14 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use support::Place;
+use support::TestEnv;
 
 const PINTLE: &str = env!("CARGO_BIN_EXE_pintle");
 const FLAGS: &str = "-t hub.corp:5000 -s docker.io,quay.io";
 
 /// A chart with an image that values reach, one that they do not, and one in a hook.
-fn chart() -> Place {
-    let place = Place::new();
+fn chart() -> TestEnv {
+    let place = TestEnv::new();
     place
         .write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n")
         .write("web/values.yaml", "image: quay.io/team/api:1\n")
@@ -38,7 +38,7 @@ fn moved(text: &str) -> String {
         .replace("image: web:1", "image: hub.corp:5000/dockerio/library/web:1")
 }
 
-fn filter(place: &Place, arguments: &[&str], input: &str) -> Output {
+fn filter(place: &TestEnv, arguments: &[&str], input: &str) -> Output {
     let mut child = Command::new(PINTLE)
         .args(arguments)
         .current_dir(place.path())
@@ -56,7 +56,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn template(place: &Place) -> String {
+fn template(place: &TestEnv) -> String {
     let output = Command::new(PINTLE)
         .args(["template", "rel", "web"])
         .current_dir(place.path())
@@ -140,7 +140,7 @@ fn helm(version: &str) -> Option<PathBuf> {
     helm.is_file().then_some(helm)
 }
 
-fn run_helm(helm: &Path, place: &Place, arguments: &[&str]) -> String {
+fn run_helm(helm: &Path, place: &TestEnv, arguments: &[&str]) -> String {
     let plugins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins");
     let programs = place.path().join(".programs");
     std::fs::create_dir_all(&programs).expect("folders can be made");

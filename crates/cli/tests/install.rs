@@ -3,14 +3,14 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 use support::chart;
 
 /// A place where nobody listens.
 const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
 
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> TestEnv {
+    let place = TestEnv::new();
     chart::write(&place);
     place
 }
@@ -281,7 +281,7 @@ fn every_other_flag_is_accepted() {
 
 #[test]
 fn a_configuration_that_cannot_be_used_is_told_where_helm_tells_it() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("k", "contexts: [{name: a, context: }]");
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
     let helm = |line: &str| place.helm(&format!("{line} --kubeconfig k --kube-context nope"));
@@ -316,7 +316,7 @@ fn a_configuration_that_cannot_be_used_is_told_where_helm_tells_it() {
 
 #[test]
 fn what_a_cluster_is_cannot_be_asked_without_one() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
     // Releases in memory need no cluster, but charts ask for its version.
     let memory = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "/dev/null")];

@@ -2,7 +2,7 @@
 
 use crate::support;
 
-use support::Place;
+use support::TestEnv;
 
 const TARGET: &str = "-t hub.corp:5000 -s docker.io,quay.io";
 
@@ -14,11 +14,11 @@ struct Run {
     err: String,
 }
 
-fn irr(place: &Place, line: &str) -> Run {
+fn irr(place: &TestEnv, line: &str) -> Run {
     irr_with(place, line, &[])
 }
 
-fn irr_with(place: &Place, line: &str, variables: &[(&str, &str)]) -> Run {
+fn irr_with(place: &TestEnv, line: &str, variables: &[(&str, &str)]) -> Run {
     let text = place.called("irr", line, variables);
     let (code, rest) = text.split_once('\n').expect("there is a line with the code");
     let code = code.strip_prefix("exit ").and_then(|code| code.parse().ok()).expect("the code is a number");
@@ -36,8 +36,8 @@ fn pod(images: &[&str]) -> String {
 }
 
 /// A chart with these values and one pod.
-fn chart(values: &str, images: &[&str]) -> Place {
-    let place = Place::new();
+fn chart(values: &str, images: &[&str]) -> TestEnv {
+    let place = TestEnv::new();
     place
         .write("web/Chart.yaml", CHART)
         .write("web/values.yaml", values)
@@ -240,7 +240,7 @@ fn ir_18_prefixes_are_made_of_the_registry() {
 }
 
 /// A chart with one image of quay.io in a map, and a mapping file.
-fn mapped(mapping: &str) -> Place {
+fn mapped(mapping: &str) -> TestEnv {
     let place = chart("image: {registry: quay.io, repository: team/api, tag: v2}\n", &[MAP]);
     place.write("map.yaml", mapping);
     place
@@ -328,8 +328,8 @@ fn ir_25_a_flat_mapping_file_is_refused_with_the_form_that_is_read() {
 }
 
 /// A chart with a subchart, and one below that.
-fn family(dependency: &str, values: &str) -> Place {
-    let place = Place::new();
+fn family(dependency: &str, values: &str) -> TestEnv {
+    let place = TestEnv::new();
     let chart = format!(
         "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {{name: db, version: '*'{dependency}}}\n"
     );
@@ -433,7 +433,7 @@ fn ir_31_what_only_rendering_needs_is_never_in_the_overrides() {
 
 #[test]
 fn ir_32_a_chart_without_values_or_images_gets_empty_overrides() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("web/Chart.yaml", CHART);
     let run = irr(&place, &format!("override web {TARGET}"));
     assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
@@ -490,9 +490,9 @@ const RELEASES: &str = r#"
 "#;
 
 /// A folder with a file of two releases, the second of which is broken.
-fn releases() -> Place {
+fn releases() -> TestEnv {
     use std::fmt::Write as _;
-    let place = Place::new();
+    let place = TestEnv::new();
     let mut pod = String::new();
     for chunk in pod_of_release().as_bytes().chunks(3) {
         let mut group = [0_u8; 3];
@@ -637,7 +637,7 @@ fn ir_41_strict_validating_finds_what_has_no_value() {
 
 #[test]
 fn ir_42_the_mapping_file_is_kept_by_config() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let read = || std::fs::read_to_string(place.path().join("registry-mappings.yaml")).unwrap();
     assert_eq!(irr(&place, "config --list").code, 0);
     assert_eq!(irr(&place, "config --source quay.io --remove").code, 0);
@@ -789,17 +789,17 @@ fn values_are_chosen_by_their_paths() {
 
 #[test]
 fn the_chart_around_the_working_folder_is_meant_if_none_is_named() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("Chart.yaml", CHART).write("values.yaml", "image: web:1\n").write(".helmignore", ".bin/\n");
     let run = irr(&place, "inspect");
     assert!(run.code == 0 && run.out.contains("repository: library/web\n"), "{run:?}");
-    assert_eq!(irr(&Place::new(), "inspect").code, 2);
+    assert_eq!(irr(&TestEnv::new(), "inspect").code, 2);
     assert_eq!(irr(&place, "inspect . -c .").code, 2);
 }
 
 #[test]
 fn the_door_has_only_the_commands_about_images() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let run = irr(&place, "--help");
     assert!(run.code == 0 && run.out.contains("Usage:\n  irr [command]\n"), "{}", run.out);
     assert!(run.out.contains("    irr inspect ./web\n") && !run.out.contains("pintle images"), "{}", run.out);

@@ -5,7 +5,7 @@ use crate::support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::Place;
+use support::TestEnv;
 
 const PINTLE: &str = env!("CARGO_BIN_EXE_pintle");
 const VERSIONS: [&str; 2] = ["4.2.4", "3.21.4"];
@@ -20,7 +20,7 @@ fn helm(version: &str) -> Option<PathBuf> {
 }
 
 /// Runs the real Helm with `irr` as its only plugin, and gives what it printed.
-fn run(helm: &Path, place: &Place, line: &str) -> String {
+fn run(helm: &Path, place: &TestEnv, line: &str) -> String {
     let plugins = place.path().join(".plugins/irr");
     let programs = place.path().join(".programs");
     if !plugins.exists() {
@@ -45,8 +45,8 @@ fn run(helm: &Path, place: &Place, line: &str) -> String {
 
 /// A chart with images in many shapes: a map, a string, a list, a subchart by its alias, a template in values, YAML in a
 /// string, and one that stays.
-fn shapes() -> Place {
-    let place = Place::new();
+fn shapes() -> TestEnv {
+    let place = TestEnv::new();
     let values = "\
 image: {registry: docker.io, repository: team/api, tag: v2}
 plain: {repository: nginx, tag: ''}
@@ -132,7 +132,7 @@ fn the_real_helm_renders_the_images_where_overrides_point() {
 fn the_examples_are_moved_with_the_real_helm() {
     let charts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/charts");
     for name in ["greeter", "web"] {
-        let place = Place::new();
+        let place = TestEnv::new();
         let chart = charts.join(name).canonicalize().unwrap();
         let chart = chart.display();
         let made = place.called("irr", &format!("override {chart} {FLAGS} -o over.yaml"), &[]);

@@ -3,11 +3,11 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::{Place, chart};
+use support::{TestEnv, chart};
 
 #[test]
 fn findings_are_listed_and_counted() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     assert_snapshot!(place.helm("lint web"), @"
     exit 0
@@ -43,7 +43,7 @@ fn findings_are_listed_and_counted() {
 
 #[test]
 fn strict_fails_on_warnings_too() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: v1.0\n");
     assert_snapshot!(place.helm("lint web --skip-schema-validation"), @"
@@ -68,7 +68,7 @@ fn strict_fails_on_warnings_too() {
 
 #[test]
 fn subcharts_are_linted_on_demand() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     place.write(
         "web/charts/db/Chart.yaml",
@@ -92,7 +92,7 @@ fn subcharts_are_linted_on_demand() {
 
 #[test]
 fn a_separator_may_have_a_comment_glued_to_it() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     let object = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n");
     place.write("web/templates/two.yaml", &format!("{}---# two\n{}", object("one"), object("two")));
@@ -120,7 +120,7 @@ fn a_separator_may_have_a_comment_glued_to_it() {
 
 #[test]
 fn a_definition_that_begins_as_json_and_is_none_is_told_as_json() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place
         .write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\nicon: https://example.com/i\n")
         .write("web/values.yaml", "")
@@ -146,7 +146,7 @@ fn a_definition_that_begins_as_json_and_is_none_is_told_as_json() {
 
 #[test]
 fn a_version_of_kubernetes_that_is_none_is_refused_before_anything_is_linted() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("lint nothing --kube-version bad"), @r#"
     exit 1
     --- stderr
@@ -156,7 +156,7 @@ fn a_version_of_kubernetes_that_is_none_is_refused_before_anything_is_linted() {
 
 #[test]
 fn items_of_a_list_are_decoded_as_go_decodes_them() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write(
         "web/Chart.yaml",
         "apiVersion: v2\nname: web\nversion: 0.1.0\nicon: https://example.com/i.png\n",

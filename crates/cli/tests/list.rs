@@ -3,14 +3,14 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 
 /// A place where nobody listens.
 const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
 
 #[test]
 fn it_takes_no_operands_and_knows_its_formats() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("list web"), @r#"
     exit 1
     --- stderr
@@ -37,7 +37,7 @@ fn it_takes_no_operands_and_knows_its_formats() {
 
 #[test]
 fn every_flag_is_accepted() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let line = "list -q --no-headers --time-format 2006 -d -r --uninstalled --superseded --uninstalling --deployed \
                 --failed --pending -A -m 3 --offset 1 -f ^a -l a=b -o json --all-namespaces=false --date --reverse --selector a=b";
     assert_snapshot!(place.helm(&format!("{line} {NOBODY}")), @r#"
@@ -49,7 +49,7 @@ fn every_flag_is_accepted() {
 
 #[test]
 fn a_cluster_that_cannot_be_found_is_told_with_what_to_do() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.pintle("list --kubeconfig nope"), @"
     exit 2
     --- stderr
@@ -89,7 +89,7 @@ fn a_cluster_that_cannot_be_found_is_told_with_what_to_do() {
 
 #[test]
 fn a_store_that_does_not_exist_is_refused() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm_with("list", &[("HELM_DRIVER", "drawer")]), @r#"
     exit 1
     --- stderr

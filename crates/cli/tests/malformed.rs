@@ -7,7 +7,7 @@ use pintle_tree::{Node, json};
 
 use crate::get_template::put_record;
 use crate::support::cluster::request;
-use crate::support::{self, Place};
+use crate::support::{self, TestEnv};
 
 const GOOD: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: aaa\n";
 
@@ -41,7 +41,7 @@ fn cases() -> Vec<Case> {
 }
 
 /// Runs one case in a namespace of its own, and shows the exit code and standard error.
-fn run(place: &Place, cluster: &str, case: &Case, namespace: &str) -> (String, String) {
+fn run(place: &TestEnv, cluster: &str, case: &Case, namespace: &str) -> (String, String) {
     let chart = |folder: &str, document: &str, inside: &str| {
         let folder = format!("{namespace}/{folder}");
         place.write(&format!("{folder}/Chart.yaml"), "apiVersion: v2\nname: c\nversion: 1.0.0\n");
@@ -84,7 +84,7 @@ fn applied(cluster: &str) -> BTreeMap<String, Vec<String>> {
 
 /// Holds all cases of one form and some operations to what Helm does.
 fn holds(form: &str, operations: &[&str]) {
-    let (place, cluster) = (Place::new(), support::cluster::start());
+    let (place, cluster) = (TestEnv::new(), support::cluster::start());
     let cases: Vec<Case> =
         cases().into_iter().filter(|it| it.form == form && operations.contains(&it.operation)).collect();
     assert!(cases.len() > 15, "only {} cases", cases.len());
@@ -179,7 +179,7 @@ fn a_rollback_to_a_malformed_object_is_refused_before_it_is_recorded() {
         ),
         ("{labels: {a: b}}", "could not get information about the resource: resource name may not be empty"),
     ] {
-        let (place, cluster) = (Place::new(), support::cluster::start());
+        let (place, cluster) = (TestEnv::new(), support::cluster::start());
         two_versions(&cluster, &format!(r"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {metadata}\n"));
         let helm = |line: &str| place.helm_with(&format!("{line} {cluster}"), &[("HELM_DRIVER", "secret")]);
         assert_eq!(helm("rollback r 1"), format!("exit 1\n--- stderr\nError: {expected}\n"));
@@ -194,7 +194,7 @@ fn a_rollback_to_a_malformed_object_is_refused_before_it_is_recorded() {
 
 #[test]
 fn a_release_with_an_object_without_a_name_can_be_uninstalled() {
-    let (place, cluster) = (Place::new(), support::cluster::start());
+    let (place, cluster) = (TestEnv::new(), support::cluster::start());
     let record = r#"{"name":"r","info":{"status":"failed"},"chart":{"metadata":{"name":"c","version":"1"}},"manifest":"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {a: b}}\n","version":1,"namespace":"default"}"#;
     put_record(&cluster, "r", 1, "failed", record);
     let shown = place.helm_with(&format!("uninstall r {cluster}"), &[("HELM_DRIVER", "secret")]);

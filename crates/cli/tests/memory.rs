@@ -3,7 +3,7 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 
 const RELEASES: &str = r#"
 - name: web
@@ -46,7 +46,7 @@ const RELEASES: &str = r#"
 "#;
 
 fn helm(line: &str) -> String {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("releases.yaml", RELEASES);
     place.helm_with(line, &[("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "releases.yaml")])
 }
@@ -318,7 +318,7 @@ fn templates_reach_into_the_release() {
 
 #[test]
 fn files_that_are_no_releases_are_refused() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm_with("list", &[("HELM_DRIVER", "memory")]), @r#"
     exit 1
     --- stderr
@@ -328,7 +328,7 @@ fn files_that_are_no_releases_are_refused() {
 
 #[test]
 fn a_version_without_a_number_has_none_in_data() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("releases.yaml", "- {name: web, namespace: default, info: {status: deployed}, chart: {metadata: {name: web, version: 0.1.0}}}\n");
     let memory = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "releases.yaml")];
     assert_snapshot!(place.helm_with("status web -o json", &memory), @r#"
@@ -340,7 +340,7 @@ fn a_version_without_a_number_has_none_in_data() {
 
 #[test]
 fn commands_that_need_no_release_do_not_look_at_the_driver() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
     for driver in ["memory", "unknown", "sql"] {
         for line in ["show chart web", "template web", "lint web", "version", "env", "__complete show "] {

@@ -3,14 +3,14 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 
 /// A place where nobody listens.
 const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
 
 #[test]
 fn operands_are_counted_and_the_cluster_is_asked() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.pintle("init now"), @"
     exit 2
     --- stderr

@@ -1,6 +1,6 @@
 //! One name, one owner: our commands on releases that Helm keeps, with the real Helm reading afterwards where there is one.
 
-use crate::support::{Place, cluster, real_helm};
+use crate::support::{TestEnv, cluster, real_helm};
 
 use std::process::Command;
 
@@ -14,13 +14,13 @@ data: {text: \"{{ .Values.text }}\"}
 
 /// A cluster and a chart, and the programs that take Helm's part: ours by its name, and the real one.
 struct Stage {
-    place: Place,
+    place: TestEnv,
     flag: String,
 }
 
 impl Stage {
     fn new() -> Stage {
-        let place = Place::new();
+        let place = TestEnv::new();
         place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
         place.write("web/templates/a.yaml", TEMPLATE);
         Stage { place, flag: cluster::start() }

@@ -3,11 +3,11 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::{Place, chart};
+use support::{TestEnv, chart};
 
 #[test]
 fn archives_are_named_after_chart_and_version() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     assert_snapshot!(place.helm("package web"), @"
     exit 0
@@ -32,7 +32,7 @@ fn archives_are_named_after_chart_and_version() {
 
 #[test]
 fn an_epoch_makes_the_same_bytes_each_time() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     let pack = |folder: &str| {
         place.helm_with(
@@ -52,7 +52,7 @@ fn an_epoch_makes_the_same_bytes_each_time() {
 
 #[test]
 fn dependencies_are_fetched_on_demand() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     place
         .write("db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.2.0\n")
@@ -74,7 +74,7 @@ fn dependencies_are_fetched_on_demand() {
 
 #[test]
 fn what_cannot_be_packed_is_refused() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     assert_snapshot!(place.helm("package"), @"
     exit 1
@@ -100,7 +100,7 @@ fn what_cannot_be_packed_is_refused() {
 
 #[test]
 fn only_folders_are_packed() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
     place.helm("package web");
     let path = "{here}/web-1.0.0.tgz/Chart.yaml";
@@ -117,7 +117,7 @@ fn only_folders_are_packed() {
 #[cfg(unix)]
 #[test]
 fn an_archive_that_does_not_fit_leaves_the_old_one_and_nothing_else() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
     place.helm("package web -d out");
     let old = std::fs::read(place.path().join("out/web-1.0.0.tgz")).expect("was packed");

@@ -4,7 +4,7 @@ use crate::support;
 use crate::support::cluster;
 use crate::support::terminal;
 
-use support::Place;
+use support::TestEnv;
 use terminal::Terminal;
 
 const PROMPT: &str = "Allow? (y, yes, n, no) > ";
@@ -16,7 +16,7 @@ fn has(shown: &str, parts: &[&str]) {
 }
 
 /// A chart whose script does nothing, and what it asks for.
-fn chart(place: &Place, name: &str, permissions: &str) {
+fn chart(place: &TestEnv, name: &str, permissions: &str) {
     let own = name.rsplit('/').next().unwrap_or(name);
     place
         .write(&format!("{name}/Chart.yaml"), &format!("apiVersion: v2\nname: {own}\nversion: 0.1.0\n"))
@@ -32,7 +32,7 @@ fn chart(place: &Place, name: &str, permissions: &str) {
 
 #[test]
 fn l_052_on_a_terminal_the_user_is_asked_and_every_answer_counts() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(&place, "web", "lua: [network, io]");
     let question = "Chart \"web\" is requesting the following additional permissions:\n\
                     \x20 - network: Access the network\n  - filesystem: Access the local filesystem\n\
@@ -52,7 +52,7 @@ fn l_052_on_a_terminal_the_user_is_asked_and_every_answer_counts() {
 
 #[test]
 fn l_052_what_is_no_answer_is_asked_again() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(&place, "web", "lua: [os]");
     let terminal = Terminal::start(&place, "template demo web");
     for (times, keys) in [(1, "\n"), (2, "perhaps\n"), (3, "yess\n"), (4, "y\n")] {
@@ -65,7 +65,7 @@ fn l_052_what_is_no_answer_is_asked_again() {
 
 #[test]
 fn l_053_flags_answer_instead_of_the_user_on_a_terminal_too() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(&place, "web", "lua: [network]");
     for (flags, code) in [
         ("--yes", 0),
@@ -81,7 +81,7 @@ fn l_053_flags_answer_instead_of_the_user_on_a_terminal_too() {
 
 #[test]
 fn the_question_goes_elsewhere_than_data_and_is_asked_once() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     chart(&place, "web", "");
     chart(&place, "web/charts/db", "lua: [os]");
     let terminal = Terminal::start(&place, &format!("install demo web -o json {flag}"));
@@ -101,7 +101,7 @@ fn the_question_goes_elsewhere_than_data_and_is_asked_once() {
 
 #[test]
 fn ctrl_c_at_the_question_ends_the_program_and_nothing_was_done() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     chart(&place, "web", "lua: [os]");
     let terminal = Terminal::start(&place, &format!("install demo web {flag}"));
     terminal.wait_for(PROMPT, 1).interrupt();
@@ -114,7 +114,7 @@ fn ctrl_c_at_the_question_ends_the_program_and_nothing_was_done() {
 fn status_shows_permissions_in_every_form_and_helm_s_records_keep_them() {
     let flag = cluster::start();
     for driver in ["secret", "configmap", "native"] {
-        let place = Place::new();
+        let place = TestEnv::new();
         let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
         chart(&place, "web", "lua: [network, os]");
         has(&run("install demo web --yes"), &["exit 0"]);
@@ -123,7 +123,7 @@ fn status_shows_permissions_in_every_form_and_helm_s_records_keep_them() {
         has(&run("status demo -o yaml"), &["permissions:\n- network\n- os\n"]);
         has(&run("uninstall demo"), &["exit 0"]);
     }
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(&place, "plain", "");
     has(&place.pintle(&format!("install plain plain {flag}")), &["exit 0"]);
     assert!(!place.pintle(&format!("status plain -o json {flag}")).contains("permissions"));
@@ -131,7 +131,7 @@ fn status_shows_permissions_in_every_form_and_helm_s_records_keep_them() {
 
 #[test]
 fn a_permission_is_asked_for_again_by_a_chart_that_did_not_have_it() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     let run = |line: &str| place.pintle(&format!("{line} {flag}"));
     chart(&place, "web", "lua: [network]");
     has(&run("install demo web --accept-perms network"), &["exit 0"]);
@@ -149,7 +149,7 @@ fn a_permission_is_asked_for_again_by_a_chart_that_did_not_have_it() {
 
 #[test]
 fn going_back_to_more_permissions_is_going_back_to_what_was_granted() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     let run = |line: &str| place.pintle(&format!("{line} {flag}"));
     chart(&place, "web", "lua: [network, os]");
     has(&run("install demo web --yes"), &["exit 0"]);
@@ -166,7 +166,7 @@ fn going_back_to_more_permissions_is_going_back_to_what_was_granted() {
 
 #[test]
 fn permissions_move_with_a_release_to_another_store() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     let run = |line: &str, driver: &str| {
         place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)])
     };
@@ -179,7 +179,7 @@ fn permissions_move_with_a_release_to_another_store() {
 
 #[test]
 fn what_helm_takes_along_to_the_next_version_is_not_shown_as_its_permission() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", "secret")]);
     chart(&place, "web", "lua: [os]");
     has(&run("install demo web --yes"), &["exit 0"]);
@@ -190,7 +190,7 @@ fn what_helm_takes_along_to_the_next_version_is_not_shown_as_its_permission() {
 
 #[test]
 fn scripts_that_this_user_did_not_agree_to_ask_again_whatever_the_record_says() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     let home = format!("{}/other", place.path().display());
     let as_other = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HOME", &home)]);
     let run = |line: &str| place.pintle(&format!("{line} {flag}"));
@@ -213,12 +213,12 @@ fn scripts_that_this_user_did_not_agree_to_ask_again_whatever_the_record_says() 
 
 #[test]
 fn a_chart_cannot_grant_itself_permissions_through_a_record_that_it_renders() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     let run = |line: &str, driver: &str| {
         place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)])
     };
     // A record as Helm's stores keep it, of a release whose scripts want everything and leave a trace.
-    let author = Place::new();
+    let author = TestEnv::new();
     chart(&author, "evil", "lua: [network, filesystem, os]");
     let script = "for _, name in {'pre-delete', 'pre-test', 'pre-upgrade', 'pre-render', 'pre-rollback'} do \
                   events.on(name, function() fs.write('trace', os.getenv('HOME')) end) end";
@@ -290,7 +290,7 @@ fn no_chart_brings_objects_that_look_like_records_wherever_it_puts_them() {
     .into_iter()
     .enumerate()
     {
-        let place = Place::new();
+        let place = TestEnv::new();
         chart(&place, "web", "");
         chart(&place, "web/charts/db", "");
         place.write(&format!("web/{path}"), &text);
@@ -305,7 +305,7 @@ fn no_chart_brings_objects_that_look_like_records_wherever_it_puts_them() {
 
 #[test]
 fn grants_are_shown_and_revoked_and_a_damaged_file_says_so() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     let run = |line: &str| place.pintle(&format!("{line} {flag}"));
     assert_eq!(place.pintle("lua grants"), "exit 0\n--- stdout\nNo permissions have been granted.\n");
     chart(&place, "web", "lua: [network, os]");

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use support::Place;
+use support::TestEnv;
 
 const JOB: &str = "\
 apiVersion: batch/v1
@@ -56,7 +56,7 @@ fn filter(program: &Path, arguments: &[&str], input: &str) -> (i32, String, Stri
 
 #[test]
 fn the_filter_is_a_program_and_a_command() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let by_name = filter(&place.linked("helm-hooks"), &[], JOB);
     let as_command = filter(Path::new(env!("CARGO_BIN_EXE_pintle")), &["post-render", "hooks"], JOB);
     assert_eq!(by_name, as_command);
@@ -67,7 +67,7 @@ fn the_filter_is_a_program_and_a_command() {
 
 #[test]
 fn nothing_comes_out_when_something_is_wrong() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let bad = JOB.replace("post-upgrade=10", "post-upgrade=ten");
     let input = format!("---\n{SETTINGS}---\n# Source: web/templates/job.yaml\n{bad}");
     let text = "processing hooks: resource \"migrate\" (Job) on line 17 (from web/templates/job.yaml): the weight `ten` in \
@@ -87,7 +87,7 @@ fn nothing_comes_out_when_something_is_wrong() {
 
 #[test]
 fn words_that_it_knows_are_answered_and_others_refused() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let program = place.linked("helm-hooks");
     let version = format!("helm-hooks {}\n", env!("CARGO_PKG_VERSION"));
     for word in ["version", "--version", "-v"] {
@@ -107,7 +107,7 @@ fn helm(version: &str) -> Option<PathBuf> {
     helm.is_file().then_some(helm)
 }
 
-fn template(helm: &Path, place: &Place, renderer: &Path) -> String {
+fn template(helm: &Path, place: &TestEnv, renderer: &Path) -> String {
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
     let by_weights = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: late\n  annotations:\n    helm.sh/hook-weights: post-delete=3\n";
     place.write("web/templates/all.yaml", &format!("{SETTINGS}---\n{JOB}---\n{by_weights}"));
@@ -129,7 +129,7 @@ fn template(helm: &Path, place: &Place, renderer: &Path) -> String {
 #[test]
 fn the_real_helm_4_uses_it_as_a_plugin() {
     let Some(helm) = helm("4.2.4") else { return };
-    let rendered = template(&helm, &Place::new(), Path::new("helm-hooks"));
+    let rendered = template(&helm, &TestEnv::new(), Path::new("helm-hooks"));
     for expected in [
         "name: migrate-pre-install\n  annotations:\n    helm.sh/hook: pre-install # both\n    helm.sh/hook-weight: \"-5\"\n",
         "name: migrate-post-upgrade\n  annotations:\n    helm.sh/hook: post-upgrade # both\n    helm.sh/hook-weight: \"10\"\n",
@@ -144,7 +144,7 @@ fn the_real_helm_4_uses_it_as_a_plugin() {
 #[test]
 fn the_real_helm_3_keeps_hooks_from_it() {
     let Some(helm) = helm("3.21.4") else { return };
-    let place = Place::new();
+    let place = TestEnv::new();
     let rendered = template(&helm, &place, &place.linked("helm-hooks"));
     // What Helm 3 takes for hooks never gets to a post-renderer; what it takes for an ordinary object does.
     assert!(rendered.contains("name: migrate\n") && !rendered.contains("HELM_HOOK_EVENT"), "{rendered}");

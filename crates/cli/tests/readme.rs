@@ -5,7 +5,7 @@ use crate::support;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use support::Place;
+use support::TestEnv;
 
 /// Stands for lines that are not shown.
 const MORE: &str = "…";
@@ -21,7 +21,7 @@ fn blocks<'t>(page: &'t str, kind: &str) -> Vec<&'t str> {
 }
 
 /// Runs the program in the root of the repository, with nothing set, and gives both of its outputs.
-fn run(home: &Place, line: &str) -> String {
+fn run(home: &TestEnv, line: &str) -> String {
     let mut program = Command::new(env!("CARGO_BIN_EXE_pintle"));
     program.env_clear().env("HOME", home.path()).current_dir(root()).args(line.split_whitespace());
     let output = program.output().expect("the program can be run");
@@ -37,7 +37,7 @@ fn the_first_command_installs_without_a_cluster_and_says_what_is_shown() {
     let first = blocks(&page, "sh")[0].trim();
     let line =
         first.strip_prefix("cargo run --release --package pintle-cli -- ").expect("it builds and runs");
-    let said = run(&Place::new(), line);
+    let said = run(&TestEnv::new(), line);
     let mut rest = said.as_str();
     for shown in blocks(&page, "text")[0].lines().filter(|shown| *shown != MORE) {
         let (_, after) =
@@ -54,7 +54,7 @@ fn the_second_command_rehearses_a_chart() {
     let line = line
         .replace("./your-chart", "examples/charts/web")
         .replace("values.yaml", "examples/charts/web/values.yaml");
-    let said = run(&Place::new(), &line);
+    let said = run(&TestEnv::new(), &line);
     for stage in ["install web-", "upgrade web-", "rollback web-", "uninstall web-"] {
         assert!(said.contains(&format!("\n{stage}")), "{said}");
     }

@@ -2,14 +2,14 @@
 
 use crate::support;
 
-use support::Place;
+use support::TestEnv;
 
 /// The page in the documentation. `cargo xtask reference --write` renews it.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md");
 
 #[test]
 fn the_reference_in_the_documentation_has_all_commands_and_flags() {
-    let answer = Place::new().pintle("__reference");
+    let answer = TestEnv::new().pintle("__reference");
     let printed = answer.strip_prefix("exit 0\n--- stdout\n").expect("the reference is printed");
     let kept = std::fs::read_to_string(PAGE).expect("the page is there");
     let differing = kept.lines().zip(printed.lines()).find(|(kept, printed)| kept != printed);
@@ -43,7 +43,7 @@ fn tests() -> String {
 #[test]
 fn every_flag_is_used_in_a_test() {
     let tests = tests();
-    let reference = Place::new().pintle("__reference");
+    let reference = TestEnv::new().pintle("__reference");
     let missing: Vec<&str> = reference
         .lines()
         .filter(|line| line.starts_with("| "))

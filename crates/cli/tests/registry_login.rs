@@ -4,11 +4,11 @@
 use crate::registries::program::{Program, distribution};
 use crate::registries::{LayoutBuilder, OCI_MANIFEST, client, copy, local, open, remote};
 use crate::support::terminal::Terminal;
-use crate::support::{Place, chart};
+use crate::support::{TestEnv, chart};
 
 /// A registry that asks for a login (me, pw), and an archive to push.
-fn guarded() -> Option<(Place, Program)> {
-    let place = Place::new();
+fn guarded() -> Option<(TestEnv, Program)> {
+    let place = TestEnv::new();
     chart::write(&place);
     place.write("htpasswd", "me:$2a$10$59HOHojFhqgaT6W2MF3wXetn3XLgRwjEB7dsuXl3MvujW.ONfuDY2\n");
     let file = place.path().join("htpasswd");
@@ -127,7 +127,7 @@ fn what_was_pushed_comes_back_with_its_name_and_its_provenance() {
     use pintle::registry::chart::WantedProvenance;
     use pintle::registry::{Client, Settings};
 
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     let Some(registry) = distribution("") else { return };
     assert!(place.pintle("package web --version 1.0.0+x").starts_with("exit 0\n"));
@@ -195,7 +195,7 @@ fn cosign(host: &str, digest: &str, key: &p256::ecdsa::SigningKey) {
 fn charts_in_registries_are_verified_by_the_signatures_of_cosign() {
     use p256::pkcs8::EncodePublicKey as _;
 
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     let Some(registry) = distribution("") else { return };
     let host = &registry.host;

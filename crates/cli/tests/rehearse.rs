@@ -4,7 +4,7 @@ use crate::support;
 
 use std::process::Command;
 
-use support::Place;
+use support::TestEnv;
 
 fn holds(shown: &str, parts: &[&str]) {
     for part in parts {
@@ -17,7 +17,7 @@ fn lacks(shown: &str, part: &str) {
 }
 
 /// A chart with one template.
-fn chart(place: &Place, folder: &str, version: &str, template: &str) {
+fn chart(place: &TestEnv, folder: &str, version: &str, template: &str) {
     place
         .write(&format!("{folder}/Chart.yaml"), &format!("apiVersion: v2\nname: web\nversion: {version}\n"))
         .write(&format!("{folder}/templates/all.yaml"), template);
@@ -78,7 +78,7 @@ fn fields_that_nobody_may_change_are_found_before_the_upgrade_does() {
         (CONFIG, "a: one", "a: two", "ConfigMap/fixed", "field is immutable when `immutable` is set"),
     ];
     for (template, before, after, object, why) in cases {
-        let place = Place::new();
+        let place = TestEnv::new();
         chart(&place, "old", "1.0.0", template);
         chart(&place, "new", "1.1.0", &template.replace(before, after));
         let shown = place.pintle("rehearse --verbose new --from old");
@@ -93,7 +93,7 @@ fn fields_that_nobody_may_change_are_found_before_the_upgrade_does() {
 
 #[test]
 fn an_older_chart_is_a_path_a_version_or_a_commit() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(&place, "charts/web", "1.1.0", CONFIG);
     chart(&place, "older/web", "1.0.0", &CONFIG.replace("fixed", "older"));
     holds(&place.pintle("package older/web -d charts"), &["exit 0"]);
@@ -176,7 +176,7 @@ fn an_older_chart_is_a_path_a_version_or_a_commit() {
 
 #[test]
 fn versions_that_are_gone_or_going_are_named_with_what_to_use() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let gone = "# first\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: web}\n";
     chart(&place, "gone", "1.0.0", gone);
     let shown = place.pintle("rehearse --verbose gone --kube-version 1.35");
@@ -221,7 +221,7 @@ spec:
 
 #[test]
 fn what_the_chart_counts_on_can_be_given() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(&place, "web", "1.0.0", MONITOR);
     let missing = r#"no matches for kind "Monitor" in version "example.com/v1""#;
     holds(
@@ -259,7 +259,7 @@ fn what_the_chart_counts_on_can_be_given() {
 
 #[test]
 fn a_broken_definition_does_not_hide_the_rest() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(&place, "web", "1.0.0", &SERVICE.replace("port: 80", "port: 80000"));
     place.write("web/crds/old.yaml", "# a\n---\napiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}\n");
     holds(
@@ -275,7 +275,7 @@ fn a_broken_definition_does_not_hide_the_rest() {
 
 #[test]
 fn what_the_chart_brings_itself_is_not_missed() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  annotations: {helm.sh/hook: test}\n\
                spec:\n  restartPolicy: Never\n  serviceAccountName: mine\n  priorityClassName: mine\n  containers: [{name: a, image: b}]\n";
     let account = "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: mine}\n";
@@ -303,7 +303,7 @@ spec:
 
 #[test]
 fn what_does_not_become_ready_and_what_stays_is_told() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(&place, "web", "1.0.0", NEVER);
     let shown = place.pintle("rehearse --verbose web --timeout 1s");
     holds(
@@ -330,7 +330,7 @@ fn what_does_not_become_ready_and_what_stays_is_told() {
 
 #[test]
 fn a_failing_hook_is_shown_with_its_log() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let hook = "\
 apiVersion: batch/v1
 kind: Job
@@ -384,7 +384,7 @@ spec:
 
 #[test]
 fn the_tests_of_a_chart_are_run_before_it_is_rolled_back() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(&place, "web", "1.0.0", &a_test("    pintle.dev/simulate-log: it is open", ""));
     let shown = place.pintle("rehearse --verbose web");
     holds(&shown, &["exit 0", "test web-1.0.0: ok", "hook Pod/knock (test): Succeeded", "| it is open"]);
@@ -418,7 +418,7 @@ fn the_tests_of_a_chart_are_run_before_it_is_rolled_back() {
 
 #[test]
 fn the_security_standard_of_a_namespace_holds() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let deployment = "\
 apiVersion: apps/v1
 kind: Deployment
@@ -458,7 +458,7 @@ spec:
 
 #[test]
 fn ranges_of_limits_hold() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let pod = "\
 apiVersion: v1
 kind: Pod
@@ -496,7 +496,7 @@ spec:
 
 #[test]
 fn chance_does_not_reach_the_report() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(&place, "web", "1.0.0", RANDOM);
     let first = place.pintle("rehearse --verbose web -o json --timeout 1s");
     holds(&first, &["exit 1", "secret \\\"gone\\\" not found"]);
@@ -516,7 +516,7 @@ end)
 
 #[test]
 fn scripts_run_as_they_do_in_an_install() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(
         &place,
         "web",
@@ -546,7 +546,7 @@ fn scripts_run_as_they_do_in_an_install() {
 
 #[test]
 fn the_report_keeps_to_a_screen_with_problems_first() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let objects: Vec<String> = (0..40)
         .map(|number| {
             format!(

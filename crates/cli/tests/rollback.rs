@@ -3,14 +3,14 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 
 /// A place where nobody listens.
 const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
 
 #[test]
 fn helm_knows_versions_by_number_only() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("rollback"), @r#"
     exit 1
     --- stderr
@@ -37,7 +37,7 @@ fn helm_knows_versions_by_number_only() {
 
 #[test]
 fn we_know_versions_by_more_than_a_number() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.pintle("rollback web ?"), @"
     exit 2
     --- stderr
@@ -53,7 +53,7 @@ fn we_know_versions_by_more_than_a_number() {
 
 #[test]
 fn every_flag_is_accepted() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let line = "rollback web 2 --force-replace=false --force-conflicts --server-side=true --no-hooks --timeout 1m \
                 --wait-for-jobs --cleanup-on-fail --history-max 3 --dry-run=none --wait=hookOnly --hook-parallelism 2 \
                 --hook-env --logs=end --no-log-output";

@@ -3,11 +3,11 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::{Place, chart};
+use support::{TestEnv, chart};
 
 #[test]
 fn a_derived_schema_fits_its_values() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     assert_snapshot!(place.pintle("schema derive web"), @r#"
     exit 0
@@ -67,7 +67,7 @@ fn a_derived_schema_fits_its_values() {
 
 #[test]
 fn a_schema_reads_no_file_outside_the_chart() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     place.write("secret.json", "{\"type\": \"integer\"}");
     let outside = place.path().join("secret.json").display().to_string();
@@ -95,7 +95,7 @@ fn a_schema_reads_no_file_outside_the_chart() {
 
 #[test]
 fn values_that_do_not_fit_are_named() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     place.write("web/values.schema.json", "{\"properties\": {\"greeting\": {\"type\": \"string\"}}}");
     assert_snapshot!(place.pintle("schema check web"), @"

@@ -7,7 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::path::Path;
 
-use support::Place;
+use support::TestEnv;
 
 /// The path of a worked example.
 fn example(name: &str) -> String {
@@ -36,7 +36,7 @@ fn has(shown: &str, parts: &[&str]) {
 }
 
 /// A chart with one ConfigMap and a script.
-fn chart(place: &Place, name: &str, script: &str, permissions: &str) {
+fn chart(place: &TestEnv, name: &str, script: &str, permissions: &str) {
     place
         .write(&format!("{name}/Chart.yaml"), &format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\n"))
         .write(&format!("{name}/values.yaml"), "greeting: hello\n")
@@ -68,7 +68,7 @@ fn told(shown: &str) -> String {
 
 #[test]
 fn the_worked_examples_render_and_have_no_mistakes() {
-    let place = Place::new();
+    let place = TestEnv::new();
     for (name, flags, parts) in EXAMPLES {
         let chart = example(name);
         has(&place.pintle(&format!("template demo {chart} {flags}")), parts);
@@ -109,7 +109,7 @@ fn the_guide_shows_the_scripts_as_they_are() {
 fn the_worked_examples_are_installed_and_upgraded_in_a_cluster() {
     let flag = cluster::start();
     for driver in ["secret", "native"] {
-        let place = Place::new();
+        let place = TestEnv::new();
         let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
         for (name, flags, parts) in EXAMPLES {
             let (chart, release) = (example(name), format!("{name}-{driver}"));
@@ -127,7 +127,7 @@ fn the_worked_examples_are_installed_and_upgraded_in_a_cluster() {
 
 #[test]
 fn a_password_is_made_once_and_kept() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     let chart = example("password");
     let manifest = || place.pintle(&format!("get manifest keeper {flag}"));
     has(&place.pintle(&format!("install keeper {chart} {flag}")), &["exit 0"]);
@@ -139,7 +139,7 @@ fn a_password_is_made_once_and_kept() {
 
 #[test]
 fn every_command_tells_the_scripts_of_its_chart() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     chart(&place, "web", TELLS, "");
     let at = |line: &str| {
         let shown = place.pintle(line);
@@ -168,7 +168,7 @@ fn every_command_tells_the_scripts_of_its_chart() {
 
 #[test]
 fn records_keep_the_scripts_of_subcharts_and_libraries() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     chart(
         &place,
         "web",
@@ -194,7 +194,7 @@ fn records_keep_the_scripts_of_subcharts_and_libraries() {
 
 #[test]
 fn every_line_that_a_script_prints_says_which_chart_it_is_from() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let script = "events.on('pre-render', function() print('one\\nerror: the cluster is gone') end)";
     chart(&place, "web", script, "");
     let shown = place.pintle("template demo web");
@@ -204,7 +204,7 @@ fn every_line_that_a_script_prints_says_which_chart_it_is_from() {
 
 #[test]
 fn l_052_without_a_terminal_the_answer_is_no_and_the_flag_is_named() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(&place, "web", "events.on('pre-render', function() end)", "lua: [network, os]");
     let shown = place.pintle("template demo web");
     has(&shown, &["exit 2", "chart web asks for permissions that were not granted: network, os"]);
@@ -216,7 +216,7 @@ fn l_052_without_a_terminal_the_answer_is_no_and_the_flag_is_named() {
 
 #[test]
 fn l_053_flags_grant_all_permissions_or_a_set() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(&place, "web", "events.on('pre-render', function() end)", "lua: [network, io]");
     for (flags, code) in [
         ("--yes", 0),
@@ -239,7 +239,7 @@ fn l_053_flags_grant_all_permissions_or_a_set() {
 fn l_054_permissions_are_kept_shown_and_asked_for_again_when_there_are_more() {
     let flag = cluster::start();
     for driver in ["secret", "native"] {
-        let place = Place::new();
+        let place = TestEnv::new();
         let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
         chart(&place, "web", TELLS, "");
         place
@@ -261,13 +261,13 @@ fn l_054_permissions_are_kept_shown_and_asked_for_again_when_there_are_more() {
         has(&run("status demo"), &["PERMISSIONS: network\n"]);
         has(&run("uninstall demo"), &["exit 0"]);
     }
-    let asked = Place::new().pintle(&format!("show permissions {}", example("permissions")));
+    let asked = TestEnv::new().pintle(&format!("show permissions {}", example("permissions")));
     has(&asked, &["permissions\tnetwork", "Access the network", "Access the local filesystem"]);
 }
 
 #[test]
 fn nothing_is_applied_when_a_handler_fails_before_and_the_record_tells_of_one_after() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     chart(&place, "web", "events.on('pre-install', function() error('not today', 0) end)", "");
     let shown = place.pintle(&format!("install demo web {flag}"));
     has(&shown, &["exit 1", "the `pre-install` handler of chart web failed", "not today", ">    1 |"]);
@@ -279,7 +279,7 @@ fn nothing_is_applied_when_a_handler_fails_before_and_the_record_tells_of_one_af
 
 #[test]
 fn the_network_is_public_unless_the_user_says_otherwise() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it has an address");
     std::thread::spawn(move || {
@@ -297,7 +297,7 @@ fn the_network_is_public_unless_the_user_says_otherwise() {
 
 #[test]
 fn files_and_the_environment_are_reached_with_permission() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("files/hello.txt", "from a file").write("secret.txt", "not for scripts");
     let line = format!("template demo {} --yes --scripts-folder files", example("permissions"));
     has(&place.pintle(&format!("{line} --set file=hello.txt")), &["greeting: \"from a file\""]);
@@ -316,7 +316,7 @@ fn files_and_the_environment_are_reached_with_permission() {
 
 #[test]
 fn what_scripts_change_is_explained_and_must_fit_the_schema() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let sized = example("sized");
     let shown = place.pintle(&format!("template demo {sized} --explain"));
     has(
@@ -330,7 +330,7 @@ fn what_scripts_change_is_explained_and_must_fit_the_schema() {
 
 #[test]
 fn authors_check_try_out_and_begin_scripts() {
-    let place = Place::new();
+    let place = TestEnv::new();
     has(&place.pintle("create new --lua"), &["exit 0"]);
     has(&place.pintle("lua check new"), &["No mistakes were found."]);
     has(&place.pintle("template demo new"), &["example.com/chart: new"]);
@@ -354,7 +354,7 @@ fn authors_check_try_out_and_begin_scripts() {
 
 #[test]
 fn what_is_packed_can_be_changed_by_a_script() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let script = "events.on('pre-package', function(ctx) table.insert(ctx.files, {name = 'built.txt', data = 'x'}) end)";
     chart(&place, "web", script, "");
     has(&place.pintle("package web"), &["exit 0"]);
@@ -369,7 +369,7 @@ fn what_is_packed_can_be_changed_by_a_script() {
 
 #[test]
 fn changed_values_must_fit_the_schemas_of_subcharts_too() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(
         &place,
         "web",
@@ -395,7 +395,7 @@ fn changed_values_must_fit_the_schemas_of_subcharts_too() {
 
 #[test]
 fn objects_that_scripts_give_back_are_looked_at() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     let object = |text: &str| {
         let script = format!("events.on('post-render', function(ctx) table.insert(ctx.objects, {text}) end)");
         chart(&place, "web", &script, "");
@@ -423,7 +423,7 @@ fn objects_that_scripts_give_back_are_looked_at() {
 
 #[test]
 fn what_is_explained_leaves_data_alone_and_names_wrappers_and_subcharts() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     let parent = example("parent");
     for line in ["template demo", "install demo", "upgrade demo"] {
         let at = if line.starts_with("template") { String::new() } else { flag.clone() };
@@ -446,7 +446,7 @@ fn what_is_explained_leaves_data_alone_and_names_wrappers_and_subcharts() {
 
 #[test]
 fn every_event_can_be_tried_out() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(
         &place,
         "web",
@@ -496,7 +496,7 @@ fn every_event_can_be_tried_out() {
 
 #[test]
 fn a_new_chart_with_a_script_passes_everything() {
-    let (place, flag) = (Place::new(), "--cluster embedded:box");
+    let (place, flag) = (TestEnv::new(), "--cluster embedded:box");
     has(&place.pintle("create new --lua"), &["exit 0"]);
     has(&place.pintle("lua check new"), &["No mistakes were found."]);
     has(&place.pintle("lint new --strict"), &["1 chart(s) linted, 0 chart(s) failed"]);
@@ -513,7 +513,7 @@ fn a_new_chart_with_a_script_passes_everything() {
 
 #[test]
 fn wrong_types_are_found_without_running() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let script = "events.on('pre-render', function(ctx)
         ctx.values.x = json.decode({})
         print(ctx.chart.nam, regex.find('a'))
@@ -536,7 +536,7 @@ fn wrong_types_are_found_without_running() {
 
 #[test]
 fn l_010_a_script_decides_which_charts_are_fetched() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let script = "events.on('pre-dependency-build', function(ctx)
         ctx.dependencies[1].repository = 'file://../two'
         ctx.dependencies[1].version = '2.0.0'
@@ -578,7 +578,7 @@ fn l_010_a_script_decides_which_charts_are_fetched() {
 
 #[test]
 fn secrets_that_are_not_the_chart_s_own_stay_where_they_are() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     place.write("other/Chart.yaml", "apiVersion: v2\nname: other\nversion: 0.1.0\n").write(
         "other/templates/secret.yaml",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: theirs}\nstringData: {password: ESCAPED}\n",
@@ -627,7 +627,7 @@ fn secrets_that_are_not_the_chart_s_own_stay_where_they_are() {
 
 #[test]
 fn charts_of_other_engines_are_packed_and_linted_like_any_other() {
-    let place = Place::new();
+    let place = TestEnv::new();
     for (name, objects) in
         [("no-templates", ["demo-north", "demo-south"]), ("with-library", ["demo-one", "demo-two"])]
     {
@@ -654,7 +654,7 @@ fn charts_of_other_engines_are_packed_and_linted_like_any_other() {
 fn get_values_shows_what_was_rendered() {
     let flag = cluster::start();
     for driver in ["secret", "native"] {
-        let place = Place::new();
+        let place = TestEnv::new();
         let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
         let script = "events.on('pre-render', function(ctx) ctx.values.greeting = ctx.values.greeting .. ' there' end)";
         chart(&place, "web", script, "");
@@ -673,7 +673,7 @@ fn get_values_shows_what_was_rendered() {
 
 #[test]
 fn changes_that_do_not_count_are_warned_of() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart(&place, "web", "events.on('pre-render', function(ctx) ctx.values.db.enabled = false end)", "");
     place
         .write(
@@ -708,7 +708,7 @@ fn changes_that_do_not_count_are_warned_of() {
 fn lists_are_told_to_the_scripts_of_releases_that_want_to_hear_of_them() {
     let flag = cluster::start();
     for driver in ["secret", "native"] {
-        let place = Place::new();
+        let place = TestEnv::new();
         let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
         let script = "for _, name in {'pre-list', 'post-list'} do events.on(name, function(ctx) \
                       log.info('at ' .. ctx.event .. ' of ' .. ctx.release.name) end) end";
@@ -733,7 +733,7 @@ fn lists_are_told_to_the_scripts_of_releases_that_want_to_hear_of_them() {
 
 #[test]
 fn handlers_of_libraries_and_subcharts_see_their_chart_and_still_do_after_a_rollback() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     let script = "for _, name in {'post-render', 'pre-rollback', 'pre-test'} do events.on(name, function(ctx) \
                   log.info('at ' .. ctx.event .. ' ' .. ctx.chart.name .. ' ' .. ctx.chart.version .. ' ' .. \
                   ctx.templates[1].name .. ' ' .. #ctx.files) end) end";
@@ -767,7 +767,7 @@ fn handlers_of_libraries_and_subcharts_see_their_chart_and_still_do_after_a_roll
 
 #[test]
 fn after_dependencies_are_built_handlers_see_what_was_resolved() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let script = "events.on('post-dependency-build', function(ctx) for _, one in ctx.dependencies do \
                   log.info('at ' .. one.name .. ' ' .. one.version) end end)";
     chart(&place, "web", script, "");
@@ -782,7 +782,7 @@ fn after_dependencies_are_built_handlers_see_what_was_resolved() {
 
 #[test]
 fn what_is_waited_for_is_told_to_watchers_and_the_reason_of_ready_is_shown() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     let script = "local turns = 0
         events.on('watch', function(ctx) local r = ctx.readiness
             log.info('at ' .. r.kind .. ' ' .. r.name .. ' ' .. tostring(r.ready) .. ' ' .. #ctx.objects)
@@ -800,7 +800,7 @@ fn what_is_waited_for_is_told_to_watchers_and_the_reason_of_ready_is_shown() {
 
 #[test]
 fn messages_say_what_can_be_done() {
-    let (place, flag) = (Place::new(), cluster::start());
+    let (place, flag) = (TestEnv::new(), cluster::start());
     let run = |line: &str| place.pintle(&format!("{line} {flag}"));
     chart(&place, "web", "events.on('pre-delete', function() error({code = 1}) end)", "");
     has(&run("install demo web"), &["exit 0", "VERSION ID: 0"]);
@@ -823,7 +823,7 @@ fn messages_say_what_can_be_done() {
 
 #[test]
 fn lint_holds_a_chart_of_the_kind_chart_to_its_definition() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let head = "apiVersion: helm.sh/v3\nkind: Chart\nmetadata:\n  name: web-0.1.0\n  labels: {chart: web, version: 0.1.0}\n";
     place
         .write(

@@ -3,11 +3,11 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::{Place, chart};
+use support::{TestEnv, chart};
 
 #[test]
 fn each_part_can_be_shown_and_all_together() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     assert_snapshot!(place.helm("show chart web"), @r#"
     exit 0
@@ -62,7 +62,7 @@ fn each_part_can_be_shown_and_all_together() {
 
 #[test]
 fn values_can_be_picked() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     assert_snapshot!(place.helm("show values web --jsonpath {.nested}{.list[1]}"), @r#"
     exit 0
@@ -78,7 +78,7 @@ fn values_can_be_picked() {
 
 #[test]
 fn the_dependencies_of_a_v1_chart_are_shown_from_its_requirements_file() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("old/Chart.yaml", "apiVersion: v1\nname: old\nversion: 1.0.0\n");
     place.write(
         "old/requirements.yaml",
@@ -102,7 +102,7 @@ version: 1.0.0
 
 #[test]
 fn a_chart_that_does_not_parse_has_an_exit_code_of_its_own() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("bad/Chart.yaml", "name: [\n");
     assert_snapshot!(place.helm("show chart bad"), @"
     exit 1

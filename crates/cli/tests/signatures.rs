@@ -4,16 +4,16 @@
 use std::process::Command;
 
 use crate::support::terminal::Terminal;
-use crate::support::{Place, chart};
+use crate::support::{TestEnv, chart};
 
 /// A place with a chart and a home of GnuPG with two keys, the second one locked; nothing if GnuPG is not installed.
-fn place() -> Option<Place> {
+fn place() -> Option<TestEnv> {
     if Command::new("gpg").arg("--version").output().is_err() {
         #[allow(clippy::print_stderr, reason = "a test that is skipped is to be seen")]
         let () = eprintln!("skipped: gpg is not installed");
         return None;
     }
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     std::fs::create_dir(place.path().join("gnupg")).unwrap();
     std::fs::set_permissions(place.path().join("gnupg"), std::os::unix::fs::PermissionsExt::from_mode(0o700))
@@ -24,7 +24,7 @@ fn place() -> Option<Place> {
     Some(place)
 }
 
-fn gpg(place: &Place, arguments: &[&str]) -> Vec<u8> {
+fn gpg(place: &TestEnv, arguments: &[&str]) -> Vec<u8> {
     let output = Command::new("gpg")
         .env("GNUPGHOME", place.path().join("gnupg"))
         .args(["--batch", "--yes", "--no-tty", "--pinentry-mode", "loopback"])
@@ -35,12 +35,12 @@ fn gpg(place: &Place, arguments: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-fn run(place: &Place, name: &str, line: &str) -> String {
+fn run(place: &TestEnv, name: &str, line: &str) -> String {
     let home = place.path().join("gnupg").to_string_lossy().into_owned();
     place.called(name, line, &[("GNUPGHOME", &home), ("PATH", "/usr/bin:/bin")])
 }
 
-fn end(place: &Place) {
+fn end(place: &TestEnv) {
     let home = place.path().join("gnupg");
     let _ = Command::new("gpgconf").env("GNUPGHOME", home).args(["--kill", "all"]).output();
 }
@@ -116,7 +116,7 @@ fn a_passphrase_is_asked_for_and_not_shown() {
 
 #[test]
 fn endless_files_are_no_keyrings_and_no_provenance() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("web-0.1.0.tgz", "x").write("web-0.1.0.tgz.prov", "x").write("none", "");
     let told = place.pintle("verify web-0.1.0.tgz --keyring /dev/zero");
     assert!(told.contains("the keyring is larger than 67108864 bytes"), "{told}");

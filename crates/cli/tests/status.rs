@@ -3,14 +3,14 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 
 /// A place where nobody listens.
 const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
 
 #[test]
 fn a_release_and_a_version_are_checked_before_the_cluster() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("status"), @r#"
     exit 1
     --- stderr

@@ -3,10 +3,10 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::{Place, chart};
+use support::{TestEnv, chart};
 
-fn place() -> Place {
-    let place = Place::new();
+fn place() -> TestEnv {
+    let place = TestEnv::new();
     chart::write(&place);
     place
 }
@@ -399,7 +399,7 @@ fn flags_for_clusters_and_repositories_change_nothing_for_a_local_chart() {
 
 #[test]
 fn helm_3_is_followed_on_request() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("p/Chart.yaml", "apiVersion: v2\nname: p\nversion: 0.1.0\n");
     place.write("p/values.yaml", "sub: {a: null}\n");
     place.write("p/charts/sub/Chart.yaml", "apiVersion: v2\nname: sub\nversion: 0.1.0\n");
@@ -439,7 +439,7 @@ fn helm_3_is_followed_on_request() {
 
 #[test]
 fn debugging_shows_only_what_was_asked_for_when_rendering_fails() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place
         .write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n")
         .write("web/templates/bad.yaml", "a: {{ .Values.none.such }}\n");
@@ -467,7 +467,7 @@ fn debugging_shows_only_what_was_asked_for_when_rendering_fails() {
 
 #[test]
 fn a_file_that_is_not_there_is_an_empty_slice_of_bytes() {
-    let place = Place::new();
+    let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n").write(
         "web/templates/a.yaml",
         "text: |\n  {{ .Files.no }} {{ index .Files \"no\" }} {{ (.Files.Glob \"*\").no }} {{ .Files.no | len }} {{ .Files.no | typeOf }} \

@@ -1,6 +1,6 @@
 //! Signals over operations that are to be undone when they fail.
 
-use crate::support::{Place, cluster};
+use crate::support::{TestEnv, cluster};
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -29,13 +29,13 @@ spec:
 ";
 
 struct Stage {
-    place: Place,
+    place: TestEnv,
     flag: String,
 }
 
 impl Stage {
     fn new() -> Stage {
-        let place = Place::new();
+        let place = TestEnv::new();
         place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
         place.write("web/templates/a.yaml", TEMPLATE);
         Stage { place, flag: cluster::start() }

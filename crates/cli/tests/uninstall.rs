@@ -3,14 +3,14 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 
 /// A place where nobody listens.
 const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
 
 #[test]
 fn a_release_is_needed_and_the_way_of_deleting_is_checked_first() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("uninstall"), @r#"
     exit 1
     --- stderr
@@ -32,7 +32,7 @@ fn a_release_is_needed_and_the_way_of_deleting_is_checked_first() {
 
 #[test]
 fn every_flag_is_accepted() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let line = "un web more --dry-run --no-hooks --ignore-not-found --keep-history --cascade orphan --timeout 1m \
                 --description d --wait --hook-parallelism 2 --hook-env --logs=end --no-log-output";
     assert_snapshot!(place.helm(&format!("{line} {NOBODY}")), @r#"
@@ -53,7 +53,7 @@ fn every_flag_is_accepted() {
 #[test]
 fn a_signal_ends_helm_s_uninstall_rollback_and_test_by_itself() {
     use std::os::unix::process::ExitStatusExt as _;
-    let place = Place::new();
+    let place = TestEnv::new();
     for command in ["uninstall", "rollback", "test"] {
         // A server that takes the request and never answers.
         let server = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");

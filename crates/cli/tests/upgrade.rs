@@ -3,7 +3,7 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 use support::chart;
 
 /// A place where nobody listens.
@@ -11,7 +11,7 @@ const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
 
 #[test]
 fn a_release_and_a_chart_are_needed() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("upgrade web"), @r#"
     exit 1
     --- stderr
@@ -30,7 +30,7 @@ fn a_release_and_a_chart_are_needed() {
 
 #[test]
 fn errors_of_chart_and_values_come_without_the_words_about_the_upgrade() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     assert_snapshot!(place.helm(&format!("upgrade a ./nope {NOBODY}")), @r#"
     exit 1
@@ -64,7 +64,7 @@ fn errors_of_chart_and_values_come_without_the_words_about_the_upgrade() {
 
 #[test]
 fn words_that_mean_nothing_are_refused() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     assert_snapshot!(place.helm("upgrade a ./web --server-side=maybe"), @"
     exit 1
@@ -93,7 +93,7 @@ fn words_that_mean_nothing_are_refused() {
 
 #[test]
 fn every_other_flag_is_accepted() {
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     let line = "--create-namespace --devel --hide-secret=false --force-replace=false --no-hooks \
                 --disable-openapi-validation --skip-crds --timeout 1m --reset-values --reuse-values \

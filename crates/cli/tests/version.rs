@@ -3,11 +3,11 @@
 use crate::support;
 
 use insta::assert_snapshot;
-use support::Place;
+use support::TestEnv;
 
 #[test]
 fn each_personality_has_its_own_shape() {
-    let place = Place::new();
+    let place = TestEnv::new();
     assert_snapshot!(place.helm("version"), @r#"
     exit 0
     --- stdout

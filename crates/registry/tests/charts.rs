@@ -12,7 +12,7 @@ use pintle_registry::chart::{
 };
 use pintle_registry::{Digest, Error, Silent};
 
-use crate::support::fake::{Fake, Fault, Reply, Behavior};
+use crate::support::fake::{Behavior, Fake, Fault, Reply};
 use crate::support::program::distribution;
 use crate::support::{OCI_INDEX, OCI_MANIFEST, client, noise};
 

@@ -3,19 +3,22 @@
 use pintle_tree::quote::quote;
 
 use super::suggest::suggestions;
-use super::{Command, Place};
+use super::{Command, CommandPath};
 use crate::commands::{LATER, ROOT};
 use crate::failure::Failure;
 use crate::flag::Flag;
-use crate::personality::{Door, Personality};
+use crate::personality::{EntryPoint, Personality};
 
 /// Finds the command and gives what is left for it: flags and operands.
 ///
 /// # Errors
 ///
 /// Names that are no command; commands of Helm that are not here yet.
-pub(crate) fn find(personality: Personality, arguments: &[String]) -> Result<(Place, Vec<String>), Failure> {
-    let mut place = Place { command: &ROOT, path: personality.program().to_owned() };
+pub(crate) fn find(
+    personality: Personality,
+    arguments: &[String],
+) -> Result<(CommandPath, Vec<String>), Failure> {
+    let mut place = CommandPath { command: &ROOT, path: personality.program().to_owned() };
     let mut rest = arguments.to_vec();
     while let Some(at) = first_word(&rest, &place.command.all_flags()) {
         let word = rest[at].as_str();
@@ -41,10 +44,10 @@ pub(crate) fn find(personality: Personality, arguments: &[String]) -> Result<(Pl
 ///
 /// As [`find`], and words that are no command of a door that has commands.
 pub(crate) fn find_behind(
-    door: Option<Door>,
+    door: Option<EntryPoint>,
     personality: Personality,
     arguments: &[String],
-) -> Result<(Place, Vec<String>), Failure> {
+) -> Result<(CommandPath, Vec<String>), Failure> {
     let Some(door) = door else { return find(personality, arguments) };
     let way = door.way.iter().map(|word| (*word).to_owned());
     let arguments: Vec<String> = way.chain(arguments.iter().cloned()).collect();
@@ -117,7 +120,7 @@ fn unknown(personality: Personality, word: &str) -> Failure {
         }
     }
     let failure = Failure::usage(text)
-        .in_our_words(format!("unknown command `{word}`"))
+        .with_pintle_text(format!("unknown command `{word}`"))
         .pointer(format!("Run '{} --help' for usage.", personality.program()));
     match names.first() {
         Some(name) => failure.hint(format!("did you mean `{name}`?")),
@@ -126,15 +129,15 @@ fn unknown(personality: Personality, word: &str) -> Failure {
 }
 
 /// Follows names only, as `help` does; what is left over does not count, except at the top.
-pub(crate) fn find_topic(personality: Personality, names: &[String]) -> Option<Place> {
+pub(crate) fn find_topic(personality: Personality, names: &[String]) -> Option<CommandPath> {
     find(personality, names).ok().map(|(place, _)| place)
 }
 
 /// A way to visit every command with its path, parents first.
-pub(crate) fn walk(place: &Place, visit: &mut dyn FnMut(&Place)) {
+pub(crate) fn walk(place: &CommandPath, visit: &mut dyn FnMut(&CommandPath)) {
     visit(place);
     for command in place.command.subcommands {
         let command: &'static Command = command;
-        walk(&Place { command, path: format!("{} {}", place.path, command.name) }, visit);
+        walk(&CommandPath { command, path: format!("{} {}", place.path, command.name) }, visit);
     }
 }

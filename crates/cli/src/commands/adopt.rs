@@ -1,6 +1,6 @@
 //! `adopt`: moves the record of a release that Helm made into our own store.
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
@@ -14,7 +14,7 @@ pub(crate) static COMMAND: Command = Command {
 Moves all versions of a release from Helm's Secrets into the store of this program. The objects of the release are not
 touched. Upgrading and rolling back do this by themselves, when they have succeeded.",
     operands: Operands::AtLeast(1),
-    offer: OperandOffer::Releases,
+    completion: ArgCompletion::Releases,
     run: Some(run),
     ..Command::BLANK
 };

@@ -5,10 +5,10 @@ use std::time::{Duration, SystemTime};
 use pintle::repo::{CacheEntry, ContentCache, Kind};
 use pintle_time::{GoTime, Zone};
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
-use crate::flag::{Flag, Kind as FlagKind, Offer};
+use crate::flag::{Flag, FlagCompletion, Kind as FlagKind};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;
@@ -31,7 +31,7 @@ static LIST: Command = Command {
     short: "list cached charts",
     long: "Lists the charts and provenance files of the content cache, with what they are and how large.",
     operands: Operands::None,
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     flags: &[OUTPUT],
     run: Some(list),
     ..Command::BLANK
@@ -46,10 +46,10 @@ Removes charts from the content cache that were fetched some time ago. Whatever 
     {program} cache prune --older-than 168h
     {program} cache prune --all",
     operands: Operands::None,
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     flags: &[&[
         Flag::of("older-than", FlagKind::Duration, "720h0m0s", "how long ago charts were fetched that are removed")
-            .offer(Offer::Nothing),
+            .completes(FlagCompletion::Nothing),
         Flag::switch("all", "remove all of them"),
         Flag::switch("dry-run", "only say what would be removed"),
     ]],

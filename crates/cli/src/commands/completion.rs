@@ -1,6 +1,6 @@
 //! `completion`: scripts that teach shells to complete our command lines.
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::complete::script::{Shell, script};
 use crate::failure::Failure;
 use crate::flag::Flag;
@@ -18,7 +18,7 @@ pub(crate) static COMMAND: Command = Command {
 static FLAGS: &[&[Flag]] = &[&[Flag::switch("no-descriptions", "disable completion descriptions")]];
 
 const SHELL: Command =
-    Command { operands: Operands::None, offer: OperandOffer::Nothing, flags: FLAGS, ..Command::BLANK };
+    Command { operands: Operands::None, completion: ArgCompletion::Nothing, flags: FLAGS, ..Command::BLANK };
 
 static BASH: Command = Command {
     name: "bash",

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use pintle::ops::{CreateRequest, Generation};
 
 use crate::clock;
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::env::Home;
 use crate::failure::Failure;
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::path::{base, directory};
 use crate::report::Reporting;
@@ -33,12 +33,12 @@ Makes a folder with a chart that works and can be changed to taste:
 NAME may be a path whose last part is the name. Files that exist already are overwritten with a warning, and others are
 left alone.",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::FirstFile,
+    completion: ArgCompletion::FirstFile,
     flags: &[&[
         Flag::text("starter", "the chart to start from: a name in the starters folder, or an absolute path").short('p'),
         Flag::text("chart-api-version", "the API version of the chart: v2 or v3")
             .or("v2")
-            .offer(Offer::Words(&["v2", "v3"]))
+            .completes(FlagCompletion::Words(&["v2", "v3"]))
             .hidden(),
         Flag::switch("lua", "include a script with lifecycle event handlers"),
     ], SCRIPTS],
@@ -84,7 +84,7 @@ fn generation(invocation: &Invocation<'_>) -> Result<Generation, Failure> {
             "this feature has been marked as experimental and is not enabled by default. Please set {EXPERIMENT}=1 \
              in your environment to use this feature",
         ))
-        .in_our_words("charts of API version v3 are an experiment of Helm's, and nothing can install them yet")
+        .with_pintle_text("charts of API version v3 are an experiment of Helm's, and nothing can install them yet")
         .hint(format!("leave --chart-api-version out to create a v2 chart, or set {EXPERIMENT}=1"))),
         other => Err(Failure::usage(format!("unsupported chart API version: {other} (supported: v2, v3)"))),
     }

@@ -7,11 +7,11 @@ use pintle_tree::quote::quote;
 
 use crate::clock;
 use crate::command::find::walk;
-use crate::command::{Command, OperandOffer, Operands, Place};
+use crate::command::{ArgCompletion, Command, CommandPath, Operands};
 use crate::commands::ROOT;
 use crate::complete::script::{Shell, script};
 use crate::failure::{Failure, reason};
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::help::pages;
 use crate::invocation::Invocation;
 use crate::path::join;
@@ -27,12 +27,12 @@ Writes a page for each command into a folder that exists: in Markdown, or as man
 
 With --type bash, writes the completion script for bash.",
     operands: Operands::None,
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     flags: &[&[
         Flag::text("dir", "the folder to write to").or("./"),
         Flag::text("type", "what to write: markdown, man or bash")
             .or("markdown")
-            .offer(Offer::Words(&["bash", "man", "markdown"])),
+            .completes(FlagCompletion::Words(&["bash", "man", "markdown"])),
         Flag::switch("generate-headers", "begin pages in Markdown with a header that has their title"),
     ]],
     hidden: true,
@@ -43,7 +43,7 @@ With --type bash, writes the completion script for bash.",
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let folder = invocation.flags.text("dir").to_owned();
     let headers = invocation.flags.on("generate-headers");
-    let page: fn(&Sheet<'_>, &Place) -> (String, String) = match invocation.flags.text("type") {
+    let page: fn(&Sheet<'_>, &CommandPath) -> (String, String) = match invocation.flags.text("type") {
         "markdown" | "mdown" | "md" if headers => |sheet, place| {
             let (name, text) = markdown(sheet, place);
             (name, format!("---\ntitle: \"{}\"\n---\n\n{text}", title(&place.path)))
@@ -65,7 +65,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         day: GoTime::from_unix(seconds, 0, Zone::local()).format("2-Jan-2006"),
         month: GoTime::from_unix(seconds, 0, Zone::local()).format("Jan 2006"),
     };
-    let root = Place { command: &ROOT, path: invocation.personality.program().to_owned() };
+    let root = CommandPath { command: &ROOT, path: invocation.personality.program().to_owned() };
     let mut outcome = Ok(());
     walk(&root, &mut |place| {
         let left_out = place.command.hidden || place.command.name == "help";
@@ -84,13 +84,13 @@ struct Sheet<'a> {
     month: String,
 }
 
-fn markdown(sheet: &Sheet<'_>, place: &Place) -> (String, String) {
+fn markdown(sheet: &Sheet<'_>, place: &CommandPath) -> (String, String) {
     let Invocation { personality, environment, .. } = *sheet.invocation;
     let text = pages::markdown(place, personality, environment, &sheet.day);
     (format!("{}.md", place.path.replace(' ', "_")), text)
 }
 
-fn manual(sheet: &Sheet<'_>, place: &Place) -> (String, String) {
+fn manual(sheet: &Sheet<'_>, place: &CommandPath) -> (String, String) {
     let Invocation { personality, environment, .. } = *sheet.invocation;
     let text = pages::manual(place, personality, environment, (&sheet.day, &sheet.month));
     (format!("{}.1", place.path.replace(' ', "-")), text)

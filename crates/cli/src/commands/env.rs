@@ -1,6 +1,6 @@
 //! `env`: what the environment and the global flags come to.
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::env::{Environment, Home, Setting};
 use crate::failure::Failure;
 use crate::flag::parsed::Parsed;
@@ -17,7 +17,7 @@ Shows the settings that {program} works with, as variables: what the environment
 
 With the name of a variable, shows just its value.",
     operands: Operands::AtMost(1),
-    offer: OperandOffer::Variable,
+    completion: ArgCompletion::Variable,
     run: Some(run),
     ..Command::BLANK
 };

@@ -1,7 +1,7 @@
 //! `help`: what a command is for and how to use it.
 
 use crate::command::find::find_topic;
-use crate::command::{Command, OperandOffer};
+use crate::command::{ArgCompletion, Command};
 use crate::commands::ROOT;
 use crate::failure::Failure;
 use crate::help;
@@ -13,7 +13,7 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "[command]",
     short: "show help for a command",
     long: "Tells what a command is for and how to use it: {program} help dependency build",
-    offer: OperandOffer::Commands,
+    completion: ArgCompletion::Commands,
     run: Some(run),
     ..Command::BLANK
 };

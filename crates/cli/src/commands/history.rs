@@ -1,6 +1,6 @@
 //! `history`: the versions of a release.
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
@@ -19,7 +19,7 @@ pub(crate) static COMMAND: Command = Command {
     long: "\
 Shows the versions of a release, the oldest first, but no more than --max of the newest.",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::Release,
+    completion: ArgCompletion::Release,
     flags: &[OWN, OUTPUT],
     run: Some(run),
     ..Command::BLANK

@@ -7,12 +7,12 @@ use pintle::release::VersionRef;
 use pintle_tree::Node;
 
 use super::images::subject::{Named, SUBJECT};
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
 use crate::flag::groups::VALUES;
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;
@@ -44,14 +44,15 @@ when its object is deleted, when its log is shown, and which template it comes f
 A chart is rendered for that, without a cluster; of a release, the hooks that were recorded are shown. Hooks of one turn
 have the same weight; with --hook-parallelism, they run together.",
     operands: Operands::AtMost(1),
-    offer: OperandOffer::Chart,
+    completion: ArgCompletion::Chart,
     flags: &[SUBJECT, OWN, OUTPUT, VALUES],
     run: Some(run),
     ..Command::BLANK
 };
 
 static OWN: &[Flag] =
-    &[Flag::list("event", "only hooks that run at these events").offer(Offer::Words(EVENT_NAMES))];
+    &[Flag::list("event", "only hooks that run at these events")
+        .completes(FlagCompletion::Words(EVENT_NAMES))];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let wanted = events(invocation)?;

@@ -2,7 +2,7 @@
 
 use pintle::DryRun;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
@@ -16,7 +16,7 @@ Installs the custom resource definitions in which releases are kept, or brings t
 
 This happens by itself where the user may do it; where not, an administrator runs this command once for a cluster.",
     operands: Operands::None,
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     run: Some(run),
     ..Command::BLANK
 };

@@ -8,7 +8,7 @@ use pintle::{DeployOptions, DryRun, Method, RenderOptions, Reporter};
 use pintle_tree::LogLine;
 
 use super::images::rewrite::{self, REWRITE};
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{Connection, without_waiting};
 use crate::failure::Failure;
 use crate::flag::deploy::{DRY_RUN, EXCLUSIVE, HOOKS, INSTALL, NOTES, OUTPUT};
@@ -38,7 +38,7 @@ With --dry-run nothing is done, and what would be installed is shown; Secrets to
 A chart may bring scripts. What they may do beyond changing values and objects is asked for; --accept-perms and --yes
 answer beforehand.",
     operands: Operands::AtLeast(1),
-    offer: OperandOffer::NameAndChart,
+    completion: ArgCompletion::NameAndChart,
     flags: &[INSTALL, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS, SCRIPTS, RECORDS],
     exclusive: EXCLUSIVE,
     run: Some(run),

@@ -8,7 +8,7 @@ use pintle::ops::{LintRequest, Linted};
 use crate::command::{Command, Operands};
 use crate::failure::Failure;
 use crate::flag::groups::{SCHEMA, VALUES};
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::report::Reporting;
@@ -33,7 +33,7 @@ static OWN: &[Flag] = &[
     Flag::switch("strict", "fail on warnings"),
     Flag::switch("with-subcharts", "lint the subcharts too"),
     Flag::switch("quiet", "print warnings and errors only"),
-    Flag::text("kube-version", "the Kubernetes version to check against").offer(Offer::Nothing),
+    Flag::text("kube-version", "the Kubernetes version to check against").completes(FlagCompletion::Nothing),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

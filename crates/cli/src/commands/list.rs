@@ -3,12 +3,12 @@
 use pintle::ops::ListRequest;
 use pintle::release::Status;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{self, Connection};
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
 use crate::flag::parsed::Parsed;
-use crate::flag::{Flag, Kind, Offer};
+use crate::flag::{Flag, FlagCompletion, Kind};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Records, print_data};
 use crate::output::list::{names, records, rows};
@@ -28,7 +28,7 @@ regular expression that the name has to match:
 
     {program} list --filter '^web' --failed",
     operands: Operands::None,
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     flags: &[OWN, OUTPUT, SCRIPTS],
     run: Some(run),
     ..Command::BLANK
@@ -37,7 +37,8 @@ regular expression that the name has to match:
 static OWN: &[Flag] = &[
     Flag::switch("short", "print only the release names").short('q'),
     Flag::switch("no-headers", "do not print the headers of the table"),
-    Flag::text("time-format", "a Go time layout, such as \"2006-01-02 15:04:05Z0700\"").offer(Offer::Nothing),
+    Flag::text("time-format", "a Go time layout, such as \"2006-01-02 15:04:05Z0700\"")
+        .completes(FlagCompletion::Nothing),
     Flag::switch("date", "sort by release date").short('d'),
     Flag::switch("reverse", "reverse the sort order").short('r'),
     Flag::switch("uninstalled", "show uninstalled releases (if kept with --keep-history)"),
@@ -49,8 +50,12 @@ static OWN: &[Flag] = &[
     Flag::switch("all-namespaces", "show the releases of all namespaces").short('A'),
     Flag::of("max", Kind::Int, "256", "the maximum number of releases to show; 0 for no limit").short('m'),
     Flag::of("offset", Kind::Int, "0", "the number of releases to skip"),
-    Flag::text("filter", "a regular expression that names must match").short('f').offer(Offer::Nothing),
-    Flag::text("selector", "labels that releases must have: a=x,b!=y").short('l').offer(Offer::Nothing),
+    Flag::text("filter", "a regular expression that names must match")
+        .short('f')
+        .completes(FlagCompletion::Nothing),
+    Flag::text("selector", "labels that releases must have: a=x,b!=y")
+        .short('l')
+        .completes(FlagCompletion::Nothing),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

@@ -6,8 +6,8 @@ use pintle::events::{Event, TABLE};
 use pintle::ops::{TriedEvent, TryEventRequest};
 use pintle_tree::Node;
 
-use crate::command::{Command, OperandOffer, Operands};
-use crate::failure::{Class, Failure};
+use crate::command::{ArgCompletion, Command, Operands};
+use crate::failure::{Failure, FailureKind};
 use crate::flag::Flag;
 use crate::flag::deploy::OUTPUT;
 use crate::flag::groups::VALUES;
@@ -39,7 +39,7 @@ Looks at the scripts of a chart and of the charts below it: syntax, events that 
 have, modules that cannot be required, permissions that are not asked for, functions that are called with the wrong
 arguments, and parts of the context that are not there or cannot change.",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::Chart,
+    completion: ArgCompletion::Chart,
     run: Some(check),
     ..Command::BLANK
 };
@@ -54,7 +54,7 @@ It is kept in your data folder; what a chart or the record of a release says is 
 
     {program} lua grants --revoke web",
     operands: Operands::None,
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     flags: &[GRANTS_OWN, OUTPUT],
     run: Some(grants),
     ..Command::BLANK
@@ -79,7 +79,7 @@ rendering, the chart is rendered without them.
 
     {program} lua run ./web pre-render --set replicas=3 --explain",
     operands: Operands::Exactly(2),
-    offer: OperandOffer::ChartAndEvent,
+    completion: ArgCompletion::ChartAndEvent,
     flags: &[VALUES, SCRIPTS, OWN],
     run: Some(run),
     ..Command::BLANK
@@ -98,7 +98,7 @@ Prints a definition file for luau-lsp, which gives editors completion and checks
 
     {program} lua types > pintle.d.luau",
     operands: Operands::None,
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     run: Some(types),
     ..Command::BLANK
 };
@@ -112,8 +112,8 @@ fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     }
     match findings.len() {
         0 => invocation.ui.print("No mistakes were found.\n"),
-        1 => Err(Failure::new(Class::BadChart, "1 mistake was found")),
-        count => Err(Failure::new(Class::BadChart, format!("{count} mistakes were found"))),
+        1 => Err(Failure::new(FailureKind::BadChart, "1 mistake was found")),
+        count => Err(Failure::new(FailureKind::BadChart, format!("{count} mistakes were found"))),
     }
 }
 

@@ -9,7 +9,7 @@ use crate::command::Command;
 use crate::env::Setting;
 use crate::failure::Failure;
 use crate::flag::groups::REMOTE;
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
@@ -31,8 +31,10 @@ static OWN: &[Flag] = &[
     Flag::text("key", "the name of the key to sign with"),
     Flag::text("keyring", "the file of keys to sign with").or_setting(Setting::Keyring),
     Flag::text("passphrase-file", "the file with the passphrase of the key; - for standard input"),
-    Flag::text("version", "write this version into the archive's Chart.yaml").offer(Offer::Nothing),
-    Flag::text("app-version", "write this appVersion into the archive's Chart.yaml").offer(Offer::Nothing),
+    Flag::text("version", "write this version into the archive's Chart.yaml")
+        .completes(FlagCompletion::Nothing),
+    Flag::text("app-version", "write this appVersion into the archive's Chart.yaml")
+        .completes(FlagCompletion::Nothing),
     Flag::text("destination", "the directory to write the archive to").short('d').or("."),
     Flag::switch("dependency-update", "update dependencies from Chart.yaml before packaging").short('u'),
 ];
@@ -48,7 +50,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     for chart in invocation.flags.operands.clone() {
         if let Err(error) = std::fs::metadata(&chart) {
             let text = format!("stat {chart}: {}", crate::failure::reason(&error));
-            return Err(Failure::usage(text).in_our_words(format!("there is no chart at `{chart}`")));
+            return Err(Failure::usage(text).with_pintle_text(format!("there is no chart at `{chart}`")));
         }
         let path = chart_reference::absolute(&chart);
         let now = clock::now();

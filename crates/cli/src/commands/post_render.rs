@@ -3,8 +3,8 @@
 use pintle::hooks::Filter;
 
 use super::images::rewrite::FILTER;
-use crate::command::{Command, OperandOffer, Operands};
-use crate::failure::{Class, Failure};
+use crate::command::{ArgCompletion, Command, Operands};
+use crate::failure::{Failure, FailureKind};
 use crate::flag::Flag;
 use crate::invocation::Invocation;
 use crate::read;
@@ -49,7 +49,7 @@ Called by the name `helm-hooks`, the program does just this. With Helm 4 it is a
 
 Nothing is printed when anything is wrong. {program} itself needs no filter: it knows these annotations.",
     operands: Operands::AtMost(1),
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     flags: &[&[Flag::switch("version", "print the version").short('v')]],
     run: Some(run),
     ..Command::BLANK
@@ -75,7 +75,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         // Helm shows what its post-renderer says as it is.
         Err(error) if invocation.place.path == NAME => {
             invocation.ui.note(&format!("{NAME}: {error}"));
-            Err(Failure::new(Class::Told, error.to_string()))
+            Err(Failure::new(FailureKind::AlreadyReported, error.to_string()))
         }
         Err(error) => Err(Failure::run_time(error.to_string())),
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use pintle::repo::{Resolved, Resolver, pull};
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::flag::groups::{CHART, DEVEL, REMOTE};
@@ -26,7 +26,7 @@ Fetches the archive of a chart into the current folder, or into another (-d).
 
 The digest that the index declares is compared with what comes, and nothing is kept when it differs.",
     operands: Operands::AtLeast(1),
-    offer: OperandOffer::RemoteChart,
+    completion: ArgCompletion::RemoteChart,
     flags: &[DEVEL, OWN, CHART, REMOTE],
     run: Some(run),
     ..Command::BLANK

@@ -10,7 +10,7 @@ use pintle::registry::chart::UNDERSCORE;
 use pintle_time::{GoTime, Zone};
 use pintle_tree::quote::quote;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, reason};
 use crate::flag::groups::REMOTE;
 use crate::invocation::Invocation;
@@ -22,7 +22,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "push",
     operands_text: "[chart] [remote]",
     operands: Operands::AtLeast(2),
-    offer: OperandOffer::FirstFile,
+    completion: ArgCompletion::FirstFile,
     short: "send a chart archive to a registry",
     long: "\
 Sends a chart archive to a registry, under its name and version below the folder that is given:

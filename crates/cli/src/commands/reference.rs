@@ -1,6 +1,6 @@
 //! `__reference`: the page of all commands and flags, for the documentation and for our own tests.
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::reference;
@@ -10,7 +10,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "__reference",
     short: "print the reference of all commands in Markdown",
     operands: Operands::None,
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     hidden: true,
     run: Some(run),
     ..Command::BLANK

@@ -7,7 +7,7 @@ use pintle::registry::{forget_login, keep_login, login_key};
 use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::invocation::Invocation;
@@ -27,7 +27,7 @@ static LOGIN: Command = Command {
     name: "login",
     operands_text: "[host]",
     operands: Operands::AtLeast(1),
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     short: "log in to a registry",
     long: "\
 Asks a registry whether it takes a login, and keeps it for later commands: in the file of --registry-config, or with the
@@ -45,7 +45,7 @@ static LOGOUT: Command = Command {
     name: "logout",
     operands_text: "[host]",
     operands: Operands::AtLeast(1),
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     short: "log out of a registry",
     long: "Forgets the login of a registry.",
     run: Some(logout),

@@ -12,10 +12,10 @@ use std::sync::Arc;
 use pintle::rehearse::{RehearseRequest, Severity};
 
 use crate::clock::SystemClock;
-use crate::command::{Command, OperandOffer, Operands};
-use crate::failure::{Class, Failure};
+use crate::command::{ArgCompletion, Command, Operands};
+use crate::failure::{Failure, FailureKind};
 use crate::flag::groups::{CHART, DEVEL, REMOTE, VALUES};
-use crate::flag::{Flag, Kind, Offer};
+use crate::flag::{Flag, FlagCompletion, Kind};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, print_json};
 use crate::scripts::{self, SCRIPTS};
@@ -45,7 +45,7 @@ Nothing really runs, except for the scripts of the chart; annotations steer what
 Exit codes: 0 for a chart that works, 1 for one that does not (with --strict, one that is warned about too), 2 for input
 that cannot be used.",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::Chart,
+    completion: ArgCompletion::Chart,
     flags: &[VALUES, OWN, DEVEL, CHART, REMOTE, SCRIPTS],
     run: Some(run),
     ..Command::BLANK
@@ -57,13 +57,14 @@ static OWN: &[Flag] = &[
         "given",
         "objects that exist before the chart: a file or folder of objects, or a chart for its CRDs",
     ),
-    Flag::text("release-name", "the name of the release").or("rehearsal").offer(Offer::Nothing),
-    Flag::text("kube-version", "the Kubernetes version to rehearse on").offer(Offer::KubeVersions),
+    Flag::text("release-name", "the name of the release").or("rehearsal").completes(FlagCompletion::Nothing),
+    Flag::text("kube-version", "the Kubernetes version to rehearse on")
+        .completes(FlagCompletion::KubeVersions),
     Flag::of("timeout", Kind::Duration, "3s", "the real time to wait for objects that do not become ready"),
     Flag::text("output", "text, json, or junit")
         .short('o')
         .or("text")
-        .offer(Offer::Words(&["text", "json", "junit"])),
+        .completes(FlagCompletion::Words(&["text", "json", "junit"])),
     Flag::switch("no-log-output", "do not show the logs of hooks"),
     Flag::switch("strict", "fail on warnings"),
     Flag::switch("verbose", "show every finding and every object").short('v'),
@@ -107,7 +108,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let runtime = connect::runtime()?;
     let mut report = runtime.block_on(pintle::rehearse::rehearse(&rehearsal)).map_err(|error| {
         let mut failure = Failure::from(error);
-        failure.class = Class::BadInput;
+        failure.class = FailureKind::BadInput;
         failure
     })?;
     if no_logs {
@@ -120,7 +121,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     }
     let limit = if strict { Severity::Warning } else { Severity::Error };
     if report.worst() >= Some(limit) {
-        return Err(Failure::new(Class::Told, "the rehearsal found problems"));
+        return Err(Failure::new(FailureKind::AlreadyReported, "the rehearsal found problems"));
     }
     Ok(())
 }

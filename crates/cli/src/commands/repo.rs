@@ -29,4 +29,4 @@ Repositories and what is cached of them are kept where Helm keeps them, and in i
 
 /// How long fetching an index may take.
 const TIMEOUT: Flag = Flag::of("timeout", Kind::Duration, "2m0s", "how long fetching an index may take")
-    .offer(crate::flag::Offer::Nothing);
+    .completes(crate::flag::FlagCompletion::Nothing);

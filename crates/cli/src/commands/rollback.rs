@@ -2,7 +2,7 @@
 
 use pintle::ops::RollbackRequest;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::deploy::{DRY_RUN, EXCLUSIVE, HOOKS, ROLLBACK};
@@ -23,7 +23,7 @@ history` shows the versions of a release.
 
 Nothing is rendered again; the objects of that version are applied as they were recorded, as a new version.",
     operands: Operands::AtLeast(1),
-    offer: OperandOffer::ReleaseAndVersion,
+    completion: ArgCompletion::ReleaseAndVersion,
     flags: &[ROLLBACK, DRY_RUN, HOOKS, SCRIPTS, RECORDS],
     exclusive: EXCLUSIVE,
     run: Some(run),

@@ -6,10 +6,10 @@ use pintle::ops::DeriveRequest;
 use pintle::values::schema::SchemaFormat;
 
 use crate::chart_reference;
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::groups::VALUES;
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
 use crate::request;
@@ -29,7 +29,7 @@ static CHECK: Command = Command {
     short: "check values against the schemas of a chart",
     long: "Checks a chart's values, with what the flags add, against its schema and those of its subcharts.",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::Chart,
+    completion: ArgCompletion::Chart,
     flags: &[VALUES],
     run: Some(check),
     ..Command::BLANK
@@ -44,11 +44,11 @@ Prints a JSON schema that fits values.yaml, with its comments as descriptions:
 
     {program} schema derive ./web > ./web/values.schema.json",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::Chart,
+    completion: ArgCompletion::Chart,
     flags: &[&[Flag::text("output", "the format of the schema: json or yaml")
         .short('o')
         .or("json")
-        .offer(Offer::Words(&["json", "yaml"]))]],
+        .completes(FlagCompletion::Words(&["json", "yaml"]))]],
     run: Some(derive),
     ..Command::BLANK
 };

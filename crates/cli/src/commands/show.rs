@@ -5,7 +5,7 @@ use std::path::Path;
 use pintle::lua::Permission;
 use pintle::ops::Shown;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::flag::groups::{CHART, DEVEL, REMOTE};
@@ -27,7 +27,7 @@ pub(crate) static COMMAND: Command = Command {
 const PART: Command = Command {
     operands_text: "[CHART]",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::Chart,
+    completion: ArgCompletion::Chart,
     flags: &[DEVEL, CHART, REMOTE],
     ..Command::BLANK
 };

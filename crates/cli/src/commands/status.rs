@@ -2,7 +2,7 @@
 
 use pintle::ops::{ResourceView, StatusReport};
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{self, Connection};
 use crate::failure::Failure;
 use crate::flag::deploy::{OUTPUT, REVISION};
@@ -22,7 +22,7 @@ pub(crate) static COMMAND: Command = Command {
 Shows the state of a release: when it was last deployed and where, its version and what was said about it, its
 objects in the cluster, how its tests went, and the notes of its chart.",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::Release,
+    completion: ArgCompletion::Release,
     flags: &[REVISION, OUTPUT],
     run: Some(run),
     ..Command::BLANK

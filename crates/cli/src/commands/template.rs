@@ -11,13 +11,13 @@ use super::images::rewrite::{self, REWRITE};
 use super::install;
 use crate::chart_reference;
 use crate::clock;
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{Connection, without_waiting};
 use crate::failure::Failure;
 use crate::flag::deploy::INSTALL;
 use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
 use crate::flag::value::read_bool;
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
@@ -37,7 +37,7 @@ from --kube-version and --api-versions, which may be repeated or given as a list
 
     {program} template --api-versions monitoring.coreos.com/v1,cert-manager.io/v1 web ./web",
     operands: Operands::AtLeast(1),
-    offer: OperandOffer::NameAndChart,
+    completion: ArgCompletion::NameAndChart,
     flags: &[INSTALL, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, OWN, SCRIPTS, RECORDS],
     exclusive: &[
         &["force-replace", "force-conflicts"],
@@ -56,17 +56,17 @@ static OWN: &[Flag] = &[
     Flag::switch("include-crds", "include CRDs in the output"),
     Flag::switch("skip-tests", "skip test hooks"),
     Flag::switch("is-upgrade", "set .Release.IsUpgrade instead of .Release.IsInstall"),
-    Flag::text("kube-version", "the Kubernetes version to render for").offer(Offer::Nothing),
+    Flag::text("kube-version", "the Kubernetes version to render for").completes(FlagCompletion::Nothing),
     Flag::list("api-versions", "additional API versions of the cluster; may be repeated")
         .short('a')
-        .offer(Offer::Nothing),
+        .completes(FlagCompletion::Nothing),
     Flag::switch("release-name", "with --output-dir, put files into a folder named after the release"),
     Flag::text("dry-run", "the source of capabilities: client or server")
         .or("client")
         .bare("unset")
-        .offer(Offer::Words(&["client", "server"])),
+        .completes(FlagCompletion::Words(&["client", "server"])),
     Flag::text("compat", "the Helm version whose behavior to follow: 3 or 4 ($PINTLE_COMPAT)")
-        .offer(Offer::Words(&["3", "4"])),
+        .completes(FlagCompletion::Words(&["3", "4"])),
     // Notes are never printed here; the flags are accepted because installing has them.
     Flag::switch("hide-notes", "")
         .deprecated("this flag has no effect for 'helm template' and will be removed in Helm 5"),
@@ -232,7 +232,7 @@ fn print(
     match request.show_only.first() {
         // What was written is not there to be shown.
         Some(pattern) => Err(Failure::usage(format!("could not find template {pattern} in chart"))
-            .in_our_words("--show-only cannot be used with --output-dir")),
+            .with_pintle_text("--show-only cannot be used with --output-dir")),
         None => invocation.ui.print("\n"),
     }
 }

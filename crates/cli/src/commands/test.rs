@@ -3,12 +3,12 @@
 use pintle::ops::{TestRequest, Tested};
 use pintle::{DeployOptions, HookLogs};
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::deploy::PATIENCE;
 use crate::flag::groups::RECORDS;
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::output::format::Format;
 use crate::output::release::Shown;
@@ -26,7 +26,7 @@ Runs the test hooks of a release that is deployed, and shows how they went. --fi
 
     {program} test web --filter name=login,'!name=slow'",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::Release,
+    completion: ArgCompletion::Release,
     flags: &[PATIENCE, OWN, SCRIPTS, RECORDS],
     run: Some(run),
     ..Command::BLANK
@@ -36,7 +36,7 @@ static OWN: &[Flag] = &[
     Flag::switch("no-log-output", "do not show the logs of tests, regardless of their policy"),
     Flag::switch("logs", "print the logs of the test pods after all tests have run"),
     Flag::list("filter", "run only tests with this name (name=x), or all others (!name=x); may be repeated")
-        .offer(Offer::Nothing),
+        .completes(FlagCompletion::Nothing),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 use pintle::cluster::PropagationPolicy;
 use pintle::ops::UninstallRequest;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::deploy::{HOOKS, UNINSTALL};
@@ -25,7 +25,7 @@ Deletes the objects of one or more releases and their records.
 Objects with the annotation `helm.sh/resource-policy: keep` stay and are listed. With --keep-history the records stay
 too, so that `{program} rollback` can bring the release back.",
     operands: Operands::AtLeast(1),
-    offer: OperandOffer::Releases,
+    completion: ArgCompletion::Releases,
     flags: &[UNINSTALL, HOOKS, SCRIPTS, RECORDS],
     run: Some(run),
     ..Command::BLANK

@@ -2,7 +2,7 @@
 
 use pintle::ops::Unlocked;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::Flag;
@@ -20,7 +20,7 @@ Shows who is at work on a release. With --free, marks the version that is pendin
 An operation whose program has died is taken over by the next one; this is for the rest, such as a version that Helm
 left pending.",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::Release,
+    completion: ArgCompletion::Release,
     flags: &[OWN],
     run: Some(run),
     ..Command::BLANK

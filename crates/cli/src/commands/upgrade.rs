@@ -7,7 +7,7 @@ use pintle_tree::quote::quote;
 
 use super::images::rewrite::REWRITE;
 use super::install::{deliver, obey_signals, request_of, show, with_dependencies};
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::deploy::{DRY_RUN, EXCLUSIVE, HOOKS, NOTES, OUTPUT, UPGRADE};
@@ -34,7 +34,7 @@ Without any values, those that were given for the last version hold. With some, 
 
 With --dry-run nothing is done, and what would be applied is shown; Secrets too, unless --hide-secret is given.",
     operands: Operands::Exactly(2),
-    offer: OperandOffer::ReleaseAndChart,
+    completion: ArgCompletion::ReleaseAndChart,
     flags: &[UPGRADE, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS, SCRIPTS, RECORDS],
     exclusive: EXCLUSIVE,
     run: Some(run),

@@ -3,11 +3,11 @@
 use pintle::provenance::{PublicKey, verify_cosign};
 use pintle::registry::chart::ChartReference;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::env::Setting;
 use crate::failure::Failure;
 use crate::flag::groups::{DEVEL, REMOTE};
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::{provenance, registry_access};
 
@@ -16,7 +16,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "verify",
     operands_text: "PATH",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::FirstFile,
+    completion: ArgCompletion::FirstFile,
     short: "verify the signature of a chart archive",
     long: "\
 Verifies that an archive is the one that its provenance file (the archive's name with .prov) was signed for, and that the
@@ -34,7 +34,7 @@ static KEYRING: &[Flag] = &[
     Flag::text("keyring", "the file of public keys").or_setting(Setting::Keyring),
     Flag::text("key", "for charts in registries, the public key of cosign to verify with"),
     Flag::text("version", "for charts in registries, the version or a range such as ^2.0.0")
-        .offer(Offer::Nothing),
+        .completes(FlagCompletion::Nothing),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

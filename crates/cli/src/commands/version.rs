@@ -1,6 +1,6 @@
 //! `version`: which program this is.
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::invocation::Invocation;
@@ -20,7 +20,7 @@ With --template, the fields Version, GitCommit, GitTreeState, GoVersion and Kube
 
     {program} version --template '{{.Version}}'",
     operands: Operands::None,
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     flags: &[&[
         Flag::switch("short", "print only the version number"),
         Flag::text("template", "a Go template for the output"),

@@ -96,9 +96,9 @@ fn charts_of(invocation: &Invocation<'_>, repository: &str) -> Vec<(String, Stri
 /// The versions of a chart of a repository.
 pub(super) fn versions(invocation: &Invocation<'_>) -> Answer {
     let operands = &invocation.flags.operands;
-    let before = match invocation.place.command.offer {
-        crate::command::OperandOffer::NameAndChart => usize::from(!invocation.flags.on("generate-name")),
-        crate::command::OperandOffer::ReleaseAndChart => 1,
+    let before = match invocation.place.command.completion {
+        crate::command::ArgCompletion::NameAndChart => usize::from(!invocation.flags.on("generate-name")),
+        crate::command::ArgCompletion::ReleaseAndChart => 1,
         _ => 0,
     };
     let nothing = || Answer::nothing(Directive::NoFiles);

@@ -3,10 +3,10 @@
 use pintle::embedded::ApiCatalog;
 
 use super::{Answer, Directive, live};
-use crate::command::Place;
+use crate::command::CommandPath;
 use crate::flag::groups::GLOBAL;
 use crate::flag::parsed::Parsed;
-use crate::flag::{Flag, HELP, Offer};
+use crate::flag::{Flag, FlagCompletion, HELP};
 use crate::help::usage_of;
 use crate::invocation::Invocation;
 
@@ -16,7 +16,7 @@ use crate::invocation::Invocation;
 ///
 /// The command does not have the flag.
 pub(super) fn wanted(
-    place: &Place,
+    place: &CommandPath,
     mut rest: Vec<String>,
     unfinished: &str,
 ) -> Result<(Option<&'static Flag>, Vec<String>), String> {
@@ -54,28 +54,28 @@ pub(super) fn wanted(
 
 /// What may be the value of a flag.
 pub(super) fn values(flag: &Flag, invocation: &mut Invocation<'_>) -> Answer {
-    match flag.offer {
-        Offer::Files => Answer::nothing(Directive::Default),
-        Offer::Nothing => Answer::nothing(Directive::NoFiles),
-        Offer::Words(words) => {
+    match flag.completion {
+        FlagCompletion::Files => Answer::nothing(Directive::Default),
+        FlagCompletion::Nothing => Answer::nothing(Directive::NoFiles),
+        FlagCompletion::Words(words) => {
             let choices = words.iter().map(|word| ((*word).to_owned(), String::new())).collect();
             Answer::new(Directive::NoFiles, choices)
         }
-        Offer::Described(words) => {
+        FlagCompletion::Described(words) => {
             let choices = words.iter().map(|(word, about)| ((*word).to_owned(), (*about).to_owned()));
             Answer::new(Directive::NoFiles, choices.collect())
         }
-        Offer::Contexts => {
+        FlagCompletion::Contexts => {
             let file = invocation.flags.text("kubeconfig");
             Answer::new(Directive::NoFiles, crate::kubeconfig::contexts(file, invocation.environment))
         }
-        Offer::KubeVersions => {
+        FlagCompletion::KubeVersions => {
             let versions = ApiCatalog::versions().iter().map(|version| (version.to_string(), String::new()));
             Answer::new(Directive::NoFiles, versions.collect())
         }
-        Offer::ChartVersions => super::charts::versions(invocation),
-        Offer::Namespaces => live::namespaces(invocation),
-        Offer::Revisions => match invocation.flags.operands.as_slice() {
+        FlagCompletion::ChartVersions => super::charts::versions(invocation),
+        FlagCompletion::Namespaces => live::namespaces(invocation),
+        FlagCompletion::Revisions => match invocation.flags.operands.as_slice() {
             [release] => live::revisions(invocation, &release.clone()),
             _ => Answer::nothing(Directive::NoFiles),
         },
@@ -83,7 +83,7 @@ pub(super) fn values(flag: &Flag, invocation: &mut Invocation<'_>) -> Answer {
 }
 
 /// The names of flags that begin as typed: those of all commands first, then the command's own.
-pub(super) fn names(place: &Place, parsed: &Parsed, unfinished: &str) -> Vec<(String, String)> {
+pub(super) fn names(place: &CommandPath, parsed: &Parsed, unfinished: &str) -> Vec<(String, String)> {
     let is_root = !place.path.contains(' ');
     let mut own: Vec<&Flag> = place.command.own_flags().collect();
     own.push(&HELP);
@@ -112,7 +112,7 @@ pub(super) fn names(place: &Place, parsed: &Parsed, unfinished: &str) -> Vec<(St
 }
 
 /// Whether a flag that was given excludes this one.
-fn excluded(place: &Place, parsed: &Parsed, flag: &Flag) -> bool {
+fn excluded(place: &CommandPath, parsed: &Parsed, flag: &Flag) -> bool {
     place.command.exclusive.iter().any(|group| {
         group.contains(&flag.name) && group.iter().any(|other| *other != flag.name && parsed.given(other))
     })

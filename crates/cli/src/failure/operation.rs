@@ -3,7 +3,7 @@
 use pintle::render::{self, Frame};
 use pintle::{Error, chart, cluster, events, lua, objects, registry, values};
 
-use super::{Class, Failure};
+use super::{Failure, FailureKind};
 use crate::commands::images::policy;
 
 impl From<Error> for Failure {
@@ -37,13 +37,13 @@ impl From<Error> for Failure {
                 let ways = ways_to_a_cluster(cause);
                 failure.hint = Some(format!("{ways}; `--cluster embedded` tries it without a cluster"));
             }
-            Error::RolledBack { how, .. } if failure.class == Class::Cancelled => {
+            Error::RolledBack { how, .. } if failure.class == FailureKind::Cancelled => {
                 failure.own = Some(format!("cancelled, and {how}"));
             }
-            Error::RollbackFailed { doing, .. } if failure.class == Class::Cancelled => {
+            Error::RollbackFailed { doing, .. } if failure.class == FailureKind::Cancelled => {
                 failure.own = Some(format!("cancelled while {doing} the release"));
             }
-            _ if failure.class == Class::Cancelled => failure.own = Some("cancelled".to_owned()),
+            _ if failure.class == FailureKind::Cancelled => failure.own = Some("cancelled".to_owned()),
             _ => {}
         }
         failure
@@ -105,50 +105,50 @@ fn ways_to_a_cluster(cause: &cluster::Error) -> String {
     text.to_owned()
 }
 
-fn class(error: &Error) -> Class {
+fn class(error: &Error) -> FailureKind {
     match error {
         Error::Chart(
             chart::Error::System(_)
             | chart::Error::Reading { .. }
             | chart::Error::Link { .. }
             | chart::Error::Message(_),
-        ) => Class::RunTime,
-        Error::Chart(_) => Class::BadChart,
-        Error::Values(values::Error::TypeMismatch { .. }) => Class::RunTime,
+        ) => FailureKind::RunTime,
+        Error::Chart(_) => FailureKind::BadChart,
+        Error::Values(values::Error::TypeMismatch { .. }) => FailureKind::RunTime,
         Error::Values(_) | Error::Input(_) | Error::BadReleaseName { .. } | Error::ChartNotFound { .. } => {
-            Class::BadInput
+            FailureKind::BadInput
         }
         Error::NoSuchTemplate { .. }
         | Error::InvalidName { .. }
         | Error::BadVersion { .. }
         | Error::VersionNotFound { .. }
         | Error::ReservedLabel { .. }
-        | Error::HideSecretsNeedsDryRun => Class::BadInput,
+        | Error::HideSecretsNeedsDryRun => FailureKind::BadInput,
         Error::Cluster(cluster::Error::Unreachable(cause))
         | Error::ReachabilityCheck(cluster::Error::Unreachable(cause)) => match **cause {
-            cluster::Error::Configuration(_) | cluster::Error::Credentials { .. } => Class::BadInput,
-            _ => Class::RunTime,
+            cluster::Error::Configuration(_) | cluster::Error::Credentials { .. } => FailureKind::BadInput,
+            _ => FailureKind::RunTime,
         },
         Error::Registry(error) => match **error {
-            registry::Error::Name { .. } | registry::Error::Digest { .. } => Class::BadImage,
-            registry::Error::Platform { .. } | registry::Error::Settings { .. } => Class::BadInput,
-            _ => Class::RunTime,
+            registry::Error::Name { .. } | registry::Error::Digest { .. } => FailureKind::BadImage,
+            registry::Error::Platform { .. } | registry::Error::Settings { .. } => FailureKind::BadInput,
+            _ => FailureKind::RunTime,
         },
         Error::Images(error) => policy::class(error),
-        Error::Embedded { .. } | Error::EmbeddedCorrupt { .. } => Class::BadInput,
-        Error::EmbeddedInUse { .. } => Class::RunTime,
-        Error::Scripts(_) | Error::RecordObject { .. } => Class::BadChart,
-        Error::PermissionsRefused { .. } => Class::BadInput,
-        Error::Cancelled => Class::Cancelled,
+        Error::Embedded { .. } | Error::EmbeddedCorrupt { .. } => FailureKind::BadInput,
+        Error::EmbeddedInUse { .. } => FailureKind::RunTime,
+        Error::Scripts(_) | Error::RecordObject { .. } => FailureKind::BadChart,
+        Error::PermissionsRefused { .. } => FailureKind::BadInput,
+        Error::Cancelled => FailureKind::Cancelled,
         Error::HooksFailed { cause: source, .. }
         | Error::ReleaseFailed { cause: source, .. }
         | Error::RolledBack { cause: source, .. }
         | Error::RollbackFailed { second: source, .. } => match class(source) {
-            Class::Cancelled => Class::Cancelled,
-            _ => Class::RunTime,
+            FailureKind::Cancelled => FailureKind::Cancelled,
+            _ => FailureKind::RunTime,
         },
-        Error::Render(render) if is_parse_error(render) => Class::BadChart,
-        _ => Class::RunTime,
+        Error::Render(render) if is_parse_error(render) => FailureKind::BadChart,
+        _ => FailureKind::RunTime,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Flags of what is done to a cluster, in tables; many commands share them.
 
-use super::{Flag, Kind, Offer};
+use super::{Flag, FlagCompletion, Kind};
 use crate::env::Setting;
 
 const FORCE_REPLACE: Flag = Flag::switch("force-replace", "replace objects instead of patching them");
@@ -29,13 +29,13 @@ const WAIT: Flag = Flag::of(
     "wait until resources are ready: watcher (the default without a value), hookOnly or legacy",
 )
 .bare("watcher")
-.offer(Offer::Words(&["watcher", "hookOnly", "legacy"]));
+.completes(FlagCompletion::Words(&["watcher", "hookOnly", "legacy"]));
 const SERVER_SIDE_LIKE_BEFORE: Flag = Flag::text(
     "server-side",
     "use server-side apply: true, false, or auto for the method of the previous revision",
 )
 .or("auto")
-.offer(Offer::Words(&["auto", "true", "false"]));
+.completes(FlagCompletion::Words(&["auto", "true", "false"]));
 
 /// Flags that exclude each other wherever objects are changed.
 pub(crate) const EXCLUSIVE: &[&[&str]] =
@@ -138,7 +138,7 @@ pub(crate) static UNINSTALL: &[Flag] = &[
     Flag::switch("keep-history", "keep the record of the release, marked as uninstalled"),
     Flag::text("cascade", "the deletion propagation: background, foreground or orphan")
         .or("background")
-        .offer(Offer::Words(&["background", "foreground", "orphan"])),
+        .completes(FlagCompletion::Words(&["background", "foreground", "orphan"])),
     TIMEOUT,
     DESCRIPTION,
     WAIT,
@@ -161,29 +161,29 @@ pub(crate) static DRY_RUN: &[Flag] = &[Flag::text(
 )
 .or("none")
 .bare("unset")
-.offer(Offer::Words(&["none", "client", "server"]))];
+.completes(FlagCompletion::Words(&["none", "client", "server"]))];
 
 /// The shape of the output.
 pub(crate) static OUTPUT: &[Flag] =
-    &[Flag::of("output", Kind::Format, "table", "the output format: table, json or yaml").short('o').offer(
-        Offer::Described(&[
+    &[Flag::of("output", Kind::Format, "table", "the output format: table, json or yaml")
+        .short('o')
+        .completes(FlagCompletion::Described(&[
             ("json", "Output result in JSON format"),
             ("table", "Output result in human-readable format"),
             ("yaml", "Output result in YAML format"),
-        ]),
-    )];
+        ]))];
 
 /// Which version of a release is meant.
 pub(crate) static REVISION: &[Flag] =
     &[Flag::of("revision", Kind::Revision, "0", "the revision of the release; the latest by default")
-        .offer(Offer::Revisions)];
+        .completes(FlagCompletion::Revisions)];
 
 /// Flags about hooks that Helm does not have.
 pub(crate) static HOOKS: &[Flag] = &[
     Flag::of("hook-parallelism", Kind::Uint, "1", "the number of hooks of equal weight to run in parallel"),
     Flag::switch("hook-env", "set the hook's event and weight as environment variables in every hook"),
     Flag::text("logs", "show the logs of hooks: end, or stream for live output")
-        .offer(Offer::Words(&["end", "stream"])),
+        .completes(FlagCompletion::Words(&["end", "stream"])),
     Flag::switch("no-log-output", "do not show the logs of hooks"),
     LEASE,
 ];

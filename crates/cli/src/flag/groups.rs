@@ -1,23 +1,23 @@
 //! Flags that several commands share, in tables.
 
-use super::{Flag, Kind, Need, Offer};
+use super::{Flag, FlagCompletion, Kind, Need};
 use crate::env::Setting;
 
-const COLORS: Offer = Offer::Words(&["never", "auto", "always"]);
+const COLORS: FlagCompletion = FlagCompletion::Words(&["never", "auto", "always"]);
 
 /// Flags of every command.
 pub(crate) static GLOBAL: &[Flag] = &[
     Flag::text("namespace", "the namespace to work in")
         .short('n')
         .or_setting(Setting::Namespace)
-        .offer(Offer::Namespaces),
+        .completes(FlagCompletion::Namespaces),
     Flag::text("kubeconfig", "the kubeconfig file to use"),
     Flag::text("kube-context", "the context of the kubeconfig to use")
         .or_setting(Setting::KubeContext)
-        .offer(Offer::Contexts),
+        .completes(FlagCompletion::Contexts),
     Flag::text("cluster", "embedded, or embedded:FILE, to use the embedded cluster instead of a real one")
         .or_setting(Setting::Cluster)
-        .offer(Offer::Words(&["embedded"])),
+        .completes(FlagCompletion::Words(&["embedded"])),
     Flag::text("kube-token", "the bearer token to present to the cluster").or_setting(Setting::KubeToken),
     Flag::text("kube-as-user", "the user to act as in the cluster").or_setting(Setting::KubeAsUser),
     Flag::array("kube-as-group", "a group to act as in the cluster; may be repeated")
@@ -41,10 +41,12 @@ pub(crate) static GLOBAL: &[Flag] = &[
         .or_setting(Setting::BurstLimit),
     Flag::of("qps", Kind::Float32, "0", "queries per second to the API server, without bursting")
         .or_setting(Setting::Qps),
-    Flag::text("color", "use colored output: never, auto or always").or_setting(Setting::Color).offer(COLORS),
+    Flag::text("color", "use colored output: never, auto or always")
+        .or_setting(Setting::Color)
+        .completes(COLORS),
     Flag::text("colour", "use colored output: never, auto or always")
         .or_setting(Setting::Color)
-        .offer(COLORS),
+        .completes(COLORS),
     // The Kubernetes client's logger has these; they are accepted so that scripts that pass them keep working.
     Flag::switch("add-dir-header", "").hidden(),
     Flag::switch("alsologtostderr", "").hidden(),
@@ -85,7 +87,7 @@ pub(crate) static VALUES: &[Flag] = &[
 /// Flags that say where a chart is and how to get it.
 pub(crate) static CHART: &[Flag] = &[
     Flag::text("version", "the version of the chart, or a range such as ^2.0.0; without it, the newest")
-        .offer(Offer::ChartVersions),
+        .completes(FlagCompletion::ChartVersions),
     Flag::switch("verify", "verify the signature of the chart before using it"),
     Flag::text("keyring", "the file of public keys for --verify").or_setting(Setting::Keyring),
     Flag::text("repo", "the URL of the repository that has the chart"),

@@ -1,7 +1,7 @@
 //! Help as files: a page for each command, in the layout that cobra's generator writes.
 
 use super::{default_text, flag_lines, named, sorted_flags, usage_of};
-use crate::command::{Command, Place};
+use crate::command::{Command, CommandPath};
 use crate::commands::ROOT;
 use crate::env::Environment;
 use crate::flag::{Flag, Kind};
@@ -9,7 +9,7 @@ use crate::personality::Personality;
 
 /// A page in Markdown.
 pub(crate) fn markdown(
-    place: &Place,
+    place: &CommandPath,
     personality: Personality,
     environment: &Environment,
     day: &str,
@@ -40,7 +40,7 @@ pub(crate) fn markdown(
 
 /// A manual page; `dates` are the day and the month.
 pub(crate) fn manual(
-    place: &Place,
+    place: &CommandPath,
     personality: Personality,
     environment: &Environment,
     (day, month): (&str, &str),
@@ -73,7 +73,7 @@ pub(crate) fn manual(
     page
 }
 
-fn option(flag: &Flag, place: &Place, environment: &Environment) -> String {
+fn option(flag: &Flag, place: &CommandPath, environment: &Environment) -> String {
     let short = flag.short.map(|letter| format!("\\fB-{letter}\\fP, ")).unwrap_or_default();
     let value = default_text(flag, environment);
     let value = match flag.kind {
@@ -86,7 +86,7 @@ fn option(flag: &Flag, place: &Place, environment: &Environment) -> String {
 }
 
 /// The parent and the commands below, with their paths.
-fn related(place: &Place) -> Vec<(String, &'static Command)> {
+fn related(place: &CommandPath) -> Vec<(String, &'static Command)> {
     let mut related = Vec::new();
     if let Some((parent, _)) = place.path.rsplit_once(' ') {
         related.push((parent.to_owned(), at(parent)));

@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use pintle_regex::Regex;
 
 use super::server::{self, Server};
-use crate::support::Place;
+use crate::support::TestEnv;
 
 const SCENARIOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/repositories/scenarios.txt");
 
@@ -143,7 +143,7 @@ fn make(base: &Path, name: &str, number: usize) -> PathBuf {
 #[test]
 fn commands_about_repositories_do_what_helm_does() {
     let Some(program) = helm() else { return };
-    let place = Place::new();
+    let place = TestEnv::new();
     let files = server::files(&place);
     crate::images_copy::certificates(&place);
     let (plain, other) = (Server::plain(&files), Server::plain(&files));
@@ -225,7 +225,7 @@ fn sorted(text: &str) -> String {
     lines.join("\n")
 }
 
-fn change(side: &Side, place: &Place, kind: &str, rest: &str) {
+fn change(side: &Side, place: &TestEnv, kind: &str, rest: &str) {
     let (first, second) = rest.split_once(' ').unwrap_or((rest, ""));
     match kind {
         "@write" => {
@@ -246,7 +246,7 @@ fn change(side: &Side, place: &Place, kind: &str, rest: &str) {
 #[test]
 fn both_programs_take_turns_in_one_home() {
     let Some(program) = helm() else { return };
-    let place = Place::new();
+    let place = TestEnv::new();
     let files = server::files(&place);
     let server = Server::plain(&files);
     let url = format!("http://{}", server.address);

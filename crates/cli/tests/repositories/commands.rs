@@ -3,10 +3,10 @@
 use std::fs;
 
 use super::server::{self, LOGIN, Server};
-use crate::support::Place;
+use crate::support::TestEnv;
 
-fn set_up() -> (Place, Server) {
-    let place = Place::new();
+fn set_up() -> (TestEnv, Server) {
+    let place = TestEnv::new();
     let files = server::files(&place);
     (place, Server::plain(&files))
 }
@@ -184,7 +184,7 @@ fn values_come_from_servers_too() {
 
 #[test]
 fn a_repository_whose_certificate_need_not_be_checked_gives_its_charts_too() {
-    let place = Place::new();
+    let place = TestEnv::new();
     let files = server::files(&place);
     crate::images_copy::certificates(&place);
     let server = Server::tls(&files, &place);

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-use crate::support::Place;
+use crate::support::TestEnv;
 
 /// What was asked.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +33,7 @@ impl Server {
     }
 
     /// Serves files over HTTPS with the certificate that is in a folder.
-    pub(crate) fn tls(files: &Files, place: &Place) -> Server {
+    pub(crate) fn tls(files: &Files, place: &TestEnv) -> Server {
         use rustls::pki_types::pem::PemObject as _;
         use rustls::pki_types::{CertificateDer, PrivateKeyDer};
         let file = |name: &str| place.path().join(name);
@@ -189,7 +189,7 @@ fn zipped(bytes: &[u8]) -> Vec<u8> {
 
 /// Packs charts into archives with the program itself, and lists them in indexes of many kinds. Gives the files to serve;
 /// the archives are also in the folder `archives` of the place.
-pub(crate) fn files(place: &Place) -> Files {
+pub(crate) fn files(place: &TestEnv) -> Files {
     for (name, version, more) in [
         ("web", "1.0.0", "appVersion: \"1.25\"\ndescription: A Web server\nkeywords: [http, Proxy]\n"),
         ("web", "1.1.0", "appVersion: \"1.26\"\ndescription: A web server for all\nkeywords: [http]\n"),

@@ -1,9 +1,9 @@
 //! A small chart to run commands on.
 
-use super::Place;
+use super::TestEnv;
 
 /// Writes a chart with one object, one hook, one test, a subchart, a README and a CRD into `web`.
-pub(crate) fn write(place: &Place) {
+pub(crate) fn write(place: &TestEnv) {
     place
         .write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\nappVersion: \"1.2\"\ndescription: d\n")
         .write("web/values.yaml", "greeting: hello\nlist: [a, b]\nnested: {port: 80}\n")

@@ -12,14 +12,14 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// A folder to run in, with nothing in it.
-pub(crate) struct Place {
+pub(crate) struct TestEnv {
     folder: TempDir,
 }
 
-impl Place {
+impl TestEnv {
     /// An empty place.
-    pub(crate) fn new() -> Place {
-        Place { folder: tempfile::tempdir().expect("a temporary folder can be made") }
+    pub(crate) fn new() -> TestEnv {
+        TestEnv { folder: tempfile::tempdir().expect("a temporary folder can be made") }
     }
 
     /// The folder that commands run in.
@@ -28,7 +28,7 @@ impl Place {
     }
 
     /// Writes a file.
-    pub(crate) fn write(&self, path: &str, text: &str) -> &Place {
+    pub(crate) fn write(&self, path: &str, text: &str) -> &TestEnv {
         let path = self.path().join(path);
         std::fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("folders can be made");
         std::fs::write(path, text).expect("a file can be written");

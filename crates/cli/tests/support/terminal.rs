@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use super::Place;
+use super::TestEnv;
 
 /// How long the program may take; machines may be busy.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -25,21 +25,21 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Starts `pintle`.
-    pub(crate) fn start(place: &Place, line: &str) -> Terminal {
+    pub(crate) fn start(place: &TestEnv, line: &str) -> Terminal {
         Terminal::launch(place, "pintle", line, &[], false)
     }
 
     /// Starts `pintle` with variables set.
-    pub(crate) fn start_with(place: &Place, line: &str, variables: &[(&str, &str)]) -> Terminal {
+    pub(crate) fn start_with(place: &TestEnv, line: &str, variables: &[(&str, &str)]) -> Terminal {
         Terminal::launch(place, "pintle", line, variables, false)
     }
 
     /// Starts it by one of its names; with `all`, standard output is shown too.
-    pub(crate) fn start_as(place: &Place, name: &str, line: &str, all: bool) -> Terminal {
+    pub(crate) fn start_as(place: &TestEnv, name: &str, line: &str, all: bool) -> Terminal {
         Terminal::launch(place, name, line, &[], all)
     }
 
-    fn launch(place: &Place, name: &str, line: &str, variables: &[(&str, &str)], all: bool) -> Terminal {
+    fn launch(place: &TestEnv, name: &str, line: &str, variables: &[(&str, &str)], all: bool) -> Terminal {
         let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&near).expect("it is ours");
         unlockpt(&near).expect("it is ours");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use pintle::embedded::Embedded;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, reason};
 use crate::invocation::Invocation;
 use crate::{connect, embedded};
@@ -19,7 +19,7 @@ cluster, or that is in use by another process, is not deleted.
 
     {program} cluster reset --cluster embedded:web.db",
     operands: Operands::None,
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     run: Some(run),
     ..Command::BLANK
 };

@@ -8,10 +8,10 @@ use pintle::embedded::serve::{self, Identity, Settings};
 use rand::RngCore as _;
 use rand::rngs::OsRng;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{self, Signals};
 use crate::failure::{Failure, reason};
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::{embedded, request};
 
@@ -27,7 +27,7 @@ reach the port has full access then. Requests of web pages are always rejected.
 
     {program} cluster serve --cluster embedded:web.db --write-kubeconfig web.yaml",
     operands: Operands::None,
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     flags: &[OWN],
     run: Some(run),
     ..Command::BLANK
@@ -36,12 +36,12 @@ reach the port has full access then. Requests of web pages are always rejected.
 static OWN: &[Flag] = &[
     Flag::text("address", "the address to listen on; port 0 picks a free one")
         .or("127.0.0.1:0")
-        .offer(Offer::Nothing),
+        .completes(FlagCompletion::Nothing),
     Flag::switch("insecure", "serve plain HTTP without authentication"),
-    Flag::text("kube-version", "the Kubernetes version to emulate").offer(Offer::KubeVersions),
+    Flag::text("kube-version", "the Kubernetes version to emulate").completes(FlagCompletion::KubeVersions),
     Flag::text("pace", "the pace of simulated workloads: fast or real")
         .or("fast")
-        .offer(Offer::Words(&["fast", "real"])),
+        .completes(FlagCompletion::Words(&["fast", "real"])),
     Flag::text("write-kubeconfig", "write the kubeconfig to this file instead of stdout"),
 ];
 

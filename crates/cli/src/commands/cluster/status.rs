@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::reset::file_of;
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::{connect, embedded};
@@ -17,7 +17,7 @@ Shows the Kubernetes version of an embedded cluster with a file, and the number 
 
     {program} cluster status --cluster embedded:web.db",
     operands: Operands::None,
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     run: Some(run),
     ..Command::BLANK
 };

@@ -1,9 +1,9 @@
 //! `get all`: everything that was recorded of a release.
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::deploy::REVISION;
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::output::format::Format;
 use crate::output::release::Shown;
@@ -21,15 +21,14 @@ A Go template can pick from it:
 
     {program} get all web --template '{{.Release.Info.Status}}'",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::Release,
+    completion: ArgCompletion::Release,
     flags: &[REVISION, OWN],
     run: Some(run),
     ..Command::BLANK
 };
 
-static OWN: &[Flag] =
-    &[Flag::text("template", "a Go template for the output, such as {{.Release.Name}}")
-        .offer(Offer::Nothing)];
+static OWN: &[Flag] = &[Flag::text("template", "a Go template for the output, such as {{.Release.Name}}")
+    .completes(FlagCompletion::Nothing)];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let version = super::version(invocation)?;

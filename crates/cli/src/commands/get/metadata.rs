@@ -2,7 +2,7 @@
 
 use pintle::release::VersionRef;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::deploy::{OUTPUT, REVISION};
@@ -18,7 +18,7 @@ pub(crate) static COMMAND: Command = Command {
     short: "show the metadata of a release",
     long: "Shows the facts about a release: its chart, labels, dependencies, version, state and how it was applied.",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::Release,
+    completion: ArgCompletion::Release,
     flags: &[REVISION, OUTPUT],
     run: Some(run),
     ..Command::BLANK

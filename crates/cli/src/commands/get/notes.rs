@@ -1,6 +1,6 @@
 //! `get notes`: the notes of a release.
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::deploy::REVISION;
 use crate::invocation::Invocation;
@@ -12,7 +12,7 @@ pub(crate) static COMMAND: Command = Command {
     short: "show the notes of a release",
     long: "Shows the notes that the chart of a release has for its users.",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::Release,
+    completion: ArgCompletion::Release,
     flags: &[REVISION],
     run: Some(run),
     ..Command::BLANK

@@ -2,7 +2,7 @@
 
 use pintle_tree::Node;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::flag::deploy::{OUTPUT, REVISION};
@@ -17,7 +17,7 @@ pub(crate) static COMMAND: Command = Command {
     short: "show the values of a release",
     long: "Shows the values that were given for a release; with --all, together with the defaults of its chart.",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::Release,
+    completion: ArgCompletion::Release,
     flags: &[REVISION, OWN, OUTPUT],
     run: Some(run),
     ..Command::BLANK

@@ -9,14 +9,14 @@ use pintle::registry::{Client, Login, Proxies, Settings};
 
 use crate::connect::{self, Signals};
 use crate::env::Environment;
-use crate::failure::{Class, Failure};
-use crate::flag::{Flag, Kind, Offer};
+use crate::failure::{Failure, FailureKind};
+use crate::flag::{Flag, FlagCompletion, Kind};
 use crate::invocation::Invocation;
 use crate::path::join;
 
 /// Flags about all registries.
 pub(super) static ACCESS: &[Flag] = &[
-    Flag::text("creds", "the credentials for registries: USER:PASSWORD").offer(Offer::Nothing),
+    Flag::text("creds", "the credentials for registries: USER:PASSWORD").completes(FlagCompletion::Nothing),
     Flag::text("ca-file", "a CA bundle to trust in addition to the system's"),
     Flag::text("cert-file", "the client certificate to present over TLS"),
     Flag::text("key-file", "the key of the client certificate"),
@@ -28,8 +28,8 @@ pub(super) static ACCESS: &[Flag] = &[
 
 /// Flags about one side of a copy.
 pub(super) static SIDES: &[Flag] = &[
-    Flag::text("src-creds", "like --creds, for the source").offer(Offer::Nothing),
-    Flag::text("dest-creds", "like --creds, for the destination").offer(Offer::Nothing),
+    Flag::text("src-creds", "like --creds, for the source").completes(FlagCompletion::Nothing),
+    Flag::text("dest-creds", "like --creds, for the destination").completes(FlagCompletion::Nothing),
     Flag::switch("src-plain-http", "like --plain-http, for the source"),
     Flag::switch("dest-plain-http", "like --plain-http, for the destination"),
     Flag::switch("src-insecure-skip-tls-verify", "like --insecure-skip-tls-verify, for the source"),
@@ -115,7 +115,7 @@ pub(crate) fn run<T>(operation: impl Future<Output = T>) -> Result<T, Failure> {
         let mut signals = Signals::new()?;
         tokio::select! {
             outcome = operation => Ok(outcome),
-            () = signals.next() => Err(Failure::new(Class::Cancelled, "cancelled")
+            () = signals.next() => Err(Failure::new(FailureKind::Cancelled, "cancelled")
                 .hint("what was whole is kept; the same command goes on from there")),
         }
     })

@@ -6,9 +6,9 @@ use pintle::images::{MappingFile, mapping};
 
 use super::files::{self, Existing};
 use super::policy::explain;
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, reason};
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::output::table::table;
 use crate::read;
@@ -26,7 +26,7 @@ Works on the file that says which registry's images go where, registry-mappings.
 
 Lines that need not change stay as they are, comments included.",
     operands: Operands::None,
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     flags: &[OWN],
     exclusive: &[&["list", "remove"], &["list", "source"], &["remove", "target"], &["list", "target"]],
     run: Some(run),
@@ -34,8 +34,8 @@ Lines that need not change stay as they are, comments included.",
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("source", "the source registry").offer(Offer::Nothing),
-    Flag::text("target", "the destination: host[:port]/path").offer(Offer::Nothing),
+    Flag::text("source", "the source registry").completes(FlagCompletion::Nothing),
+    Flag::text("target", "the destination: host[:port]/path").completes(FlagCompletion::Nothing),
     Flag::text("file", "the mapping file").or("registry-mappings.yaml"),
     Flag::switch("list", "show the entries"),
     Flag::switch("remove", "remove the entry of --source"),

@@ -13,10 +13,10 @@ use super::listing::images_of;
 use super::policy::{REGISTRIES, explain, registries};
 use super::subject::Named;
 use crate::bars;
-use crate::command::{Command, OperandOffer, Operands};
-use crate::failure::{Class, Failure};
+use crate::command::{ArgCompletion, Command, Operands};
+use crate::failure::{Failure, FailureKind};
 use crate::flag::groups::VALUES;
-use crate::flag::{Flag, Kind, Offer};
+use crate::flag::{Flag, FlagCompletion, Kind};
 use crate::invocation::Invocation;
 
 /// `images copy SOURCE... DESTINATION`
@@ -42,7 +42,7 @@ copied, except with --keep-going.
 With --platform, only those platforms of an image are copied: one becomes an image, several an index of their own, so
 that the digest changes. Images that are pinned by digest are always copied whole.",
     operands: Operands::AtLeast(1),
-    offer: OperandOffer::Files,
+    completion: ArgCompletion::Files,
     flags: &[OWN, REGISTRIES, STRATEGY, ACCESS, SIDES, VALUES],
     run: Some(run),
     ..Command::BLANK
@@ -50,9 +50,11 @@ that the digest changes. Images that are pinned by digest are always copied whol
 
 static OWN: &[Flag] = &[
     Flag::array("from-chart", "copy the images of the chart in this folder or archive; may be repeated"),
-    Flag::array("from-release", "copy the images of this release; may be repeated").offer(Offer::Nothing),
+    Flag::array("from-release", "copy the images of this release; may be repeated")
+        .completes(FlagCompletion::Nothing),
     Flag::array("from-list", "copy the images of this file: one on each line, or a lock; may be repeated"),
-    Flag::list("platform", "copy only these platforms, as in linux/amd64,linux/arm64").offer(Offer::Nothing),
+    Flag::list("platform", "copy only these platforms, as in linux/amd64,linux/arm64")
+        .completes(FlagCompletion::Nothing),
     Flag::of("signatures", Kind::Bool, "true", "copy signatures, attestations and other referrers")
         .bare("true"),
     Flag::switch("overwrite", "overwrite tags in the destination that point elsewhere"),
@@ -60,10 +62,11 @@ static OWN: &[Flag] = &[
     Flag::switch("dry-run", "show what would be copied and its size"),
     Flag::of("jobs", Kind::Uint, "4", "the number of blobs to copy in parallel").short('j'),
     Flag::switch("quiet", "do not show progress").short('q'),
-    Flag::text("kube-version", "the Kubernetes version to render charts for").offer(Offer::Nothing),
+    Flag::text("kube-version", "the Kubernetes version to render charts for")
+        .completes(FlagCompletion::Nothing),
     Flag::of("output", Kind::Format, "table", "the output format: table, json or yaml")
         .short('o')
-        .offer(Offer::Words(&["table", "json", "yaml"])),
+        .completes(FlagCompletion::Words(&["table", "json", "yaml"])),
 ];
 
 static STRATEGY: &[Flag] = &[Flag::text(
@@ -71,7 +74,7 @@ static STRATEGY: &[Flag] = &[Flag::text(
     "the path strategy in the target registry: prefix-source-registry or prefix-dotted-registry",
 )
 .or("prefix-source-registry")
-.offer(Offer::Words(&["prefix-source-registry", "prefix-dotted-registry"]))];
+.completes(FlagCompletion::Words(&["prefix-source-registry", "prefix-dotted-registry"]))];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let request = request(invocation)?;
@@ -83,13 +86,17 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     tell(invocation, &plan)?;
     if request.dry_run {
         copied::print_plan(invocation, &plan)?;
-        return if plan.refused.is_empty() { Ok(()) } else { Err(Failure::new(Class::Told, "")) };
+        return if plan.refused.is_empty() {
+            Ok(())
+        } else {
+            Err(Failure::new(FailureKind::AlreadyReported, ""))
+        };
     }
     let failed = !plan.refused.is_empty();
     let outcomes = carry(invocation, plan, &request.options)?;
     let failed = failed || outcomes.iter().any(|outcome| outcome.result.is_err());
     copied::print_outcomes(invocation, &outcomes)?;
-    if failed { Err(Failure::new(Class::Told, "")) } else { Ok(()) }
+    if failed { Err(Failure::new(FailureKind::AlreadyReported, "")) } else { Ok(()) }
 }
 
 /// What stopped the plan, in the words and with the exit codes that the commands about images have.

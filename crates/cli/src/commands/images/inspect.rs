@@ -15,7 +15,7 @@ use super::inventory::{self, Chosen};
 use super::policy::{PATHS, REGISTRIES, paths, registries};
 use super::subject::{Level, Named, SUBJECT, options};
 use super::written::{self, FORMAT, OUTPUT};
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::Flag;
@@ -38,7 +38,7 @@ places are listed as suspects:
     {program} images inspect ./web --generate-config-skeleton registry-mappings.yaml
     {program} images inspect --all-namespaces",
     operands: Operands::AtMost(1),
-    offer: OperandOffer::Chart,
+    completion: ArgCompletion::Chart,
     flags: &[SUBJECT, REGISTRIES, PATHS, VALUES, OUTPUT, FORMAT, OWN],
     run: Some(run),
     ..Command::BLANK

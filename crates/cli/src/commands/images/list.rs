@@ -6,10 +6,10 @@ use super::access::{self, ACCESS, Side};
 use super::files::{self, Existing};
 use super::listing::{self, images_of};
 use super::subject::{Named, SUBJECT};
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::groups::VALUES;
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 
 /// `images list [CHART|RELEASE]`
@@ -31,7 +31,7 @@ and --verify tells whether they are still what such a file says:
     {program} images list ./web --lock Images.lock
     {program} images list ./web --verify Images.lock",
     operands: Operands::AtMost(1),
-    offer: OperandOffer::Chart,
+    completion: ArgCompletion::Chart,
     flags: &[SUBJECT, OWN, ACCESS, VALUES],
     exclusive: &[&["lock", "verify"]],
     run: Some(run),
@@ -42,9 +42,9 @@ static OWN: &[Flag] = &[
     Flag::text("output", "the output format: table, json, yaml, csv or cyclonedx")
         .short('o')
         .or("table")
-        .offer(Offer::Words(&listing::SHAPES)),
+        .completes(FlagCompletion::Words(&listing::SHAPES)),
     Flag::switch("unique", "print one line per image instead of one per use"),
-    Flag::list("from-registry", "only images of these registries").offer(Offer::Nothing),
+    Flag::list("from-registry", "only images of these registries").completes(FlagCompletion::Nothing),
     Flag::switch("resolve", "resolve digests from the registries"),
     Flag::text("lock", "write the digests to this lock file"),
     Flag::text("verify", "fail if the digests differ from this lock file"),

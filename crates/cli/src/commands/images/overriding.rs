@@ -10,10 +10,10 @@ use super::policy::{PATHS, POLICY, REGISTRIES, paths, policy, require};
 use super::report::Report;
 use super::subject::{Level, Named, SUBJECT, options};
 use super::written::{self, FORMAT, OUTPUT};
-use crate::command::{Command, OperandOffer, Operands};
-use crate::failure::{Class, Failure};
+use crate::command::{ArgCompletion, Command, Operands};
+use crate::failure::{Failure, FailureKind};
 use crate::flag::groups::VALUES;
-use crate::flag::{Flag, Kind, Offer};
+use crate::flag::{Flag, FlagCompletion, Kind};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
 
@@ -32,7 +32,7 @@ The chart is rendered before and after: exactly the intended images change, each
 value is not touched. What values cannot reach is told with template and line; `{program} images rewrite` moves it.
 Values keep their shape, digests stay, and lists are written whole.",
     operands: Operands::AtMost(1),
-    offer: OperandOffer::Chart,
+    completion: ArgCompletion::Chart,
     flags: &[SUBJECT, POLICY, REGISTRIES, PATHS, VALUES, OUTPUT, FORMAT, OWN],
     exclusive: &[&["no-validate", "validate"]],
     run: Some(run),
@@ -48,7 +48,7 @@ static OWN: &[Flag] = &[
         "0",
         "fail if less than this percentage of the images can be relocated",
     )
-    .offer(Offer::Nothing),
+    .completes(FlagCompletion::Nothing),
     Flag::text("report", "write a report in JSON to this file, or - for standard error"),
     Flag::switch("allow-tag-and-digest", "relocate images that have both a tag and a digest"),
     Flag::switch("disable-rules", "leave out the values that some charts need besides the images"),
@@ -103,7 +103,7 @@ fn relocate(
     }
     images::relocate(subject, policy, &options, reporter).map_err(|error| {
         let mut failure = Failure::from(error);
-        if failure.hint.is_none() && failure.class == Class::RunTime {
+        if failure.hint.is_none() && failure.class == FailureKind::RunTime {
             failure.hint = Some(
                 "give the values that the chart needs with --values or --set, or --no-validate to do without a proof"
                     .to_owned(),
@@ -152,7 +152,7 @@ fn refuse(invocation: &Invocation<'_>, report: &Report<'_>) -> Result<(), Failur
     if !flags.on("allow-tag-and-digest")
         && let Some(text) = report.tag_and_digest()
     {
-        return Err(Failure::new(Class::BadImage, text)
+        return Err(Failure::new(FailureKind::BadImage, text)
             .hint("remove one of them, or give --allow-tag-and-digest to move the image with both"));
     }
     if flags.on("strict")
@@ -166,7 +166,7 @@ fn refuse(invocation: &Invocation<'_>, report: &Report<'_>) -> Result<(), Failur
             flags.uint("threshold"),
             report.details()
         );
-        return Err(Failure::new(Class::BadImage, text)
+        return Err(Failure::new(FailureKind::BadImage, text)
             .hint("`pintle images rewrite` moves what values cannot reach"));
     }
     Ok(())

@@ -3,19 +3,21 @@
 use pintle::images::{Error, MappingFile, PathFilter, Policy, Source, Strategy, Target};
 
 use super::files;
-use crate::failure::{Class, Failure};
+use crate::failure::{Failure, FailureKind};
 use crate::flag::parsed::Parsed;
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 
 /// Flags that say which images move and where to.
 pub(crate) static POLICY: &[Flag] = &[
-    Flag::text("target-registry", "the target registry: host[:port][/path]").short('t').offer(Offer::Nothing),
+    Flag::text("target-registry", "the target registry: host[:port][/path]")
+        .short('t')
+        .completes(FlagCompletion::Nothing),
     Flag::text(
         "path-strategy",
         "the path strategy in the target registry: prefix-source-registry or prefix-dotted-registry",
     )
     .or("prefix-source-registry")
-    .offer(Offer::Words(&["prefix-source-registry", "prefix-dotted-registry"])),
+    .completes(FlagCompletion::Words(&["prefix-source-registry", "prefix-dotted-registry"])),
 ];
 
 /// Flags that say which registries are meant.
@@ -25,10 +27,10 @@ pub(crate) static REGISTRIES: &[Flag] = &[
         "the registries to relocate images from; those of --registry-file by default",
     )
     .short('s')
-    .offer(Offer::Nothing),
+    .completes(FlagCompletion::Nothing),
     Flag::list("exclude-registries", "registries whose images are never relocated")
         .short('e')
-        .offer(Offer::Nothing),
+        .completes(FlagCompletion::Nothing),
     Flag::text("registry-file", "the registry mapping file"),
     Flag::text("config", "").deprecated("use --registry-file instead"),
 ];
@@ -36,9 +38,9 @@ pub(crate) static REGISTRIES: &[Flag] = &[
 /// Flags that choose values by their paths.
 pub(crate) static PATHS: &[Flag] = &[
     Flag::array("include-pattern", "only values whose path matches, such as web.*; may be repeated")
-        .offer(Offer::Nothing),
+        .completes(FlagCompletion::Nothing),
     Flag::array("exclude-pattern", "exclude values whose path matches; may be repeated")
-        .offer(Offer::Nothing),
+        .completes(FlagCompletion::Nothing),
 ];
 
 /// The policy that flags ask for, checked as far as it can be without images.
@@ -101,16 +103,16 @@ pub(crate) fn explain(error: Error) -> Failure {
 }
 
 /// What kind of failure it is.
-pub(crate) fn class(error: &Error) -> Class {
+pub(crate) fn class(error: &Error) -> FailureKind {
     match error {
-        Error::Reference(_) | Error::InvalidDestination { .. } => Class::BadImage,
+        Error::Reference(_) | Error::InvalidDestination { .. } => FailureKind::BadImage,
         Error::Source { .. }
         | Error::Target { .. }
         | Error::Strategy { .. }
         | Error::Mapping { .. }
         | Error::FlatMapping { .. }
         | Error::Unmapped { .. }
-        | Error::NoTarget { .. } => Class::BadInput,
-        _ => Class::RunTime,
+        | Error::NoTarget { .. } => FailureKind::BadInput,
+        _ => FailureKind::RunTime,
     }
 }

@@ -5,7 +5,7 @@ use pintle::ops::ChartInput;
 use pintle::ops::images::Inspected;
 use pintle_tree::json;
 
-use crate::failure::{Class, Failure};
+use crate::failure::{Failure, FailureKind};
 use crate::output::format::Record;
 
 /// From this many per cent on, what is missing is only worth a warning.
@@ -118,7 +118,7 @@ impl<'r> Report<'r> {
     }
 
     /// What `--strict` does not let pass, and of what class that is.
-    pub(super) fn strict(&self) -> Option<(Class, String)> {
+    pub(super) fn strict(&self) -> Option<(FailureKind, String)> {
         for finding in self.concerned() {
             let path = finding.naming_path();
             for issue in &finding.issues {
@@ -131,10 +131,10 @@ impl<'r> Report<'r> {
                     {
                         continue;
                     }
-                    Issue::Unparsable(_) => Class::BadImage,
+                    Issue::Unparsable(_) => FailureKind::BadImage,
                     Issue::NoTagKey | Issue::InList if self.is_moved(finding) => continue,
                     Issue::TagAndDigest => continue,
-                    _ => Class::Unsupported,
+                    _ => FailureKind::Unsupported,
                 };
                 let text =
                     format!("error parsing image in values path '{path}': '{}': {issue}", finding.written);
@@ -147,7 +147,7 @@ impl<'r> Report<'r> {
             .images
             .iter()
             .find(|image| matches!(image.outcome, Outcome::NeedsRewrite(_)))?;
-        Some((Class::Unsupported, format!("no value moves {}", place(stuck))))
+        Some((FailureKind::Unsupported, format!("no value moves {}", place(stuck))))
     }
 
     /// Each image before and after, for people.

@@ -8,7 +8,7 @@ use super::policy::{POLICY, REGISTRIES, explain, policy, require};
 use crate::command::{Command, Operands};
 use crate::failure::Failure;
 use crate::flag::parsed::Parsed;
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::read;
 
@@ -57,15 +57,15 @@ pub(crate) static REWRITE: &[Flag] = &[
     )
     .bare(""),
     Flag::text("target-registry", "with --rewrite-images, the target registry: host[:port][/path]")
-        .offer(Offer::Nothing),
+        .completes(FlagCompletion::Nothing),
     Flag::list("source-registries", "with --rewrite-images, the registries to relocate images from")
-        .offer(Offer::Nothing),
+        .completes(FlagCompletion::Nothing),
     Flag::list("exclude-registries", "with --rewrite-images, registries whose images are never relocated")
-        .offer(Offer::Nothing),
+        .completes(FlagCompletion::Nothing),
     Flag::text("registry-file", "with --rewrite-images, the registry mapping file"),
     Flag::text("path-strategy", "with --rewrite-images, the path strategy in the target registry")
         .or("prefix-source-registry")
-        .offer(Offer::Words(&["prefix-source-registry", "prefix-dotted-registry"])),
+        .completes(FlagCompletion::Words(&["prefix-source-registry", "prefix-dotted-registry"])),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

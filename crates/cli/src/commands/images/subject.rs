@@ -10,7 +10,7 @@ use super::files;
 use crate::connect::Connection;
 use crate::env::Setting;
 use crate::failure::Failure;
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
 use crate::{chart_reference, kubeconfig, request};
@@ -18,15 +18,17 @@ use crate::{chart_reference, kubeconfig, request};
 /// Flags that name the chart or the release, and how it is rendered.
 pub(crate) static SUBJECT: &[Flag] = &[
     Flag::text("chart-path", "the folder or archive of the chart").short('c'),
-    Flag::text("release-name", "use the chart and values of this release").short('r').offer(Offer::Nothing),
+    Flag::text("release-name", "use the chart and values of this release")
+        .short('r')
+        .completes(FlagCompletion::Nothing),
     Flag::text("repo", "the URL of the repository that has the chart"),
     Flag::text("version", "the version of a chart of a repository, or a range such as ^2.0.0")
-        .offer(Offer::Nothing),
+        .completes(FlagCompletion::Nothing),
     Flag::switch("devel", "include pre-releases"),
-    Flag::text("kube-version", "the Kubernetes version to render for").offer(Offer::Nothing),
+    Flag::text("kube-version", "the Kubernetes version to render for").completes(FlagCompletion::Nothing),
     Flag::text("log-level", "the log level: error, warn, info or debug ($LOG_LEVEL)")
         .or_setting(Setting::LogLevel)
-        .offer(Offer::Words(&["error", "warn", "info", "debug"])),
+        .completes(FlagCompletion::Words(&["error", "warn", "info", "debug"])),
 ];
 
 /// What was named.

@@ -5,8 +5,8 @@ use pintle::prepare::Prepared;
 
 use super::subject::{Level, Named, SUBJECT, options};
 use super::written::{self, OUTPUT};
-use crate::command::{Command, OperandOffer, Operands};
-use crate::failure::{Class, Failure};
+use crate::command::{ArgCompletion, Command, Operands};
+use crate::failure::{Failure, FailureKind};
 use crate::flag::Flag;
 use crate::flag::groups::VALUES;
 use crate::invocation::Invocation;
@@ -24,7 +24,7 @@ Renders a chart, or the chart of a release with its values, with the values that
 
 With --output-file, what was rendered is written there. With --strict, what has no value counts as an error.",
     operands: Operands::AtMost(1),
-    offer: OperandOffer::Chart,
+    completion: ArgCompletion::Chart,
     flags: &[SUBJECT, VALUES, OUTPUT, OWN],
     run: Some(run),
     ..Command::BLANK
@@ -62,9 +62,8 @@ fn refuse_gaps(prepared: &Prepared) -> Result<(), Failure> {
             let gap = ["<no value>", "{{"].into_iter().find(|gap| line.contains(gap));
             if let Some(gap) = gap {
                 let text = format!("{path}, as rendered, line {}: `{gap}` in `{}`", index + 1, line.trim());
-                return Err(
-                    Failure::new(Class::Unsupported, text).hint("without --strict this is not looked for")
-                );
+                return Err(Failure::new(FailureKind::Unsupported, text)
+                    .hint("without --strict this is not looked for"));
             }
         }
     }

@@ -5,7 +5,7 @@ use pintle_tree::{Walk, json};
 use super::files::{self, Existing};
 use crate::failure::Failure;
 use crate::flag::parsed::Parsed;
-use crate::flag::{Flag, Offer};
+use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::output::format::yaml_of;
 
@@ -16,7 +16,7 @@ pub(super) static OUTPUT: &[Flag] =
 /// The flag for the format.
 pub(super) static FORMAT: &[Flag] = &[Flag::text("output-format", "the output format: yaml or json")
     .or("yaml")
-    .offer(Offer::Words(&["yaml", "json"]))];
+    .completes(FlagCompletion::Words(&["yaml", "json"]))];
 
 const FILE: &str = "--output-file";
 

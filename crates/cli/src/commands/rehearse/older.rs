@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::git;
 use crate::chart_reference;
-use crate::failure::{Class, Failure};
+use crate::failure::{Failure, FailureKind};
 use crate::invocation::Invocation;
 
 /// The chart to upgrade from.
@@ -60,7 +60,7 @@ impl Older {
 }
 
 fn refused(text: String, hint: &str) -> Failure {
-    Failure::new(Class::BadInput, text).hint(hint.to_owned())
+    Failure::new(FailureKind::BadInput, text).hint(hint.to_owned())
 }
 
 /// Whether a word looks like `1.4.0`; paths and references to repositories do not.

@@ -6,7 +6,7 @@ use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 
 use super::TIMEOUT;
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::invocation::Invocation;
@@ -22,7 +22,7 @@ Fetches the index of a repository and remembers the repository by a name.
 
 Adding it again as it is does nothing; with other settings, --force-update is needed.",
     operands: Operands::Exactly(2),
-    offer: OperandOffer::NothingUpTo(2),
+    completion: ArgCompletion::NothingUpTo(2),
     flags: &[OWN],
     run: Some(run),
     ..Command::BLANK

@@ -6,7 +6,7 @@ use pintle::chart::metadata::Timestamp;
 use pintle::repo::index::{IndexDocument, index_directory};
 use pintle_tree::LogLine;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::invocation::Invocation;
@@ -22,7 +22,7 @@ Looks for archives of charts in a folder and in the folders directly below it, a
 
 With --merge, charts that another index lists are kept in it, as far as the folder does not have them.",
     operands: Operands::Exactly(1),
-    offer: OperandOffer::FirstFile,
+    completion: ArgCompletion::FirstFile,
     flags: &[&[
         Flag::text("url", "where the archives will be"),
         Flag::text("merge", "an index whose charts are listed too"),

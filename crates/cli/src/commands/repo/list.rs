@@ -2,7 +2,7 @@
 
 use pintle::repo::Repositories;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::flag::deploy::OUTPUT;
@@ -18,7 +18,7 @@ pub(super) static COMMAND: Command = Command {
     short: "list chart repositories",
     long: "Lists the repositories that were added, with their URLs.",
     operands: Operands::None,
-    offer: OperandOffer::Nothing,
+    completion: ArgCompletion::Nothing,
     flags: &[&[Flag::switch("no-headers", "do not print the headers of the table")], OUTPUT],
     run: Some(run),
     ..Command::BLANK

@@ -4,7 +4,7 @@ use pintle::repo::repository::remove_cache;
 use pintle::repo::{Locked, Repositories};
 use pintle_tree::quote::quote;
 
-use crate::command::{Command, OperandOffer, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::remote;
@@ -17,7 +17,7 @@ pub(super) static COMMAND: Command = Command {
     short: "remove chart repositories",
     long: "Removes repositories from the list, and what is cached of them.",
     operands: Operands::AtLeast(1),
-    offer: OperandOffer::Repositories,
+    completion: ArgCompletion::Repositories,
     run: Some(run),
     ..Command::BLANK
 };

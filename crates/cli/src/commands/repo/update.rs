@@ -5,7 +5,7 @@ use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 
 use super::TIMEOUT;
-use crate::command::{Command, OperandOffer};
+use crate::command::{ArgCompletion, Command};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::remote;
@@ -19,7 +19,7 @@ pub(super) static COMMAND: Command = Command {
     long: "\
 Fetches the indexes of all repositories, or of those that are named, side by side. A server that says that its index is
 still the same does not send it again.",
-    offer: OperandOffer::Repositories,
+    completion: ArgCompletion::Repositories,
     flags: &[&[TIMEOUT]],
     run: Some(run),
     ..Command::BLANK
