@@ -10,7 +10,7 @@ use crate::steps::Outcome;
 
 /// A test program that tells stories.
 pub(crate) struct Stories {
-    /// The chore, whose clusters bear its name.
+    /// The task, which names its clusters.
     pub(crate) name: &'static str,
     pub(crate) package: &'static str,
     /// The module of the package's integration tests that tells them.

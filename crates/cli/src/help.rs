@@ -59,7 +59,7 @@ pub(crate) fn usage(place: &CommandPath, personality: Personality, environment: 
     text
 }
 
-/// Puts the name of the program where a text leaves room for it.
+/// Replaces `{program}` in a text.
 pub(crate) fn named(text: &str, personality: Personality) -> String {
     text.replace("{program}", personality.program())
 }

@@ -23,7 +23,7 @@ pub(crate) enum Color {
     Never,
 }
 
-/// The two streams, and in whose voice to use them.
+/// The output streams, with the name that decides whose texts are printed.
 pub(crate) struct Ui {
     personality: Personality,
     out: BufWriter<Shown<Stdout>>,
@@ -37,7 +37,7 @@ const CYAN: &str = "\u{1b}[36m";
 const PLAIN: &str = "\u{1b}[0m";
 
 impl Ui {
-    /// A user interface in one voice.
+    /// A user interface for one personality.
     pub(crate) fn new(personality: Personality) -> Ui {
         let out = BufWriter::with_capacity(64 * 1024, Shown::new(io::stdout()));
         Ui { personality, out, colored: false, paint: Paint { on: false } }
@@ -70,7 +70,7 @@ impl Ui {
         self.paint
     }
 
-    /// In whose voice to speak.
+    /// Whose texts are printed.
     pub(crate) fn personality(&self) -> Personality {
         self.personality
     }

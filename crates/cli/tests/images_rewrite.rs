@@ -132,7 +132,7 @@ fn commands_that_render_do_it_on_the_way() {
     );
 }
 
-/// The real Helm in one of its versions, where the chores have built it.
+/// The real Helm in one of its versions, where `cargo xtask` has built it.
 fn helm(version: &str) -> Option<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;

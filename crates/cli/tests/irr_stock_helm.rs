@@ -11,7 +11,7 @@ const PINTLE: &str = env!("CARGO_BIN_EXE_pintle");
 const VERSIONS: [&str; 2] = ["4.2.4", "3.21.4"];
 const FLAGS: &str = "-t hub.corp:5000 -s docker.io,quay.io";
 
-/// The real Helm in one of its versions, where the chores have built it.
+/// The real Helm in one of its versions, where `cargo xtask` has built it.
 fn helm(version: &str) -> Option<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;

@@ -99,7 +99,7 @@ fn words_that_it_knows_are_answered_and_others_refused() {
     assert!(filter(&program, &["--help"], "").1.contains("Usage:\n  helm-hooks [version]"));
 }
 
-/// The real Helm in one of its versions, where the chores have built it.
+/// The real Helm in one of its versions, where `cargo xtask` has built it.
 fn helm(version: &str) -> Option<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;

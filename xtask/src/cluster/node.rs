@@ -27,7 +27,7 @@ pub(super) fn up(cluster: &mut Cluster, kubernetes: &Path, context: &str) -> Res
     let debian = debian::unpacked()?;
     images::write_all(&debian, &build::pause()?, &cluster.folder.join("images"))?;
     reserve(cluster)?;
-    furnish(cluster, context)?;
+    install_defaults(cluster, context)?;
     write_plan(cluster, kubernetes, &debian)?;
     start(cluster)?;
     connect(cluster)?;
@@ -79,7 +79,7 @@ fn is_routed(routes: &str, number: u8) -> bool {
 }
 
 /// Writes keys and settings.
-fn furnish(cluster: &mut Cluster, context: &str) -> Result<()> {
+fn install_defaults(cluster: &mut Cluster, context: &str) -> Result<()> {
     let (folder, number) = (cluster.folder.clone(), cluster.subnet);
     cluster.server = format!("https://10.{number}.0.2:6443");
     let addresses = ["127.0.0.1", &format!("10.{number}.0.2"), &format!("10.{number}.2.1")];

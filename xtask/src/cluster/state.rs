@@ -1,4 +1,4 @@
-//! What is written down about a running cluster, so that another run of the chore finds it and can end it.
+//! What is written down about a running cluster, so that another run of the task finds it and can end it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! Failed operations in both voices: the library's text is Helm's, and the facts in its errors are ours to tell.
+//! Failed operations under both names: the library's text is Helm's, and its errors carry what our own text needs.
 
 use pintle::render::{self, Frame};
 use pintle::{Error, chart, cluster, events, lua, objects, registry, values};

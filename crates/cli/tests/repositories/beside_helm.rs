@@ -18,7 +18,7 @@ use crate::support::TestEnv;
 
 const SCENARIOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/repositories/scenarios.txt");
 
-/// The real Helm, where the chores have built it.
+/// The real Helm, where `cargo xtask` has built it.
 fn helm() -> Option<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;

@@ -119,7 +119,7 @@ pub(crate) fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The real Helm, where somebody names it or the chores have built it.
+/// The real Helm, where somebody names it or `cargo xtask` has built it.
 pub(crate) fn real_helm(variable: &str, version: &str) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os(variable) {
         return Some(path.into());

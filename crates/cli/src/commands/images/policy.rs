@@ -93,7 +93,7 @@ pub(crate) fn require(flags: &Parsed, names: &[&str]) -> Result<(), Failure> {
     Err(Failure::run_time(format!("required flags are missing: {}", missing.join(", "))))
 }
 
-/// What this says about images, in the voice of the program.
+/// The log line about an image.
 pub(crate) fn explain(error: Error) -> Failure {
     let failure = Failure::new(class(&error), error.to_string());
     match error.hint() {
