@@ -174,6 +174,10 @@ const TOLD_ELSEWHERE: [(&str, &str); 4] = [
     ("air-gap.md", "crates/registry/tests/copies.rs"),
     ("lua.md", "crates/cli/tests/scripts.rs"),
     ("embedded.md", "crates/cli/tests/embedded.rs"),
+    ("coming-from-helm.md", "e2e/tests/turns.rs"),
+    ("storage.md", "crates/lib/tests/owners.rs"),
+    ("troubleshooting.md", "e2e/tests/waiting.rs"),
+    ("library.md", "examples/library/release.rs"),
 ];
 
 #[test]

@@ -181,6 +181,8 @@ fn section(driver: &str, kept: &str) -> String {
 
 #[test]
 fn the_page_has_all_rights_that_commands_need() {
+    // The runs have clusters of their own; the one of the other tests only says that there are clusters.
+    let Some(_env) = TestEnv::new("rbac") else { return };
     let kept = std::fs::read_to_string(PAGE).expect("the page is there");
     let head = kept.split("\n## `HELM_DRIVER").next().unwrap_or_default();
     let page = format!("{}\n{}{}", head.trim_end(), section("native", &kept), section("secret", &kept));
