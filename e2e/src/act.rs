@@ -20,8 +20,8 @@ pintle.dev/simulate-duration: {{ regexFind "sleep [0-9]+" . | trimPrefix "sleep 
 "#;
 
 /// Writes the templates `acts` and `takes` into a chart in the folder of a test.
-pub fn write_acts(bench: &TestEnv, chart: &str) {
-    bench.write(&format!("{chart}/templates/_acts.tpl"), TEMPLATES);
+pub fn write_acts(env: &TestEnv, chart: &str) {
+    env.write(&format!("{chart}/templates/_acts.tpl"), TEMPLATES);
 }
 
 /// The same for an object that no chart makes: the annotation of a pod that says this.

@@ -12,9 +12,9 @@
 //! # fn a_test() {
 //! use pintle_e2e::{TestEnv, Program};
 //!
-//! let Some(bench) = TestEnv::new("an_install_makes_a_secret") else { return };
-//! bench.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
-//! assert!(bench.object("v1", "secrets", "sh.helm.release.v1.web.v1").is_some());
+//! let Some(env) = TestEnv::new("an_install_makes_a_secret") else { return };
+//! env.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
+//! assert!(env.object("v1", "secrets", "sh.helm.release.v1.web.v1").is_some());
 //! # }
 //! ```
 

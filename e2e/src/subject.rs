@@ -24,7 +24,7 @@ pub enum Store {
 #[derive(Clone, Debug)]
 pub struct Subject<'b> {
     /// Where it is.
-    pub bench: &'b TestEnv,
+    pub env: &'b TestEnv,
     /// Where its records are.
     pub store: Store,
     /// Its name.
@@ -46,21 +46,21 @@ const CHART: [(&str, &str); 9] = [
 ];
 
 /// Writes the chart `chart` into the folder of a test.
-pub fn write_chart(bench: &TestEnv) {
+pub fn write_chart(env: &TestEnv) {
     for (path, text) in CHART {
-        bench.write(&format!("chart/{path}"), text);
+        env.write(&format!("chart/{path}"), text);
     }
 }
 
 impl<'b> Subject<'b> {
     /// A release of that name, which need not exist.
-    pub fn new(bench: &'b TestEnv, store: Store, name: &str) -> Subject<'b> {
-        Subject { bench, store, name: name.to_owned() }
+    pub fn new(env: &'b TestEnv, store: Store, name: &str) -> Subject<'b> {
+        Subject { env, store, name: name.to_owned() }
     }
 
     /// A command of the program.
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = self.bench.command(Program::Pintle);
+        let mut command = self.env.command(Program::Pintle);
         if self.store == Store::Secrets {
             command.env("HELM_DRIVER", "secret");
         }
@@ -150,7 +150,7 @@ impl<'b> Subject<'b> {
             ("v1", "secrets", "Secret"),
             ("apps/v1", "deployments", "Deployment"),
         ] {
-            for object in self.bench.objects(version, plural) {
+            for object in self.env.objects(version, plural) {
                 let annotation =
                     |key: &str| object["metadata"]["annotations"][key].as_str().unwrap_or_default();
                 if annotation("meta.helm.sh/release-name") == self.name {
@@ -179,7 +179,7 @@ impl<'b> Subject<'b> {
 }
 
 /// What is in a namespace beside what Kubernetes itself puts there.
-fn contents(bench: &TestEnv) -> Vec<String> {
+fn contents(env: &TestEnv) -> Vec<String> {
     let mut found = Vec::new();
     let kinds = [
         ("v1", "configmaps"),
@@ -190,7 +190,7 @@ fn contents(bench: &TestEnv) -> Vec<String> {
     ];
     for (version, plural) in kinds {
         // Clusters without our kinds have none of their objects.
-        let list = bench.api().read(&bench.path(version, plural, ""));
+        let list = env.api().read(&env.path(version, plural, ""));
         let items = list.as_ref().and_then(|list| list["items"].as_array()).into_iter().flatten();
         let names = items.filter_map(|item| item["metadata"]["name"].as_str());
         found.extend(names.filter(|name| *name != "kube-root-ca.crt").map(|name| format!("{plural}/{name}")));

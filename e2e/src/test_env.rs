@@ -76,15 +76,15 @@ impl TestEnv {
 
     /// Makes the namespace.
     fn prepared(self) -> TestEnv {
-        let bench = self;
-        fs::create_dir(bench.folder.path().join("home")).expect("a folder can be made");
-        bench.api().create(
+        let env = self;
+        fs::create_dir(env.folder.path().join("home")).expect("a folder can be made");
+        env.api().create(
             "/api/v1/namespaces",
-            &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": bench.namespace}}),
+            &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": env.namespace}}),
         );
         // Without it no pod can be made.
-        bench.wait_for("v1", "serviceaccounts", "default", |account| account.is_some());
-        bench
+        env.wait_for("v1", "serviceaccounts", "default", |account| account.is_some());
+        env
     }
 
     /// As [`TestEnv::new`], where pods go through their states.

@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(180);
 #[test]
 fn an_application_owns_the_release_where_the_cluster_has_applications() {
     // While the kind is there, releases of other tests would get applications, too, and go with them.
-    let Some(bench) = TestEnv::alone("an_application_owns_the_release") else { return };
+    let Some(env) = TestEnv::alone("an_application_owns_the_release") else { return };
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -31,24 +31,24 @@ fn an_application_owns_the_release_where_the_cluster_has_applications() {
         },
     });
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    bench.api().create(path, &definition);
+    env.api().create(path, &definition);
     let served = "/apis/app.k8s.io/v1beta1/applications";
     let limit = Instant::now() + LIMIT;
-    while bench.api().read(served).is_none() {
+    while env.api().read(served).is_none() {
         assert!(Instant::now() < limit, "the kind is not served");
         std::thread::sleep(Duration::from_millis(100));
     }
-    write_chart(&bench, "chart");
-    bench.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
-    let release = bench.object("helm.sh/v3", "releases", "web").expect("the release is an object");
+    write_chart(&env, "chart");
+    env.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
+    let release = env.object("helm.sh/v3", "releases", "web").expect("the release is an object");
     assert_eq!(release["metadata"]["ownerReferences"][0]["kind"], "Application", "{release:#}");
-    let application = bench.object("app.k8s.io/v1beta1", "applications", "web").expect("was made");
+    let application = env.object("app.k8s.io/v1beta1", "applications", "web").expect("was made");
     assert_eq!(application["metadata"]["uid"], release["metadata"]["ownerReferences"][0]["uid"]);
-    bench.run(Program::Pintle, &["uninstall", "web"]).succeeded();
-    bench.wait_for("app.k8s.io/v1beta1", "applications", "web", |object| object.is_none());
-    bench.api().delete(&format!("{path}/applications.app.k8s.io"));
+    env.run(Program::Pintle, &["uninstall", "web"]).succeeded();
+    env.wait_for("app.k8s.io/v1beta1", "applications", "web", |object| object.is_none());
+    env.api().delete(&format!("{path}/applications.app.k8s.io"));
     let limit = Instant::now() + LIMIT;
-    while bench.api().read(served).is_some() {
+    while env.api().read(served).is_some() {
         assert!(Instant::now() < limit, "the kind is still served");
         std::thread::sleep(Duration::from_millis(100));
     }

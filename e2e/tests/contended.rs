@@ -38,8 +38,8 @@ fn winners(ran: Vec<Ran>) -> Vec<Ran> {
     won
 }
 
-fn many_upgrades(bench: &TestEnv, store: Store) {
-    let subject = Subject::new(bench, store, "web");
+fn many_upgrades(env: &TestEnv, store: Store) {
+    let subject = Subject::new(env, store, "web");
     subject.upgrade("one").succeeded();
     let ran = at_once(&subject, |writer| {
         let word = format!("word=w{writer}");
@@ -59,11 +59,11 @@ fn many_upgrades(bench: &TestEnv, store: Store) {
     assert!(!won.is_empty());
     subject.is_sound();
     subject.uninstall().succeeded();
-    bench.is_empty();
+    env.is_empty();
 }
 
-fn many_installs(bench: &TestEnv, store: Store) {
-    let subject = Subject::new(bench, store, "web");
+fn many_installs(env: &TestEnv, store: Store) {
+    let subject = Subject::new(env, store, "web");
     let ran = at_once(&subject, |writer| {
         ["install", "web", "chart", "--set", &format!("word=w{writer}")].map(str::to_owned).into()
     });
@@ -71,47 +71,47 @@ fn many_installs(bench: &TestEnv, store: Store) {
     assert_eq!(subject.history(), [(1, "deployed".to_owned())]);
     subject.is_sound();
     subject.uninstall().succeeded();
-    bench.is_empty();
+    env.is_empty();
 }
 
-fn bench(test: &str, store: Store) -> Option<TestEnv> {
-    let bench = TestEnv::new(test)?;
-    write_chart(&bench);
+fn env(test: &str, store: Store) -> Option<TestEnv> {
+    let env = TestEnv::new(test)?;
+    write_chart(&env);
     if store == Store::Native {
-        Subject::new(&bench, store, "any").run(&["init"]).succeeded();
+        Subject::new(&env, store, "any").run(&["init"]).succeeded();
     }
-    Some(bench)
+    Some(env)
 }
 
 #[test]
 fn of_fifty_upgrades_in_our_store_one_wins_each_version() {
-    let Some(bench) = bench("fifty_upgrades_native", Store::Native) else { return };
-    many_upgrades(&bench, Store::Native);
+    let Some(env) = env("fifty_upgrades_native", Store::Native) else { return };
+    many_upgrades(&env, Store::Native);
 }
 
 #[test]
 fn of_fifty_upgrades_in_secrets_one_wins_each_version() {
-    let Some(bench) = bench("fifty_upgrades_secrets", Store::Secrets) else { return };
-    many_upgrades(&bench, Store::Secrets);
+    let Some(env) = env("fifty_upgrades_secrets", Store::Secrets) else { return };
+    many_upgrades(&env, Store::Secrets);
 }
 
 #[test]
 fn of_fifty_installs_in_our_store_one_wins() {
-    let Some(bench) = bench("fifty_installs_native", Store::Native) else { return };
-    many_installs(&bench, Store::Native);
+    let Some(env) = env("fifty_installs_native", Store::Native) else { return };
+    many_installs(&env, Store::Native);
 }
 
 #[test]
 fn of_fifty_installs_in_secrets_one_wins() {
-    let Some(bench) = bench("fifty_installs_secrets", Store::Secrets) else { return };
-    many_installs(&bench, Store::Secrets);
+    let Some(env) = env("fifty_installs_secrets", Store::Secrets) else { return };
+    many_installs(&env, Store::Secrets);
 }
 
 #[test]
 fn a_history_of_one_version_keeps_nobody_from_upgrading() {
-    let Some(bench) = bench("a_history_of_one_version", Store::Native) else { return };
+    let Some(env) = env("a_history_of_one_version", Store::Native) else { return };
     for store in [Store::Native, Store::Secrets] {
-        let subject = Subject::new(&bench, store, "web");
+        let subject = Subject::new(&env, store, "web");
         subject.upgrade("one").succeeded();
         // A name that is too long cannot be applied, so that the newest version is one that failed.
         subject.upgrade(&"x".repeat(260)).failed();
@@ -120,7 +120,7 @@ fn a_history_of_one_version_keeps_nobody_from_upgrading() {
         subject.run(&words).succeeded();
         subject.is_sound();
         subject.uninstall().succeeded();
-        bench.is_empty();
+        env.is_empty();
     }
 }
 
@@ -158,7 +158,7 @@ fn one_came_first(subject: &Subject<'_>, upgrade: &Ran, uninstall: &Ran) -> Last
                 clear(upgrade, &GONE);
             }
             assert_eq!(subject.history(), []);
-            subject.bench.is_empty();
+            subject.env.is_empty();
             Last::Uninstalled
         }
         (Some(0), _) => {
@@ -166,7 +166,7 @@ fn one_came_first(subject: &Subject<'_>, upgrade: &Ran, uninstall: &Ran) -> Last
             subject.is_sound();
             assert!(subject.live().iter().all(|object| object.ends_with("two")), "{:?}", subject.live());
             subject.uninstall().succeeded();
-            subject.bench.is_empty();
+            subject.env.is_empty();
             Last::Upgraded
         }
         _ => panic!("nobody won: {upgrade:?} {uninstall:?}"),
@@ -177,7 +177,7 @@ fn one_came_first(subject: &Subject<'_>, upgrade: &Ran, uninstall: &Ran) -> Last
 /// over before that write.
 fn around(subject: &Subject<'_>, held: &[&str], write: usize, other: &[&str]) -> Option<[Ran; 2]> {
     subject.upgrade("one").succeeded();
-    let proxy = Proxy::new(subject.bench.cluster());
+    let proxy = Proxy::new(subject.env.cluster());
     proxy.rule(move |seen| if seen.write == write { Fate::HoldBefore } else { Fate::Pass });
     let mut command = subject.command(held);
     command.env("KUBECONFIG", proxy.kubeconfig());
@@ -201,8 +201,8 @@ fn held_writes() -> impl Iterator<Item = usize> {
 
 /// One of the two is held before each of its writes while the other runs.
 #[allow(clippy::print_stdout, reason = "who had the last word is shown when the test fails")]
-fn upgrades_and_uninstalls(bench: &TestEnv, store: Store) {
-    let subject = Subject::new(bench, store, "web");
+fn upgrades_and_uninstalls(env: &TestEnv, store: Store) {
+    let subject = Subject::new(env, store, "web");
     let mut last = Vec::new();
     for write in held_writes() {
         let Some([upgrade, uninstall]) = around(&subject, &UPGRADE, write, &UNINSTALL) else { break };
@@ -229,19 +229,19 @@ fn upgrades_and_uninstalls(bench: &TestEnv, store: Store) {
 
 #[test]
 fn of_an_upgrade_and_an_uninstall_in_our_store_one_comes_first() {
-    let Some(bench) = bench("upgrade_and_uninstall_native", Store::Native) else { return };
-    upgrades_and_uninstalls(&bench, Store::Native);
+    let Some(env) = env("upgrade_and_uninstall_native", Store::Native) else { return };
+    upgrades_and_uninstalls(&env, Store::Native);
 }
 
 #[test]
 fn of_an_upgrade_and_an_uninstall_in_secrets_one_comes_first() {
-    let Some(bench) = bench("upgrade_and_uninstall_secrets", Store::Secrets) else { return };
-    upgrades_and_uninstalls(&bench, Store::Secrets);
+    let Some(env) = env("upgrade_and_uninstall_secrets", Store::Secrets) else { return };
+    upgrades_and_uninstalls(&env, Store::Secrets);
 }
 
 /// Leaves an upgrade behind whose program was killed halfway.
 fn leave_behind(subject: &Subject<'_>) {
-    let proxy = Proxy::new(subject.bench.cluster());
+    let proxy = Proxy::new(subject.env.cluster());
     proxy.rule(|seen| if seen.write == 10 { Fate::HoldBefore } else { Fate::Pass });
     let mut command = subject.command(&["upgrade", &subject.name, "chart", "--set", "word=dead"]);
     let mut child = command.env("KUBECONFIG", proxy.kubeconfig()).spawn().expect("the program can be run");
@@ -254,9 +254,9 @@ fn leave_behind(subject: &Subject<'_>) {
 
 #[test]
 fn of_fifty_that_take_over_from_a_dead_one_one_wins_each_version() {
-    let Some(bench) = bench("fifty_take_over", Store::Native) else { return };
+    let Some(env) = env("fifty_take_over", Store::Native) else { return };
     for store in [Store::Native, Store::Secrets] {
-        let subject = Subject::new(&bench, store, "web");
+        let subject = Subject::new(&env, store, "web");
         subject.upgrade("one").succeeded();
         leave_behind(&subject);
         let ran = at_once(&subject, |_| {
@@ -268,6 +268,6 @@ fn of_fifty_that_take_over_from_a_dead_one_one_wins_each_version() {
         assert_eq!(history, (1..=won + 2).collect::<Vec<u64>>());
         subject.is_sound();
         subject.uninstall().succeeded();
-        bench.is_empty();
+        env.is_empty();
     }
 }

@@ -82,11 +82,11 @@ charts! {
 
 fn check(test: &str, case: &Case) {
     let Some(chart) = archive(case.chart) else { return };
-    let Some(bench) = TestEnv::new(test) else { return };
-    let scene = Scene { bench: &bench, case, chart: &chart };
+    let Some(env) = TestEnv::new(test) else { return };
+    let scene = Scene { env: &env, case, chart: &chart };
     // Two charts that share the name of something outside of namespaces, as one and its subchart do, would fight for it,
     // so one test waits for the other.
-    let _locks = bench.lock(scene.cluster_wide());
+    let _locks = env.lock(scene.cluster_wide());
     let want = scene.play(Program::Helm4);
     let got = scene.play(Program::PintleAsHelm);
     for (what, want, got) in [
@@ -132,7 +132,7 @@ struct Place {
 }
 
 struct Scene<'a> {
-    bench: &'a TestEnv,
+    env: &'a TestEnv,
     case: &'a Case,
     chart: &'a Path,
 }
@@ -145,7 +145,7 @@ impl Scene<'_> {
         for change in [&[][..], &["--set", self.case.change]] {
             let arguments =
                 [&["template", "rel", &chart, "--include-crds"], self.case.flags, change].concat();
-            let rendered = self.bench.run(Program::Pintle, &arguments).succeeded().stdout;
+            let rendered = self.env.run(Program::Pintle, &arguments).succeeded().stdout;
             for document in rendered.split("\n---") {
                 let object = read(document);
                 let text = |path: &[&str]| {
@@ -164,7 +164,7 @@ impl Scene<'_> {
     /// Lets a program install, upgrade and uninstall the chart, and takes away what is left.
     fn play(&self, program: Program) -> Play {
         let chart = self.chart.to_string_lossy().into_owned();
-        let run = |arguments: &[&str]| self.bench.run(program, arguments).succeeded();
+        let run = |arguments: &[&str]| self.env.run(program, arguments).succeeded();
         run(&[&["install", "rel", &chart], self.case.flags].concat());
         let mut places = self.places();
         let installed = self.live(&places);
@@ -175,7 +175,7 @@ impl Scene<'_> {
         run(&[&["uninstall", "rel"], flags].concat());
         let left = self.live(&places);
         for path in left.keys() {
-            self.bench.api().delete(path);
+            self.env.api().delete(path);
         }
         self.wait_until_gone(installed.keys().chain(upgraded.keys()));
         Play { installed, upgraded, left }
@@ -184,7 +184,7 @@ impl Scene<'_> {
     /// The kinds of the release, and of its CRDs.
     fn places(&self) -> BTreeSet<Place> {
         // The real Helm reads the record, whoever wrote it.
-        let manifest = self.bench.run(Program::Helm4, &["get", "manifest", "rel"]).succeeded().stdout;
+        let manifest = self.env.run(Program::Helm4, &["get", "manifest", "rel"]).succeeded().stdout;
         let mut kinds = BTreeSet::new();
         if self.case.crds() {
             kinds.insert(("apiextensions.k8s.io/v1".to_owned(), "CustomResourceDefinition".to_owned()));
@@ -199,7 +199,7 @@ impl Scene<'_> {
 
     fn place(&self, version: &str, kind: String) -> Place {
         let root = if version.contains('/') { "apis" } else { "api" };
-        let served = self.bench.api().send("GET", &format!("/{root}/{version}"), "", "").object();
+        let served = self.env.api().send("GET", &format!("/{root}/{version}"), "", "").object();
         let resources = served["resources"].as_array().expect("a version has resources");
         let of_kind = |resource: &&Value| {
             resource["kind"] == kind.as_str() && !resource["name"].to_string().contains('/')
@@ -207,7 +207,7 @@ impl Scene<'_> {
         let resource = resources.iter().find(of_kind).unwrap_or_else(|| panic!("{version} has no {kind}"));
         let plural = resource["name"].as_str().expect("a resource has a name");
         let path = match resource["namespaced"] == true {
-            true => self.bench.path(version, plural, ""),
+            true => self.env.path(version, plural, ""),
             false => format!("/{root}/{version}/{plural}"),
         };
         Place { path, kind }
@@ -217,10 +217,10 @@ impl Scene<'_> {
     fn live(&self, places: &BTreeSet<Place>) -> Objects {
         let mut objects = Objects::new();
         for place in places {
-            for mut object in self.bench.api().list(&place.path) {
+            for mut object in self.env.api().list(&place.path) {
                 let annotations = &object["metadata"]["annotations"];
                 let ours = annotations["meta.helm.sh/release-name"] == "rel"
-                    && annotations["meta.helm.sh/release-namespace"] == self.bench.namespace();
+                    && annotations["meta.helm.sh/release-namespace"] == self.env.namespace();
                 // What is going needs more or less time for it.
                 let going = !object["metadata"]["deletionTimestamp"].is_null();
                 if !going && (ours || self.is_of_crds(place, &object)) {
@@ -245,7 +245,7 @@ impl Scene<'_> {
         let limit = Instant::now() + LIMIT;
         let mut paths: Vec<&String> = paths.collect();
         loop {
-            paths.retain(|path| self.bench.api().read(path).is_some());
+            paths.retain(|path| self.env.api().read(path).is_some());
             if paths.is_empty() {
                 return;
             }

@@ -65,20 +65,20 @@ impl Step {
     }
 
     /// Runs it in a shell, as a reader would.
-    fn run(&self, bench: &TestEnv) -> Ran {
-        let program = bench.command(Program::Pintle);
+    fn run(&self, env: &TestEnv) -> Ran {
+        let program = env.command(Program::Pintle);
         let mut shell = Command::new("sh");
-        shell.env_clear().current_dir(bench.folder()).stdin(Stdio::null());
+        shell.env_clear().current_dir(env.folder()).stdin(Stdio::null());
         shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let path = std::env::var("PATH").unwrap_or_default();
-        shell.env("PATH", format!("{}:{path}", bench.folder().join("bin").display()));
+        shell.env("PATH", format!("{}:{path}", env.folder().join("bin").display()));
         Ran::from(shell.args(["-c", &format!("exec {}", self.command)]).output().expect("a shell can be run"))
     }
 
     /// Runs it, and compares.
-    fn check(&self, bench: &TestEnv) {
-        let ran = self.run(bench);
-        let said = said(bench, &ran);
+    fn check(&self, env: &TestEnv) {
+        let ran = self.run(env);
+        let said = said(env, &ran);
         let place = format!("line {}: $ {}\nsaid:\n{}", self.line, self.command, said.join("\n"));
         assert_eq!(ran.code, self.code(), "{place}");
         let shown: Vec<&str> =
@@ -89,7 +89,7 @@ impl Step {
 }
 
 /// The lines that stay on a reader's terminal: what is said of objects on the way does not.
-fn said(bench: &TestEnv, ran: &Ran) -> Vec<String> {
+fn said(env: &TestEnv, ran: &Ran) -> Vec<String> {
     let is_progress = |line: &&str| {
         let mut parts = line.splitn(3, ": ");
         let (object, state) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -97,7 +97,7 @@ fn said(bench: &TestEnv, ran: &Ran) -> Vec<String> {
     };
     let remarks = ran.stderr.lines().filter(|line| !is_progress(line));
     let lines = ran.stdout.lines().chain(remarks);
-    lines.map(|line| line.replace(bench.namespace(), "default").trim_end().to_owned()).collect()
+    lines.map(|line| line.replace(env.namespace(), "default").trim_end().to_owned()).collect()
 }
 
 fn lines_match(shown: &[&str], said: &[&str]) -> bool {
@@ -140,36 +140,36 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Walks through a page, with the example chart that it is about; there must be about as many commands as `at_least`.
-fn walk(bench: &TestEnv, page: &str, chart: &str, at_least: usize) {
+fn walk(env: &TestEnv, page: &str, chart: &str, at_least: usize) {
     let chart = Path::new("examples/charts").join(chart);
-    copy(&root().join(&chart), &bench.folder().join(&chart));
-    let bin = bench.folder().join("bin");
+    copy(&root().join(&chart), &env.folder().join(&chart));
+    let bin = env.folder().join("bin");
     fs::create_dir(&bin).expect("a folder can be made");
-    let program = bench.command(Program::Pintle).get_program().to_owned();
+    let program = env.command(Program::Pintle).get_program().to_owned();
     std::os::unix::fs::symlink(program, bin.join("pintle")).expect("a link can be made");
     let page = fs::read_to_string(root().join("docs/guide").join(page)).expect("the page is there");
     let steps = steps(&page);
     assert!(steps.len() >= at_least, "only {} commands were found", steps.len());
     for step in steps.iter().filter(|step| !DONE_ALREADY.contains(&step.command.as_str())) {
         assert!(!step.command.starts_with("cargo "), "{step:?}");
-        step.check(bench);
+        step.check(env);
     }
 }
 
 #[test]
 fn the_walk_to_the_first_release_goes_as_it_says() {
-    let Some(bench) = TestEnv::with_pods("the_walk_to_the_first_release") else { return };
-    walk(&bench, "first-release.md", "greeter", 20);
+    let Some(env) = TestEnv::with_pods("the_walk_to_the_first_release") else { return };
+    walk(&env, "first-release.md", "greeter", 20);
 }
 
 #[test]
 fn the_first_steps_with_images_go_as_they_say() {
-    let Some(bench) = TestEnv::new("the_first_steps_with_images") else { return };
-    walk(&bench, "images.md", "web", 4);
+    let Some(env) = TestEnv::new("the_first_steps_with_images") else { return };
+    walk(&env, "images.md", "web", 4);
 }
 
 /// Pages without commands whose answers are shown, and the tests that hold what they tell.
-const TOLD_ELSEWHERE: [(&str, &str); 4] = [
+const TESTED_ELSEWHERE: [(&str, &str); 8] = [
     ("hooks.md", "e2e/tests/hook_filter.rs"),
     ("air-gap.md", "crates/registry/tests/copies.rs"),
     ("lua.md", "crates/cli/tests/scripts.rs"),
@@ -192,7 +192,7 @@ fn every_guide_is_listed_and_tested() {
         }
         assert!(list.contains(&format!("]({name})")), "{name} is not listed");
         let page = fs::read_to_string(folder.join(&name)).expect("the guides can be read");
-        let elsewhere = TOLD_ELSEWHERE.iter().find(|(page, _)| *page == name);
+        let elsewhere = TESTED_ELSEWHERE.iter().find(|(page, _)| *page == name);
         match elsewhere {
             Some((_, test)) => {
                 assert!(steps(&page).is_empty(), "{name} shows answers that no test compares");

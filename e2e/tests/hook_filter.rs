@@ -41,22 +41,22 @@ data: {is: '{{ .Values.is | default 1 }}'}
 ";
 
 /// Runs the real Helm 4 with the filter as its plugin.
-fn helm(bench: &TestEnv, arguments: &[&str]) -> Ran {
+fn helm(env: &TestEnv, arguments: &[&str]) -> Ran {
     let program = std::env::var_os("PINTLE_E2E_PROGRAM").expect("the program is named");
-    let link = bench.folder().join("home/pintle");
+    let link = env.folder().join("home/pintle");
     if !link.exists() {
         std::os::unix::fs::symlink(program, &link).expect("a link can be made");
     }
     let plugins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins");
-    let mut command = bench.command(Program::Helm4);
+    let mut command = env.command(Program::Helm4);
     command.args(arguments).args(["--post-renderer", "helm-hooks"]);
-    command.env("PATH", bench.folder().join("home")).env("HELM_PLUGINS", plugins);
+    command.env("PATH", env.folder().join("home")).env("HELM_PLUGINS", plugins);
     command.output().expect("Helm can be run").into()
 }
 
 /// The hooks of the release as Helm has recorded them: name, event and weight, in its order.
-fn recorded(bench: &TestEnv) -> Vec<String> {
-    let ran = bench.run(Program::Helm4, &["get", "hooks", "web"]).succeeded();
+fn recorded(env: &TestEnv) -> Vec<String> {
+    let ran = env.run(Program::Helm4, &["get", "hooks", "web"]).succeeded();
     let field = |document: &str, key: &str| {
         let line = document.lines().find(|line| line.trim_start().starts_with(key));
         line.and_then(|line| line.split_once(": ")).map(|(_, value)| value.trim_matches('"').to_owned())
@@ -70,9 +70,9 @@ fn recorded(bench: &TestEnv) -> Vec<String> {
     hooks
 }
 
-fn chart(bench: &TestEnv) {
-    bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
-    bench.write("chart/templates/all.yaml", CHART);
+fn chart(env: &TestEnv) {
+    env.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
+    env.write("chart/templates/all.yaml", CHART);
 }
 
 /// A variable of the only container of a pod.
@@ -84,11 +84,11 @@ fn variable(pod: &Value, name: &str) -> String {
 
 #[test]
 fn the_real_helm_4_runs_a_hook_of_two_events_with_two_weights() {
-    let Some(bench) = TestEnv::with_pods("the_real_helm_4_runs_a_hook_of_two_events") else { return };
-    chart(&bench);
-    helm(&bench, &["install", "web", "chart", "--timeout", "10m"]).succeeded();
+    let Some(env) = TestEnv::with_pods("the_real_helm_4_runs_a_hook_of_two_events") else { return };
+    chart(&env);
+    helm(&env, &["install", "web", "chart", "--timeout", "10m"]).succeeded();
     assert_eq!(
-        recorded(&bench),
+        recorded(&env),
         [
             "migrate-post-upgrade 10",
             "migrate-pre-install -5",
@@ -97,41 +97,41 @@ fn the_real_helm_4_runs_a_hook_of_two_events_with_two_weights() {
         ]
     );
     let ran = |name: &str, event: &str, weight: &str| {
-        let pod = bench.object("v1", "pods", name).expect("the hook has run");
+        let pod = env.object("v1", "pods", name).expect("the hook has run");
         assert_eq!(pod["status"]["phase"], "Succeeded");
         assert_eq!(
             (variable(&pod, "HELM_HOOK_EVENT"), variable(&pod, "HELM_HOOK_WEIGHT")),
             (event.into(), weight.into())
         );
-        let log = bench.path("v1", "pods", &format!("{name}/log"));
-        assert_eq!(bench.api().text(&log), format!("hello from {event} at {weight}\n"));
+        let log = env.path("v1", "pods", &format!("{name}/log"));
+        assert_eq!(env.api().text(&log), format!("hello from {event} at {weight}\n"));
     };
     ran("migrate-pre-install", "pre-install", "-5");
-    assert_eq!(bench.object("v1", "pods", "migrate-post-upgrade"), None);
-    helm(&bench, &["upgrade", "web", "chart", "--set", "is=2", "--timeout", "10m"]).succeeded();
+    assert_eq!(env.object("v1", "pods", "migrate-post-upgrade"), None);
+    helm(&env, &["upgrade", "web", "chart", "--set", "is=2", "--timeout", "10m"]).succeeded();
     ran("migrate-post-upgrade", "post-upgrade", "10");
-    assert!(bench.object("v1", "configmaps", "plain").is_some_and(|object| object["data"]["is"] == "2"));
+    assert!(env.object("v1", "configmaps", "plain").is_some_and(|object| object["data"]["is"] == "2"));
 }
 
 #[test]
 fn the_real_helm_4_makes_nothing_when_the_filter_refuses() {
-    let Some(bench) = TestEnv::new("the_real_helm_4_makes_nothing") else { return };
-    chart(&bench);
-    bench.write("chart/templates/all.yaml", &CHART.replace("post-upgrade=10", "post-upgrade=ten"));
-    let ran = helm(&bench, &["install", "web", "chart"]).failed();
+    let Some(env) = TestEnv::new("the_real_helm_4_makes_nothing") else { return };
+    chart(&env);
+    env.write("chart/templates/all.yaml", &CHART.replace("post-upgrade=10", "post-upgrade=ten"));
+    let ran = helm(&env, &["install", "web", "chart"]).failed();
     // Helm 4.2.4 does not pass on what its plugins say; `helm template web chart | helm-hooks` tells it.
     assert!(ran.stderr.contains("plugin \"helm-hooks\" exited with error"), "{}", ran.stderr);
-    assert_eq!(bench.object("v1", "configmaps", "plain"), None);
+    assert_eq!(env.object("v1", "configmaps", "plain"), None);
 }
 
 #[test]
 fn the_plan_of_a_release_is_listed() {
-    let Some(bench) = TestEnv::new("the_plan_of_a_release_is_listed") else { return };
+    let Some(env) = TestEnv::new("the_plan_of_a_release_is_listed") else { return };
     let hook = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  annotations:\n    helm.sh/hook: post-install,post-delete\n    helm.sh/hook-weight: 1,2\n";
-    bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
-    bench.write("chart/templates/all.yaml", hook);
-    bench.run(Program::Pintle, &["install", "web", "./chart"]).succeeded();
-    let listed = bench
+    env.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
+    env.write("chart/templates/all.yaml", hook);
+    env.run(Program::Pintle, &["install", "web", "./chart"]).succeeded();
+    let listed = env
         .run(Program::Pintle, &["hooks", "list", "web", "--event", "post-delete", "-o", "json"])
         .succeeded();
     let listed: Value = serde_json::from_str(&listed.stdout).expect("JSON");

@@ -19,10 +19,10 @@ const EVENTS: [&str; 9] = [
     "test",
 ];
 
-fn chart(bench: &TestEnv, templates: &str) {
-    bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
-    bench.write("chart/templates/all.yaml", templates);
-    write_acts(bench, "chart");
+fn chart(env: &TestEnv, templates: &str) {
+    env.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
+    env.write("chart/templates/all.yaml", templates);
+    write_acts(env, "chart");
 }
 
 fn annotations(list: &[(&str, &str)]) -> String {
@@ -60,8 +60,8 @@ fn is_noise(line: &str) -> bool {
 }
 
 /// An output without what differs from run to run.
-fn masked(bench: &TestEnv, text: &str) -> String {
-    let text = text.replace(bench.namespace(), "NAMESPACE");
+fn masked(env: &TestEnv, text: &str) -> String {
+    let text = text.replace(env.namespace(), "NAMESPACE");
     let is_time = |line: &&str| {
         ["LAST DEPLOYED: ", "Last Started: ", "Last Completed: "].iter().any(|word| line.starts_with(word))
     };
@@ -73,11 +73,11 @@ fn masked(bench: &TestEnv, text: &str) -> String {
 }
 
 /// The names of the ConfigMaps that were written since `after`, in the order in which that happened.
-fn written_since(bench: &TestEnv, after: &mut u64) -> Vec<String> {
+fn written_since(env: &TestEnv, after: &mut u64) -> Vec<String> {
     let revision = |object: &Value| {
         object["metadata"]["resourceVersion"].as_str().and_then(|text| text.parse::<u64>().ok())
     };
-    let mut found: Vec<(u64, String)> = bench
+    let mut found: Vec<(u64, String)> = env
         .objects("v1", "configmaps")
         .iter()
         .filter_map(|object| Some((revision(object)?, object["metadata"]["name"].as_str()?.to_owned())))
@@ -91,7 +91,7 @@ fn written_since(bench: &TestEnv, after: &mut u64) -> Vec<String> {
 #[test]
 fn the_hooks_of_all_nine_events_run_around_the_objects_by_weight_and_name() {
     for program in [Program::Pintle, Program::PintleAsHelm, Program::Helm4] {
-        let Some(bench) = TestEnv::new("the_hooks_of_all_nine_events") else { return };
+        let Some(env) = TestEnv::new("the_hooks_of_all_nine_events") else { return };
         let mut templates = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\ndata: {is: \
                              '{{ .Values.is | default 1 }}'}\n"
             .to_owned();
@@ -102,7 +102,7 @@ fn the_hooks_of_all_nine_events_run_around_the_objects_by_weight_and_name() {
                 templates.push_str(&config_map(&format!("{event}-{name}"), &list));
             }
         }
-        chart(&bench, &templates);
+        chart(&env, &templates);
         let around = |event: &str| ["b", "c", "d", "a"].map(|name| format!("{event}-{name}")).to_vec();
         let mut seen = 0;
         for (arguments, events) in [
@@ -110,28 +110,28 @@ fn the_hooks_of_all_nine_events_run_around_the_objects_by_weight_and_name() {
             (&["upgrade", "web", "chart", "--set", "is=2"], ["pre-upgrade", "post-upgrade"]),
             (&["rollback", "web"], ["pre-rollback", "post-rollback"]),
         ] {
-            bench.run(program, arguments).succeeded();
+            env.run(program, arguments).succeeded();
             let expected = [around(events[0]), vec!["plain".to_owned()], around(events[1])].concat();
-            assert_eq!(written_since(&bench, &mut seen), expected, "{program:?} {arguments:?}");
+            assert_eq!(written_since(&env, &mut seen), expected, "{program:?} {arguments:?}");
         }
-        bench.run(program, &["test", "web"]).succeeded();
-        assert_eq!(written_since(&bench, &mut seen), around("test"), "{program:?}");
-        bench.run(program, &["uninstall", "web"]).succeeded();
+        env.run(program, &["test", "web"]).succeeded();
+        assert_eq!(written_since(&env, &mut seen), around("test"), "{program:?}");
+        env.run(program, &["uninstall", "web"]).succeeded();
         let expected = [around("pre-delete"), around("post-delete")].concat();
-        assert_eq!(written_since(&bench, &mut seen), expected, "{program:?}");
-        bench.wait_for("v1", "configmaps", "plain", |plain| plain.is_none());
+        assert_eq!(written_since(&env, &mut seen), expected, "{program:?}");
+        env.wait_for("v1", "configmaps", "plain", |plain| plain.is_none());
     }
 }
 
 #[test]
 fn a_hook_runs_to_its_end_before_the_next_one_begins() {
-    let Some(bench) = TestEnv::with_pods("a_hook_runs_to_its_end_before_the_next") else { return };
+    let Some(env) = TestEnv::with_pods("a_hook_runs_to_its_end_before_the_next") else { return };
     let first = pod("first", &[("hook", "pre-install"), ("hook-weight", "1")], "sleep 3");
     let second = config_map("second", &[("hook", "pre-install"), ("hook-weight", "2")]);
-    chart(&bench, &format!("{first}{second}"));
-    bench.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
-    let first = bench.object("v1", "pods", "first").expect("it stays until it runs again");
-    let second = bench.object("v1", "configmaps", "second").expect("it was made");
+    chart(&env, &format!("{first}{second}"));
+    env.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
+    let first = env.object("v1", "pods", "first").expect("it stays until it runs again");
+    let second = env.object("v1", "configmaps", "second").expect("it was made");
     let end = first["status"]["containerStatuses"][0]["state"]["terminated"]["finishedAt"].as_str();
     let begin = second["metadata"]["creationTimestamp"].as_str();
     assert!(end.is_some() && end <= begin, "{end:?} {begin:?}");
@@ -142,7 +142,7 @@ fn a_hook_runs_to_its_end_before_the_next_one_begins() {
 fn a_failing_hook_ends_the_operation_and_policies_decide_what_stays() {
     let mut told = Vec::new();
     for program in [Program::Helm4, Program::PintleAsHelm, Program::Pintle] {
-        let Some(bench) = TestEnv::with_pods("a_failing_hook_ends_the_operation") else { return };
+        let Some(env) = TestEnv::with_pods("a_failing_hook_ends_the_operation") else { return };
         let hook = |weight, policy| {
             [("hook", "pre-install"), ("hook-weight", weight), ("hook-delete-policy", policy)]
         };
@@ -151,21 +151,21 @@ fn a_failing_hook_ends_the_operation_and_policies_decide_what_stays() {
         templates.push_str(&config_map("goes", &hook("-2", "hook-succeeded")));
         templates.push_str(&pod("fails", &hook("-1", "hook-failed"), "exit 3"));
         templates.push_str(&config_map("never", &hook("0", "before-hook-creation")));
-        chart(&bench, &templates);
-        let ran = bench.run(program, &["install", "web", "chart"]).failed();
+        chart(&env, &templates);
+        let ran = env.run(program, &["install", "web", "chart"]).failed();
         assert_eq!(ran.code, Some(1));
-        let there = |plural, name| bench.object("v1", plural, name).is_some();
+        let there = |plural, name| env.object("v1", plural, name).is_some();
         assert!(there("configmaps", "stays"), "{program:?}");
         assert!(!there("configmaps", "goes"), "{program:?}");
         assert!(!there("configmaps", "never"), "{program:?}");
         assert!(!there("configmaps", "plain"), "{program:?}");
-        bench.wait_for("v1", "pods", "fails", |pod| pod.is_none());
-        let status = bench.run(program, &["status", "web", "-o", "json"]).succeeded();
+        env.wait_for("v1", "pods", "fails", |pod| pod.is_none());
+        let status = env.run(program, &["status", "web", "-o", "json"]).succeeded();
         let status: Value = serde_json::from_str(&status.stdout).expect("JSON");
         assert_eq!(status["info"]["status"], "failed");
-        told.push((masked(&bench, &ran.stdout), masked(&bench, &ran.stderr)));
+        told.push((masked(&env, &ran.stdout), masked(&env, &ran.stderr)));
 
-        bench.run(program, &["install", "other", "chart", "--no-hooks"]).succeeded();
+        env.run(program, &["install", "other", "chart", "--no-hooks"]).succeeded();
         assert!(there("configmaps", "plain") && !there("configmaps", "never"), "{program:?}");
     }
     assert_eq!(told[0], told[1]);
@@ -177,59 +177,59 @@ fn a_failing_hook_ends_the_operation_and_policies_decide_what_stays() {
 #[test]
 fn a_hook_without_policy_is_made_anew_and_one_that_succeeded_goes_if_it_says_so() {
     for program in [Program::Helm4, Program::PintleAsHelm, Program::Pintle] {
-        let Some(bench) = TestEnv::new("a_hook_without_policy_is_made_anew") else { return };
+        let Some(env) = TestEnv::new("a_hook_without_policy_is_made_anew") else { return };
         let events = ("hook", "post-install,post-upgrade");
         let mut templates = config_map("anew", &[events]);
         templates.push_str(&config_map("goes", &[events, ("hook-delete-policy", "hook-succeeded")]));
-        chart(&bench, &templates);
-        let uid = || bench.object("v1", "configmaps", "anew").map(|object| object["metadata"]["uid"].clone());
-        bench.run(program, &["install", "web", "chart"]).succeeded();
+        chart(&env, &templates);
+        let uid = || env.object("v1", "configmaps", "anew").map(|object| object["metadata"]["uid"].clone());
+        env.run(program, &["install", "web", "chart"]).succeeded();
         let first = uid();
         assert!(first.is_some());
-        bench.run(program, &["upgrade", "web", "chart"]).succeeded();
+        env.run(program, &["upgrade", "web", "chart"]).succeeded();
         assert!(uid().is_some_and(|second| Some(second) != first), "{program:?}");
-        assert!(bench.object("v1", "configmaps", "goes").is_none(), "{program:?}");
+        assert!(env.object("v1", "configmaps", "goes").is_none(), "{program:?}");
     }
 }
 
 #[test]
 fn a_hook_is_made_anew_only_when_the_old_one_is_gone() {
     for program in [Program::PintleAsHelm, Program::Pintle] {
-        let Some(bench) = TestEnv::new("a_hook_is_made_anew_only_when") else { return };
+        let Some(env) = TestEnv::new("a_hook_is_made_anew_only_when") else { return };
         let hook = config_map("held", &[("hook", "pre-install,pre-upgrade")]);
-        chart(&bench, &hook.replace("name: held\n", "name: held\n  finalizers: [example.com/hold]\n"));
-        bench.run(program, &["install", "web", "chart"]).succeeded();
-        let before = bench.object("v1", "configmaps", "held").expect("it was made");
-        let mut upgrade = bench.command(program);
+        chart(&env, &hook.replace("name: held\n", "name: held\n  finalizers: [example.com/hold]\n"));
+        env.run(program, &["install", "web", "chart"]).succeeded();
+        let before = env.object("v1", "configmaps", "held").expect("it was made");
+        let mut upgrade = env.command(program);
         upgrade.args(["upgrade", "web", "chart"]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut upgrade = upgrade.spawn().expect("the program can be run");
-        bench.wait_for("v1", "configmaps", "held", |held| {
+        env.wait_for("v1", "configmaps", "held", |held| {
             held.is_some_and(|held| !held["metadata"]["deletionTimestamp"].is_null())
         });
         assert!(upgrade.try_wait().expect("it can be asked").is_none(), "{program:?} did not wait");
-        let path = bench.path("v1", "configmaps", "held");
-        bench.api().merge(&path, &json!({"metadata": {"finalizers": null}}));
+        let path = env.path("v1", "configmaps", "held");
+        env.api().merge(&path, &json!({"metadata": {"finalizers": null}}));
         assert!(upgrade.wait().expect("it ends").success());
-        let after = bench.object("v1", "configmaps", "held").expect("it was made anew");
+        let after = env.object("v1", "configmaps", "held").expect("it was made anew");
         assert_ne!(before["metadata"]["uid"], after["metadata"]["uid"]);
         assert!(after["metadata"]["deletionTimestamp"].is_null());
         // Nobody would let the namespace go otherwise.
-        bench.api().merge(&path, &json!({"metadata": {"finalizers": null}}));
+        env.api().merge(&path, &json!({"metadata": {"finalizers": null}}));
     }
 }
 
 #[test]
 fn a_hook_that_cannot_be_made_fails_the_operation_and_those_before_it_are_cleaned_up() {
     for program in [Program::Helm4, Program::PintleAsHelm, Program::Pintle] {
-        let Some(bench) = TestEnv::new("a_hook_that_cannot_be_made") else { return };
+        let Some(env) = TestEnv::new("a_hook_that_cannot_be_made") else { return };
         let hook = |weight| [("hook", "pre-rollback"), ("hook-weight", weight)];
         let goes = [&hook("1")[..], &[("hook-delete-policy", "hook-succeeded")]].concat();
         let broken =
             pod("broken", &hook("2"), "true").replace("restartPolicy: Never", "restartPolicy: Perhaps");
-        chart(&bench, &format!("{}{broken}", config_map("goes", &goes)));
-        bench.run(program, &["install", "web", "chart"]).succeeded();
-        bench.run(program, &["upgrade", "web", "chart"]).succeeded();
-        let ran = bench.run(program, &["rollback", "web"]).failed();
+        chart(&env, &format!("{}{broken}", config_map("goes", &goes)));
+        env.run(program, &["install", "web", "chart"]).succeeded();
+        env.run(program, &["upgrade", "web", "chart"]).succeeded();
+        let ran = env.run(program, &["rollback", "web"]).failed();
         assert!(
             ran.stderr.contains("warning: Hook pre-rollback chart/templates/all.yaml failed: "),
             "{ran:?}"
@@ -237,18 +237,18 @@ fn a_hook_that_cannot_be_made_fails_the_operation_and_those_before_it_are_cleane
         assert!(ran.stderr.contains("Unsupported value: \"Perhaps\""), "{ran:?}");
         // Helm leaves what it has made, and a release that takes no other operation.
         let helm = program == Program::Helm4;
-        assert_eq!(bench.object("v1", "configmaps", "goes").is_some(), helm, "{program:?}");
-        let history = bench.run(program, &["history", "web", "-o", "json"]).succeeded();
+        assert_eq!(env.object("v1", "configmaps", "goes").is_some(), helm, "{program:?}");
+        let history = env.run(program, &["history", "web", "-o", "json"]).succeeded();
         let history: Value = serde_json::from_str(&history.stdout).expect("JSON");
         assert_eq!(history[2]["status"], if helm { "pending-rollback" } else { "failed" }, "{history}");
-        let next = bench.run(program, &["upgrade", "web", "chart"]);
+        let next = env.run(program, &["upgrade", "web", "chart"]);
         assert_eq!(next.code, Some(i32::from(helm)), "{next:?}");
     }
 }
 
 #[test]
 fn weights_for_each_event_hold_and_hooks_are_told_their_event_and_weight() {
-    let Some(bench) = TestEnv::with_pods("weights_for_each_event_hold") else { return };
+    let Some(env) = TestEnv::with_pods("weights_for_each_event_hold") else { return };
     let script = "echo event=$HELM_HOOK_EVENT weight=$HELM_HOOK_WEIGHT";
     let hook = |name: &str, weights: (&str, &str), more: &[(&str, &str)]| {
         let events = ("hook", "pre-install,post-install");
@@ -259,8 +259,8 @@ fn weights_for_each_event_hold_and_hooks_are_told_their_event_and_weight() {
     templates.push_str(&hook("named", ("hook-weights", "pre-install=1,post-install=5"), &[]));
     let silent = [("hook-env", "false"), ("hook-delete-policy", "hook-succeeded")];
     templates.push_str(&hook("silent", ("hook-weight", "7,7"), &silent));
-    chart(&bench, &templates);
-    let ran = bench.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
+    chart(&env, &templates);
+    let ran = env.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
     let said: Vec<&str> = ran.stdout.lines().take_while(|line| !line.starts_with("NAME: ")).collect();
     // Logs of hooks that succeeded come when all have, last one first, as Helm has it.
     let block = |name: &str, text: &str| format!("Logs for pod: {name}, container: main|{text}");
@@ -280,76 +280,76 @@ fn weights_for_each_event_hold_and_hooks_are_told_their_event_and_weight() {
 
 #[test]
 fn weights_alone_make_a_hook_of_the_events_that_they_name() {
-    let Some(bench) = TestEnv::new("weights_alone_make_a_hook") else { return };
+    let Some(env) = TestEnv::new("weights_alone_make_a_hook") else { return };
     let unmanaged = ("hook-policy", "unmanaged");
     let mut templates = config_map("first", &[("hook-weights", "post-delete=1,pre-delete=4"), unmanaged]);
     templates.push_str(&config_map("second", &[("hook-weights", "pre-delete=2,post-delete=2"), unmanaged]));
-    chart(&bench, &templates);
-    bench.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
+    chart(&env, &templates);
+    env.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
     let mut seen = 0;
-    assert!(written_since(&bench, &mut seen).is_empty(), "they are for the end");
-    bench.run(Program::Pintle, &["uninstall", "web"]).succeeded();
+    assert!(written_since(&env, &mut seen).is_empty(), "they are for the end");
+    env.run(Program::Pintle, &["uninstall", "web"]).succeeded();
     // What ran after the deletion is what is left.
-    assert_eq!(written_since(&bench, &mut seen), ["first", "second"]);
+    assert_eq!(written_since(&env, &mut seen), ["first", "second"]);
 }
 
 #[test]
 fn hooks_belong_to_their_release_in_our_store_unless_they_say_otherwise() {
     for (program, owned) in [(Program::Pintle, true), (Program::PintleAsHelm, false)] {
-        let Some(bench) = TestEnv::new("hooks_belong_to_their_release") else { return };
+        let Some(env) = TestEnv::new("hooks_belong_to_their_release") else { return };
         let event = ("hook", "post-install");
         let free = config_map("free", &[event, ("hook-policy", "unmanaged")]);
-        chart(&bench, &format!("{}{free}", config_map("bound", &[event])));
-        bench.run(program, &["install", "web", "chart"]).succeeded();
+        chart(&env, &format!("{}{free}", config_map("bound", &[event])));
+        env.run(program, &["install", "web", "chart"]).succeeded();
         let owner = |name| {
-            let object = bench.object("v1", "configmaps", name).expect("it was made");
+            let object = env.object("v1", "configmaps", name).expect("it was made");
             object["metadata"]["ownerReferences"][0]["kind"].as_str().map(str::to_owned)
         };
         assert_eq!(owner("bound").as_deref(), owned.then_some("Release"));
         assert_eq!(owner("free"), None);
-        bench.run(program, &["uninstall", "web"]).succeeded();
+        env.run(program, &["uninstall", "web"]).succeeded();
         if owned {
-            bench.wait_for("v1", "configmaps", "bound", |bound| bound.is_none());
+            env.wait_for("v1", "configmaps", "bound", |bound| bound.is_none());
         }
-        assert!(bench.object("v1", "configmaps", "free").is_some());
+        assert!(env.object("v1", "configmaps", "free").is_some());
     }
 }
 
 #[test]
 fn hooks_of_one_weight_run_together_when_they_may() {
-    let Some(bench) = TestEnv::with_pods("hooks_of_one_weight_run_together") else { return };
+    let Some(env) = TestEnv::with_pods("hooks_of_one_weight_run_together") else { return };
     let names = ["one", "two", "three"];
     let hooks = |script: &str| -> String {
         names.iter().map(|name| pod(name, &[("hook", "pre-install")], script)).collect()
     };
     // None of them ends, so that all of them run only if none waits for another.
-    chart(&bench, &hooks("sleep 1000"));
+    chart(&env, &hooks("sleep 1000"));
     let together = ["install", "web", "chart", "--hook-parallelism", "3"];
-    let mut command = bench.command(Program::Pintle);
+    let mut command = env.command(Program::Pintle);
     command.args(together).stdout(Stdio::null()).stderr(Stdio::null());
     let mut child = command.spawn().expect("the program can be run");
     for name in names {
-        bench.wait_for("v1", "pods", name, |pod| pod.is_some_and(|pod| pod["status"]["phase"] == "Running"));
+        env.wait_for("v1", "pods", name, |pod| pod.is_some_and(|pod| pod["status"]["phase"] == "Running"));
     }
     assert!(child.try_wait().expect("it can be asked").is_none(), "it did not wait for its hooks");
     child.kill().expect("it can be killed");
     child.wait().expect("it can be waited for");
-    chart(&bench, &hooks("echo done"));
-    bench.run(Program::Pintle, &["uninstall", "web"]).succeeded();
-    bench.run(Program::Pintle, &together).succeeded();
+    chart(&env, &hooks("echo done"));
+    env.run(Program::Pintle, &["uninstall", "web"]).succeeded();
+    env.run(Program::Pintle, &together).succeeded();
     for name in names {
-        let pod = bench.object("v1", "pods", name).expect("it ran");
+        let pod = env.object("v1", "pods", name).expect("it ran");
         assert_eq!(pod["status"]["phase"], "Succeeded", "{name}");
     }
 }
 
 /// A hook with a container that prepares it; `script` is a value, so that one chart can succeed and fail.
-fn talking_chart(bench: &TestEnv, policy: &str) {
+fn talking_chart(env: &TestEnv, policy: &str) {
     let list = [("hook", "pre-install,pre-upgrade"), ("hook-output-log-policy", policy)];
     let hook = pod_with("talker", &list, ".Values.script")
         .replace("spec:\n", "    pintle.dev/simulate-log.first: prepared\nspec:\n");
     let first = "  initContainers:\n    - {name: first, image: 'test.invalid/busybox:1', command: [echo, prepared]}\n";
-    chart(bench, &format!("{hook}{first}"));
+    chart(env, &format!("{hook}{first}"));
 }
 
 const SHOWN: &str =
@@ -357,25 +357,25 @@ const SHOWN: &str =
 
 #[test]
 fn the_log_of_a_hook_is_shown_as_its_policy_says() {
-    let Some(bench) = TestEnv::with_pods("the_log_of_a_hook_is_shown") else { return };
+    let Some(env) = TestEnv::with_pods("the_log_of_a_hook_is_shown") else { return };
     let (good, bad) = ("script=echo spoken", "script=echo spoken; exit 1");
-    talking_chart(&bench, "hook-failed, hook-succeeded");
-    let ran = bench.run(Program::Pintle, &["install", "web", "chart", "--set", good]).succeeded();
+    talking_chart(&env, "hook-failed, hook-succeeded");
+    let ran = env.run(Program::Pintle, &["install", "web", "chart", "--set", good]).succeeded();
     assert!(ran.stdout.starts_with(&format!("{SHOWN}NAME: web\n")), "{}", ran.stdout);
     assert!(!ran.stderr.contains("Logs for pod"), "{}", ran.stderr);
 
-    let ran = bench.run(Program::Pintle, &["upgrade", "web", "chart", "-o", "json"]).succeeded();
+    let ran = env.run(Program::Pintle, &["upgrade", "web", "chart", "-o", "json"]).succeeded();
     let release: Value = serde_json::from_str(&ran.stdout).expect("nothing but JSON");
     assert_eq!(release["version"], 2);
     assert!(ran.stderr.contains(SHOWN), "{}", ran.stderr);
 
-    let ran = bench.run(Program::Pintle, &["upgrade", "web", "chart", "--no-log-output"]).succeeded();
+    let ran = env.run(Program::Pintle, &["upgrade", "web", "chart", "--no-log-output"]).succeeded();
     assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("spoken"), "{ran:?}");
 
-    talking_chart(&bench, "hook-failed");
-    let ran = bench.run(Program::Pintle, &["upgrade", "web", "chart", "--set", good]).succeeded();
+    talking_chart(&env, "hook-failed");
+    let ran = env.run(Program::Pintle, &["upgrade", "web", "chart", "--set", good]).succeeded();
     assert!(!format!("{}{}", ran.stdout, ran.stderr).contains("spoken"), "{ran:?}");
-    let ran = bench.run(Program::Pintle, &["upgrade", "web", "chart", "--set", bad]).failed();
+    let ran = env.run(Program::Pintle, &["upgrade", "web", "chart", "--set", bad]).failed();
     assert_eq!(ran.stdout, SHOWN);
 }
 
@@ -383,12 +383,12 @@ fn the_log_of_a_hook_is_shown_as_its_policy_says() {
 fn under_the_name_helm_the_log_of_a_hook_is_what_helm_shows() {
     let mut told = Vec::new();
     for program in [Program::Helm4, Program::PintleAsHelm] {
-        let Some(bench) = TestEnv::with_pods("under_the_name_helm_the_log_of_a_hook") else { return };
-        talking_chart(&bench, "hook-failed, hook-succeeded");
-        let good = bench.run(program, &["install", "web", "chart", "--set", "script=echo a; echo b"]);
+        let Some(env) = TestEnv::with_pods("under_the_name_helm_the_log_of_a_hook") else { return };
+        talking_chart(&env, "hook-failed, hook-succeeded");
+        let good = env.run(program, &["install", "web", "chart", "--set", "script=echo a; echo b"]);
         let good = good.succeeded();
-        let bad = bench.run(program, &["upgrade", "web", "chart", "--set", "script=echo a; exit 1"]).failed();
-        told.push([good.stdout, good.stderr, bad.stdout, bad.stderr].map(|text| masked(&bench, &text)));
+        let bad = env.run(program, &["upgrade", "web", "chart", "--set", "script=echo a; exit 1"]).failed();
+        told.push([good.stdout, good.stderr, bad.stdout, bad.stderr].map(|text| masked(&env, &text)));
     }
     assert_eq!(told[0], told[1]);
     assert_eq!(told[0][1], "level=INFO msg=\"a\\nb\"\n");
@@ -396,9 +396,9 @@ fn under_the_name_helm_the_log_of_a_hook_is_what_helm_shows() {
 
 #[test]
 fn a_streamed_log_is_read_while_the_hook_still_runs() {
-    let Some(bench) = TestEnv::with_pods("a_streamed_log_is_read_while_the_hook") else { return };
-    talking_chart(&bench, "hook-failed");
-    let mut command = bench.command(Program::Pintle);
+    let Some(env) = TestEnv::with_pods("a_streamed_log_is_read_while_the_hook") else { return };
+    talking_chart(&env, "hook-failed");
+    let mut command = env.command(Program::Pintle);
     command.args([
         "install",
         "web",
@@ -414,7 +414,7 @@ fn a_streamed_log_is_read_while_the_hook_still_runs() {
     while !said.ends_with("spoken\n") {
         assert_ne!(lines.read_line(&mut said).expect("it can be read"), 0, "{said}");
     }
-    let state = bench.object("v1", "pods", "talker").expect("it runs")["status"]["phase"].clone();
+    let state = env.object("v1", "pods", "talker").expect("it runs")["status"]["phase"].clone();
     assert_eq!(state, "Running", "{said}");
     assert_eq!(said, SHOWN);
     let mut rest = String::new();
@@ -425,49 +425,49 @@ fn a_streamed_log_is_read_while_the_hook_still_runs() {
 
 #[test]
 fn an_unknown_word_in_a_policy_is_a_warning_and_for_lint_an_error() {
-    let Some(bench) = TestEnv::new("an_unknown_word_in_a_policy") else { return };
+    let Some(env) = TestEnv::new("an_unknown_word_in_a_policy") else { return };
     let list = [("hook", "post-install"), ("hook-output-log-policy", "hook-failed, hook-suceeded")];
-    chart(&bench, &config_map("misspelt", &list));
-    let ran = bench.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
+    chart(&env, &config_map("misspelt", &list));
+    let ran = env.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
     assert_eq!(
         ran.stderr,
         "warning: unknown word in helm.sh/hook-output-log-policy: hook-suceeded, did you mean hook-succeeded?; path: \
          chart/templates/all.yaml\n"
     );
-    let ran = bench.run(Program::Pintle, &["lint", "chart"]).failed();
+    let ran = env.run(Program::Pintle, &["lint", "chart"]).failed();
     let finding = "[ERROR] templates/all.yaml: ConfigMap misspelt has an unknown word in \
                    helm.sh/hook-output-log-policy: \"hook-suceeded\"; did you mean hook-succeeded?";
     assert!(ran.stdout.contains(finding), "{}", ran.stdout);
     let [helm, ours] = [Program::Helm4, Program::PintleAsHelm].map(|program| {
-        let installed = bench.run(program, &["install", &format!("{program:?}").to_lowercase(), "chart"]);
-        let linted = bench.run(program, &["lint", "chart"]).succeeded();
+        let installed = env.run(program, &["install", &format!("{program:?}").to_lowercase(), "chart"]);
+        let linted = env.run(program, &["lint", "chart"]).succeeded();
         (installed.succeeded().stderr, linted.stdout, linted.stderr)
     });
     assert_eq!(helm, ours);
 }
 
 /// Two tests, one of which fails if a value says so.
-fn tested_chart(bench: &TestEnv) {
+fn tested_chart(env: &TestEnv) {
     let passes = pod("passes", &[("hook", "test")], "echo all is well");
     let list = [("hook", "test"), ("hook-weight", "5")];
     let other = pod_with("other", &list, ".Values.script");
-    chart(bench, &format!("{passes}{other}"));
+    chart(env, &format!("{passes}{other}"));
 }
 
 #[test]
 fn tests_are_told_as_helm_tells_them() {
     let mut told = Vec::new();
     for program in [Program::Helm4, Program::PintleAsHelm] {
-        let Some(bench) = TestEnv::with_pods("tests_are_told_as_helm_tells_them") else { return };
-        tested_chart(&bench);
-        bench.run(program, &["install", "web", "chart", "--set", "script=echo oh no; exit 4"]).succeeded();
-        let all = bench.run(program, &["test", "web", "--logs"]);
+        let Some(env) = TestEnv::with_pods("tests_are_told_as_helm_tells_them") else { return };
+        tested_chart(&env);
+        env.run(program, &["install", "web", "chart", "--set", "script=echo oh no; exit 4"]).succeeded();
+        let all = env.run(program, &["test", "web", "--logs"]);
         assert_eq!(all.code, Some(1), "{all:?}");
         assert!(all.stdout.contains("POD LOGS: other (main)\noh no\n"), "{}", all.stdout);
-        let one = bench.run(program, &["test", "web", "--filter", "name=passes", "--logs"]);
-        let but = bench.run(program, &["test", "web", "--filter", "!name=other"]);
+        let one = env.run(program, &["test", "web", "--filter", "name=passes", "--logs"]);
+        let but = env.run(program, &["test", "web", "--filter", "!name=other"]);
         told.push(
-            [all, one, but].map(|ran| (ran.code, masked(&bench, &ran.stdout), masked(&bench, &ran.stderr))),
+            [all, one, but].map(|ran| (ran.code, masked(&env, &ran.stdout), masked(&env, &ran.stderr))),
         );
     }
     assert_eq!(told[0], told[1]);
@@ -475,16 +475,14 @@ fn tests_are_told_as_helm_tells_them() {
 
 #[test]
 fn a_failing_test_exits_with_1_and_a_filter_leaves_it_out() {
-    let Some(bench) = TestEnv::with_pods("a_failing_test_exits_with_1") else { return };
-    tested_chart(&bench);
-    bench
-        .run(Program::Pintle, &["install", "web", "chart", "--set", "script=echo oh no; exit 4"])
-        .succeeded();
-    let ran = bench.run(Program::Pintle, &["test", "web", "--logs"]);
+    let Some(env) = TestEnv::with_pods("a_failing_test_exits_with_1") else { return };
+    tested_chart(&env);
+    env.run(Program::Pintle, &["install", "web", "chart", "--set", "script=echo oh no; exit 4"]).succeeded();
+    let ran = env.run(Program::Pintle, &["test", "web", "--logs"]);
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.stdout.contains("POD LOGS: passes (main)\nall is well\n"), "{}", ran.stdout);
     assert!(ran.stderr.contains("container main terminated with exit code 4"), "{}", ran.stderr);
-    let ran = bench.run(Program::Pintle, &["test", "web", "--filter", "!name=other"]).succeeded();
+    let ran = env.run(Program::Pintle, &["test", "web", "--filter", "!name=other"]).succeeded();
     let suites: BTreeSet<&str> =
         ran.stdout.lines().filter_map(|line| line.strip_prefix("TEST SUITE:")).map(str::trim).collect();
     assert_eq!(suites, BTreeSet::from(["other", "passes"]), "{}", ran.stdout);

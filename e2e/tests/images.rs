@@ -37,44 +37,44 @@ registries:
     - {source: quay.io, target: hub.corp/q}
 ";
 
-fn image(bench: &TestEnv, list: &str) -> String {
-    let object = bench.object("apps/v1", "deployments", "web").expect("was installed");
+fn image(env: &TestEnv, list: &str) -> String {
+    let object = env.object("apps/v1", "deployments", "web").expect("was installed");
     object["spec"]["template"]["spec"][list][0]["image"].as_str().expect("an image").to_owned()
 }
 
 #[test]
 fn images_are_moved_on_the_way_and_recorded_so() {
-    let Some(bench) = TestEnv::new("images_are_moved_on_the_way") else { return };
-    bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
-    bench.write("chart/values.yaml", "image: quay.io/team/web:1\n");
-    bench.write("chart/templates/deployment.yaml", DEPLOYMENT);
-    bench.write("chart/templates/check.yaml", HOOK);
-    bench.write("mappings.yaml", MAPPING);
-    bench.run(Program::Pintle, &["install", "web", "chart", "--rewrite-images=mappings.yaml"]).succeeded();
-    assert_eq!(image(&bench, "containers"), "hub.corp/q/team/web:1");
-    assert_eq!(image(&bench, "initContainers"), "hub.corp/hub/library/busybox:1.36");
-    let all = bench.run(Program::Pintle, &["get", "all", "web"]).succeeded().stdout;
+    let Some(env) = TestEnv::new("images_are_moved_on_the_way") else { return };
+    env.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
+    env.write("chart/values.yaml", "image: quay.io/team/web:1\n");
+    env.write("chart/templates/deployment.yaml", DEPLOYMENT);
+    env.write("chart/templates/check.yaml", HOOK);
+    env.write("mappings.yaml", MAPPING);
+    env.run(Program::Pintle, &["install", "web", "chart", "--rewrite-images=mappings.yaml"]).succeeded();
+    assert_eq!(image(&env, "containers"), "hub.corp/q/team/web:1");
+    assert_eq!(image(&env, "initContainers"), "hub.corp/hub/library/busybox:1.36");
+    let all = env.run(Program::Pintle, &["get", "all", "web"]).succeeded().stdout;
     for moved in ["hub.corp/q/team/web:1", "hub.corp/hub/library/busybox:1.36", "hub.corp/q/team/check:1"] {
         assert!(all.contains(moved), "{moved} is not in {all}");
     }
     // Without the flag, the next version has the images of the chart again; the one before comes back as it was.
-    bench.run(Program::Pintle, &["upgrade", "web", "chart"]).succeeded();
-    assert_eq!(image(&bench, "containers"), "quay.io/team/web:1");
-    bench.run(Program::Pintle, &["rollback", "web", "1"]).succeeded();
-    assert_eq!(image(&bench, "containers"), "hub.corp/q/team/web:1");
+    env.run(Program::Pintle, &["upgrade", "web", "chart"]).succeeded();
+    assert_eq!(image(&env, "containers"), "quay.io/team/web:1");
+    env.run(Program::Pintle, &["rollback", "web", "1"]).succeeded();
+    assert_eq!(image(&env, "containers"), "hub.corp/q/team/web:1");
 }
 
 #[test]
 fn overrides_for_a_release_are_made_from_what_is_recorded() {
-    let Some(bench) = TestEnv::new("overrides_for_a_release") else { return };
-    bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
-    bench.write("chart/values.yaml", "image: docker.io/team/web:1\n");
-    bench.write("chart/templates/deployment.yaml", DEPLOYMENT);
-    bench.run(Program::Pintle, &["install", "web", "chart", "--set", "image=quay.io/team/web:2"]).succeeded();
+    let Some(env) = TestEnv::new("overrides_for_a_release") else { return };
+    env.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
+    env.write("chart/values.yaml", "image: docker.io/team/web:1\n");
+    env.write("chart/templates/deployment.yaml", DEPLOYMENT);
+    env.run(Program::Pintle, &["install", "web", "chart", "--set", "image=quay.io/team/web:2"]).succeeded();
     let flags = ["--target-registry", "hub.corp", "--source-registries", "quay.io"];
-    let made = bench.run(Program::Pintle, &[&["images", "override", "web"][..], &flags].concat()).succeeded();
+    let made = env.run(Program::Pintle, &[&["images", "override", "web"][..], &flags].concat()).succeeded();
     assert_eq!(made.stdout, "image: hub.corp/quayio/team/web:2\n");
-    bench.write("hub.yaml", &made.stdout);
-    bench.run(Program::Pintle, &["upgrade", "web", "chart", "--values", "hub.yaml"]).succeeded();
-    assert_eq!(image(&bench, "containers"), "hub.corp/quayio/team/web:2");
+    env.write("hub.yaml", &made.stdout);
+    env.run(Program::Pintle, &["upgrade", "web", "chart", "--values", "hub.yaml"]).succeeded();
+    assert_eq!(image(&env, "containers"), "hub.corp/quayio/team/web:2");
 }

@@ -33,19 +33,19 @@ impl Busy {
     }
 
     /// Whether the operation on a release has come to what keeps it busy.
-    fn is_reached(self, bench: &TestEnv, name: &str) -> bool {
+    fn is_reached(self, env: &TestEnv, name: &str) -> bool {
         match self {
-            Busy::Wait => bench.object("apps/v1", "deployments", &format!("{name}-web")).is_some(),
-            Busy::Hook => bench.object("batch/v1", "jobs", &format!("{name}-slow-one")).is_some(),
+            Busy::Wait => env.object("apps/v1", "deployments", &format!("{name}-web")).is_some(),
+            Busy::Hook => env.object("batch/v1", "jobs", &format!("{name}-slow-one")).is_some(),
         }
     }
 }
 
 /// Starts something and returns once it is busy.
-fn start(bench: &TestEnv, mut command: Command, name: &str, busy: Busy) -> Child {
+fn start(env: &TestEnv, mut command: Command, name: &str, busy: Busy) -> Child {
     let child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be run");
-    until("it is busy", || busy.is_reached(bench, name));
+    until("it is busy", || busy.is_reached(env, name));
     child
 }
 
@@ -69,16 +69,16 @@ fn end(mut child: Child) -> Ran {
     child.wait_with_output().expect("a child can be read").into()
 }
 
-fn bench(test: &str) -> Option<TestEnv> {
-    let bench = TestEnv::new(test)?;
-    write_chart(&bench);
-    Subject::new(&bench, Store::Native, "any").run(&["init"]).succeeded();
-    Some(bench)
+fn env(test: &str) -> Option<TestEnv> {
+    let env = TestEnv::new(test)?;
+    write_chart(&env);
+    Subject::new(&env, Store::Native, "any").run(&["init"]).succeeded();
+    Some(env)
 }
 
 #[test]
 fn an_operation_that_is_stopped_by_a_signal_records_that_it_failed() {
-    let Some(bench) = bench("stopped_by_a_signal") else { return };
+    let Some(env) = env("stopped_by_a_signal") else { return };
     for (place, (store, busy, with)) in [
         (Store::Native, Busy::Wait, "INT"),
         (Store::Native, Busy::Hook, "TERM"),
@@ -89,9 +89,9 @@ fn an_operation_that_is_stopped_by_a_signal_records_that_it_failed() {
     .enumerate()
     {
         let name = format!("s{place}");
-        let subject = Subject::new(&bench, store, &name);
+        let subject = Subject::new(&env, store, &name);
         let words = [&["install", &name, "chart"], busy.flags()].concat();
-        let child = start(&bench, subject.command(&words), &name, busy);
+        let child = start(&env, subject.command(&words), &name, busy);
         signal(&child, with);
         let ran = end(child).failed();
         assert!(ran.stdout.contains(&format!("Release {name} has been cancelled.")), "{}", ran.stdout);
@@ -101,28 +101,28 @@ fn an_operation_that_is_stopped_by_a_signal_records_that_it_failed() {
         assert!(description.contains("context canceled"), "{description}");
         // The hook was to go once it had run, so that it must not run on.
         if busy == Busy::Hook {
-            bench.wait_for("batch/v1", "jobs", &format!("{name}-slow-one"), |job| job.is_none());
+            env.wait_for("batch/v1", "jobs", &format!("{name}-slow-one"), |job| job.is_none());
         }
         subject.upgrade("two").succeeded();
         subject.is_sound();
         subject.uninstall().succeeded();
     }
-    bench.is_empty();
+    env.is_empty();
 }
 
 #[test]
 fn ctrl_c_has_the_same_words_as_in_helm() {
-    let Some(bench) = bench("ctrl_c_has_the_same_words") else { return };
+    let Some(env) = env("ctrl_c_has_the_same_words") else { return };
     let said: Vec<(Ran, Ran)> = [(Program::PintleAsHelm, "ours"), (Program::Helm4, "real")]
         .into_iter()
         .map(|(program, name)| {
             let stop = |words: &[&str], name: &str| {
-                let mut command = bench.command(program);
+                let mut command = env.command(program);
                 command.args(words).args(Busy::Wait.flags());
-                let child = start(&bench, command, name, Busy::Wait);
+                let child = start(&env, command, name, Busy::Wait);
                 // The record is written before the objects, and read here as both programs write it.
                 until("the object is new", || {
-                    let object = bench.object("apps/v1", "deployments", &format!("{name}-web"));
+                    let object = env.object("apps/v1", "deployments", &format!("{name}-web"));
                     object.is_some_and(|object| object["spec"]["replicas"] == 1)
                 });
                 signal(&child, "INT");
@@ -132,7 +132,7 @@ fn ctrl_c_has_the_same_words_as_in_helm() {
             };
             let installed = stop(&["install", name, "chart"], name);
             let other = format!("{name}-2");
-            bench.run(program, &["install", &other, "chart"]).succeeded();
+            env.run(program, &["install", &other, "chart"]).succeeded();
             (installed, stop(&["upgrade", &other, "chart"], &other))
         })
         .collect();
@@ -146,16 +146,16 @@ fn ctrl_c_has_the_same_words_as_in_helm() {
 
 #[test]
 fn ctrl_c_over_what_is_to_be_rolled_back_ends_as_in_helm() {
-    let Some(bench) = bench("ctrl_c_over_what_is_to_be_rolled_back") else { return };
+    let Some(env) = env("ctrl_c_over_what_is_to_be_rolled_back") else { return };
     let ended: Vec<Vec<String>> = [(Program::PintleAsHelm, "ours"), (Program::Helm4, "real")]
         .into_iter()
         .map(|(program, name)| {
             let stop = |words: &[&str], name: &str| {
-                let mut command = bench.command(program);
+                let mut command = env.command(program);
                 command.args(words).arg("--rollback-on-failure").args(Busy::Wait.flags());
-                let child = start(&bench, command, name, Busy::Wait);
+                let child = start(&env, command, name, Busy::Wait);
                 until("the object is new", || {
-                    let object = bench.object("apps/v1", "deployments", &format!("{name}-web"));
+                    let object = env.object("apps/v1", "deployments", &format!("{name}-web"));
                     object.is_some_and(|object| object["spec"]["replicas"] == 1)
                 });
                 signal(&child, "INT");
@@ -163,16 +163,16 @@ fn ctrl_c_over_what_is_to_be_rolled_back_ends_as_in_helm() {
                 let last = ran.stderr.lines().last().unwrap_or_default();
                 format!("{} {} {last}", ran.code.unwrap_or(-1), ran.stdout).replace(name, "NAME")
             };
-            let history = |name: &str| bench.run(program, &["history", name]).succeeded().stdout;
+            let history = |name: &str| env.run(program, &["history", name]).succeeded().stdout;
             let states = |text: String| {
                 let words = ["superseded", "failed", "deployed", "Rollback to 1"];
                 let known = |line: &str| words.iter().filter(|word| line.contains(**word)).copied().collect();
                 text.lines().skip(1).map(known).map(|words: Vec<&str>| words.join(" ")).collect::<Vec<_>>()
             };
             let installed = stop(&["install", name, "chart"], name);
-            assert!(bench.object("apps/v1", "deployments", &format!("{name}-web")).is_none(), "{installed}");
+            assert!(env.object("apps/v1", "deployments", &format!("{name}-web")).is_none(), "{installed}");
             let other = format!("{name}-2");
-            bench.run(program, &["install", &other, "chart"]).succeeded();
+            env.run(program, &["install", &other, "chart"]).succeeded();
             let upgraded = stop(&["upgrade", &other, "chart"], &other);
             let mut told = vec![installed, upgraded];
             told.extend(states(history(&other)));
@@ -185,12 +185,12 @@ fn ctrl_c_over_what_is_to_be_rolled_back_ends_as_in_helm() {
 
 #[test]
 fn an_uninstall_that_is_stopped_can_be_done_again_by_anyone() {
-    let Some(bench) = bench("an_uninstall_that_is_stopped") else { return };
+    let Some(env) = env("an_uninstall_that_is_stopped") else { return };
     for (name, store) in [("native", Store::Native), ("secrets", Store::Secrets)] {
-        let subject = Subject::new(&bench, store, name);
+        let subject = Subject::new(&env, store, name);
         subject.upgrade("one").succeeded();
         subject.run(&["upgrade", name, "chart", "--no-hooks", "--set", "slow=true"]).succeeded();
-        let child = start(&bench, subject.command(&["uninstall", name]), name, Busy::Hook);
+        let child = start(&env, subject.command(&["uninstall", name]), name, Busy::Hook);
         let told = subject.run(&["unlock", name]).succeeded().stdout;
         assert!(told.contains("is uninstalling") && !told.contains("(gone)"), "{told}");
         let refused = subject.uninstall().failed();
@@ -203,19 +203,19 @@ fn an_uninstall_that_is_stopped_can_be_done_again_by_anyone() {
         assert_eq!(told, format!("nobody is at work on release \"{name}\"\n"));
         subject.run(&["uninstall", name, "--no-hooks"]).succeeded();
     }
-    bench.is_empty();
+    env.is_empty();
 }
 
 #[test]
 fn a_lost_connection_leaves_a_claim_that_the_next_command_takes_over() {
-    let Some(bench) = bench("a_lost_connection_leaves_a_lease") else { return };
-    let proxy = Proxy::new(bench.cluster());
+    let Some(env) = env("a_lost_connection_leaves_a_lease") else { return };
+    let proxy = Proxy::new(env.cluster());
     for (name, store, busy) in [
         ("a", Store::Native, Busy::Wait),
         ("b", Store::Native, Busy::Hook),
         ("c", Store::Secrets, Busy::Hook),
     ] {
-        let subject = Subject::new(&bench, store, name);
+        let subject = Subject::new(&env, store, name);
         let (mut is_busy, mut is_lost) = (false, false);
         proxy.rule(move |seen| {
             // What is waited for is asked about, and nothing comes through from then on.
@@ -227,7 +227,7 @@ fn a_lost_connection_leaves_a_claim_that_the_next_command_takes_over() {
         let words = [&["install", name, "chart", "--timeout", "5s"], busy.flags()].concat();
         let mut command = subject.command(&words);
         command.env("KUBECONFIG", proxy.kubeconfig());
-        let child = start(&bench, command, name, busy);
+        let child = start(&env, command, name, busy);
         let pid = child.id();
         let ran = end(child).failed();
         proxy.cut();
@@ -239,15 +239,15 @@ fn a_lost_connection_leaves_a_claim_that_the_next_command_takes_over() {
         subject.is_sound();
         subject.uninstall().succeeded();
     }
-    bench.is_empty();
+    env.is_empty();
 }
 
 /// Suspends an installation for longer than its lease, while somebody else takes the release over.
-fn sleep_through_the_lease(bench: &TestEnv, store: Store, name: &str) {
-    let subject = Subject::new(bench, store, name);
+fn sleep_through_the_lease(env: &TestEnv, store: Store, name: &str) {
+    let subject = Subject::new(env, store, name);
     // The lease is renewed three times as often, which must succeed on a machine that is busy.
     let words = [&["install", name, "chart", "--lease", "15s"], Busy::Wait.flags()].concat();
-    let child = start(bench, subject.command(&words), name, Busy::Wait);
+    let child = start(env, subject.command(&words), name, Busy::Wait);
     let refused = subject.upgrade("two").failed();
     assert!(refused.stderr.contains("is in progress"), "{}", refused.stderr);
     signal(&child, "STOP");
@@ -266,13 +266,13 @@ fn sleep_through_the_lease(bench: &TestEnv, store: Store, name: &str) {
 
 #[test]
 fn a_program_that_slept_through_its_lease_writes_nothing_more() {
-    let Some(bench) = bench("a_program_that_slept_through_its_lease") else { return };
+    let Some(env) = env("a_program_that_slept_through_its_lease") else { return };
     // Most of the time is spent waiting, so both are done at once.
     std::thread::scope(|scope| {
         for (name, store) in [("native", Store::Native), ("secrets", Store::Secrets)] {
-            let bench = &bench;
-            scope.spawn(move || sleep_through_the_lease(bench, store, name));
+            let env = &env;
+            scope.spawn(move || sleep_through_the_lease(env, store, name));
         }
     });
-    bench.is_empty();
+    env.is_empty();
 }

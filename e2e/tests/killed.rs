@@ -122,14 +122,14 @@ fn moments(writes: usize) -> Vec<(usize, Timestamp)> {
 
 #[allow(clippy::print_stdout, reason = "how far it came is shown when the test fails")]
 fn kill_at_every_write(test: &str, operation: Operation, store: Store) {
-    let Some(bench) = TestEnv::new(test) else { return };
-    write_chart(&bench);
+    let Some(env) = TestEnv::new(test) else { return };
+    write_chart(&env);
     if store == Store::Native {
         // The kinds belong to the whole cluster, so that their installation cannot be part of this.
-        Subject::new(&bench, store, "any").run(&["init"]).succeeded();
+        Subject::new(&env, store, "any").run(&["init"]).succeeded();
     }
-    let proxy = Proxy::new(bench.cluster());
-    let undisturbed = Subject::new(&bench, store, "undisturbed");
+    let proxy = Proxy::new(env.cluster());
+    let undisturbed = Subject::new(&env, store, "undisturbed");
     operation.prepare(&undisturbed);
     assert_eq!(kill(&undisturbed, &proxy, operation, Timestamp::Before(usize::MAX)), None);
     let writes = proxy.writes();
@@ -142,7 +142,7 @@ fn kill_at_every_write(test: &str, operation: Operation, store: Store) {
     for (number, moment) in moments(writes) {
         let next = nexts[number % nexts.len()];
         let name = format!("{moment:?}").to_lowercase().replace(['(', ')'], "");
-        let subject = Subject::new(&bench, store, &name);
+        let subject = Subject::new(&env, store, &name);
         operation.prepare(&subject);
         let killed = kill(&subject, &proxy, operation, moment);
         let pid = killed.unwrap_or_else(|| panic!("{operation:?} was over at {moment:?} of {writes}"));
@@ -152,7 +152,7 @@ fn kill_at_every_write(test: &str, operation: Operation, store: Store) {
         assert_eq!(subject.history(), []);
         assert_eq!(subject.live(), [].into());
     }
-    bench.is_empty();
+    env.is_empty();
 }
 
 macro_rules! kills {

@@ -5,45 +5,45 @@ use serde_json::json;
 
 #[test]
 fn every_program_says_its_version() {
-    let Some(bench) = TestEnv::new("every_program_says_its_version") else { return };
+    let Some(env) = TestEnv::new("every_program_says_its_version") else { return };
     for (program, text) in [
         (Program::Pintle, env!("CARGO_PKG_VERSION")),
         (Program::PintleAsHelm, "v4.2"),
         (Program::Helm4, "v4.2"),
         (Program::Helm3, "v3.21"),
     ] {
-        let ran = bench.run(program, &["version", "--short"]).succeeded();
+        let ran = env.run(program, &["version", "--short"]).succeeded();
         assert!(ran.stdout.starts_with(text), "{program:?}: {}", ran.stdout);
     }
 }
 
 #[test]
 fn the_real_helms_share_a_release() {
-    let Some(bench) = TestEnv::new("the_real_helms_share_a_release") else { return };
-    bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
-    bench.write("chart/templates/note.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: note\n");
-    bench.run(Program::Helm4, &["install", "web", "chart"]).succeeded();
-    assert!(bench.object("v1", "configmaps", "note").is_some());
-    bench.run(Program::Helm3, &["upgrade", "web", "chart"]).succeeded();
-    let secrets = bench.objects("v1", "secrets");
+    let Some(env) = TestEnv::new("the_real_helms_share_a_release") else { return };
+    env.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
+    env.write("chart/templates/note.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: note\n");
+    env.run(Program::Helm4, &["install", "web", "chart"]).succeeded();
+    assert!(env.object("v1", "configmaps", "note").is_some());
+    env.run(Program::Helm3, &["upgrade", "web", "chart"]).succeeded();
+    let secrets = env.objects("v1", "secrets");
     let names: Vec<&str> = secrets.iter().filter_map(|secret| secret["metadata"]["name"].as_str()).collect();
     assert_eq!(names, ["sh.helm.release.v1.web.v1", "sh.helm.release.v1.web.v2"]);
-    bench.run(Program::Helm4, &["uninstall", "web"]).succeeded();
-    bench.wait_for("v1", "configmaps", "note", |note| note.is_none());
+    env.run(Program::Helm4, &["uninstall", "web"]).succeeded();
+    env.wait_for("v1", "configmaps", "note", |note| note.is_none());
 }
 
 #[test]
 fn a_namespace_goes_with_its_bench() {
-    let Some(bench) = TestEnv::new("a_namespace_goes_with_its_bench") else { return };
-    let (api, path) = (bench.api(), format!("/api/v1/namespaces/{}", bench.namespace()));
-    drop(bench);
+    let Some(env) = TestEnv::new("a_namespace_goes_with_its_bench") else { return };
+    let (api, path) = (env.api(), format!("/api/v1/namespaces/{}", env.namespace()));
+    drop(env);
     let going = api.read(&path).is_none_or(|namespace| !namespace["metadata"]["deletionTimestamp"].is_null());
     assert!(going);
 }
 
 #[test]
 fn a_pod_runs_and_its_log_can_be_read() {
-    let Some(bench) = TestEnv::with_pods("a_pod_runs_and_its_log_can_be_read") else { return };
+    let Some(env) = TestEnv::with_pods("a_pod_runs_and_its_log_can_be_read") else { return };
     let container = json!({"name": "main", "image": "test.invalid/busybox:1", "command": ["echo", "hello"]});
     let pod = json!({
         "apiVersion": "v1",
@@ -51,9 +51,7 @@ fn a_pod_runs_and_its_log_can_be_read() {
         "metadata": {"name": "speaker", "annotations": says("hello")},
         "spec": {"containers": [container], "restartPolicy": "Never"},
     });
-    bench.api().create(&bench.path("v1", "pods", ""), &pod);
-    bench.wait_for("v1", "pods", "speaker", |pod| {
-        pod.is_some_and(|pod| pod["status"]["phase"] == "Succeeded")
-    });
-    assert_eq!(bench.api().text(&format!("{}/log", bench.path("v1", "pods", "speaker"))), "hello\n");
+    env.api().create(&env.path("v1", "pods", ""), &pod);
+    env.wait_for("v1", "pods", "speaker", |pod| pod.is_some_and(|pod| pod["status"]["phase"] == "Succeeded"));
+    assert_eq!(env.api().text(&format!("{}/log", env.path("v1", "pods", "speaker"))), "hello\n");
 }

@@ -25,15 +25,15 @@ const DATA: &str = r#"
 "#;
 
 /// Runs commands with one program and gives what it said.
-fn told(bench: &TestEnv, program: Program, prepare: fn(&TestEnv), lines: &[Line]) -> Vec<Ran> {
-    prepare(bench);
-    lines.iter().map(|line| bench.run(program, line)).collect()
+fn told(env: &TestEnv, program: Program, prepare: fn(&TestEnv), lines: &[Line]) -> Vec<Ran> {
+    prepare(env);
+    lines.iter().map(|line| env.run(program, line)).collect()
 }
 
 /// Compares what both programs say to the same commands, one after the other in the same namespace.
-fn compare(bench: &TestEnv, prepare: fn(&TestEnv), lines: &[Line]) {
-    let real = told(bench, Program::Helm4, prepare, lines);
-    let ours = told(bench, Program::PintleAsHelm, prepare, lines);
+fn compare(env: &TestEnv, prepare: fn(&TestEnv), lines: &[Line]) {
+    let real = told(env, Program::Helm4, prepare, lines);
+    let ours = told(env, Program::PintleAsHelm, prepare, lines);
     are_alike(lines, real, ours);
 }
 
@@ -53,10 +53,10 @@ fn are_alike(lines: &[Line], real: Vec<Ran>, ours: Vec<Ran>) {
 
 #[test]
 fn a_release_s_life_is_told_alike() {
-    let Some(bench) = TestEnv::new("a_release_s_life_is_told_alike") else { return };
-    write_chart(&bench, "chart");
+    let Some(env) = TestEnv::new("a_release_s_life_is_told_alike") else { return };
+    write_chart(&env, "chart");
     compare(
-        &bench,
+        &env,
         |_| {},
         &[
             &["install", "web", "chart", "--dry-run=client", "--set", "text=dry"],
@@ -111,22 +111,19 @@ fn a_release_s_life_is_told_alike() {
 
 #[test]
 fn refusals_are_told_alike() {
-    let Some(bench) = TestEnv::new("refusals_are_told_alike") else { return };
-    write_chart(&bench, "chart");
-    bench.write("strange/Chart.yaml", "apiVersion: v2\nname: strange\nversion: 1.0.0\n");
-    bench.write(
-        "strange/templates/a.yaml",
-        "apiVersion: example.com/v1\nkind: Strange\nmetadata: {name: a}\n",
-    );
-    bench.write("typo/Chart.yaml", "apiVersion: v2\nname: typo\nversion: 1.0.0\n");
-    bench.write("typo/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndatta: {}\n");
-    let foreign = |bench: &TestEnv| {
+    let Some(env) = TestEnv::new("refusals_are_told_alike") else { return };
+    write_chart(&env, "chart");
+    env.write("strange/Chart.yaml", "apiVersion: v2\nname: strange\nversion: 1.0.0\n");
+    env.write("strange/templates/a.yaml", "apiVersion: example.com/v1\nkind: Strange\nmetadata: {name: a}\n");
+    env.write("typo/Chart.yaml", "apiVersion: v2\nname: typo\nversion: 1.0.0\n");
+    env.write("typo/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndatta: {}\n");
+    let foreign = |env: &TestEnv| {
         let object =
             serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "other"}});
-        bench.api().create(&bench.path("v1", "configmaps", ""), &object);
+        env.api().create(&env.path("v1", "configmaps", ""), &object);
     };
     compare(
-        &bench,
+        &env,
         foreign,
         &[
             &["install", "UPPER", "chart"],
@@ -150,7 +147,7 @@ fn refusals_are_told_alike() {
 }
 
 /// A kind of which the server knows every field.
-fn make_kind(bench: &TestEnv) {
+fn make_kind(env: &TestEnv) {
     let definition = serde_json::json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -171,28 +168,28 @@ fn make_kind(bench: &TestEnv) {
         },
     });
     let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    let answer = bench.api().send("POST", path, "application/json", &definition.to_string());
+    let answer = env.api().send("POST", path, "application/json", &definition.to_string());
     assert!(answer.is_ok() || answer.code == 409, "{}", answer.body);
-    bench.wait_for("e2e.pintle.dev/v1", "strays", "", |list| list.is_some());
+    env.wait_for("e2e.pintle.dev/v1", "strays", "", |list| list.is_some());
 }
 
 #[test]
 fn a_rollback_is_as_strict_about_unknown_fields_as_helm_s() {
-    let Some(bench) = TestEnv::new("a_rollback_is_as_strict") else { return };
-    make_kind(&bench);
+    let Some(env) = TestEnv::new("a_rollback_is_as_strict") else { return };
+    make_kind(&env);
     for (chart, head) in [
         ("core", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stray}\n"),
         ("custom", "apiVersion: e2e.pintle.dev/v1\nkind: Stray\nmetadata: {name: stray}\nknown: a\n"),
     ] {
-        bench.write(
+        env.write(
             &format!("{chart}/Chart.yaml"),
             &format!("apiVersion: v2\nname: {chart}\nversion: 1.0.0\n"),
         );
         let field = "{{ if .Values.odd }}odd: 1{{ end }}\n";
-        bench.write(&format!("{chart}/templates/a.yaml"), &format!("{head}{field}"));
+        env.write(&format!("{chart}/templates/a.yaml"), &format!("{head}{field}"));
     }
     compare(
-        &bench,
+        &env,
         |_| {},
         &[
             &["install", "core", "core", "--set", "odd=true"],
@@ -213,9 +210,9 @@ fn a_rollback_is_as_strict_about_unknown_fields_as_helm_s() {
 
 #[test]
 fn releases_in_memory_are_changed_in_word_only() {
-    let Some(bench) = TestEnv::new("releases_in_memory") else { return };
-    write_chart(&bench, "chart");
-    let data = bench.write("data.yaml", &DATA.replace("NAMESPACE", bench.namespace()));
+    let Some(env) = TestEnv::new("releases_in_memory") else { return };
+    write_chart(&env, "chart");
+    let data = env.write("data.yaml", &DATA.replace("NAMESPACE", env.namespace()));
     let lines: &[Line] = &[
         &["list"],
         &["history", "web"],
@@ -235,14 +232,14 @@ fn releases_in_memory_are_changed_in_word_only() {
         &["uninstall", "new"],
     ];
     let run = |program: Program, line: &Line| -> Ran {
-        let mut command = bench.command(program);
+        let mut command = env.command(program);
         command.env("HELM_DRIVER", "memory").env("HELM_MEMORY_DRIVER_DATA", &data).args(*line);
         command.output().expect("the program can be run").into()
     };
     let [real, ours] = [Program::Helm4, Program::PintleAsHelm]
         .map(|program| lines.iter().map(|line| run(program, line)).collect::<Vec<Ran>>());
     are_alike(lines, real, ours);
-    let names = ["web", "new"].map(|name| bench.object("v1", "configmaps", name));
+    let names = ["web", "new"].map(|name| env.object("v1", "configmaps", name));
     assert_eq!(names, [None, None]);
     // Ours does not pretend under its own name.
     run(Program::Pintle, &lines[3]).failed();
@@ -250,19 +247,19 @@ fn releases_in_memory_are_changed_in_word_only() {
 
 #[test]
 fn what_the_server_warns_about_is_passed_on() {
-    let Some(bench) = TestEnv::new("what_the_server_warns_about") else { return };
-    bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
-    bench.write("chart/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nodd: 1\n");
+    let Some(env) = TestEnv::new("what_the_server_warns_about") else { return };
+    env.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
+    env.write("chart/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nodd: 1\n");
     let lax = &["install", "web", "chart", "--server-side=false", "--disable-openapi-validation"];
-    compare(&bench, |_| {}, &[lax, &["uninstall", "web"]]);
-    let told = bench.run(Program::Pintle, lax).succeeded().stderr;
+    compare(&env, |_| {}, &[lax, &["uninstall", "web"]]);
+    let told = env.run(Program::Pintle, lax).succeeded().stderr;
     assert_eq!(told, "warning: the server says: unknown field \"odd\"\n");
 }
 
 #[test]
 fn the_shell_is_offered_the_same_names() {
-    let Some(bench) = TestEnv::new("the_shell_is_offered_the_same_names") else { return };
-    write_chart(&bench, "chart");
+    let Some(env) = TestEnv::new("the_shell_is_offered_the_same_names") else { return };
+    write_chart(&env, "chart");
     for line in [
         ["install", "web", "chart"].as_slice(),
         &["install", "webby", "chart"],
@@ -270,7 +267,7 @@ fn the_shell_is_offered_the_same_names() {
         &["install", "old", "chart"],
         &["uninstall", "old", "--keep-history"],
     ] {
-        bench.run(Program::Helm4, line).succeeded();
+        env.run(Program::Helm4, line).succeeded();
     }
     let lines: &[Line] = &[
         &["__complete", "status", ""],
@@ -294,27 +291,27 @@ fn the_shell_is_offered_the_same_names() {
         &["__complete", "upgrade", "--namespace", "no-such-namespace", ""],
     ];
     let [real, ours] = [Program::Helm4, Program::PintleAsHelm]
-        .map(|program| lines.iter().map(|line| bench.run(program, line)).collect::<Vec<Ran>>());
+        .map(|program| lines.iter().map(|line| env.run(program, line)).collect::<Vec<Ran>>());
     are_alike(lines, real, ours);
     // Others make namespaces meanwhile.
     for program in [Program::Helm4, Program::PintleAsHelm] {
-        let told = bench.run(program, &["__complete", "status", "--namespace", ""]).succeeded().stdout;
+        let told = env.run(program, &["__complete", "status", "--namespace", ""]).succeeded().stdout;
         let names: Vec<&str> = told.lines().collect();
-        assert!(names.contains(&bench.namespace()) && names.contains(&"kube-system"), "{program:?}: {told}");
+        assert!(names.contains(&env.namespace()) && names.contains(&"kube-system"), "{program:?}: {told}");
         assert_eq!(names.last(), Some(&":4"), "{program:?}");
     }
 }
 
 #[test]
 fn the_shell_does_not_wait_for_a_cluster_that_is_not_there() {
-    let Some(bench) = TestEnv::new("the_shell_does_not_wait") else { return };
+    let Some(env) = TestEnv::new("the_shell_does_not_wait") else { return };
     for (words, directive) in [
         (["status", ""].as_slice(), ":0"),
         (&["rollback", "web", ""], ":1"),
         (&["status", "--namespace", ""], ":0"),
     ] {
         let ends = [Program::Helm4, Program::PintleAsHelm].map(|program| {
-            let mut command = bench.command(program);
+            let mut command = env.command(program);
             command.env("KUBECONFIG", "/dev/null").arg("__complete").args(words);
             Ran::from(command.output().expect("the program can be run")).succeeded().stdout
         });

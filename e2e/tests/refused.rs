@@ -70,11 +70,11 @@ fn is_true(subject: &Subject<'_>, ran: &Ran, what: &str) {
 /// Lets every request of an installation meet every fault; CI takes a part of these.
 #[allow(clippy::print_stdout, reason = "how far it came is shown when the test fails")]
 fn fail_every_request(test: &str, store: Store) {
-    let Some(bench) = TestEnv::new(test) else { return };
-    write_chart(&bench);
-    Subject::new(&bench, Store::Native, "any").run(&["init"]).succeeded();
-    let proxy = Proxy::new(bench.cluster());
-    let undisturbed = Subject::new(&bench, store, "undisturbed");
+    let Some(env) = TestEnv::new(test) else { return };
+    write_chart(&env);
+    Subject::new(&env, Store::Native, "any").run(&["init"]).succeeded();
+    let proxy = Proxy::new(env.cluster());
+    let undisturbed = Subject::new(&env, store, "undisturbed");
     install(&undisturbed, &proxy, 0, Fate::Pass).succeeded();
     let requests = proxy.seen().len();
     undisturbed.uninstall().succeeded();
@@ -83,7 +83,7 @@ fn fail_every_request(test: &str, store: Store) {
             if !is_chosen(request * FAULTS.len() + place) {
                 continue;
             }
-            let subject = Subject::new(&bench, store, &format!("r{request}-{place}"));
+            let subject = Subject::new(&env, store, &format!("r{request}-{place}"));
             let ran = install(&subject, &proxy, request, fault.fate());
             let seen = proxy.seen().into_iter().nth(request - 1);
             let what = format!("{fault:?} at request {request} of {requests}: {seen:?}");
@@ -103,7 +103,7 @@ fn fail_every_request(test: &str, store: Store) {
             }
         }
     }
-    bench.is_empty();
+    env.is_empty();
 }
 
 #[test]
@@ -118,13 +118,13 @@ fn an_install_in_secrets_survives_whatever_the_server_does() {
 
 #[test]
 fn waiting_goes_on_when_watches_expire() {
-    let Some(bench) = TestEnv::new("waiting_goes_on_when_watches_expire") else { return };
-    write_chart(&bench);
-    let proxy = Proxy::new(bench.cluster());
+    let Some(env) = TestEnv::new("waiting_goes_on_when_watches_expire") else { return };
+    write_chart(&env);
+    let proxy = Proxy::new(env.cluster());
     for (name, fate) in
         [("event", Fate::expired_watch()), ("code", Fate::refusal(410, "Expired", "")), ("lost", Fate::Lose)]
     {
-        let subject = Subject::new(&bench, Store::Secrets, name);
+        let subject = Subject::new(&env, Store::Secrets, name);
         let mut watches = 0;
         proxy.rule(move |seen| {
             watches += usize::from(seen.is_watch());
@@ -140,55 +140,55 @@ fn waiting_goes_on_when_watches_expire() {
             assert!(Instant::now() < limit, "watches were not opened again: {:?}", proxy.seen());
             std::thread::sleep(Duration::from_millis(20));
         }
-        let path = bench.path("apps/v1", "deployments", &format!("{name}-web"));
-        bench.api().merge(&path, &json!({"spec": {"replicas": 0}}));
+        let path = env.path("apps/v1", "deployments", &format!("{name}-web"));
+        env.api().merge(&path, &json!({"spec": {"replicas": 0}}));
         let ran: Ran = child.wait_with_output().expect("a child ends").into();
         ran.succeeded();
         assert_eq!(subject.status().expect("there is a record").0, "deployed");
         subject.uninstall().succeeded();
     }
-    bench.is_empty();
+    env.is_empty();
 }
 
 /// Refuses config maps of the release `web` with a word that begins with `bad`.
-fn forbid(bench: &TestEnv) {
-    let name = bench.namespace();
+fn forbid(env: &TestEnv) {
+    let name = env.namespace();
     let policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
     let rules = json!([{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}]);
     let expression = "!object.metadata.name.endsWith('-settings') || !has(object.data) || !('word' in object.data) || !object.data.word.startsWith('bad')";
-    bench.api().create(
+    env.api().create(
         policies,
         &json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name},
                 "spec": {"failurePolicy": "Fail", "matchConstraints": {"resourceRules": rules},
                          "validations": [{"expression": expression, "message": "bad words are not welcome"}]}}),
     );
-    bench.api().create(
+    env.api().create(
         "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
         &json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name},
                 "spec": {"policyName": name, "validationActions": ["Deny"],
                          "matchResources": {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}}}),
     );
     let probe = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "probe-settings"}, "data": {"word": "bad"}});
-    let path = format!("{}?dryRun=All", bench.path("v1", "configmaps", ""));
+    let path = format!("{}?dryRun=All", env.path("v1", "configmaps", ""));
     let limit = Instant::now() + LIMIT;
-    while bench.api().send("POST", &path, "application/json", &probe.to_string()).is_ok() {
+    while env.api().send("POST", &path, "application/json", &probe.to_string()).is_ok() {
         assert!(Instant::now() < limit, "the policy does not work");
         std::thread::sleep(Duration::from_millis(100));
     }
 }
 
-fn allow(bench: &TestEnv) {
+fn allow(env: &TestEnv) {
     for plural in ["validatingadmissionpolicybindings", "validatingadmissionpolicies"] {
-        bench.api().delete(&format!("/apis/admissionregistration.k8s.io/v1/{plural}/{}", bench.namespace()));
+        env.api().delete(&format!("/apis/admissionregistration.k8s.io/v1/{plural}/{}", env.namespace()));
     }
 }
 
 #[test]
 fn a_refused_object_is_named_and_the_next_command_works() {
     needs_real!("makes an admission policy");
-    let Some(bench) = TestEnv::new("a_refused_object_is_named") else { return };
-    write_chart(&bench);
-    forbid(&bench);
+    let Some(env) = TestEnv::new("a_refused_object_is_named") else { return };
+    write_chart(&env);
+    forbid(&env);
     for (store, next) in [
         (Store::Native, "upgrade"),
         (Store::Secrets, "upgrade"),
@@ -196,7 +196,7 @@ fn a_refused_object_is_named_and_the_next_command_works() {
         (Store::Native, "uninstall"),
         (Store::Secrets, "uninstall"),
     ] {
-        let subject = Subject::new(&bench, store, &format!("{store:?}-{next}").to_lowercase());
+        let subject = Subject::new(&env, store, &format!("{store:?}-{next}").to_lowercase());
         subject.upgrade("one").succeeded();
         let ran = subject.upgrade("bad").failed();
         let object = format!("{}-settings", subject.name);
@@ -219,55 +219,55 @@ fn a_refused_object_is_named_and_the_next_command_works() {
         }
     }
     // Nothing of a release is there when its first installation is refused, but for what came before.
-    let subject = Subject::new(&bench, Store::Secrets, "first");
+    let subject = Subject::new(&env, Store::Secrets, "first");
     subject.upgrade("bad").failed();
     assert_eq!(subject.status().expect("there is a record").0, "failed");
     subject.upgrade("good").succeeded();
     subject.is_sound();
     subject.uninstall().succeeded();
-    allow(&bench);
-    bench.is_empty();
+    allow(&env);
+    env.is_empty();
 }
 
 #[test]
 fn a_quota_that_is_hit_halfway_is_told_and_the_next_command_works() {
-    let Some(bench) = TestEnv::new("a_quota_that_is_hit_halfway") else { return };
-    write_chart(&bench);
-    Subject::new(&bench, Store::Native, "any").run(&["init"]).succeeded();
-    bench.wait_for("v1", "configmaps", "kube-root-ca.crt", |map| map.is_some());
+    let Some(env) = TestEnv::new("a_quota_that_is_hit_halfway") else { return };
+    write_chart(&env);
+    Subject::new(&env, Store::Native, "any").run(&["init"]).succeeded();
+    env.wait_for("v1", "configmaps", "kube-root-ca.crt", |map| map.is_some());
     for store in [Store::Native, Store::Secrets] {
         // One more than Kubernetes' own: enough for a hook, and for the first of two objects.
         let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "maps"},
                            "spec": {"hard": {"count/configmaps": "2"}}});
-        bench.api().create(&bench.path("v1", "resourcequotas", ""), &quota);
+        env.api().create(&env.path("v1", "resourcequotas", ""), &quota);
         let counted = |quota: Option<&Value>| {
             quota.is_some_and(|quota| quota["status"]["used"]["count/configmaps"] == "1")
         };
-        bench.wait_for("v1", "resourcequotas", "maps", counted);
-        let subject = Subject::new(&bench, store, &format!("{store:?}").to_lowercase());
+        env.wait_for("v1", "resourcequotas", "maps", counted);
+        let subject = Subject::new(&env, store, &format!("{store:?}").to_lowercase());
         let ran = subject.upgrade("one").failed();
         assert!(ran.stderr.contains("exceeded quota"), "{}", ran.stderr);
         assert!(ran.stderr.contains(&format!("\"{}-", subject.name)), "{}", ran.stderr);
         assert_eq!(subject.status().expect("there is a record").0, "failed");
-        bench.api().delete(&bench.path("v1", "resourcequotas", "maps"));
+        env.api().delete(&env.path("v1", "resourcequotas", "maps"));
         subject.upgrade("two").succeeded();
         subject.is_sound();
         subject.uninstall().succeeded();
-        bench.is_empty();
+        env.is_empty();
     }
 }
 
 #[test]
 fn a_namespace_that_is_being_deleted_is_told() {
-    let Some(bench) = TestEnv::new("a_namespace_that_is_being_deleted") else { return };
-    write_chart(&bench);
-    let space = format!("/api/v1/namespaces/{}", bench.namespace());
+    let Some(env) = TestEnv::new("a_namespace_that_is_being_deleted") else { return };
+    write_chart(&env);
+    let space = format!("/api/v1/namespaces/{}", env.namespace());
     // It keeps the namespace from going before the programs have seen it go.
     let anchor = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "anchor", "finalizers": ["pintle.dev/anchor"]}});
-    bench.api().create(&bench.path("v1", "configmaps", ""), &anchor);
-    bench.api().delete(&space);
+    env.api().create(&env.path("v1", "configmaps", ""), &anchor);
+    env.api().delete(&space);
     let is_going = || {
-        let conditions = bench.api().read(&space).map(|space| space["status"]["conditions"].to_string());
+        let conditions = env.api().read(&space).map(|space| space["status"]["conditions"].to_string());
         conditions.is_some_and(|conditions| conditions.contains("NamespaceFinalizersRemaining"))
     };
     let limit = Instant::now() + LIMIT;
@@ -276,19 +276,19 @@ fn a_namespace_that_is_being_deleted_is_told() {
         std::thread::sleep(Duration::from_millis(50));
     }
     for store in [Store::Native, Store::Secrets] {
-        let subject = Subject::new(&bench, store, "web");
+        let subject = Subject::new(&env, store, "web");
         let ran = subject.run(&["install", "web", "chart"]).failed();
         assert!(ran.stderr.contains("because it is being terminated"), "{}", ran.stderr);
         assert_eq!(subject.status(), None);
     }
-    let anchor = bench.path("v1", "configmaps", "anchor");
-    bench.api().merge(&anchor, &json!({"metadata": {"finalizers": null}}));
+    let anchor = env.path("v1", "configmaps", "anchor");
+    env.api().merge(&anchor, &json!({"metadata": {"finalizers": null}}));
     let limit = Instant::now() + LIMIT;
-    while bench.api().read(&space).is_some() {
+    while env.api().read(&space).is_some() {
         assert!(Instant::now() < limit, "the namespace does not go");
         std::thread::sleep(Duration::from_millis(50));
     }
-    let subject = Subject::new(&bench, Store::Native, "web");
+    let subject = Subject::new(&env, Store::Native, "web");
     subject.run(&["install", "web", "chart", "--create-namespace"]).succeeded();
     subject.is_sound();
 }

@@ -79,18 +79,18 @@ const MISTAKES: &str = include_str!("rehearse/mistakes.yaml");
 #[test]
 fn mistakes_of_all_kinds_are_told_alike() {
     needs_real!("compares our own API with a real server");
-    let Some(bench) = TestEnv::new("mistakes_of_all_kinds_are_told_alike") else { return };
-    bench.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-    bench.write("web/templates/all.yaml", MISTAKES);
-    let found = compare(&bench, &bench.folder().join("web"), &[]);
+    let Some(env) = TestEnv::new("mistakes_of_all_kinds_are_told_alike") else { return };
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write("web/templates/all.yaml", MISTAKES);
+    let found = compare(&env, &env.folder().join("web"), &[]);
     let objects: BTreeSet<&String> = found.iter().map(|(object, ..)| object).collect();
     let wrong = MISTAKES.lines().filter(|line| line.starts_with("# ")).count();
     assert_eq!(objects.len(), wrong, "each object is told of: {found:#?}");
 }
 
 fn judge(test: &str, chart: &Path, flags: &[&str]) {
-    if let Some(bench) = TestEnv::new(test) {
-        compare(&bench, chart, flags);
+    if let Some(env) = TestEnv::new(test) {
+        compare(&env, chart, flags);
     }
 }
 
@@ -98,11 +98,11 @@ fn judge(test: &str, chart: &Path, flags: &[&str]) {
 type Said = BTreeSet<(String, bool, String)>;
 
 /// Asks both, and gives what both say.
-fn compare(bench: &TestEnv, chart: &Path, flags: &[&str]) -> Said {
-    let version = bench.api().send("GET", "/version", "", "").object();
+fn compare(env: &TestEnv, chart: &Path, flags: &[&str]) -> Said {
+    let version = env.api().send("GET", "/version", "", "").object();
     let minor = version["minor"].as_str().expect("a version has numbers").trim_end_matches('+').to_owned();
     let subject =
-        Subject { bench, chart: chart.to_string_lossy().into_owned(), version: format!("1.{minor}"), flags };
+        Subject { env, chart: chart.to_string_lossy().into_owned(), version: format!("1.{minor}"), flags };
     let ours = subject.rehearsal();
     let real = subject.real();
     let only =
@@ -117,7 +117,7 @@ fn compare(bench: &TestEnv, chart: &Path, flags: &[&str]) -> Said {
 }
 
 struct Subject<'a> {
-    bench: &'a TestEnv,
+    env: &'a TestEnv,
     chart: String,
     version: String,
     flags: &'a [&'a str],
@@ -131,7 +131,7 @@ impl Subject<'_> {
     fn rehearsal(&self) -> Said {
         let arguments =
             ["rehearse", &self.chart, "--release-name", "rel", "--kube-version", &self.version, "-o", "json"];
-        let ran = self.bench.run(Program::Pintle, &[&arguments, self.flags].concat());
+        let ran = self.env.run(Program::Pintle, &[&arguments, self.flags].concat());
         let report: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
         let findings = report["findings"].as_array().expect("a report has findings");
         let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
@@ -165,13 +165,13 @@ impl Subject<'_> {
         self.make_accounts(&rendered, &kinds);
         self.ask(&rendered, &kinds, &mut said);
         for name in made {
-            self.bench.api().delete(&format!("{DEFINITIONS}/{name}"));
+            self.env.api().delete(&format!("{DEFINITIONS}/{name}"));
         }
         said
     }
 
     fn helm(&self, arguments: &[&str]) -> String {
-        self.bench.run(Program::Helm4, arguments).succeeded().stdout
+        self.env.run(Program::Helm4, arguments).succeeded().stdout
     }
 
     /// Brings the chart's own definitions into the cluster, and gives the names of those that were not there.
@@ -182,7 +182,7 @@ impl Subject<'_> {
         let served = definitions.iter().filter(|it| text(it, &["apiVersion"]) == "apiextensions.k8s.io/v1");
         for definition in served {
             let name = text(definition, &["metadata", "name"]).to_owned();
-            let answer = self.bench.api().send("POST", DEFINITIONS, "application/json", &body(definition));
+            let answer = self.env.api().send("POST", DEFINITIONS, "application/json", &body(definition));
             if answer.is_ok() {
                 made.push(name);
             }
@@ -193,7 +193,7 @@ impl Subject<'_> {
                 let conditions = definition["status"]["conditions"].as_array().cloned().unwrap_or_default();
                 conditions.iter().any(|it| it["type"] == "Established" && it["status"] == "True")
             };
-            while !self.bench.api().read(&format!("{DEFINITIONS}/{name}")).is_some_and(is_served) {
+            while !self.env.api().read(&format!("{DEFINITIONS}/{name}")).is_some_and(is_served) {
                 assert!(Instant::now() < limit, "{name} is not served");
                 std::thread::sleep(Duration::from_millis(50));
             }
@@ -203,7 +203,7 @@ impl Subject<'_> {
 
     /// The kinds of the server itself and of `own` groups. Other tests bring kinds, too, which are not for this one.
     fn kinds(&self, own: &BTreeSet<String>) -> Kinds {
-        let api = self.bench.api();
+        let api = self.env.api();
         let foreign: BTreeSet<String> = api
             .list(DEFINITIONS)
             .iter()
@@ -239,9 +239,9 @@ impl Subject<'_> {
     fn make_accounts(&self, rendered: &[Node], kinds: &Kinds) {
         for account in rendered.iter().filter(|it| text(it, &["kind"]) == "ServiceAccount") {
             let namespace = text(account, &["metadata", "namespace"]);
-            if namespace.is_empty() || namespace == self.bench.namespace() {
+            if namespace.is_empty() || namespace == self.env.namespace() {
                 let path = self.path(account, kinds).expect("accounts are known");
-                self.bench.api().send("POST", &path, "application/json", &body(account));
+                self.env.api().send("POST", &path, "application/json", &body(account));
             }
         }
     }
@@ -251,7 +251,7 @@ impl Subject<'_> {
         let version = text(object, &["apiVersion"]);
         let (name, namespaced) = kinds.get(&(version.to_owned(), text(object, &["kind"]).to_owned()))?;
         let namespace = match text(object, &["metadata", "namespace"]) {
-            "" => self.bench.namespace(),
+            "" => self.env.namespace(),
             other => other,
         };
         Some(match namespaced {
@@ -266,7 +266,7 @@ impl Subject<'_> {
         let known = kinds.get(&(text(object, &["apiVersion"]).to_owned(), kind.to_owned()));
         let lives_in_none = known.is_some_and(|(_, namespaced)| !namespaced);
         match namespace.is_empty()
-            || namespace == self.bench.namespace()
+            || namespace == self.env.namespace()
             || lives_in_none && namespace.is_empty()
         {
             true => format!("{kind}/{name}"),
@@ -301,12 +301,12 @@ impl Subject<'_> {
         }
         let requests: Vec<(String, String)> =
             asked.iter().map(|(_, path, body)| (path.clone(), body.clone())).collect();
-        let folder = self.bench.folder().join("asked");
+        let folder = self.env.folder().join("asked");
         std::fs::create_dir_all(&folder).expect("a folder can be made");
         if requests.is_empty() {
             return;
         }
-        for (trial, (name, ..)) in self.bench.api().try_all(&folder, &requests).into_iter().zip(asked) {
+        for (trial, (name, ..)) in self.env.api().try_all(&folder, &requests).into_iter().zip(asked) {
             said.extend(complaints(&trial).into_iter().map(|text| (name.clone(), true, text)));
             said.extend(trial.warnings.into_iter().map(|text| (name.clone(), false, text)));
         }

@@ -6,7 +6,7 @@ use pintle_e2e::{Proxy, Seen, Store, Subject, TestEnv, write_chart};
 
 /// The requests of one run of the program.
 fn requests(subject: &Subject<'_>, words: &[&str]) -> Vec<Seen> {
-    let proxy = Proxy::new(subject.bench.cluster());
+    let proxy = Proxy::new(subject.env.cluster());
     let output = subject.command(words).env("KUBECONFIG", proxy.kubeconfig()).output();
     let output = output.expect("the program can be run");
     assert!(output.status.success(), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
@@ -22,11 +22,11 @@ fn repeated(seen: &[Seen]) -> Vec<&str> {
 
 #[test]
 fn rolling_back_and_uninstalling_ask_for_nothing_twice() {
-    let Some(bench) = TestEnv::new("ask_for_nothing_twice") else { return };
-    write_chart(&bench);
+    let Some(env) = TestEnv::new("ask_for_nothing_twice") else { return };
+    write_chart(&env);
     // Two of them ask other stores whether they have the name, too.
     for (store, rollback, uninstall) in [(Store::Native, 26, 19), (Store::Secrets, 22, 15)] {
-        let subject = Subject::new(&bench, store, "web");
+        let subject = Subject::new(&env, store, "web");
         subject.upgrade("one").succeeded();
         subject.upgrade("two").succeeded();
         let seen = requests(&subject, &["rollback", "web", "1", "--no-hooks"]);

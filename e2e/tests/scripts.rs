@@ -118,7 +118,7 @@ type Account = Vec<(String, String)>;
 
 /// The walk of one example on one cluster.
 struct Walk<'a> {
-    bench: &'a TestEnv,
+    env: &'a TestEnv,
     driver: &'a str,
     account: Account,
     /// What differs from run to run, and what stands for it.
@@ -126,13 +126,13 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(bench: &'a TestEnv, driver: &'a str) -> Self {
-        let marks = vec![(bench.namespace().to_owned(), "NAMESPACE")];
-        Walk { bench, driver, account: Account::new(), marks }
+    fn new(env: &'a TestEnv, driver: &'a str) -> Self {
+        let marks = vec![(env.namespace().to_owned(), "NAMESPACE")];
+        Walk { env, driver, account: Account::new(), marks }
     }
 
     fn ran(&self, words: &[&str]) -> Ran {
-        let mut command = self.bench.command(Program::Pintle);
+        let mut command = self.env.command(Program::Pintle);
         command.args(words).env("HELM_DRIVER", self.driver);
         command.output().expect("it can be run").into()
     }
@@ -160,7 +160,7 @@ impl<'a> Walk<'a> {
     fn look(&mut self, step: &str) -> BTreeMap<String, String> {
         let mut alive = BTreeMap::new();
         for (version, plural) in [("v1", "configmaps"), ("v1", "secrets")] {
-            for mut object in self.bench.objects(version, plural) {
+            for mut object in self.env.objects(version, plural) {
                 if is_of_the_cluster(&object) {
                     continue;
                 }
@@ -210,14 +210,14 @@ fn blur(value: &mut Value) {
 }
 
 /// Takes an example through its life.
-fn walk(bench: &TestEnv, driver: &str, example_: &Example) -> Account {
+fn walk(env: &TestEnv, driver: &str, example_: &Example) -> Account {
     let Example { name, given, changed, object, before, after } = example_;
     let chart = example(name);
-    let mut walk = Walk::new(bench, driver);
+    let mut walk = Walk::new(env, driver);
     walk.marks.push((chart.clone(), "CHART"));
     walk.step(0, &["show", "permissions", &chart]);
     walk.step(0, &[&["install", name, chart.as_str()], *given, &["--wait"]].concat());
-    if let Some(secret) = bench.object("v1", "secrets", name) {
+    if let Some(secret) = env.object("v1", "secrets", name) {
         let made_up = secret["data"]["password"].as_str().expect("it has a password").to_owned();
         let plain = walk.ran(&["get", "manifest", name]).stdout;
         let plain =
@@ -269,11 +269,11 @@ fn compare(name: &str, here: &Account, beside: &Account) {
 
 fn both(driver: &str) {
     let test = format!("scripts-{driver}");
-    let Some(bench) = TestEnv::new(&test) else { return };
+    let Some(env) = TestEnv::new(&test) else { return };
     // Where all tests have our own API already, a walk by itself shows that it holds there.
-    let own = (bench.cluster().level != Level::Embedded).then(|| TestEnv::embedded(&test));
+    let own = (env.cluster().level != Level::Embedded).then(|| TestEnv::embedded(&test));
     for example in &EXAMPLES {
-        let here = walk(&bench, driver, example);
+        let here = walk(&env, driver, example);
         if let Some(own) = &own {
             compare(example.name, &here, &walk(own, driver, example));
         }
@@ -293,11 +293,11 @@ fn the_worked_examples_live_the_same_life_on_both_clusters_as_releases() {
 #[test]
 fn a_chart_sees_the_storage_classes_of_the_cluster_that_it_comes_to() {
     // Which storage class is the default is a matter of the whole cluster.
-    let Some(bench) = TestEnv::alone("scripts-classes") else { return };
-    for bench in [bench, TestEnv::embedded("scripts-classes")] {
-        let class = format!("{}-fast", bench.namespace());
+    let Some(env) = TestEnv::alone("scripts-classes") else { return };
+    for env in [env, TestEnv::embedded("scripts-classes")] {
+        let class = format!("{}-fast", env.namespace());
         let path = "/apis/storage.k8s.io/v1/storageclasses";
-        bench.api().create(
+        env.api().create(
             path,
             &json!({
                 "apiVersion": "storage.k8s.io/v1",
@@ -306,22 +306,22 @@ fn a_chart_sees_the_storage_classes_of_the_cluster_that_it_comes_to() {
                 "provisioner": "example.com/none",
             }),
         );
-        bench.run(Program::Pintle, &["install", "aware", &example("cluster-aware")]).succeeded();
-        let seen = bench.object("v1", "configmaps", "aware").expect("it was installed");
-        bench.api().delete(&format!("{path}/{class}"));
+        env.run(Program::Pintle, &["install", "aware", &example("cluster-aware")]).succeeded();
+        let seen = env.object("v1", "configmaps", "aware").expect("it was installed");
+        env.api().delete(&format!("{path}/{class}"));
         assert_ne!(seen["data"]["storageClass"], json!(""), "{seen}");
     }
 }
 
 #[test]
 fn the_real_helm_reads_and_removes_what_scripts_made() {
-    let Some(bench) = TestEnv::new("scripts-helm") else { return };
+    let Some(env) = TestEnv::new("scripts-helm") else { return };
     for name in ["parent", "with-library", "permissions"] {
-        let mut command = bench.command(Program::Pintle);
+        let mut command = env.command(Program::Pintle);
         command.args(["install", name, &example(name), "--yes"]).env("HELM_DRIVER", "secret");
         let ran: Ran = command.output().expect("it can be run").into();
         ran.succeeded();
-        bench.run(Program::Helm4, &["get", "all", name]).succeeded();
-        bench.run(Program::Helm4, &["uninstall", name]).succeeded();
+        env.run(Program::Helm4, &["get", "all", name]).succeeded();
+        env.run(Program::Helm4, &["uninstall", name]).succeeded();
     }
 }

@@ -23,13 +23,13 @@ impl Database {
         Some(Database { address, authority })
     }
 
-    fn run(&self, bench: &TestEnv, program: Program, security: &str, words: &[&str]) -> Ran {
+    fn run(&self, env: &TestEnv, program: Program, security: &str, words: &[&str]) -> Ran {
         let security = security.replace("AUTHORITY", &self.authority);
         let mut address = format!("{}?{security}", self.address);
         if let Some(rest) = security.strip_prefix("by-number&") {
             address = format!("{}?{rest}", self.address.replace("localhost", "127.0.0.1"));
         }
-        let mut command = bench.command(program);
+        let mut command = env.command(program);
         command.env("HELM_DRIVER", "sql").env("HELM_DRIVER_SQL_CONNECTION_STRING", address).args(words);
         command.output().expect("the program can be run").into()
     }
@@ -38,8 +38,8 @@ impl Database {
 #[test]
 fn the_database_is_trusted_as_far_as_the_connection_string_says() {
     let test = "the_database_is_trusted";
-    let (Some(bench), Some(database)) = (TestEnv::new(test), Database::of(test)) else { return };
-    let _turn = self::database(&bench);
+    let (Some(env), Some(database)) = (TestEnv::new(test), Database::of(test)) else { return };
+    let _turn = self::database(&env);
     for (security, is_let_in) in [
         ("sslmode=disable", false),
         ("sslmode=require", true),
@@ -54,7 +54,7 @@ fn the_database_is_trusted_as_far_as_the_connection_string_says() {
         ("sslmode=verify-full&sslrootcert=/no/such/file", false),
     ] {
         for program in [Program::Helm4, Program::PintleAsHelm, Program::Pintle] {
-            let ran = database.run(&bench, program, security, &["list"]);
+            let ran = database.run(&env, program, security, &["list"]);
             assert_eq!(ran.code == Some(0), is_let_in, "{program:?} {security}: {}", ran.stderr);
         }
     }
@@ -63,17 +63,17 @@ fn the_database_is_trusted_as_far_as_the_connection_string_says() {
 #[test]
 fn a_release_lives_in_a_database_that_is_checked() {
     let test = "a_release_lives_in_a_database_that_is_checked";
-    let (Some(bench), Some(database)) = (TestEnv::new(test), Database::of(test)) else { return };
-    let _turn = self::database(&bench);
-    write_chart(&bench, "chart");
+    let (Some(env), Some(database)) = (TestEnv::new(test), Database::of(test)) else { return };
+    let _turn = self::database(&env);
+    write_chart(&env, "chart");
     let full = "sslmode=verify-full&sslrootcert=AUTHORITY";
-    let run = |program, words: &[&str]| database.run(&bench, program, full, words).succeeded();
+    let run = |program, words: &[&str]| database.run(&env, program, full, words).succeeded();
     run(Program::Pintle, &["install", "web", "chart", "--set", "text=one"]);
     run(Program::Helm4, &["upgrade", "web", "chart", "--set", "text=two"]);
     run(Program::Pintle, &["rollback", "web", "1"]);
-    assert_eq!(bench.object("v1", "configmaps", "web").expect("is there")["data"]["text"], "one");
+    assert_eq!(env.object("v1", "configmaps", "web").expect("is there")["data"]["text"], "one");
     let manifest = |program| run(program, &["get", "manifest", "web"]).stdout;
     assert_eq!(manifest(Program::Pintle), manifest(Program::Helm4));
     run(Program::Pintle, &["uninstall", "web"]);
-    assert!(bench.object("v1", "configmaps", "web").is_none());
+    assert!(env.object("v1", "configmaps", "web").is_none());
 }

@@ -7,15 +7,15 @@ use support::{database, write_chart};
 
 const PROGRAMS: [Program; 3] = [Program::PintleAsHelm, Program::Helm4, Program::Helm3];
 
-/// A bench and the driver that keeps its releases.
+/// A env and the driver that keeps its releases.
 struct Table {
-    bench: TestEnv,
+    env: TestEnv,
     driver: &'static str,
 }
 
 impl Table {
     fn run(&self, program: Program, arguments: &[&str]) -> Ran {
-        let mut command = self.bench.command(program);
+        let mut command = self.env.command(program);
         command.env("HELM_DRIVER", self.driver).args(arguments);
         if let Ok(database) = std::env::var("PINTLE_E2E_POSTGRES") {
             command.env("HELM_DRIVER_SQL_CONNECTION_STRING", database);
@@ -51,7 +51,7 @@ impl Table {
         self.run(upgrades, &["upgrade", "web", "chart", "--set", "text=two", "--set", "more=true"])
             .succeeded();
         self.agree(&who, "2");
-        let data = |name: &str| self.bench.object("v1", "configmaps", name);
+        let data = |name: &str| self.env.object("v1", "configmaps", name);
         assert_eq!(data("web").expect("was made")["data"]["text"], "two", "{who}");
         assert!(data("web-more").is_some(), "{who}");
         self.run(rolls_back, &["rollback", "web", "1"]).succeeded();
@@ -59,16 +59,16 @@ impl Table {
         assert_eq!(data("web").expect("is still there")["data"]["text"], "one", "{who}");
         assert!(data("web-more").is_none(), "{who}: what the second version had made");
         self.run(uninstalls, &["uninstall", "web"]).succeeded();
-        self.bench.wait_for("v1", "configmaps", "web", |object| object.is_none());
+        self.env.wait_for("v1", "configmaps", "web", |object| object.is_none());
         assert_eq!(self.run(Program::Helm4, &["list", "-q"]).succeeded().stdout, "", "{who}");
     }
 }
 
 /// Programs hand a release over: each to the one that stands as many places behind it as is given, and so on.
 fn turns(test: &str, driver: &'static str, places: &[usize]) {
-    let Some(bench) = TestEnv::new(test) else { return };
-    write_chart(&bench, "chart");
-    let table = Table { bench, driver };
+    let Some(env) = TestEnv::new(test) else { return };
+    write_chart(&env, "chart");
+    let table = Table { env, driver };
     for first in 0..PROGRAMS.len() {
         for place in places {
             let turn = |step: usize| PROGRAMS[(first + step * place) % PROGRAMS.len()];
@@ -94,10 +94,10 @@ fn helm_4_and_ours_share_releases_in_a_database() {
         pintle_e2e::skip(&format!("{test} needs PostgreSQL"));
         return;
     }
-    let Some(bench) = TestEnv::new(test) else { return };
-    write_chart(&bench, "chart");
-    let _database = database(&bench);
-    let table = Table { bench, driver: "sql" };
+    let Some(env) = TestEnv::new(test) else { return };
+    write_chart(&env, "chart");
+    let _database = database(&env);
+    let table = Table { env, driver: "sql" };
     let (ours, real) = (Program::PintleAsHelm, Program::Helm4);
     table.life([ours, real, ours, real]);
     table.life([real, ours, real, ours]);
@@ -106,17 +106,17 @@ fn helm_4_and_ours_share_releases_in_a_database() {
 
 #[test]
 fn an_uninstalled_release_that_is_kept_can_be_rolled_back_by_the_other() {
-    let Some(bench) = TestEnv::new("an_uninstalled_release_that_is_kept") else { return };
-    write_chart(&bench, "chart");
+    let Some(env) = TestEnv::new("an_uninstalled_release_that_is_kept") else { return };
+    write_chart(&env, "chart");
     for (first, second) in [(Program::PintleAsHelm, Program::Helm4), (Program::Helm4, Program::PintleAsHelm)]
     {
-        bench.run(first, &["install", "web", "chart"]).succeeded();
-        bench.run(first, &["uninstall", "web", "--keep-history"]).succeeded();
-        let list = |program| bench.run(program, &["list", "--uninstalled"]).succeeded().stdout;
+        env.run(first, &["install", "web", "chart"]).succeeded();
+        env.run(first, &["uninstall", "web", "--keep-history"]).succeeded();
+        let list = |program| env.run(program, &["list", "--uninstalled"]).succeeded().stdout;
         assert_eq!(list(first), list(second));
-        bench.run(second, &["rollback", "web", "1"]).succeeded();
-        bench.wait_for("v1", "configmaps", "web", |object| object.is_some());
-        bench.run(second, &["uninstall", "web"]).succeeded();
-        bench.wait_for("v1", "configmaps", "web", |object| object.is_none());
+        env.run(second, &["rollback", "web", "1"]).succeeded();
+        env.wait_for("v1", "configmaps", "web", |object| object.is_some());
+        env.run(second, &["uninstall", "web"]).succeeded();
+        env.wait_for("v1", "configmaps", "web", |object| object.is_none());
     }
 }

@@ -97,10 +97,10 @@ spec:
       containers: [{name: main, image: 'test.invalid/busybox:1', command: [sleep, "2"]}]
 "#;
 
-fn chart(bench: &TestEnv, templates: &str) {
-    bench.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
-    bench.write("chart/templates/all.yaml", templates);
-    write_acts(bench, "chart");
+fn chart(env: &TestEnv, templates: &str) {
+    env.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
+    env.write("chart/templates/all.yaml", templates);
+    write_acts(env, "chart");
 }
 
 /// Whether a line is a remark of Helm's client library about its own connections, such as `I1115 10:15:41.7 …`.
@@ -111,14 +111,14 @@ fn is_noise(line: &str) -> bool {
         && letters.next() == Some(b' ')
 }
 
-fn masked(bench: &TestEnv, text: &str) -> String {
-    let text = text.replace(bench.namespace(), "NAMESPACE");
+fn masked(env: &TestEnv, text: &str) -> String {
+    let text = text.replace(env.namespace(), "NAMESPACE");
     let keep = |line: &&str| !line.starts_with("LAST DEPLOYED: ") && !is_noise(line);
     text.lines().filter(keep).map(|line| format!("{line}\n")).collect()
 }
 
-fn outcome(bench: &TestEnv, ran: &Ran) -> (Option<i32>, String, String) {
-    (ran.code, masked(bench, &ran.stdout), masked(bench, &ran.stderr))
+fn outcome(env: &TestEnv, ran: &Ran) -> (Option<i32>, String, String) {
+    (ran.code, masked(env, &ran.stdout), masked(env, &ran.stderr))
 }
 
 /// What several programs came to, each in a namespace of its own, all at the same time.
@@ -133,11 +133,8 @@ fn side_by_side<T: Send>(
     }
     let work = &work;
     Some(thread::scope(|scope| {
-        let started: Vec<_> = benches
-            .iter()
-            .zip(programs)
-            .map(|(bench, program)| scope.spawn(|| work(bench, *program)))
-            .collect();
+        let started: Vec<_> =
+            benches.iter().zip(programs).map(|(env, program)| scope.spawn(|| work(env, *program))).collect();
         started.into_iter().map(|task| task.join().expect("the test goes on")).collect()
     }))
 }
@@ -145,12 +142,12 @@ fn side_by_side<T: Send>(
 #[test]
 fn everything_is_ready_when_waiting_ends() {
     let programs = [Program::Pintle, Program::PintleAsHelm];
-    side_by_side("everything_is_ready_when_waiting_ends", &programs, |bench, program| {
-        chart(bench, WORKLOADS);
+    side_by_side("everything_is_ready_when_waiting_ends", &programs, |env, program| {
+        chart(env, WORKLOADS);
         let strategy = if program == Program::Pintle { "--wait" } else { "--wait=legacy" };
-        bench.run(program, &["install", "web", "chart", strategy, "--wait-for-jobs"]).succeeded();
+        env.run(program, &["install", "web", "chart", strategy, "--wait-for-jobs"]).succeeded();
         let number = |version, plural, name, field| {
-            bench.object(version, plural, name).expect(name)["status"][field].clone()
+            env.object(version, plural, name).expect(name)["status"][field].clone()
         };
         assert_eq!(number("apps/v1", "deployments", "deployment", "availableReplicas"), 2);
         assert_eq!(number("apps/v1", "statefulsets", "stateful", "readyReplicas"), 1);
@@ -162,18 +159,17 @@ fn everything_is_ready_when_waiting_ends() {
 
 #[test]
 fn nothing_is_waited_for_unless_asked_and_jobs_only_when_asked_for_them() {
-    let Some(bench) = TestEnv::with_pods("nothing_is_waited_for_unless_asked") else { return };
-    chart(&bench, DEPLOYMENT);
+    let Some(env) = TestEnv::with_pods("nothing_is_waited_for_unless_asked") else { return };
+    chart(&env, DEPLOYMENT);
     let never = ["--set", "image=test.invalid/none:1"];
-    bench.run(Program::Pintle, &[&["install", "web", "chart"][..], &never].concat()).succeeded();
-    bench
-        .run(Program::Pintle, &[&["upgrade", "web", "chart", "--wait=hookOnly"][..], &never].concat())
+    env.run(Program::Pintle, &[&["install", "web", "chart"][..], &never].concat()).succeeded();
+    env.run(Program::Pintle, &[&["upgrade", "web", "chart", "--wait=hookOnly"][..], &never].concat())
         .succeeded();
     let job = ["--set", "job=sleep 100"];
-    bench.run(Program::Pintle, &[&["upgrade", "web", "chart", "--wait"][..], &job].concat()).succeeded();
-    let job = bench.object("batch/v1", "jobs", "job-3").expect("it was made");
+    env.run(Program::Pintle, &[&["upgrade", "web", "chart", "--wait"][..], &job].concat()).succeeded();
+    let job = env.object("batch/v1", "jobs", "job-3").expect("it was made");
     assert!(job["status"]["succeeded"].is_null(), "{job}");
-    let web = bench.object("apps/v1", "deployments", "web").expect("it was made");
+    let web = env.object("apps/v1", "deployments", "web").expect("it was made");
     assert_eq!(web["status"]["availableReplicas"], 1);
 }
 
@@ -183,17 +179,17 @@ fn given_up(test: &str, values: &str, prepare: impl Fn(&TestEnv)) -> Option<Stri
 }
 
 fn given_up_by(strategy: &str, test: &str, values: &str, prepare: impl Fn(&TestEnv)) -> Option<String> {
-    let bench = TestEnv::with_pods(test)?;
-    chart(&bench, DEPLOYMENT);
-    prepare(&bench);
+    let env = TestEnv::with_pods(test)?;
+    chart(&env, DEPLOYMENT);
+    prepare(&env);
     let arguments =
         ["install", "web", "chart", strategy, "--wait-for-jobs", "--timeout", "10m", "--set", values];
-    let ran = bench.run(Program::Pintle, &arguments).failed();
+    let ran = env.run(Program::Pintle, &arguments).failed();
     assert!(!ran.stderr.contains("context deadline exceeded"), "time ran out: {}", ran.stderr);
     assert_eq!(ran.code, Some(1));
-    let status = bench.run(Program::Pintle, &["status", "web"]).succeeded();
+    let status = env.run(Program::Pintle, &["status", "web"]).succeeded();
     assert!(status.stdout.contains("STATUS: failed"), "{}", status.stdout);
-    Some(masked(&bench, &ran.stderr))
+    Some(masked(&env, &ran.stderr))
 }
 
 /// The event that the scheduler makes. The node's own come when it has time, which may be after the end.
@@ -221,8 +217,8 @@ fn waiting_for_an_image_that_cannot_be_had_is_given_up() {
 }
 
 /// Whether the node has told what it could not do for a pod.
-fn node_complains(bench: &TestEnv) -> bool {
-    bench.objects("v1", "events").iter().any(|event| {
+fn node_complains(env: &TestEnv) -> bool {
+    env.objects("v1", "events").iter().any(|event| {
         event["source"]["component"] == "kubelet"
             && event["message"].as_str().is_some_and(|text| text.starts_with("Failed to pull image"))
     })
@@ -230,18 +226,18 @@ fn node_complains(bench: &TestEnv) -> bool {
 
 #[test]
 fn what_the_node_says_of_a_pod_is_told() {
-    let Some(bench) = TestEnv::with_pods("what_the_node_says_of_a_pod_is_told") else { return };
-    chart(&bench, DEPLOYMENT);
+    let Some(env) = TestEnv::with_pods("what_the_node_says_of_a_pod_is_told") else { return };
+    chart(&env, DEPLOYMENT);
     let never = ["--set", "image=test.invalid/none:1"];
-    bench.run(Program::Pintle, &[&["install", "web", "chart"][..], &never].concat()).succeeded();
+    env.run(Program::Pintle, &[&["install", "web", "chart"][..], &never].concat()).succeeded();
     // The node's events come when it has time; what is waited for afterwards finds them there.
     let limit = Instant::now() + Duration::from_secs(300);
-    while !node_complains(&bench) {
-        assert!(Instant::now() < limit, "the node says nothing: {:#?}", bench.objects("v1", "events"));
+    while !node_complains(&env) {
+        assert!(Instant::now() < limit, "the node says nothing: {:#?}", env.objects("v1", "events"));
         thread::sleep(Duration::from_millis(200));
     }
-    let told = bench.run(Program::Pintle, &[&["upgrade", "web", "chart", "--wait"][..], &never].concat());
-    let told = masked(&bench, &told.failed().stderr);
+    let told = env.run(Program::Pintle, &[&["upgrade", "web", "chart", "--wait"][..], &never].concat());
+    let told = masked(&env, &told.failed().stderr);
     assert_all(
         &told,
         &[
@@ -300,9 +296,9 @@ fn waiting_for_pods_that_a_quota_forbids_is_given_up() {
     let quota = json!({
         "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}},
     });
-    let prepare = |bench: &TestEnv| {
-        bench.api().create(&bench.path("v1", "resourcequotas", ""), &quota);
-        bench.wait_for("v1", "resourcequotas", "none", |quota| {
+    let prepare = |env: &TestEnv| {
+        env.api().create(&env.path("v1", "resourcequotas", ""), &quota);
+        env.wait_for("v1", "resourcequotas", "none", |quota| {
             quota.is_some_and(|quota| !quota["status"]["hard"].is_null())
         });
     };
@@ -316,10 +312,10 @@ fn waiting_for_pods_that_a_quota_forbids_is_given_up() {
 
 #[test]
 fn waiting_for_pods_that_a_security_standard_forbids_is_given_up() {
-    let prepare = |bench: &TestEnv| {
+    let prepare = |env: &TestEnv| {
         let labels = json!({"pod-security.kubernetes.io/enforce": "restricted"});
-        let space = format!("/api/v1/namespaces/{}", bench.namespace());
-        bench.api().merge(&space, &json!({"metadata": {"labels": labels}}));
+        let space = format!("/api/v1/namespaces/{}", env.namespace());
+        env.api().merge(&space, &json!({"metadata": {"labels": labels}}));
     };
     let test = "waiting_for_pods_that_a_security_standard_forbids";
     let Some(told) = given_up(test, "x=y", prepare) else { return };
@@ -337,11 +333,11 @@ fn waiting_for_pods_that_a_security_standard_forbids_is_given_up() {
 #[test]
 fn under_the_name_helm_waiting_in_vain_ends_with_helms_words() {
     let programs = [Program::Helm4, Program::PintleAsHelm];
-    let told = side_by_side("under_the_name_helm_waiting_in_vain", &programs, |bench, program| {
+    let told = side_by_side("under_the_name_helm_waiting_in_vain", &programs, |env, program| {
         let hook = "\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: hook, annotations: {helm.sh/hook: post-install}}\n\
                     spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: 'test.invalid/busybox:1', \
                     command: [sleep, '100']}]}\n";
-        chart(bench, &format!("{DEPLOYMENT}{hook}"));
+        chart(env, &format!("{DEPLOYMENT}{hook}"));
         let cases: [&[&str]; 4] = [
             &["--wait", "--timeout", "12s", "--set", "image=test.invalid/none:1", "--no-hooks"],
             &["--wait=legacy", "--timeout", "12s", "--set", "image=test.invalid/none:1", "--no-hooks"],
@@ -349,9 +345,9 @@ fn under_the_name_helm_waiting_in_vain_ends_with_helms_words() {
             &["--timeout", "12s"],
         ];
         cases.map(|case| {
-            let ran = bench.run(program, &[&["install", "web", "chart"], case].concat());
-            bench.run(program, &["uninstall", "web", "--no-hooks", "--wait"]).succeeded();
-            outcome(bench, &ran)
+            let ran = env.run(program, &[&["install", "web", "chart"], case].concat());
+            env.run(program, &["uninstall", "web", "--no-hooks", "--wait"]).succeeded();
+            outcome(env, &ran)
         })
     });
     let Some(told) = told else { return };
@@ -362,35 +358,35 @@ fn under_the_name_helm_waiting_in_vain_ends_with_helms_words() {
 #[test]
 fn a_failed_operation_is_undone_when_that_was_asked_for() {
     let programs = [Program::Helm4, Program::PintleAsHelm, Program::Pintle];
-    let told = side_by_side("a_failed_operation_is_undone", &programs, |bench, program| {
+    let told = side_by_side("a_failed_operation_is_undone", &programs, |env, program| {
         let plain = "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\ndata: {is: '{{ .Values.is }}'}\n\
                      {{- with .Values.extra }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\n{{- end }}\n";
-        chart(bench, &format!("{DEPLOYMENT}{plain}"));
+        chart(env, &format!("{DEPLOYMENT}{plain}"));
         let waiting = ["--wait-for-jobs", "--timeout", "10m"];
-        let run = |arguments: &[&str]| bench.run(program, &[arguments, &waiting].concat());
-        let is = || bench.object("v1", "configmaps", "plain").map(|plain| plain["data"]["is"].clone());
+        let run = |arguments: &[&str]| env.run(program, &[arguments, &waiting].concat());
+        let is = || env.object("v1", "configmaps", "plain").map(|plain| plain["data"]["is"].clone());
         let bad = "is=bad,job=exit 7,extra=yes";
 
         let first = run(&["install", "web", "chart", "--rollback-on-failure", "--set", bad]).failed();
-        bench.wait_for("v1", "configmaps", "plain", |plain| plain.is_none());
-        let gone = bench.run(program, &["status", "web"]).failed();
+        env.wait_for("v1", "configmaps", "plain", |plain| plain.is_none());
+        let gone = env.run(program, &["status", "web"]).failed();
 
         run(&["install", "web", "chart", "--set", "is=good"]).succeeded();
         let second = run(&["upgrade", "web", "chart", "--rollback-on-failure", "--set", bad]).failed();
         assert_eq!(is(), Some("good".into()), "{program:?}");
-        let extra = || bench.object("v1", "configmaps", "extra").is_some();
-        bench.wait_for("v1", "configmaps", "extra", |extra| extra.is_none());
+        let extra = || env.object("v1", "configmaps", "extra").is_some();
+        env.wait_for("v1", "configmaps", "extra", |extra| extra.is_none());
 
         let third = run(&["upgrade", "web", "chart", "--cleanup-on-fail", "--wait", "--set", bad]).failed();
         assert_eq!(is(), Some("bad".into()), "{program:?}");
         assert!(!extra(), "{program:?}");
-        let history = bench.run(program, &["history", "web", "-o", "json"]).succeeded();
+        let history = env.run(program, &["history", "web", "-o", "json"]).succeeded();
         let history: Value = serde_json::from_str(&history.stdout).expect("JSON");
         let versions = history.as_array().expect("a list").iter();
         let versions: Vec<String> = versions
-            .map(|version| masked(bench, &format!("{} {}", version["status"], version["description"])))
+            .map(|version| masked(env, &format!("{} {}", version["status"], version["description"])))
             .collect();
-        (program, [first, gone, second, third].map(|ran| outcome(bench, &ran)), versions)
+        (program, [first, gone, second, third].map(|ran| outcome(env, &ran)), versions)
     });
     let Some([helm, ours, own]) = told.and_then(|told| <[_; 3]>::try_from(told).ok()) else { return };
     assert_eq!(helm.1, ours.1);
@@ -402,10 +398,10 @@ fn a_failed_operation_is_undone_when_that_was_asked_for() {
 }
 
 /// The program on a terminal of its own.
-fn on_a_terminal(bench: &TestEnv, arguments: &str) -> String {
-    let program = bench.command(Program::Pintle);
+fn on_a_terminal(env: &TestEnv, arguments: &str) -> String {
+    let program = env.command(Program::Pintle);
     let mut command = Command::new("script");
-    command.env_clear().current_dir(bench.folder()).env("TERM", "xterm");
+    command.env_clear().current_dir(env.folder()).env("TERM", "xterm");
     command.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let line = format!("{} {arguments}", program.get_program().to_string_lossy());
     let output = command.args(["-qec", &line, "/dev/null"]).output().expect("`script` can be run");
@@ -415,12 +411,12 @@ fn on_a_terminal(bench: &TestEnv, arguments: &str) -> String {
 
 #[test]
 fn a_terminal_shows_a_table_that_renews_itself_and_other_places_get_lines() {
-    let Some(bench) = TestEnv::with_pods("a_terminal_shows_a_table") else { return };
+    let Some(env) = TestEnv::with_pods("a_terminal_shows_a_table") else { return };
     let hook = "\n---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: hook\n  annotations: {helm.sh/hook: pre-install, \
                 helm.sh/hook-output-log-policy: hook-failed, pintle.dev/simulate-log: spoken}\nspec:\n  restartPolicy: Never\n  containers: \
                 [{name: main, image: 'test.invalid/busybox:1', command: [echo, spoken]}]\n";
-    chart(&bench, &format!("{DEPLOYMENT}{hook}"));
-    let shown = on_a_terminal(&bench, "install web chart --wait").replace(bench.namespace(), "NAMESPACE");
+    chart(&env, &format!("{DEPLOYMENT}{hook}"));
+    let shown = on_a_terminal(&env, "install web chart --wait").replace(env.namespace(), "NAMESPACE");
     assert_all(
         &shown,
         &[
@@ -435,15 +431,13 @@ fn a_terminal_shows_a_table_that_renews_itself_and_other_places_get_lines() {
     let after = shown.rsplit("\u{1b}[J").next().unwrap_or_default();
     assert!(after.starts_with("NAME: web\r\n"), "{after:?}");
 
-    let lines =
-        bench.run(Program::Pintle, &["upgrade", "web", "chart", "--wait", "--set", "script=sleep 999"]);
+    let lines = env.run(Program::Pintle, &["upgrade", "web", "chart", "--wait", "--set", "script=sleep 999"]);
     let lines = lines.succeeded();
     assert!(!lines.stderr.contains('\u{1b}') && !lines.stdout.contains('\u{1b}'), "{lines:?}");
-    let last =
-        format!("Deployment/{}/web: Current: Deployment is available. Replicas: 1\n", bench.namespace());
+    let last = format!("Deployment/{}/web: Current: Deployment is available. Replicas: 1\n", env.namespace());
     assert!(lines.stderr.ends_with(&last), "{}", lines.stderr);
 
-    let data = bench.run(
+    let data = env.run(
         Program::Pintle,
         &["upgrade", "web", "chart", "--wait", "-o", "json", "--set", "script=sleep 998"],
     );
@@ -454,11 +448,11 @@ fn a_terminal_shows_a_table_that_renews_itself_and_other_places_get_lines() {
 #[test]
 fn a_user_without_rights_is_told_which_one_is_missing() {
     needs_real!("asks a server that knows who may do what");
-    let Some(bench) = TestEnv::new("a_user_without_rights") else { return };
-    chart(&bench, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\n");
-    let limited = bench.cluster().kubeconfig.with_file_name("access").join("limited");
+    let Some(env) = TestEnv::new("a_user_without_rights") else { return };
+    chart(&env, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\n");
+    let limited = env.cluster().kubeconfig.with_file_name("access").join("limited");
     let run = |program, arguments: &[&str]| {
-        let output = bench.command(program).env("KUBECONFIG", &limited).args(arguments).output();
+        let output = env.command(program).env("KUBECONFIG", &limited).args(arguments).output();
         Ran::from(output.expect("the program can be run")).failed()
     };
     let commands: [&[&str]; 6] = [
@@ -474,6 +468,6 @@ fn a_user_without_rights_is_told_which_one_is_missing() {
         assert_eq!(helm, ours, "{command:?}");
         let own = run(Program::Pintle, command);
         assert_eq!(own.code, Some(1), "{command:?}");
-        assert_all(&own.stderr, &["error: ", " is forbidden: User \"limited\" cannot ", bench.namespace()]);
+        assert_all(&own.stderr, &["error: ", " is forbidden: User \"limited\" cannot ", env.namespace()]);
     }
 }

@@ -107,41 +107,41 @@ fn read_socks(client: &mut TcpStream) -> io::Result<String> {
 }
 
 /// What a line of the kubeconfig says.
-fn said(bench: &TestEnv, key: &str) -> String {
-    let text = std::fs::read_to_string(&bench.cluster().kubeconfig).expect("the kubeconfig can be read");
+fn said(env: &TestEnv, key: &str) -> String {
+    let text = std::fs::read_to_string(&env.cluster().kubeconfig).expect("the kubeconfig can be read");
     let found =
         text.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(": ").map(str::to_owned));
     found.unwrap_or_else(|| panic!("no {key} in the kubeconfig"))
 }
 
 /// Where the server is, as host and port.
-fn server(bench: &TestEnv) -> String {
-    let server = said(bench, "server");
+fn server(env: &TestEnv) -> String {
+    let server = said(env, "server");
     let place = server.trim_start_matches("https://").trim_end_matches('/');
     if place.contains(':') { place.to_owned() } else { format!("{place}:443") }
 }
 
 /// Writes a kubeconfig. `cluster` and `user` are further lines of it, indented by four.
-fn kubeconfig(bench: &TestEnv, name: &str, server: &str, cluster: &str, user: &str) -> String {
+fn kubeconfig(env: &TestEnv, name: &str, server: &str, cluster: &str, user: &str) -> String {
     let text = format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: pintle-e2e\n\
          contexts: [{{name: pintle-e2e, context: {{cluster: c, user: u}}}}]\n\
          clusters:\n- name: c\n  cluster:\n    server: {server}\n    certificate-authority-data: {}\n{cluster}\
          users:\n- name: u\n  user:\n{user}",
-        said(bench, "certificate-authority-data"),
+        said(env, "certificate-authority-data"),
     );
-    bench.write(name, &text).to_string_lossy().into_owned()
+    env.write(name, &text).to_string_lossy().into_owned()
 }
 
 /// The certificate by which the tests' own kubeconfig signs on.
-fn certificate(bench: &TestEnv) -> String {
+fn certificate(env: &TestEnv) -> String {
     ["client-certificate-data", "client-key-data"]
-        .map(|key| format!("    {key}: {}\n", said(bench, key)))
+        .map(|key| format!("    {key}: {}\n", said(env, key)))
         .concat()
 }
 
-fn list(bench: &TestEnv, program: Program, kubeconfig: &str, environment: &[(&str, &str)]) -> Ran {
-    let mut command = bench.command(program);
+fn list(env: &TestEnv, program: Program, kubeconfig: &str, environment: &[(&str, &str)]) -> Ran {
+    let mut command = env.command(program);
     command.args(["list"]).env("HELM_DRIVER", "secret").env("KUBECONFIG", kubeconfig);
     command.envs(environment.iter().copied()).output().expect("the program can be run").into()
 }
@@ -149,19 +149,19 @@ fn list(bench: &TestEnv, program: Program, kubeconfig: &str, environment: &[(&st
 #[test]
 fn a_proxy_that_the_kubeconfig_names_leads_to_the_server() {
     needs_real!("goes to a server that speaks TLS");
-    let Some(bench) = TestEnv::new("a_proxy_that_the_kubeconfig_names") else { return };
+    let Some(env) = TestEnv::new("a_proxy_that_the_kubeconfig_names") else { return };
     for (speech, scheme) in [(Speech::Connect, "http"), (Speech::Socks, "socks5")] {
-        let proxy = Proxy::new(speech, server(&bench));
+        let proxy = Proxy::new(speech, server(&env));
         let line = format!("    proxy-url: {scheme}://{}\n", proxy.address);
-        let through = kubeconfig(&bench, "through", &format!("https://{NAME}"), &line, &certificate(&bench));
-        let strange = kubeconfig(&bench, "strange", "https://elsewhere", &line, &certificate(&bench));
+        let through = kubeconfig(&env, "through", &format!("https://{NAME}"), &line, &certificate(&env));
+        let strange = kubeconfig(&env, "strange", "https://elsewhere", &line, &certificate(&env));
         for program in PROGRAMS {
-            list(&bench, program, &through, &[]).succeeded();
+            list(&env, program, &through, &[]).succeeded();
             assert!(proxy.taken() > 0, "{program:?} {speech:?}");
             // What the kubeconfig says counts for more than what the environment says.
-            list(&bench, program, &through, &[("HTTPS_PROXY", "http://127.0.0.1:1")]).succeeded();
+            list(&env, program, &through, &[("HTTPS_PROXY", "http://127.0.0.1:1")]).succeeded();
             assert!(proxy.taken() > 0, "{program:?} {speech:?}");
-            list(&bench, program, &strange, &[]).failed();
+            list(&env, program, &strange, &[]).failed();
             assert_eq!(proxy.taken(), 0, "{program:?} {speech:?}");
         }
     }
@@ -170,18 +170,18 @@ fn a_proxy_that_the_kubeconfig_names_leads_to_the_server() {
 #[test]
 fn a_proxy_that_the_environment_names_leads_to_the_server() {
     needs_real!("goes to a server that speaks TLS");
-    let Some(bench) = TestEnv::new("a_proxy_that_the_environment_names") else { return };
+    let Some(env) = TestEnv::new("a_proxy_that_the_environment_names") else { return };
     for (speech, scheme) in [(Speech::Connect, "http"), (Speech::Socks, "socks5")] {
-        let proxy = Proxy::new(speech, server(&bench));
+        let proxy = Proxy::new(speech, server(&env));
         let address = format!("{scheme}://{}", proxy.address);
-        let through = kubeconfig(&bench, "through", &format!("https://{NAME}"), "", &certificate(&bench));
+        let through = kubeconfig(&env, "through", &format!("https://{NAME}"), "", &certificate(&env));
         for program in PROGRAMS {
             for variable in ["HTTPS_PROXY", "https_proxy"] {
-                list(&bench, program, &through, &[(variable, &address)]).succeeded();
+                list(&env, program, &through, &[(variable, &address)]).succeeded();
                 assert!(proxy.taken() > 0, "{program:?} {speech:?} {variable}");
             }
             let spared = [("HTTPS_PROXY", address.as_str()), ("NO_PROXY", NAME)];
-            list(&bench, program, &through, &spared).failed();
+            list(&env, program, &through, &spared).failed();
             assert_eq!(proxy.taken(), 0, "{program:?} {speech:?}: NO_PROXY");
         }
     }
@@ -199,7 +199,7 @@ fn given_by(program: &str) -> String {
 #[test]
 fn a_program_gives_credentials_and_gets_its_environment() {
     needs_real!("asks a server that knows who asks");
-    let Some(bench) = TestEnv::new("a_program_gives_credentials") else { return };
+    let Some(env) = TestEnv::new("a_program_gives_credentials") else { return };
     // Only with the right words, variables of both kinds and the cluster's address does it give anything.
     let script = r#"#!/bin/sh
 [ "$1" = credentials ] && [ "$KIND_OF_CREDENTIALS" = "from the kubeconfig" ] && [ -n "$HOME" ] || exit 7
@@ -207,12 +207,12 @@ case "$KUBERNETES_EXEC_INFO" in *'"server":"SERVER"'*) ;; *) exit 8 ;; esac
 echo asked >> asked
 cat answer.json
 "#;
-    let address = said(&bench, "server");
-    let program = bench.write("credentials", &script.replace("SERVER", &address));
+    let address = said(&env, "server");
+    let program = env.write("credentials", &script.replace("SERVER", &address));
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("is ours");
     let decoded = |key: &str| {
         use base64::Engine as _;
-        let bytes = base64::engine::general_purpose::STANDARD.decode(said(&bench, key)).expect("is base64");
+        let bytes = base64::engine::general_purpose::STANDARD.decode(said(&env, key)).expect("is base64");
         String::from_utf8(bytes).expect("is PEM")
     };
     let answer = |status: serde_json::Value| {
@@ -221,26 +221,26 @@ cat answer.json
             "kind": "ExecCredential",
             "status": status,
         });
-        bench.write("answer.json", &answer.to_string());
+        env.write("answer.json", &answer.to_string());
     };
-    let path = kubeconfig(&bench, "given", &address, "", &given_by(&program.to_string_lossy()));
+    let path = kubeconfig(&env, "given", &address, "", &given_by(&program.to_string_lossy()));
     for program in PROGRAMS {
         answer(serde_json::json!({
             "clientCertificateData": decoded("client-certificate-data"),
             "clientKeyData": decoded("client-key-data"),
         }));
-        list(&bench, program, &path, &[]).succeeded();
+        list(&env, program, &path, &[]).succeeded();
     }
     answer(serde_json::json!({"token": "nobody knows it"}));
-    told_alike(&bench, &path, "asked for the client to provide credentials");
-    assert!(bench.folder().join("asked").exists());
-    let broken = kubeconfig(&bench, "broken", &address, "", &given_by("/no/such/program"));
-    told_alike(&bench, &broken, "/no/such/program");
+    told_alike(&env, &path, "asked for the client to provide credentials");
+    assert!(env.folder().join("asked").exists());
+    let broken = kubeconfig(&env, "broken", &address, "", &given_by("/no/such/program"));
+    told_alike(&env, &broken, "/no/such/program");
 }
 
 /// Asserts that all programs fail for this reason, and ours in Helm's words when called so.
-fn told_alike(bench: &TestEnv, kubeconfig: &str, reason: &str) {
-    let [real, ours, own] = PROGRAMS.map(|program| list(bench, program, kubeconfig, &[]).failed().stderr);
+fn told_alike(env: &TestEnv, kubeconfig: &str, reason: &str) {
+    let [real, ours, own] = PROGRAMS.map(|program| list(env, program, kubeconfig, &[]).failed().stderr);
     assert_eq!(ours, real);
     for told in [real, own] {
         assert!(told.contains(reason), "{told}");

@@ -5,13 +5,13 @@ use pintle_e2e::{Lock, TestEnv};
 use serde_json::Value;
 
 /// The database, for one test at a time: whoever comes first makes its tables, and Helm fails when two do.
-pub(crate) fn database(bench: &TestEnv) -> Vec<Lock> {
-    bench.lock(["database".to_owned()])
+pub(crate) fn database(env: &TestEnv) -> Vec<Lock> {
+    env.lock(["database".to_owned()])
 }
 
 /// Writes a chart with objects, hooks, tests and notes, none of which needs a running pod.
-pub(crate) fn write_chart(bench: &TestEnv, name: &str) {
-    let file = |path: &str, text: &str| drop(bench.write(&format!("{name}/{path}"), text));
+pub(crate) fn write_chart(env: &TestEnv, name: &str) {
+    let file = |path: &str, text: &str| drop(env.write(&format!("{name}/{path}"), text));
     file(
         "Chart.yaml",
         "apiVersion: v2\nname: shop\nversion: 1.2.3\nappVersion: \"4.5\"\ndescription: A <chart> & more\n",
