@@ -291,13 +291,13 @@ fn over_a_port_commands_say_what_they_say_of_a_file() {
 fn an_address_without_a_port_that_can_be_is_refused_with_the_reason() {
     let place = TestEnv::new();
     for (address, reason) in [
-        ("127.0.0.1:70000", "is no address with a port between 0 and 65535"),
-        ("127.0.0.1", "is no address with a port"),
-        ("0.0.0.0:6443", "is no address of this machine alone"),
+        ("127.0.0.1:70000", "is not an address with a port between 0 and 65535"),
+        ("127.0.0.1", "is not an address with a port"),
+        ("0.0.0.0:6443", "is not a loopback address"),
     ] {
         let shown = place.pintle(&format!("cluster serve --address {address}"));
         let expected =
-            format!("exit 2\n--- stderr\nerror: `{address}` {reason}\n\nhint: give a loopback address");
+            format!("exit 2\n--- stderr\nerror: `{address}` {reason}\n\nhint: use an address such as");
         assert!(shown.starts_with(&expected), "{shown}");
     }
 }

@@ -28,7 +28,7 @@ fn help_has_cobras_layout() {
 
     Global Flags:
           --burst-limit int                 the client-side burst limit of requests to the API server (default 100)
-          --cluster string                  use an embedded cluster: embedded, or embedded:FILE
+          --cluster string                  embedded, or embedded:FILE, to use the embedded cluster instead of a real one
           --color string                    use colored output: never, auto or always (default "auto")
           --colour string                   use colored output: never, auto or always (default "auto")
           --content-cache string            the directory of cached charts (default "{here}/.cache/helm/content")

@@ -59,6 +59,6 @@ mod tests {
     fn weights_that_contradict_the_events_are_an_error() {
         let found = texts("helm.sh/hook-weight: '1,2,3'");
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("[ERROR] templates/j.yaml: the annotations of Job j"), "{found:?}");
+        assert!(found[0].starts_with("[ERROR] templates/j.yaml: Job j"), "{found:?}");
     }
 }
