@@ -204,7 +204,7 @@ impl Error {
     }
 
     /// The failure as Go's library tells it, for requests with this method.
-    pub(crate) fn as_go_error(self, method: &str) -> Error {
+    pub(crate) fn into_go_error(self, method: &str) -> Error {
         let text = match &self {
             Error::Status { answer, .. } | Error::Denied { answer, .. } if !answer.is_empty() => {
                 answer.clone()
@@ -217,7 +217,7 @@ impl Error {
 
     /// The same, with what was being done.
     pub(crate) fn while_performing(self, operation: &str, side: &str, method: &str) -> Error {
-        match self.as_go_error(method) {
+        match self.into_go_error(method) {
             Error::Transfer { text, source } => {
                 let text = format!("failed to perform \"{operation}\" on {side}: {text}");
                 Error::Transfer { text, source }

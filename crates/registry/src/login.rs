@@ -43,12 +43,12 @@ impl Client {
                 }
                 (Some(self.token_for(&realm, &service, user, password).await?), shown(&answer.uri))
             }
-            _ => return Err(answer.error().await.as_go_error("Get")),
+            _ => return Err(answer.error().await.into_go_error("Get")),
         };
         let header =
             header.ok_or_else(|| Error::Network { url, reason: "the login has odd characters".into() })?;
         let answer = self.ping(registry, Some(header)).await?;
-        if answer.status == StatusCode::OK { Ok(()) } else { Err(answer.error().await.as_go_error("Get")) }
+        if answer.status == StatusCode::OK { Ok(()) } else { Err(answer.error().await.into_go_error("Get")) }
     }
 
     async fn ping(&self, registry: &str, header: Option<HeaderValue>) -> Result<Answer> {
@@ -59,7 +59,7 @@ impl Client {
         }
         let request = builder.body(full(Bytes::new()));
         let request = request.map_err(|error| Error::Network { url: uri, reason: error.to_string() })?;
-        self.transport().send(request).await.map_err(|error| error.as_go_error("Get"))
+        self.transport().send(request).await.map_err(|error| error.into_go_error("Get"))
     }
 
     async fn token_for(&self, realm: &str, service: &str, user: &str, password: &str) -> Result<HeaderValue> {
@@ -74,9 +74,9 @@ impl Client {
         let request =
             Request::builder().uri(uri).header(USER_AGENT, AGENT).header(AUTHORIZATION, basic.header);
         let request = request.body(full(Bytes::new())).map_err(|error| bad(&error.to_string()))?;
-        let answer = self.transport().send(request).await.map_err(|error| error.as_go_error("Get"))?;
+        let answer = self.transport().send(request).await.map_err(|error| error.into_go_error("Get"))?;
         if answer.status != StatusCode::OK {
-            return Err(answer.error().await.as_go_error("Get"));
+            return Err(answer.error().await.into_go_error("Get"));
         }
         let text = answer.content(TOKEN_LIMIT).await?;
         Ok(Token::read(&text).ok_or_else(|| bad("there is no token in the answer"))?.header)

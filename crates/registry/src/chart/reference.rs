@@ -199,9 +199,9 @@ impl Client {
         let mut uri = self.address(repository, "tags/list").await?;
         for _ in 0..PAGES {
             let call = Call::new(Method::GET, uri.clone(), Scope::Pull(repository.clone()));
-            let answer = self.call(&call).await.map_err(|error| error.as_go_error("Get"))?;
+            let answer = self.call(&call).await.map_err(|error| error.into_go_error("Get"))?;
             if answer.status != StatusCode::OK {
-                return Err(answer.error().await.as_go_error("Get"));
+                return Err(answer.error().await.into_go_error("Get"));
             }
             let next = answer.header("link").and_then(next_page).map(ToOwned::to_owned);
             let text = answer.content(MANIFEST_LIMIT).await?;
