@@ -1,7 +1,7 @@
 //! Index files: what a repository says about its charts.
 //!
-//! An index may have tens of thousands of versions, of which a command wants a few. [`read`] therefore goes over the text
-//! once and hands each version over as it comes, and [`Catalog`] keeps what search and choice need. [`Side`] is the
+//! An index may have tens of thousands of versions, of which a command wants a few. [`read()`] therefore goes over the text
+//! once and hands each version over as it comes, and [`Catalog`] keeps what search and choice need. `side` is the
 //! catalog in a file beside the index, so that the text is gone over once per download and not once per command.
 
 mod catalog;
