@@ -2,13 +2,14 @@
 
 use std::io::ErrorKind;
 
-use pintle::repo::Wanted;
+use pintle::repo::{Getter, Registries, Resolved, Wanted, provenance_url};
 use pintle_tree::quote::quote;
 use pintle_tree::redact::redacted;
 
 use crate::failure::{Failure, FailureKind, reason};
 use crate::invocation::Invocation;
-use crate::remote;
+use crate::personality::Personality;
+use crate::{provenance, remote};
 
 /// What to do about a chart that is not where it was looked for.
 const PATHS: &str = "give the path of a folder or an archive, or repo/name of a repository";
@@ -42,12 +43,6 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
             Err(error) if reference.starts_with(['/', '.']) => return Err(missing(reference, &error)),
             Err(_) => {}
         }
-        if reference.starts_with("oci://") {
-            return Err(Failure::not_built(
-                format!("cannot fetch `{}`: charts in registries are not supported yet", redacted(reference)),
-                "fetch it by other means, as with `helm pull`, and give its path",
-            ));
-        }
     }
     let getter = remote::getter(invocation, remote::TIMEOUT);
     let resolver = remote::resolver(invocation, &getter);
@@ -67,8 +62,38 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
     for line in &resolved.log {
         invocation.ui.log(line);
     }
-    let fetched = resolver.fetch(&resolved)?;
+    let fetched = resolver.fetch(&resolved);
+    notice(invocation, &getter)?;
+    let fetched = fetched?;
+    if invocation.flags.declares("verify") && invocation.flags.on("verify") {
+        let provenance = resolver.cached_provenance(&resolved, &fetched.digest);
+        notice(invocation, &getter)?;
+        let provenance = provenance.map_err(|error| no_provenance(&resolved, &error))?;
+        let (archive, provenance) = (fetched.path.to_string_lossy(), provenance.to_string_lossy());
+        provenance::verify_named(invocation, &archive, &resolved.file_name, &provenance)?;
+    }
     Ok(absolute(&fetched.path.to_string_lossy()))
+}
+
+/// Says what Helm says about charts from registries. It does so on standard output, in the middle of what was asked for;
+/// called `pintle`, that stays clean.
+fn notice(invocation: &mut Invocation<'_>, getter: &Getter) -> Result<(), Failure> {
+    let notices = getter.registries().map(Registries::take_notices).unwrap_or_default();
+    match invocation.personality {
+        Personality::Helm => invocation.ui.print(&notices),
+        Personality::Pintle => {
+            notices.lines().for_each(|line| invocation.ui.note(line));
+            Ok(())
+        }
+    }
+}
+
+/// A signature was asked for, and there is none. Helm does not say why.
+pub(crate) fn no_provenance(resolved: &Resolved, cause: &pintle::repo::Error) -> Failure {
+    let url = quote(provenance_url(resolved).as_bytes());
+    let text = format!("failed to fetch provenance {url}");
+    let own = redacted(&format!("{text}: {cause}")).into_owned();
+    Failure::run_time(text).with_pintle_text(own)
 }
 
 fn missing(reference: &str, error: &std::io::Error) -> Failure {

@@ -72,6 +72,17 @@ pub(crate) fn verify_archive(
     archive: &str,
     provenance: &str,
 ) -> Result<Verified, Failure> {
+    let name = Path::new(archive).file_name().unwrap_or_default().to_string_lossy();
+    verify_named(invocation, archive, &name, provenance)
+}
+
+/// As [`verify_archive`], for an archive whose file is not called as the provenance file calls it.
+pub(crate) fn verify_named(
+    invocation: &Invocation<'_>,
+    archive: &str,
+    name: &str,
+    provenance: &str,
+) -> Result<Verified, Failure> {
     let stat =
         |path: &str| std::fs::metadata(path).map_err(|error| format!("stat {path}: {}", reason(&error)));
     let found = stat(archive).map_err(Failure::usage)?;
@@ -79,7 +90,7 @@ pub(crate) fn verify_archive(
         return Err(Failure::usage("unpacked charts cannot be verified")
             .hint("`package --sign` makes an archive that can"));
     }
-    if !Path::new(archive).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tgz")) {
+    if !Path::new(name).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("tgz")) {
         return Err(Failure::usage("chart must be a tgz file"));
     }
     stat(provenance)
@@ -88,8 +99,7 @@ pub(crate) fn verify_archive(
     let digest = digest_of(archive).map_err(|failure| failure.during("failed to read chart archive"))?;
     let text = read(provenance, PROVENANCE_LIMIT)
         .map_err(|failure| failure.during("failed to read provenance file"))?;
-    let name = Path::new(archive).file_name().unwrap_or_default().to_string_lossy();
-    Ok(verify(&keyring, &text, &name, &digest, now())?)
+    Ok(verify(&keyring, &text, name, &digest, now())?)
 }
 
 /// What is said about a chart whose signature is good.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pintle::registry::{Client, Login, Settings};
+use pintle::repo::{Credentials, Registries};
 
 use crate::commands::images::access;
 use crate::failure::{Failure, reason};
@@ -13,19 +14,39 @@ use crate::personality::Personality;
 
 /// A client for charts in registries, as the flags of `groups::REMOTE` want it.
 pub(crate) fn client(invocation: &Invocation<'_>) -> Result<Arc<Client>, Failure> {
+    build(chart_settings(invocation)?).map_err(|failure| failure.during("missing registry client"))
+}
+
+/// Settings for charts in registries, as the flags of `groups::REMOTE` want it, as far as a command has these.
+fn chart_settings(invocation: &Invocation<'_>) -> Result<Settings, Failure> {
     let flags = &invocation.flags;
-    let login = match (flags.text("username"), flags.text("password")) {
+    let text = |name: &str| if flags.declares(name) { flags.text(name) } else { "" };
+    let login = match (text("username"), text("password")) {
         ("", _) | (_, "") => None,
         (user, password) => Some(Login::Password { user: user.to_owned(), password: password.to_owned() }),
     };
-    let settings = Settings { login, ..settings(invocation, flags.on("insecure-skip-tls-verify"))? };
-    build(settings).map_err(|failure| failure.during("missing registry client"))
+    let insecure = flags.declares("insecure-skip-tls-verify") && flags.on("insecure-skip-tls-verify");
+    Ok(Settings { login, ..settings(invocation, insecure)? })
+}
+
+/// The registries that charts come from. What is wrong with the flags is said when a chart does come from one.
+pub(crate) fn registries(invocation: &Invocation<'_>) -> Registries {
+    let unusable = |failure: Failure| pintle::repo::Error::Input(failure.text.clone());
+    let settings = chart_settings(invocation).map_err(unusable);
+    Registries::new(move |credentials| {
+        let mut settings = settings.clone()?;
+        if credentials == Credentials::Stored {
+            settings.login = None;
+        }
+        build(settings).map_err(|failure| unusable(failure.during("missing registry client")))
+    })
 }
 
 /// Settings from the flags that all commands for registries have.
 pub(crate) fn settings(invocation: &Invocation<'_>, insecure: bool) -> Result<Settings, Failure> {
     let flags = &invocation.flags;
-    let file = |name: &str| Some(flags.text(name)).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let text = |name: &str| if flags.declares(name) { flags.text(name) } else { "" };
+    let file = |name: &str| Some(text(name)).filter(|path| !path.is_empty()).map(PathBuf::from);
     // Helm reads the authorities itself, and says so in its own words.
     if let Some(path) = file("ca-file")
         && let Err(error) = std::fs::read(&path)
@@ -41,7 +62,7 @@ pub(crate) fn settings(invocation: &Invocation<'_>, insecure: bool) -> Result<Se
     }
     Ok(Settings {
         login_files: access::login_files(invocation),
-        plain_http: flags.on("plain-http"),
+        plain_http: flags.declares("plain-http") && flags.on("plain-http"),
         // Called `pintle`, registries on this machine may do without TLS.
         always_tls: invocation.personality == Personality::Helm,
         insecure,

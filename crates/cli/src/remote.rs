@@ -11,6 +11,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
+use crate::registry_access;
 
 /// How long a request may take as a whole, unless a flag says otherwise.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
@@ -25,7 +26,7 @@ pub(crate) fn folders(flags: &Parsed, environment: &Environment) -> Folders {
     }
 }
 
-/// Fetches over HTTP.
+/// Fetches over HTTP and from registries.
 pub(crate) fn getter(invocation: &Invocation<'_>, timeout: Duration) -> Getter {
     let proxies = connect::proxies(invocation.environment);
     let proxies = Proxies { http: proxies.http, https: proxies.https, none: proxies.none };
@@ -33,7 +34,7 @@ pub(crate) fn getter(invocation: &Invocation<'_>, timeout: Duration) -> Getter {
         Personality::Helm => format!("Helm/{}", crate::commands::version::HELM.trim_start_matches('v')),
         Personality::Pintle => concat!("pintle/", env!("CARGO_PKG_VERSION")).to_owned(),
     };
-    Getter::new(proxies, timeout, agent)
+    Getter::new(proxies, timeout, agent).with_registries(registry_access::registries(invocation))
 }
 
 /// Turns references into archives.

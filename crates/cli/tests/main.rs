@@ -30,6 +30,7 @@ mod lint;
 mod list;
 mod malformed;
 mod memory;
+mod oci;
 mod ours;
 mod owners;
 mod package;

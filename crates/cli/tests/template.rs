@@ -291,13 +291,6 @@ fn charts_that_are_not_here_are_refused() {
     --- stderr
     Error: non-absolute URLs should be in form of repo_name/path_to_chart, got: nowhere
     ");
-    assert_snapshot!(place.pintle("template oci://example.com/web"), @"
-    exit 1
-    --- stderr
-    error: cannot fetch `oci://example.com/web`: charts in registries are not supported yet
-
-    hint: fetch it by other means, as with `helm pull`, and give its path
-    ");
     assert_snapshot!(place.pintle("template web --verify"), @"
     exit 2
     --- stderr

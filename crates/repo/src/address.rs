@@ -124,7 +124,9 @@ impl std::fmt::Display for Address {
         if !self.scheme.is_empty() {
             write!(f, "{}:", self.scheme)?;
         }
-        if !self.scheme.is_empty() && self.has_authority || !self.host.is_empty() || self.userinfo.is_some() {
+        // Nothing is left of an authority that is empty, with no path after it.
+        let is_empty_authority = self.has_authority && !self.path.is_empty() && !self.scheme.is_empty();
+        if is_empty_authority || !self.host.is_empty() || self.userinfo.is_some() {
             f.write_str("//")?;
             if let Some(userinfo) = &self.userinfo {
                 write!(f, "{userinfo}@")?;

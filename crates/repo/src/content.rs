@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use pintle_registry::{Digest, MANIFEST_LIMIT};
 use sha2::{Digest as _, Sha256};
 
 use crate::atomic;
@@ -17,6 +18,8 @@ pub enum Kind {
     Chart,
     /// A provenance file, under the digest of its archive.
     Provenance,
+    /// A manifest of a registry, which names the digest of an archive; Helm has none of these.
+    Manifest,
 }
 
 impl Kind {
@@ -24,6 +27,7 @@ impl Kind {
         match self {
             Kind::Chart => ".chart",
             Kind::Provenance => ".prov",
+            Kind::Manifest => ".manifest",
         }
     }
 }
@@ -54,6 +58,14 @@ impl ContentCache {
             return None;
         }
         (hash_file(&path).ok()? == digest).then_some(path)
+    }
+
+    /// The manifest of a digest, if it is there and really has that digest.
+    pub fn manifest(&self, digest: &Digest) -> Option<Vec<u8>> {
+        let path = self.path(digest.hex(), Kind::Manifest);
+        let is_small = fs::metadata(&path).ok()?.len() <= MANIFEST_LIMIT as u64;
+        let bytes = is_small.then(|| fs::read(&path).ok()).flatten()?;
+        (Digest::of(&bytes) == *digest).then_some(bytes)
     }
 
     /// A file to write to that [`ContentCache::keep`] takes.
@@ -88,7 +100,7 @@ impl ContentCache {
 
     /// Keeps a copy of a file that is elsewhere. That it cannot be kept is nothing to stop for.
     pub fn keep_copy(&self, source: &Path, digest: &str, kind: Kind) {
-        if self.path(digest, kind).exists() && (kind == Kind::Provenance || self.chart(digest).is_some()) {
+        if self.path(digest, kind).exists() && (kind != Kind::Chart || self.chart(digest).is_some()) {
             return;
         }
         let copied = self.incoming().and_then(|mut file| {
@@ -120,7 +132,7 @@ pub struct CacheEntry {
 impl CacheEntry {
     fn of(path: &Path) -> Option<CacheEntry> {
         let name = path.file_name()?.to_str()?;
-        let kinds = [Kind::Chart, Kind::Provenance];
+        let kinds = [Kind::Chart, Kind::Provenance, Kind::Manifest];
         let (digest, kind) =
             kinds.into_iter().find_map(|kind| Some((name.strip_suffix(kind.suffix())?, kind)))?;
         let metadata = fs::metadata(path).ok()?;
@@ -185,7 +197,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 
 /// Writes and hashes at once.
 pub(crate) struct Hashing<'w> {
-    pub(crate) sink: &'w mut dyn io::Write,
+    pub(crate) sink: &'w mut (dyn io::Write + Send),
     pub(crate) hasher: Sha256,
 }
 

@@ -35,6 +35,14 @@ pub enum Error {
         /// What came.
         found: String,
     },
+    /// A registry that said no or could not be asked.
+    #[error("{text}")]
+    Registry {
+        /// What is wrong.
+        text: String,
+        /// What may help.
+        hint: Option<String>,
+    },
 }
 
 impl Error {
@@ -47,18 +55,26 @@ impl Error {
             Error::Fetch(_) | Error::Digest { .. } => Error::Fetch(told),
             Error::Index(_) => Error::Index(told),
             Error::File(_) => Error::File(told),
+            Error::Registry { hint, .. } => Error::Registry { text: told, hint },
         }
     }
 
     /// What may help.
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> Option<&str> {
         match self {
             Error::Digest { .. } => Some(
                 "the chart was damaged or exchanged, or the index is wrong; nothing of it was kept. \
                  --insecure-skip-digest takes it as it is",
             ),
+            Error::Registry { hint, .. } => hint.as_deref(),
             _ => None,
         }
+    }
+}
+
+impl From<pintle_registry::Error> for Error {
+    fn from(error: pintle_registry::Error) -> Error {
+        Error::Registry { text: error.to_string(), hint: error.hint() }
     }
 }
 

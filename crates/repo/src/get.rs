@@ -23,6 +23,7 @@ use pintle_tree::redact::redacted;
 use crate::address::{Address, unescape};
 use crate::error::{Error, Result};
 use crate::index::Validators;
+use crate::oci::Registries;
 
 /// How many redirects are followed, as Go's client does.
 const REDIRECTS: usize = 10;
@@ -87,12 +88,24 @@ pub struct Getter {
     timeout: Duration,
     agent: String,
     transports: Mutex<BTreeMap<String, Arc<Transport>>>,
+    registries: Option<Registries>,
 }
 
 impl Getter {
     /// A getter. `timeout` is for the whole of a request with its answer; none if it is zero.
     pub fn new(proxies: Proxies, timeout: Duration, agent: impl Into<String>) -> Getter {
-        Getter { proxies, timeout, agent: agent.into(), transports: Mutex::default() }
+        Getter { proxies, timeout, agent: agent.into(), transports: Mutex::default(), registries: None }
+    }
+
+    /// The same getter, which fetches charts from registries too.
+    #[must_use]
+    pub fn with_registries(self, registries: Registries) -> Getter {
+        Getter { registries: Some(registries), ..self }
+    }
+
+    /// The registries that charts come from, if any.
+    pub fn registries(&self) -> Option<&Registries> {
+        self.registries.as_ref()
     }
 
     /// Fetches into `sink`.

@@ -32,6 +32,7 @@ mod error;
 mod get;
 pub mod hub;
 pub mod index;
+mod oci;
 pub mod pull;
 pub mod repository;
 mod resolve;
@@ -42,6 +43,7 @@ pub use content::{CacheEntry, ContentCache, Kind};
 pub use error::{Error, Result};
 pub use get::{Access, Getter, Request, Response};
 pub use index::{Cached, Skipped};
+pub use oci::{Credentials, Registries};
 pub use pintle_registry::Proxies;
 pub use resolve::{
     Fetched, Folders, MAX_ARCHIVE, Resolved, Resolver, Source, Wanted, provenance_url,

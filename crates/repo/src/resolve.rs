@@ -4,6 +4,7 @@
 //! archive, or the name of a chart in a registry (`oci://…`). [`Resolver::resolve`] finds out where the archive is,
 //! which digest it must have and how to reach it; [`Resolver::fetch`] brings it into the content cache.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use pintle_tree::LogLine;
@@ -16,6 +17,7 @@ use crate::content::{ContentCache, Hashing, Kind, compare, declared, hex};
 use crate::error::{Error, Result};
 use crate::get::{Access, Getter, Request};
 use crate::index::Cached;
+use crate::oci::OciChart;
 use crate::repository::{check_scheme, index_of, index_path};
 
 /// The largest archive that is fetched.
@@ -72,6 +74,7 @@ pub struct Resolved {
     pub log: Vec<LogLine>,
     home: String,
     access: Access,
+    oci: Option<OciChart>,
 }
 
 /// An archive in a file.
@@ -113,8 +116,12 @@ impl Resolver<'_> {
             access.username.clear();
             access.password.clear();
         }
-        // What follows is what Helm does with any URL, so that a configured repository lends its credentials.
-        let mut resolved = self.resolve_typed(&url, version, &access)?;
+        let mut resolved = if is_oci(&url) {
+            self.resolve_listed(&url, &found.version)?
+        } else {
+            // What Helm does with any URL, so that a configured repository lends its credentials.
+            self.resolve_typed(&url, version, &access)?
+        };
         resolved.digest = self.expected(&found.detail.digest, &mut resolved.log);
         resolved.log.splice(0..0, log);
         resolved.source.repository.clone_from(&wanted.repo_url);
@@ -160,14 +167,21 @@ impl Resolver<'_> {
     fn resolve_typed(&self, reference: &str, version: &str, access: &Access) -> Result<Resolved> {
         let address = Address::parse(reference)
             .map_err(|_| Error::Input(format!("invalid chart URL format: {reference}")))?;
-        if address.scheme == "oci" {
-            return Err(Error::Input(format!("charts in registries cannot be fetched yet: {reference}")));
+        // What is left of `oci://` alone is no reference to a registry.
+        if is_oci(&address.to_string()) {
+            let found = OciChart::typed(self.registries(reference, version)?, reference, version)?;
+            return Ok(in_registry(found));
         }
         let repositories = Repositories::load(&self.folders.repository_config)?.unwrap_or_default();
         if address.is_absolute() && !address.host.is_empty() && !address.path.is_empty() {
             return self.resolve_url(reference, &address, &repositories, access);
         }
         self.resolve_name(reference, &address, version, &repositories, access)
+    }
+
+    /// A chart of a registry that an index names.
+    fn resolve_listed(&self, url: &str, version: &str) -> Result<Resolved> {
+        Ok(in_registry(OciChart::listed(self.registries(url, version)?, url, version)?))
     }
 
     /// The URL of an archive: a repository that lists it knows how to reach it.
@@ -188,6 +202,7 @@ impl Resolver<'_> {
             log,
             home: reference.to_owned(),
             access: access.clone(),
+            oci: None,
         };
         if let Some(entry) = owner {
             resolved.home.clone_from(&entry.url);
@@ -259,9 +274,14 @@ impl Resolver<'_> {
         })?;
         let url = resolve_reference(&entry.url, url)
             .map_err(|_| Error::Input(format!("invalid chart URL format: {reference}")))?;
+        let digest = self.expected(&found.detail.digest, &mut log);
+        if is_oci(&url) {
+            let mut resolved = Resolved { digest, log, ..self.resolve_listed(&url, &found.version)? };
+            resolved.source.repository.clone_from(&entry.url);
+            return Ok(resolved);
+        }
         let address = Address::parse(&url).map_err(Error::Input)?;
         check_getter(&address)?;
-        let digest = self.expected(&found.detail.digest, &mut log);
         let mut access = access.clone();
         lend(entry, &mut access);
         Ok(Resolved {
@@ -271,6 +291,7 @@ impl Resolver<'_> {
             log,
             home: entry.url.clone(),
             access,
+            oci: None,
         })
     }
 
@@ -300,6 +321,11 @@ impl Resolver<'_> {
         {
             return Ok(fetched(path, digest.clone()));
         }
+        if let Some(oci) = &resolved.oci
+            && let Some(digest) = self.cached_oci(resolved, oci)?
+        {
+            return Ok(fetched(cache.path(&digest, Kind::Chart), digest));
+        }
         let mut file = cache.incoming()?;
         let digest = self.download(resolved, file.as_file_mut())?;
         let path = cache.keep(file, &digest, Kind::Chart)?;
@@ -310,19 +336,27 @@ impl Resolver<'_> {
     ///
     /// # Errors
     /// When it cannot be fetched or written, or is not what the index declares.
-    pub fn copy_to(&self, resolved: &Resolved, sink: &mut dyn std::io::Write) -> Result<String> {
+    pub fn copy_to(&self, resolved: &Resolved, sink: &mut (dyn std::io::Write + Send)) -> Result<String> {
         let cache = ContentCache::new(&self.folders.content_cache);
-        if let Some(digest) = &resolved.digest
-            && let Some(path) = cache.chart(digest)
+        let digest = match (&resolved.digest, &resolved.oci) {
+            (Some(digest), _) => Some(digest.clone()),
+            (None, Some(oci)) => self.cached_oci(resolved, oci)?,
+            (None, None) => None,
+        };
+        if let Some(digest) = digest
+            && let Some(path) = cache.chart(&digest)
         {
             let mut file = std::fs::File::open(&path).map_err(crate::error::refused("open", &path))?;
             std::io::copy(&mut file, sink).map_err(crate::error::refused("write", &path))?;
-            return Ok(digest.clone());
+            return Ok(digest);
         }
         self.download(resolved, sink)
     }
 
-    fn download(&self, resolved: &Resolved, sink: &mut dyn std::io::Write) -> Result<String> {
+    fn download(&self, resolved: &Resolved, sink: &mut (dyn std::io::Write + Send)) -> Result<String> {
+        if let Some(oci) = &resolved.oci {
+            return self.download_oci(resolved, oci, sink);
+        }
         let mut hashing = Hashing { sink, hasher: Sha256::new() };
         self.getter.get(&request(resolved, &resolved.source.url), &mut hashing)?;
         let digest = hex(&hashing.hasher.finalize());
@@ -332,15 +366,52 @@ impl Resolver<'_> {
         Ok(digest)
     }
 
+    /// The provenance file of an archive that is in the content cache, which is fetched unless it is there too.
+    ///
+    /// # Errors
+    /// When it cannot be fetched or kept.
+    pub fn cached_provenance(&self, resolved: &Resolved, digest: &str) -> Result<PathBuf> {
+        let cache = ContentCache::new(&self.folders.content_cache);
+        let path = cache.path(digest, Kind::Provenance);
+        if std::fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() > 0) {
+            return Ok(path);
+        }
+        let text = self.provenance(resolved)?;
+        let mut file = cache.incoming()?;
+        file.write_all(&text).map_err(crate::error::refused("write", &path))?;
+        cache.keep(file, digest, Kind::Provenance)
+    }
+
     /// Fetches the provenance file that stands beside an archive, with the same credentials.
     ///
     /// # Errors
     /// When it cannot be fetched.
     pub fn provenance(&self, resolved: &Resolved) -> Result<Vec<u8>> {
+        if let Some(oci) = &resolved.oci {
+            return self.provenance_oci(resolved, oci);
+        }
         let url = provenance_url(resolved);
         let request = Request { limit: 16 << 20, ..request(resolved, &url) };
         self.getter.get_bytes(&request).map(|(_, text)| text)
     }
+}
+
+/// A chart of a registry, as what was found.
+fn in_registry((oci, file_name): (OciChart, String)) -> Resolved {
+    let (url, version) = (oci.url(), oci.version().to_owned());
+    Resolved {
+        source: Source { url, repository: String::new(), version },
+        file_name,
+        digest: None,
+        log: Vec::new(),
+        home: String::new(),
+        access: Access::default(),
+        oci: Some(oci),
+    }
+}
+
+fn is_oci(url: &str) -> bool {
+    url.starts_with("oci://")
 }
 
 /// Where the provenance file of an archive is.
@@ -380,7 +451,6 @@ fn lend(entry: &Entry, access: &mut Access) {
 fn check_getter(address: &Address) -> Result<()> {
     match address.scheme.as_str() {
         "http" | "https" => Ok(()),
-        "oci" => Err(Error::Input(format!("charts in registries cannot be fetched yet: {address}"))),
         other => Err(Error::Input(format!("scheme {} not supported", quote(other.as_bytes())))),
     }
 }

@@ -117,6 +117,7 @@ fn kind(entry: &CacheEntry) -> &'static str {
     match entry.kind {
         Kind::Chart => "chart",
         Kind::Provenance => "provenance",
+        Kind::Manifest => "manifest",
     }
 }
 

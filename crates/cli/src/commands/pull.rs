@@ -3,14 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-use pintle::repo::{Resolved, Resolver, pull};
+use pintle::repo::{Registries, Resolved, Resolver, pull};
 
-use crate::command::{ArgCompletion, Command, Operands};
+use crate::chart_reference::no_provenance;
+use crate::command::{Command, ArgCompletion, Operands};
 use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::flag::groups::{CHART, DEVEL, REMOTE};
 use crate::invocation::Invocation;
-use crate::{path, remote};
+use crate::{path, provenance, remote};
 
 /// `pull CHART…`
 pub(crate) static COMMAND: Command = Command {
@@ -23,8 +24,9 @@ Fetches the archive of a chart into the current folder, or into another (-d).
 
     {program} pull bitnami/nginx --version ^18.0.0
     {program} pull nginx --repo https://charts.bitnami.com/bitnami --untar
+    {program} pull oci://registry.example.com/charts/web:1.2.3
 
-The digest that the index declares is compared with what comes, and nothing is kept when it differs.",
+The digest that the index or the registry declares is compared with what comes, and nothing is kept when it differs.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::RemoteChart,
     flags: &[DEVEL, OWN, CHART, REMOTE],
@@ -47,16 +49,23 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         for line in &resolved.log {
             invocation.ui.log(line);
         }
-        fetch(invocation, &resolver, &resolved, &reference)?;
+        let mut text = String::new();
+        let outcome = fetch(invocation, &resolver, &resolved, &reference, &mut text);
+        // What came from registries comes first, also if there is something wrong with it.
+        let notices = getter.registries().map(Registries::take_notices).unwrap_or_default();
+        invocation.ui.print(&notices)?;
+        outcome?;
+        invocation.ui.print(&text)?;
     }
     Ok(())
 }
 
 fn fetch(
-    invocation: &mut Invocation<'_>,
+    invocation: &Invocation<'_>,
     resolver: &Resolver<'_>,
     resolved: &Resolved,
     reference: &str,
+    text: &mut String,
 ) -> Result<(), Failure> {
     let flags = &invocation.flags;
     let destination = flags.text("destination").to_owned();
@@ -73,12 +82,19 @@ fn fetch(
         None => Path::new(&destination),
     };
     let (archive, _) = pull::pull(resolver, resolved, folder)?;
-    if invocation.flags.on("prov") {
+    let verify = invocation.flags.on("verify");
+    if verify || invocation.flags.on("prov") {
+        let file = format!("{}.prov", archive.display());
         match resolver.provenance(resolved) {
-            Ok(text) => fs::write(format!("{}.prov", archive.display()), text)?,
+            Ok(content) => fs::write(&file, content)?,
+            Err(error) if verify => return Err(no_provenance(resolved, &error)),
             Err(error) => {
-                invocation.ui.print(&format!("WARNING: Verification not found for {reference}: {error}\n"))?
+                text.push_str(&format!("WARNING: Verification not found for {reference}: {error}\n"))
             }
+        }
+        if verify {
+            let verified = provenance::verify_archive(invocation, &archive.to_string_lossy(), &file)?;
+            text.push_str(&provenance::words(&verified));
         }
     }
     if let Some(target) = untar_to {

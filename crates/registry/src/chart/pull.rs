@@ -46,6 +46,8 @@ pub struct PulledChart {
     pub reference: String,
     /// The digest of the manifest that the reference means; of an index, if it means one.
     pub manifest: Digest,
+    /// That manifest, byte for byte.
+    pub manifest_bytes: Bytes,
     /// The chart's metadata as JSON.
     pub config: Bytes,
     /// The archive; nothing if it is not wanted.
@@ -143,6 +145,7 @@ impl Client {
         Ok(PulledChart {
             reference,
             manifest: manifest.digest,
+            manifest_bytes: manifest.bytes,
             config: self.small(&repository, &config, MANIFEST_LIMIT as u64).await?,
             content: found.content,
             provenance,

@@ -230,7 +230,10 @@ impl Client {
     pub async fn chart_digest(&self, chart: &ResolvedChart) -> Result<Option<Digest>> {
         match chart.name.digest() {
             Some(digest) => Ok(Some(digest.clone())),
-            None => self.manifest_digest(&chart.name).await,
+            None => {
+                let digest = self.manifest_digest(&chart.name).await;
+                digest.map_err(|error| error.while_performing("FetchReference", "source", "Get"))
+            }
         }
     }
 }

@@ -1,0 +1,174 @@
+//! Charts from registries: what goes beyond Helm, and what needs no Helm beside it.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
+
+use std::path::PathBuf;
+
+use crate::registries::fake::{Behavior, Fake, Reply};
+use crate::support::{TestEnv, chart};
+
+/// A registry with a chart at `charts/web:0.1.0`.
+fn set_up() -> (TestEnv, Fake, String) {
+    let fake = Fake::honest();
+    let place = TestEnv::new();
+    chart::write(&place);
+    let host = fake.host.clone();
+    good(place.pintle("package web"));
+    good(place.pintle(&format!("push web-0.1.0.tgz oci://{host}/charts")));
+    std::fs::remove_dir_all(place.path().join("web")).unwrap();
+    (place, fake, format!("oci://{host}/charts/web:0.1.0"))
+}
+
+fn good(told: String) -> String {
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    told
+}
+
+fn requests(fake: &Fake) -> Vec<String> {
+    let asked = std::mem::take(&mut *fake.log.lock().unwrap());
+    asked.iter().map(|asked| format!("{} {}", asked.method, asked.path)).collect()
+}
+
+/// The files of the content cache that end so.
+fn cached(place: &TestEnv, suffix: &str) -> Vec<PathBuf> {
+    let folders = std::fs::read_dir(place.path().join(".cache/helm/content")).unwrap().flatten();
+    let files = folders.filter(|folder| folder.path().is_dir());
+    let files = files.flat_map(|folder| std::fs::read_dir(folder.path()).unwrap().flatten());
+    files.map(|file| file.path()).filter(|path| path.to_string_lossy().ends_with(suffix)).collect()
+}
+
+#[test]
+fn a_tag_costs_one_question_when_the_chart_is_in_the_cache() {
+    let (place, fake, web) = set_up();
+    requests(&fake);
+    let first = good(place.pintle(&format!("show values {web}")));
+    let asked = requests(&fake);
+    assert!(asked.iter().any(|line| line.starts_with("GET /v2/charts/web/blobs/")), "{asked:?}");
+    for command in ["show values", "template", "pull"] {
+        good(place.pintle(&format!("{command} {web}")));
+        assert_eq!(requests(&fake), ["HEAD /v2/charts/web/manifests/0.1.0"], "{command}");
+    }
+    // What is damaged is fetched again, wherever the damage is.
+    for suffix in [".chart", ".manifest"] {
+        let files = cached(&place, suffix);
+        assert_eq!(files.len(), 1, "{files:?}");
+        let intact = std::fs::read(&files[0]).unwrap();
+        std::fs::write(&files[0], "damaged").unwrap();
+        assert_eq!(good(place.pintle(&format!("show values {web}"))), first);
+        assert!(requests(&fake).len() > 1, "{suffix}");
+        assert_eq!(std::fs::read(&files[0]).unwrap(), intact, "{suffix}");
+    }
+    let listed = good(place.pintle("cache list"));
+    assert!(listed.contains("web-0.1.0") && listed.contains("manifest"), "{listed}");
+}
+
+#[test]
+fn a_tag_that_moved_is_noticed() {
+    let (place, fake, web) = set_up();
+    assert!(good(place.pintle(&format!("show values {web}"))).contains("greeting: hello"));
+    chart::write(&place);
+    place.write("web/values.yaml", "greeting: other\n");
+    good(place.pintle("package web"));
+    good(place.pintle(&format!("push web-0.1.0.tgz oci://{}/charts", fake.host)));
+    assert!(good(place.pintle(&format!("show values {web}"))).contains("greeting: other"));
+}
+
+#[test]
+fn notices_about_charts_of_registries_stay_out_of_what_pintle_prints() {
+    let (place, fake, web) = set_up();
+    let name = format!("Pulled: {}/charts/web:0.1.0\nDigest: sha256:", fake.host);
+    let told = good(place.pintle(&format!("show values {web}")));
+    assert!(told.starts_with("exit 0\n--- stdout\ngreeting: hello\n"), "{told}");
+    assert!(told.contains(&format!("--- stderr\n{name}")), "{told}");
+    let told = good(place.helm(&format!("show values {web} --plain-http")));
+    assert!(told.starts_with(&format!("exit 0\n--- stdout\n{name}")), "{told}");
+    assert!(!told.contains("--- stderr"), "{told}");
+    let told = good(place.pintle(&format!("pull {web} -d .")));
+    assert!(told.starts_with(&format!("exit 0\n--- stdout\n{name}")), "{told}");
+}
+
+#[test]
+fn charts_of_registries_are_installed_upgraded_rehearsed_and_looked_into() {
+    let (place, _fake, web) = set_up();
+    let cluster = "--cluster embedded:state.db";
+    let told = good(place.pintle(&format!("install one {web} --skip-crds --no-hooks {cluster}")));
+    assert!(told.contains("NAME: one"), "{told}");
+    let told = good(place.pintle(&format!("upgrade one {web} --skip-crds --no-hooks {cluster}")));
+    assert!(told.contains("REVISION: 2"), "{told}");
+    let told = good(place.pintle(&format!("hooks list {web}")));
+    assert!(told.contains("pre-install"), "{told}");
+    for command in ["images list", "rehearse", "lint", "schema derive"] {
+        let told = place.pintle(&format!("{command} {web}"));
+        assert!(told.contains("Pulled: ") || command == "lint", "{command}: {told}");
+    }
+}
+
+#[test]
+fn a_digest_is_enough_and_is_not_asked_for_when_its_chart_is_cached() {
+    let (place, fake, web) = set_up();
+    let told = good(place.pintle(&format!("show chart {web}")));
+    let digest = told.lines().find_map(|line| line.strip_prefix("Digest: ")).unwrap().to_owned();
+    requests(&fake);
+    let web = format!("oci://{}/charts/web@{digest}", fake.host);
+    assert!(good(place.pintle(&format!("show chart {web}"))).contains("name: web"));
+    assert_eq!(requests(&fake), [""; 0]);
+    good(place.pintle(&format!("pull {web}")));
+    let file = format!("web@{}.tgz", digest.replace(':', "-"));
+    assert!(place.path().join(file).is_file());
+}
+
+/// A configured repository whose index leads to the registry.
+fn index(place: &TestEnv, fake: &Fake, digest: &str) {
+    let url = format!("oci://{}/charts/web:0.1.0", fake.host);
+    place.write(
+        ".config/helm/repositories.yaml",
+        "repositories:\n- {name: r, url: 'http://127.0.0.1:1', username: me, password: secret}\n",
+    );
+    place.write(
+        ".cache/helm/repository/r-index.yaml",
+        &format!(
+            "apiVersion: v1\nentries:\n  web:\n  - {{apiVersion: v2, name: web, version: 0.1.0, \
+             digest: \"{digest}\", urls: [\"{url}\"]}}\n"
+        ),
+    );
+}
+
+#[test]
+fn an_index_may_lead_to_a_registry_and_its_digest_counts() {
+    let (place, fake, _) = set_up();
+    index(&place, &fake, "");
+    assert!(good(place.pintle("show values r/web")).contains("greeting: hello"));
+    let wrong = "0".repeat(64);
+    index(&place, &fake, &wrong);
+    for command in ["show values", "pull"] {
+        let told = place.pintle(&format!("{command} r/web"));
+        assert!(told.starts_with("exit 1\n") && told.contains(&format!("expected sha256:{wrong}")), "{told}");
+    }
+    good(place.pintle("pull r/web --insecure-skip-digest"));
+    let right = pintle_provenance::sha256(&std::fs::read(place.path().join("web-0.1.0.tgz")).unwrap());
+    index(&place, &fake, &right);
+    requests(&fake);
+    good(place.pintle("show values r/web"));
+    assert_eq!(requests(&fake), [""; 0], "the digest of the index says what it is");
+}
+
+#[test]
+fn a_registry_that_an_index_names_does_not_get_the_credentials_of_the_repository() {
+    let asks = |asked: &crate::registries::fake::RecordedRequest| match asked.header("authorization") {
+        "" => Behavior::Instead(Reply::new(401).with("www-authenticate", "Basic realm=\"x\"")),
+        _ => Behavior::Honest,
+    };
+    let fake = Fake::start(asks);
+    let place = TestEnv::new();
+    index(&place, &fake, "");
+    for flags in ["", " --username you --password other"] {
+        let told = place.pintle(&format!("show values r/web{flags}"));
+        assert!(told.starts_with("exit 1\n"), "{told}");
+    }
+    let asked = fake.asked();
+    assert!(!asked.is_empty());
+    assert!(asked.iter().all(|asked| asked.header("authorization").is_empty()), "{asked:?}");
+    // Whoever types the reference means that registry.
+    place
+        .pintle(&format!("show values oci://{}/charts/web:0.1.0 --username you --password other", fake.host));
+    assert!(fake.asked().iter().any(|asked| asked.header("authorization").starts_with("Basic ")));
+}
