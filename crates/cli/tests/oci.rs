@@ -103,6 +103,66 @@ fn charts_of_registries_are_installed_upgraded_rehearsed_and_looked_into() {
 }
 
 #[test]
+fn versions_of_a_chart_in_a_registry_are_listed() {
+    use crate::registries::program::distribution;
+    let Some(registry) = distribution("") else { return };
+    let place = Place::new();
+    chart::write(&place);
+    for version in ["0.1.0", "0.2.0", "0.2.0+a", "0.10.0", "1.0.0-rc.1"] {
+        good(place.pintle(&format!("package web --version {version} --app-version v{version}")));
+        good(place.pintle(&format!("push web-{version}.tgz oci://{}/charts", registry.host)));
+    }
+    let web = format!("oci://{}/charts/web", registry.host);
+    let found = |flags: &str| {
+        let told = good(place.pintle(&format!("search repo {web} -o json {flags}")));
+        let json = told.trim_start_matches("exit 0\n--- stdout\n").to_owned();
+        let mut versions = Vec::new();
+        for part in json.split("\"version\":\"").skip(1) {
+            versions.push(part.split('"').next().unwrap().to_owned());
+        }
+        assert!(json.contains("\"description\":\"d\"") || versions.is_empty(), "{json}");
+        versions.join(" ")
+    };
+    assert_eq!(found(""), "0.10.0");
+    assert_eq!(found("--devel"), "1.0.0-rc.1");
+    assert!(
+        ["0.10.0 0.2.0+a 0.2.0 0.1.0", "0.10.0 0.2.0 0.2.0+a 0.1.0"].contains(&found("--versions").as_str())
+    );
+    assert_eq!(found("--version ~0.1 --versions"), "0.1.0");
+    assert_eq!(found("--version >5"), "");
+    let told = good(place.pintle(&format!("search repo {web}")));
+    assert!(told.contains("NAME") && told.contains("v0.10.0"), "{told}");
+    let told = place.pintle(&format!("search repo oci://{}/charts/none", registry.host));
+    assert!(told.starts_with("exit 1\n"), "{told}");
+    let told = place.pintle(&format!("search repo {web} word"));
+    assert!(told.starts_with("exit 2\n"), "{told}");
+    // Helm takes it for a word.
+    assert!(place.helm(&format!("search repo {web}")).contains("no repositories configured"));
+}
+
+#[test]
+fn images_of_a_chart_in_a_registry_are_copied() {
+    let (place, _fake, web) = set_up();
+    // Its pods have no image, so that the chart was read when there is nothing to copy.
+    for to in ["oci:gap", "oci://hub.example.com/mirror"] {
+        let told = place.pintle(&format!("images copy {web} {to} --dry-run"));
+        assert!(told.contains("Pulled: ") && told.contains("there are no images to copy"), "{told}");
+    }
+}
+
+#[test]
+fn a_range_of_versions_may_lead_through_an_index_to_a_registry() {
+    use crate::repositories::server::Server;
+    let (place, fake, _) = set_up();
+    index(&place, &fake, "");
+    let text = std::fs::read(place.path().join(".cache/helm/repository/r-index.yaml")).unwrap();
+    let server = Server::plain(&std::sync::Arc::new([("index.yaml".to_owned(), text)].into()));
+    let told = good(place.pintle(&format!("pull web --repo http://{} --version ^0", server.address)));
+    assert_eq!(told, "exit 0\n");
+    assert!(place.path().join("web-0.1.0.tgz").is_file());
+}
+
+#[test]
 fn a_digest_is_enough_and_is_not_asked_for_when_its_chart_is_cached() {
     let (place, fake, web) = set_up();
     let told = good(place.pintle(&format!("show chart {web}")));

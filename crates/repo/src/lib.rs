@@ -33,6 +33,7 @@ mod get;
 pub mod hub;
 pub mod index;
 mod oci;
+mod oci_search;
 pub mod pull;
 pub mod repository;
 mod resolve;

@@ -58,7 +58,7 @@ impl Registries {
         std::mem::take(&mut self.notices.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn client(&self, credentials: Credentials) -> Result<Arc<Client>> {
+    pub(crate) fn client(&self, credentials: Credentials) -> Result<Arc<Client>> {
         let made = match credentials {
             Credentials::Given => &self.given,
             Credentials::Stored => &self.stored,
@@ -66,7 +66,7 @@ impl Registries {
         made.get_or_init(|| (self.connect)(credentials)).clone()
     }
 
-    fn run<T>(&self, operation: impl Future<Output = pintle_registry::Result<T>>) -> Result<T> {
+    pub(crate) fn run<T>(&self, operation: impl Future<Output = pintle_registry::Result<T>>) -> Result<T> {
         let runtime = self.runtime.get_or_init(|| {
             Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())
         });
@@ -150,7 +150,7 @@ impl OciChart {
     }
 }
 
-fn parse(reference: &str) -> Result<ChartReference> {
+pub(crate) fn parse(reference: &str) -> Result<ChartReference> {
     ChartReference::parse(reference).map_err(|error| Error::Input(error.to_string()))
 }
 

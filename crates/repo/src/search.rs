@@ -87,6 +87,19 @@ pub struct Hit {
     parsed: Version,
 }
 
+impl Hit {
+    /// A chart that was not found by a word; nothing if its version is none.
+    pub(crate) fn new(
+        name: String,
+        version: String,
+        app_version: String,
+        description: String,
+    ) -> Option<Hit> {
+        let parsed = Version::parse(&version).ok()?;
+        Some(Hit { name, version, app_version, description, score: 0, parsed })
+    }
+}
+
 /// Looks through indexes; the best match first, then by name, then the newest version. Unless all versions are wanted,
 /// there is one result for each chart: the best that satisfies the constraint.
 pub fn search(

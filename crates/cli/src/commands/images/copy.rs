@@ -26,7 +26,7 @@ pub(crate) static COMMAND: Command = Command {
     short: "copy images to another registry, or to a folder and back",
     long: "\
 Copies images byte for byte: digests, indexes of several platforms and signatures stay what they are. A source is the
-name of an image, the path of a chart (all images of its objects), or an OCI layout folder, written oci:FOLDER or
+name of an image, a chart (all images of its objects) by its path or as oci://HOST/CHART, or an OCI layout folder, written oci:FOLDER or
 oci:FOLDER:NAME. The destination is a registry with an optional path, where images get the names that
 `{program} images override` gives them; the full name of an image with its tag; or a folder, written oci:FOLDER:
 
@@ -164,9 +164,11 @@ fn request(invocation: &mut Invocation<'_>) -> Result<CopyImagesRequest, Failure
     let mut layouts = Vec::new();
     let mut charts: Vec<Named> = Vec::new();
     for source in sources {
-        match source.strip_prefix("oci:") {
+        match layout_of(source) {
             Some(rest) => layouts.push(layout(rest)),
-            None if is_chart(source) => charts.push(Named::Chart(source.clone())),
+            None if source.starts_with("oci://") || is_chart(source) => {
+                charts.push(Named::Chart(source.clone()))
+            }
             None => images.push(source.clone()),
         }
     }
@@ -200,12 +202,13 @@ fn request(invocation: &mut Invocation<'_>) -> Result<CopyImagesRequest, Failure
 
 /// Where images go.
 fn to(invocation: &Invocation<'_>, text: &str) -> Result<CopyDestination, Failure> {
-    if let Some(folder) = text.strip_prefix("oci:") {
+    if let Some(folder) = layout_of(text) {
         return match folder {
             "" => Err(Failure::usage("oci: needs a folder").hint("write oci:FOLDER")),
             folder => Ok(CopyDestination::Layout(PathBuf::from(folder))),
         };
     }
+    let text = text.strip_prefix("oci://").unwrap_or(text);
     let last = text.rsplit('/').next().unwrap_or_default();
     if text.contains('@') || (text.contains('/') && last.contains(':')) {
         return Ok(CopyDestination::Name(text.to_owned()));
@@ -214,6 +217,11 @@ fn to(invocation: &Invocation<'_>, text: &str) -> Result<CopyDestination, Failur
     policy.target = Some(Target::parse(text).map_err(explain)?);
     policy.strategy = Strategy::parse(invocation.flags.text("path-strategy")).map_err(explain)?;
     Ok(CopyDestination::Policy(Box::new(policy)))
+}
+
+/// What follows `oci:`, unless it is something in a registry.
+fn layout_of(text: &str) -> Option<&str> {
+    text.strip_prefix("oci:").filter(|rest| !rest.starts_with("//"))
 }
 
 /// A folder, with the name of one image of it if one is given.

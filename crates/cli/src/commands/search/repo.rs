@@ -10,11 +10,13 @@ use super::{bad_constraint, nothing_found};
 use crate::command::{Command, Operands};
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
+use crate::flag::groups::REMOTE;
 use crate::flag::{Flag, Kind};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;
-use crate::remote;
+use crate::personality::Personality;
+use crate::{registry_access, remote};
 
 /// `search repo [KEYWORD…]`
 pub(super) static COMMAND: Command = Command {
@@ -27,9 +29,13 @@ fetched: `{program} repo update` does that.
 
     {program} search repo nginx
     {program} search repo nginx --devel
-    {program} search repo nginx --version ^1.0.0 --versions",
+    {program} search repo nginx --version ^1.0.0 --versions
+
+Registries have no index to look into, but they list the versions of a chart:
+
+    pintle search repo oci://registry.example.com/charts/web --versions",
     operands: Operands::Any,
-    flags: &[OWN, OUTPUT],
+    flags: &[OWN, OUTPUT, REMOTE],
     run: Some(run),
     ..Command::BLANK
 };
@@ -52,11 +58,32 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     }
     .to_owned();
     let all_versions = flags.on("versions");
+    if invocation.personality == Personality::Pintle
+        && let Some(reference) = flags.operands.iter().find(|word| word.starts_with("oci://")).cloned()
+    {
+        return in_registry(invocation, &reference, &version);
+    }
     let indexes = indexes(invocation)?;
     let flags = &invocation.flags;
     let pattern = Pattern::new(&flags.operands, flags.on("regexp")).map_err(Failure::usage)?;
     let constraint = Constraint::parse(&version).map_err(|error| bad_constraint(&error, &version))?;
     let hits = search(&indexes, &pattern, &constraint, all_versions);
+    print(invocation, &hits)
+}
+
+/// The versions of a chart in a registry.
+fn in_registry(invocation: &mut Invocation<'_>, reference: &str, version: &str) -> Result<(), Failure> {
+    let flags = &invocation.flags;
+    if flags.operands.len() > 1 {
+        return Err(Failure::usage("a chart in a registry is looked for by its reference alone")
+            .hint("give oci://HOST/PATH/CHART and nothing else"));
+    }
+    let constraint = Constraint::parse(version).map_err(|error| bad_constraint(&error, version))?;
+    let registries = registry_access::registries(invocation);
+    let (hits, log) = registries.search(reference, &constraint, flags.on("versions"))?;
+    for line in &log {
+        invocation.ui.log(line);
+    }
     print(invocation, &hits)
 }
 
