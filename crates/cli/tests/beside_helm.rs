@@ -6,6 +6,8 @@
 //! with `~` differs on purpose: what it says there is in COMPATIBILITY.md; only that both programs run is checked.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
+mod oci;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -260,78 +262,6 @@ fn registries_are_used_as_helm_uses_them() {
     let replace =
         [("{plain}", plain.host.as_str()), ("{guarded}", &locked.host), ("{closed}", "127.0.0.1:1")];
     compare(&sides, Archives::Shared, include_str!("beside_helm/registry.txt"), &replace);
-}
-
-/// Charts in a registry, pushed by the real Helm; gives the digests of `web:1.0.0` and `signed`.
-fn push_charts(helm: &Side, host: &str, flags: &str) -> (String, String) {
-    let run = |line: &str| {
-        let outcome = helm.run(line);
-        assert_eq!(outcome.code, 0, "{line}: {outcome:?}");
-        let digest = outcome.stdout.lines().find_map(|line| line.strip_prefix("Digest: "));
-        digest.unwrap_or_default().to_owned()
-    };
-    run("package web next pre plus old -d packed");
-    run("package signed -d packed --sign --key Anne --keyring secret.gpg");
-    let push =
-        |archive: &str| run(&format!("push packed/{archive}.tgz oci://{host}/charts --plain-http{flags}"));
-    for archive in ["web-1.1.0", "web-2.0.0-rc.1", "web-1.0.0+build.5", "old-0.1.0"] {
-        push(archive);
-    }
-    (push("web-1.0.0"), push("signed-1.0.0"))
-}
-
-#[test]
-fn charts_of_registries_are_used_as_helm_uses_them() {
-    let place = TestEnv::new();
-    let Some(sides) = sides(&place) else { return };
-    let (Some(plain), Some(locked)) = (distribution(""), guarded(place.path())) else { return };
-    if !keys(&place, &sides) {
-        return;
-    }
-    for side in &sides {
-        charts(side);
-        let write = |path: PathBuf, text: &str| {
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        };
-        write(side.work().join("signed/Chart.yaml"), "apiVersion: v2\nname: signed\nversion: 1.0.0\n");
-        for folder in ["pulled/two", "pulled/a", "pulled/c", "pulled/d", "pulled/mixed", "pulled/login"] {
-            std::fs::create_dir_all(side.work().join(folder)).unwrap();
-        }
-        for folder in ["pulled/signed", "pulled/unsigned", "pulled/verified"] {
-            std::fs::create_dir_all(side.work().join(folder)).unwrap();
-        }
-        let home = side.home();
-        write(
-            home.join(".config/helm/repositories.yaml"),
-            "apiVersion: \"\"\ngenerated: \"0001-01-01T00:00:00Z\"\nrepositories:\n\
-             - {name: mixed, url: \"http://127.0.0.1:1\"}\n",
-        );
-        let entry = |name: &str, version: &str| {
-            let url = format!("oci://{}/charts/{name}:{version}", plain.host);
-            format!("  - {{apiVersion: v2, name: {name}, version: {version}, urls: [\"{url}\"]}}\n")
-        };
-        let index = format!(
-            "apiVersion: v1\nentries:\n  web:\n{}{}  gone:\n{}",
-            entry("web", "1.1.0"),
-            entry("web", "1.0.0"),
-            entry("gone", "1.0.0")
-        );
-        write(home.join(".cache/helm/repository/mixed-index.yaml"), &index);
-    }
-    let (digest, signed) = push_charts(&sides[0], &plain.host, "");
-    push_charts(&sides[0], &locked.host, " --username me --password pw");
-    std::fs::remove_dir_all(sides[0].work().join("packed")).unwrap();
-    let zeros = "0".repeat(64);
-    let replace = [
-        ("{plain}", plain.host.as_str()),
-        ("{guarded}", &locked.host),
-        ("{closed}", "127.0.0.1:1"),
-        ("{digest}", &digest),
-        ("{signed}", &signed),
-        ("{zeros}", &zeros),
-    ];
-    compare(&sides, Archives::Pulled, include_str!("beside_helm/oci.txt"), &replace);
 }
 
 /// Keys of GnuPG as files on both sides; nothing if it is not installed.

@@ -106,7 +106,7 @@ fn charts_of_registries_are_installed_upgraded_rehearsed_and_looked_into() {
 fn versions_of_a_chart_in_a_registry_are_listed() {
     use crate::registries::program::distribution;
     let Some(registry) = distribution("") else { return };
-    let place = Place::new();
+    let place = TestEnv::new();
     chart::write(&place);
     for version in ["0.1.0", "0.2.0", "0.2.0+a", "0.10.0", "1.0.0-rc.1"] {
         good(place.pintle(&format!("package web --version {version} --app-version v{version}")));

@@ -29,6 +29,7 @@ mod atomic;
 mod config;
 mod content;
 mod error;
+mod fetch;
 mod get;
 pub mod hub;
 pub mod index;
@@ -42,11 +43,9 @@ pub mod search;
 pub use config::{Entry, Locked, Repositories};
 pub use content::{CacheEntry, ContentCache, Kind};
 pub use error::{Error, Result};
+pub use fetch::{MAX_ARCHIVE, provenance_url};
 pub use get::{Access, Getter, Request, Response};
 pub use index::{Cached, Skipped};
 pub use oci::{Credentials, Registries};
 pub use pintle_registry::Proxies;
-pub use resolve::{
-    Fetched, Folders, MAX_ARCHIVE, Resolved, Resolver, Source, Wanted, provenance_url,
-    unreachable_repository, warnings,
-};
+pub use resolve::{Fetched, Folders, Resolved, Resolver, Source, Wanted, unreachable_repository, warnings};

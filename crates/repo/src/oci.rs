@@ -18,7 +18,8 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::content::{ContentCache, Hashing, Kind, compare, hex};
 use crate::error::{Error, Result};
-use crate::resolve::{MAX_ARCHIVE, Resolved, Resolver};
+use crate::fetch::MAX_ARCHIVE;
+use crate::resolve::{Resolved, Resolver};
 
 /// Whose credentials a registry gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,27 +4,19 @@
 //! archive, or the name of a chart in a registry (`oci://…`). [`Resolver::resolve`] finds out where the archive is,
 //! which digest it must have and how to reach it; [`Resolver::fetch`] brings it into the content cache.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
-use sha2::{Digest as _, Sha256};
 
 use crate::address::{Address, resolve_reference};
 use crate::config::{Entry, Repositories};
-use crate::content::{ContentCache, Hashing, Kind, compare, declared, hex};
+use crate::content::declared;
 use crate::error::{Error, Result};
-use crate::get::{Access, Getter, Request};
+use crate::get::{Access, Getter};
 use crate::index::Cached;
 use crate::oci::OciChart;
 use crate::repository::{check_scheme, index_of, index_path};
-
-/// The largest archive that is fetched.
-pub const MAX_ARCHIVE: u64 = 1 << 30;
-
-/// What charts are asked for with.
-const ACCEPT: &str = "application/gzip,application/octet-stream";
 
 /// Where things are kept.
 #[derive(Clone, Debug, Default)]
@@ -72,9 +64,9 @@ pub struct Resolved {
     pub digest: Option<String>,
     /// What there is to say about it.
     pub log: Vec<LogLine>,
-    home: String,
-    access: Access,
-    oci: Option<OciChart>,
+    pub(crate) home: String,
+    pub(crate) access: Access,
+    pub(crate) oci: Option<OciChart>,
 }
 
 /// An archive in a file.
@@ -308,92 +300,6 @@ impl Resolver<'_> {
             }
         }
     }
-
-    /// Brings an archive into the content cache, unless it is there.
-    ///
-    /// # Errors
-    /// When it cannot be fetched or kept, or is not what the index declares.
-    pub fn fetch(&self, resolved: &Resolved) -> Result<Fetched> {
-        let cache = ContentCache::new(&self.folders.content_cache);
-        let fetched = |path, digest| Fetched { path, digest, source: resolved.source.clone() };
-        if let Some(digest) = &resolved.digest
-            && let Some(path) = cache.chart(digest)
-        {
-            return Ok(fetched(path, digest.clone()));
-        }
-        if let Some(oci) = &resolved.oci
-            && let Some(digest) = self.cached_oci(resolved, oci)?
-        {
-            return Ok(fetched(cache.path(&digest, Kind::Chart), digest));
-        }
-        let mut file = cache.incoming()?;
-        let digest = self.download(resolved, file.as_file_mut())?;
-        let path = cache.keep(file, &digest, Kind::Chart)?;
-        Ok(fetched(path, digest))
-    }
-
-    /// Writes an archive to `sink`, from the cache or from the network, and gives its SHA-256.
-    ///
-    /// # Errors
-    /// When it cannot be fetched or written, or is not what the index declares.
-    pub fn copy_to(&self, resolved: &Resolved, sink: &mut (dyn std::io::Write + Send)) -> Result<String> {
-        let cache = ContentCache::new(&self.folders.content_cache);
-        let digest = match (&resolved.digest, &resolved.oci) {
-            (Some(digest), _) => Some(digest.clone()),
-            (None, Some(oci)) => self.cached_oci(resolved, oci)?,
-            (None, None) => None,
-        };
-        if let Some(digest) = digest
-            && let Some(path) = cache.chart(&digest)
-        {
-            let mut file = std::fs::File::open(&path).map_err(crate::error::refused("open", &path))?;
-            std::io::copy(&mut file, sink).map_err(crate::error::refused("write", &path))?;
-            return Ok(digest);
-        }
-        self.download(resolved, sink)
-    }
-
-    fn download(&self, resolved: &Resolved, sink: &mut (dyn std::io::Write + Send)) -> Result<String> {
-        if let Some(oci) = &resolved.oci {
-            return self.download_oci(resolved, oci, sink);
-        }
-        let mut hashing = Hashing { sink, hasher: Sha256::new() };
-        self.getter.get(&request(resolved, &resolved.source.url), &mut hashing)?;
-        let digest = hex(&hashing.hasher.finalize());
-        if !self.skip_digest {
-            compare(&resolved.source.url, resolved.digest.as_deref(), &digest)?;
-        }
-        Ok(digest)
-    }
-
-    /// The provenance file of an archive that is in the content cache, which is fetched unless it is there too.
-    ///
-    /// # Errors
-    /// When it cannot be fetched or kept.
-    pub fn cached_provenance(&self, resolved: &Resolved, digest: &str) -> Result<PathBuf> {
-        let cache = ContentCache::new(&self.folders.content_cache);
-        let path = cache.path(digest, Kind::Provenance);
-        if std::fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() > 0) {
-            return Ok(path);
-        }
-        let text = self.provenance(resolved)?;
-        let mut file = cache.incoming()?;
-        file.write_all(&text).map_err(crate::error::refused("write", &path))?;
-        cache.keep(file, digest, Kind::Provenance)
-    }
-
-    /// Fetches the provenance file that stands beside an archive, with the same credentials.
-    ///
-    /// # Errors
-    /// When it cannot be fetched.
-    pub fn provenance(&self, resolved: &Resolved) -> Result<Vec<u8>> {
-        if let Some(oci) = &resolved.oci {
-            return self.provenance_oci(resolved, oci);
-        }
-        let url = provenance_url(resolved);
-        let request = Request { limit: 16 << 20, ..request(resolved, &url) };
-        self.getter.get_bytes(&request).map(|(_, text)| text)
-    }
 }
 
 /// A chart of a registry, as what was found.
@@ -412,23 +318,6 @@ fn in_registry((oci, file_name): (OciChart, String)) -> Resolved {
 
 fn is_oci(url: &str) -> bool {
     url.starts_with("oci://")
-}
-
-/// Where the provenance file of an archive is.
-pub fn provenance_url(resolved: &Resolved) -> String {
-    format!("{}.prov", resolved.source.url)
-}
-
-fn request<'r>(resolved: &'r Resolved, url: &'r str) -> Request<'r> {
-    Request {
-        url,
-        home: &resolved.home,
-        access: resolved.access.clone(),
-        accept: ACCEPT,
-        known: None,
-        compressed: false,
-        limit: MAX_ARCHIVE,
-    }
 }
 
 /// What a configured repository knows about reaching it goes before the flags. Its leave to take any certificate counts
