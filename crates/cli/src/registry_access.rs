@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pintle::registry::{Client, Login, Settings};
+use pintle::registry::{self, Client, Login, Settings};
 use pintle::repo::{Credentials, Registries};
 
 use crate::commands::images::access;
@@ -14,7 +14,7 @@ use crate::personality::Personality;
 
 /// A client for charts in registries, as the flags of `groups::REMOTE` want it.
 pub(crate) fn client(invocation: &Invocation<'_>) -> Result<Arc<Client>, Failure> {
-    build(chart_settings(invocation)?).map_err(|failure| failure.during("missing registry client"))
+    build_for_charts(chart_settings(invocation)?)
 }
 
 /// Settings for charts in registries, as the flags of `groups::REMOTE` want it, as far as a command has these.
@@ -26,7 +26,40 @@ fn chart_settings(invocation: &Invocation<'_>) -> Result<Settings, Failure> {
         (user, password) => Some(Login::Password { user: user.to_owned(), password: password.to_owned() }),
     };
     let insecure = flags.declares("insecure-skip-tls-verify") && flags.on("insecure-skip-tls-verify");
-    Ok(Settings { login, ..settings(invocation, insecure)? })
+    let settings = Settings { login, ..settings(invocation, insecure)? };
+    if let Some((certificate, key)) = &settings.certificate {
+        for (file, what) in [(certificate, "cert"), (key, "key")] {
+            std::fs::read(file).map_err(|error| {
+                let (path, why) = (file.display(), reason(&error));
+                no_tls(
+                    &format!("unable to read {what} file: \"{path}\": open {path}: {why}"),
+                    format!("cannot read the client certificate or key in `{path}`: {why}"),
+                )
+            })?;
+        }
+    }
+    Ok(settings)
+}
+
+/// A client for charts. What is wrong with files for TLS is said as Helm says it.
+fn build_for_charts(settings: Settings) -> Result<Arc<Client>, Failure> {
+    let authorities = settings.authorities.as_ref().map(|file| file.display().to_string());
+    let client = Client::new(settings).map_err(|error| match &error {
+        registry::Error::Settings { what, .. } if Some(what) == authorities.as_ref() => {
+            no_tls("failed to append certificates from pem block", error.to_string())
+        }
+        registry::Error::Settings { reason, .. } => {
+            no_tls(&format!("unable to load cert from key pair: {reason}"), error.to_string())
+        }
+        _ => Failure::from(pintle::Error::from(error)).during("missing registry client"),
+    });
+    client.map(Arc::new)
+}
+
+fn no_tls(text: &str, own: String) -> Failure {
+    Failure::usage(format!("can't create TLS config for client: {text}"))
+        .in_our_words(own)
+        .during("missing registry client")
 }
 
 /// The registries that charts come from. What is wrong with the flags is said when a chart does come from one.
@@ -38,7 +71,7 @@ pub(crate) fn registries(invocation: &Invocation<'_>) -> Registries {
         if credentials == Credentials::Stored {
             settings.login = None;
         }
-        build(settings).map_err(|failure| unusable(failure.during("missing registry client")))
+        build_for_charts(settings).map_err(unusable)
     })
 }
 
