@@ -30,7 +30,8 @@ fn main() -> Result<()> {
     if arguments.next().is_some_and(|argument| argument == "--update") {
         // The library does not read the clock: the time for the lock comes from the program.
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-        update(chart, i64::try_from(now)?, &mut Progress)?;
+        // Charts come from folders here; a `pintle::repo::DependencySource` would fetch them from repositories.
+        update(chart, i64::try_from(now)?, None, &mut Progress)?;
     }
     let listing = list(chart)?;
     for row in listing.rows.iter().flatten() {

@@ -117,7 +117,8 @@ impl Error {
         }
     }
 
-    pub(crate) fn message(text: impl Into<String>) -> Self {
+    /// A failure with a text of its own.
+    pub fn message(text: impl Into<String>) -> Self {
         Error::Message(text.into())
     }
 }

@@ -50,6 +50,7 @@ impl Fixture {
             times: Times { all: Some(0), fallback: 0 },
             report: &mut |line| lines.push(line.to_owned()),
             log: &mut Vec::new(),
+            remote: None,
         });
         lines.extend(outcome.err().map(|error| format!("Error: {error}")));
         lines
@@ -130,7 +131,7 @@ fn unavailable_services_are_reported() {
     fixture
         .write("p/Chart.yaml", &fixture.read("p/Chart.yaml").replace("file://../a", "https://example.com"));
     let lines = fixture.run(update);
-    assert!(lines[0].contains("remote repositories are not supported yet"), "{lines:?}");
+    assert!(lines[0].contains("no repositories can be reached here"), "{lines:?}");
 }
 
 #[test]
@@ -158,4 +159,16 @@ fn several_archives_are_too_many_unless_only_one_names_a_version() {
     assert_eq!(fixture.statuses()[0], Status::Ok);
     fs::copy(&archive, fixture.path("p/charts/a-2.0.0.tgz")).expect("can be copied");
     assert_eq!(fixture.statuses()[0], Status::TooManyMatches);
+}
+
+#[test]
+fn charts_of_repositories_are_refused_where_none_can_be_reached() {
+    let fixture = Fixture::new();
+    fixture
+        .write("p/Chart.yaml", &fixture.read("p/Chart.yaml").replace("file://../b", "https://example.com"));
+    let refused = "Error: dependency b comes from https://example.com, and no repositories can be reached here; use a \
+                   file:// repository or put the chart into charts/";
+    assert_eq!(fixture.run(update), [refused]);
+    assert_eq!(fixture.run(build), [refused]);
+    assert!(!fixture.path("p/Chart.lock").exists());
 }

@@ -115,8 +115,6 @@ pub(crate) enum FlagCompletion {
 /// What a flag needs that this program cannot do yet; using such a flag is refused, never ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Signatures.
-    Signature,
     /// Plugins.
     Plugin,
 }

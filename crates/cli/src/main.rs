@@ -7,6 +7,7 @@ mod command;
 mod commands;
 mod complete;
 mod connect;
+mod dependencies;
 mod embedded;
 mod env;
 mod exit;

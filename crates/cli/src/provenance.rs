@@ -72,13 +72,31 @@ pub(crate) fn verify_archive(
     archive: &str,
     provenance: &str,
 ) -> Result<Verified, Failure> {
-    let name = Path::new(archive).file_name().unwrap_or_default().to_string_lossy();
-    verify_named(invocation, archive, &name, provenance)
+    verify_archive_with(&keyring_file(invocation), archive, provenance)
 }
 
 /// As [`verify_archive`], for an archive whose file is not called as the provenance file calls it.
 pub(crate) fn verify_named(
     invocation: &Invocation<'_>,
+    archive: &str,
+    name: &str,
+    provenance: &str,
+) -> Result<Verified, Failure> {
+    verify_named_with(&keyring_file(invocation), archive, name, provenance)
+}
+
+/// Verifies an archive with a keyring.
+pub(crate) fn verify_archive_with(
+    keyring: &KeyringFile,
+    archive: &str,
+    provenance: &str,
+) -> Result<Verified, Failure> {
+    let name = Path::new(archive).file_name().unwrap_or_default().to_string_lossy();
+    verify_named_with(keyring, archive, &name, provenance)
+}
+
+fn verify_named_with(
+    keyring: &KeyringFile,
     archive: &str,
     name: &str,
     provenance: &str,
@@ -95,7 +113,7 @@ pub(crate) fn verify_named(
     }
     stat(provenance)
         .map_err(|cause| Failure::usage(format!("could not load provenance file {provenance}: {cause}")))?;
-    let keyring = keyring(invocation).map_err(|failure| failure.during("failed to load keyring"))?;
+    let keyring = keyring.read().map_err(|failure| failure.during("failed to load keyring"))?;
     let digest = digest_of(archive).map_err(|failure| failure.during("failed to read chart archive"))?;
     let text = read(provenance, PROVENANCE_LIMIT)
         .map_err(|failure| failure.during("failed to read provenance file"))?;
@@ -130,17 +148,30 @@ fn digest_of(path: &str) -> Result<String, Failure> {
     File::open(path).and_then(sha256_of).map_err(|error| refused(path, &error))
 }
 
-/// The keyring of `--keyring`. Where nobody named one and GnuPG has no file of the old kind, its keybox is read.
-fn keyring(invocation: &Invocation<'_>) -> Result<Keyring, Failure> {
+/// Where a keyring is. It is read when it is needed.
+pub(crate) struct KeyringFile(String);
+
+impl KeyringFile {
+    fn read(&self) -> Result<Keyring, Failure> {
+        Ok(Keyring::read(&read(&self.0, KEYRING_LIMIT)?)?)
+    }
+}
+
+/// The keyring of `--keyring`. Where nobody named one and GnuPG has no file of the old kind, it is its keybox.
+pub(crate) fn keyring_file(invocation: &Invocation<'_>) -> KeyringFile {
     let file = invocation.flags.text_or_setting("keyring", invocation.environment);
     if !invocation.flags.given("keyring") && std::fs::metadata(&file).is_err() {
         let gnupg = invocation.environment.setting(Setting::Keyring);
         let keybox = gnupg.strip_suffix("pubring.gpg").map(|folder| path::join(&[folder, "pubring.kbx"]));
         if let Some(keybox) = keybox.filter(|keybox| std::fs::metadata(keybox).is_ok()) {
-            return Ok(Keyring::read(&read(&keybox, KEYRING_LIMIT)?)?);
+            return KeyringFile(keybox);
         }
     }
-    Ok(Keyring::read(&read(&file, KEYRING_LIMIT)?)?)
+    KeyringFile(file)
+}
+
+fn keyring(invocation: &Invocation<'_>) -> Result<Keyring, Failure> {
+    keyring_file(invocation).read()
 }
 
 /// Who signs, and how its key is opened.

@@ -58,7 +58,7 @@ fn build_for_charts(settings: Settings) -> Result<Arc<Client>, Failure> {
 
 fn no_tls(text: &str, own: String) -> Failure {
     Failure::usage(format!("can't create TLS config for client: {text}"))
-        .in_our_words(own)
+        .with_pintle_text(own)
         .during("missing registry client")
 }
 

@@ -156,10 +156,6 @@ fn refuse_what_is_missing(place: &CommandPath, flags: &Parsed) -> Result<(), Fai
         return Ok(());
     };
     let (what, hint) = match need {
-        Need::Signature => (
-            "charts of repositories are not supported yet",
-            "leave it out: nothing is fetched that could be verified",
-        ),
         Need::Plugin => ("plugins are not supported yet", "pipe the output into the program instead"),
     };
     Err(Failure::not_built(format!("--{} cannot be used with `{}`: {what}", flag.name, place.path), hint))

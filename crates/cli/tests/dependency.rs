@@ -81,19 +81,13 @@ fn a_lock_that_is_out_of_date_is_refused() {
 }
 
 #[test]
-fn charts_on_the_network_are_refused() {
+fn repositories_that_nobody_knows_are_refused_before_anything_is_changed() {
     let place = place();
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: db, version: ^2.0.0, repository: 'https://example.com'}\n");
+    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: db, version: ^2.0.0, repository: '@nobody'}\n");
     assert_snapshot!(place.pintle("dependency update web"), @"
     exit 1
     --- stderr
-    error: dependency db comes from https://example.com, and remote repositories are not supported yet; use a file:// repository or put the chart into charts/
+    error: no repository definition for @nobody. Please add them via 'helm repo add'
     ");
-    assert_snapshot!(place.pintle("dependency build --verify web"), @"
-    exit 1
-    --- stderr
-    error: --verify cannot be used with `pintle dependency build`: charts of repositories are not supported yet
-
-    hint: leave it out: nothing is fetched that could be verified
-    ");
+    assert!(!place.path().join("web/charts").exists());
 }

@@ -28,6 +28,7 @@ pub mod address;
 mod atomic;
 mod config;
 mod content;
+mod dependency;
 mod error;
 mod fetch;
 mod get;
@@ -42,6 +43,7 @@ pub mod search;
 
 pub use config::{Entry, Locked, Repositories};
 pub use content::{CacheEntry, ContentCache, Kind};
+pub use dependency::{DependencySource, Verification, Verifier};
 pub use error::{Error, Result};
 pub use fetch::{MAX_ARCHIVE, provenance_url};
 pub use get::{Access, Getter, Request, Response};

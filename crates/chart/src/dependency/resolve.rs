@@ -8,24 +8,25 @@ use pintle_semver::{Constraint, Version};
 use pintle_tree::quote::quote;
 use pintle_tree::redact::redacted;
 
+use super::remote::{Output, Remote, is_remote};
 use crate::error::{Error, Result, file_error};
 use crate::load_any_version;
 use crate::metadata::Dependency;
 use crate::path::clean;
-use pintle_tree::LogLine;
 
 /// Locks each of `dependencies` of the chart at `chart_path` to the available version.
 ///
 /// # Errors
-/// Bad ranges, missing folders, versions out of range, and repositories on the network.
-pub fn resolve(
+/// Bad ranges, missing folders, versions out of range, and what `remote` cannot find.
+pub(super) fn resolve(
     dependencies: &[Dependency],
     chart_path: &Path,
-    log: &mut Vec<LogLine>,
+    mut remote: Option<&mut (dyn Remote + '_)>,
+    output: &mut Output<'_>,
 ) -> Result<Vec<Dependency>> {
     let mut locked = Vec::with_capacity(dependencies.len());
     let mut missing = Vec::new();
-    for dependency in dependencies {
+    for (at, dependency) in dependencies.iter().enumerate() {
         let Dependency { name, version, repository, .. } = dependency;
         let range = Constraint::parse(version).map_err(|error| {
             let name = quote(name.as_bytes());
@@ -33,23 +34,24 @@ pub fn resolve(
         })?;
         let found = if repository.is_empty() {
             local_path(&format!("charts/{name}"), chart_path)?;
-            version.clone()
+            Some(version.clone())
+        } else if is_remote(dependency) {
+            let remote = remote.as_mut().ok_or_else(|| unreachable(dependency))?;
+            remote.newest(at, dependency, &range, output)?
         } else {
-            check_local(dependency)?;
-            let chart = load_any_version(&local_path(repository, chart_path)?, log)?;
+            let chart = load_any_version(&local_path(repository, chart_path)?, output.log)?;
             let found = chart.metadata.version;
-            if !Version::parse(&found).is_ok_and(|found| range.check(&found)) {
-                missing.push(describe(dependency));
-                continue;
-            }
-            found
+            Version::parse(&found).is_ok_and(|found| range.check(&found)).then_some(found)
         };
-        locked.push(Dependency {
-            name: name.clone(),
-            repository: repository.clone(),
-            version: found,
-            ..Dependency::default()
-        });
+        match found {
+            None => missing.push(describe(dependency)),
+            Some(version) => locked.push(Dependency {
+                name: name.clone(),
+                repository: repository.clone(),
+                version,
+                ..Dependency::default()
+            }),
+        }
     }
     if missing.is_empty() {
         return Ok(locked);
@@ -69,17 +71,14 @@ fn describe(dependency: &Dependency) -> String {
     format!("{name} (repository {repository}, version {version})")
 }
 
-/// Rejects a dependency whose repository is not local.
-pub(super) fn check_local(dependency: &Dependency) -> Result<()> {
+/// Says that a dependency cannot be fetched without a [`Remote`].
+pub(super) fn unreachable(dependency: &Dependency) -> Error {
     let Dependency { name, repository, .. } = dependency;
-    if repository.is_empty() || repository.starts_with("file://") {
-        return Ok(());
-    }
     let repository = redacted(repository);
-    Err(Error::message(format!(
-        "dependency {name} comes from {repository}, and remote repositories are not supported yet; use a file:// \
+    Error::message(format!(
+        "dependency {name} comes from {repository}, and no repositories can be reached here; use a file:// \
          repository or put the chart into charts/"
-    )))
+    ))
 }
 
 /// The folder of a `repository` (`file://…` or a plain path), relative to the chart at `chart_path`.

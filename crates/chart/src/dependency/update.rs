@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use pintle_semver::{Constraint, Version};
 use pintle_tree::quote::quote;
 
-use super::resolve::{check_local, local_path, resolve};
+use super::remote::{Download, Output, Remote, is_remote};
+use super::resolve::{local_path, resolve, unreachable};
 use super::{digest, legacy_digest, write_lock};
 use crate::error::{Error, Result, file_error};
 use crate::metadata::{Dependency, Lock, Metadata, Timestamp, V1};
@@ -27,12 +28,14 @@ pub struct UpdateContext<'a> {
     pub report: &'a mut dyn FnMut(&str),
     /// Receives log lines.
     pub log: &'a mut Vec<LogLine>,
+    /// Finds and fetches charts of repositories and registries; without it, they are refused.
+    pub remote: Option<&'a mut dyn Remote>,
 }
 
 /// Resolves the dependencies, updates `charts/`, and writes the lock if it changed.
 ///
 /// # Errors
-/// When charts cannot be loaded or found, versions do not match, or a repository is remote.
+/// When charts cannot be loaded or found, versions do not match, or a repository cannot be reached.
 pub fn update(mut updating: UpdateContext<'_>) -> Result<()> {
     let chart = updating.load()?;
     updating.update(&chart)
@@ -45,10 +48,16 @@ pub fn update(mut updating: UpdateContext<'_>) -> Result<()> {
 pub fn build(mut updating: UpdateContext<'_>) -> Result<()> {
     let chart = updating.load()?;
     let Some(lock) = &chart.lock else { return updating.update(&chart) };
-    updating.check_repositories(&chart.metadata.dependencies)?;
-    updating.check_lock(&chart.metadata, lock)?;
+    let mut asked = chart.metadata.dependencies.clone();
+    updating.check_repositories(&mut asked)?;
+    updating.check_lock(&chart.metadata, &asked, lock)?;
     let mut locked = lock.dependencies.clone();
-    locked.iter().try_for_each(check_local)?;
+    updating.refuse_unreachable(&locked)?;
+    if let Some(remote) = &mut updating.remote {
+        remote.check_known(&locked)?;
+        let output = &mut Output { report: updating.report, log: updating.log };
+        remote.refresh(&locked, false, output)?;
+    }
     updating.fetch_all(&mut locked)
 }
 
@@ -58,8 +67,8 @@ pub fn build(mut updating: UpdateContext<'_>) -> Result<()> {
 /// Like [`update`].
 pub fn build_instead(mut updating: UpdateContext<'_>, dependencies: &[Dependency]) -> Result<()> {
     updating.load()?;
-    updating.check_repositories(dependencies)?;
-    let mut locked = resolve(dependencies, updating.chart_path, updating.log)?;
+    let mut asked = dependencies.to_vec();
+    let mut locked = updating.choose(&mut asked)?;
     updating.fetch_all(&mut locked)
 }
 
@@ -84,10 +93,10 @@ impl UpdateContext<'_> {
 
     fn update(&mut self, chart: &Chart) -> Result<()> {
         let Some(asked) = declared(&chart.metadata) else { return Ok(()) };
-        self.check_repositories(asked)?;
-        let mut locked = resolve(asked, self.chart_path, self.log)?;
+        let mut asked = asked.to_vec();
+        let mut locked = self.choose(&mut asked)?;
         self.fetch_all(&mut locked)?;
-        let digest = digest(Some(asked), &locked)?;
+        let digest = digest(Some(&asked), &locked)?;
         if chart.lock.as_ref().is_some_and(|lock| lock.digest == digest) {
             return Ok(());
         }
@@ -95,19 +104,40 @@ impl UpdateContext<'_> {
         write_lock(self.chart_path, &lock, chart.metadata.api_version == V1)
     }
 
-    /// Checks every repository before anything is changed.
-    fn check_repositories(&self, dependencies: &[Dependency]) -> Result<()> {
-        for dependency in dependencies {
-            check_local(dependency)?;
-            if dependency.repository.starts_with("file://") {
-                local_path(&dependency.repository, self.chart_path)?;
-            }
+    /// Locks what is asked for to versions, after asking repositories for what is new.
+    fn choose(&mut self, asked: &mut [Dependency]) -> Result<Vec<Dependency>> {
+        self.check_repositories(asked)?;
+        let output = &mut Output { report: self.report, log: self.log };
+        if let Some(remote) = &mut self.remote {
+            remote.refresh(asked, true, output)?;
         }
-        Ok(())
+        resolve(asked, self.chart_path, self.remote.as_deref_mut(), output)
     }
 
-    fn check_lock(&mut self, metadata: &Metadata, lock: &Lock) -> Result<()> {
-        if digest(declared(metadata), &lock.dependencies)? == lock.digest {
+    /// Checks every repository before anything is changed, and replaces aliases by URLs.
+    fn check_repositories(&mut self, dependencies: &mut [Dependency]) -> Result<()> {
+        for dependency in dependencies.iter().filter(|one| one.repository.starts_with("file://")) {
+            local_path(&dependency.repository, self.chart_path)?;
+        }
+        self.refuse_unreachable(dependencies)?;
+        match &mut self.remote {
+            Some(remote) => remote.replace_aliases(dependencies),
+            None => Ok(()),
+        }
+    }
+
+    /// Without a way to repositories, refuses what comes from them.
+    fn refuse_unreachable(&self, dependencies: &[Dependency]) -> Result<()> {
+        match dependencies.iter().find(|dependency| is_remote(dependency)) {
+            Some(dependency) if self.remote.is_none() => Err(unreachable(dependency)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Checks that a lock was made for what is asked for; `asked` has URLs where the metadata may have aliases.
+    fn check_lock(&mut self, metadata: &Metadata, asked: &[Dependency], lock: &Lock) -> Result<()> {
+        let asked = declared(metadata).is_some().then_some(asked);
+        if digest(asked, &lock.dependencies)? == lock.digest {
             return Ok(());
         }
         if metadata.api_version != V1 {
@@ -133,42 +163,87 @@ impl UpdateContext<'_> {
     /// Fetches all charts into `charts/`, through a temporary folder, so that a failure changes nothing.
     fn fetch_all(&mut self, locked: &mut [Dependency]) -> Result<()> {
         let charts = self.chart_path.join("charts");
-        match fs::metadata(&charts) {
-            Ok(metadata) if metadata.is_dir() => {}
-            Ok(_) => {
-                let shown = quote(charts.to_string_lossy().as_bytes());
-                return Err(Error::message(format!("{shown} is not a directory")));
-            }
-            Err(_) => fs::create_dir_all(&charts).map_err(file_error("mkdir", &charts))?,
-        }
         let temporary = self.chart_path.join(format!("tmpcharts-{}", std::process::id()));
-        fs::create_dir_all(&temporary).map_err(file_error("mkdir", &temporary))?;
-        (self.report)(&format!("Saving {} charts", locked.len()));
-        let fetched =
-            locked.iter_mut().try_for_each(|dependency| self.fetch(dependency, &charts, &temporary));
-        let outcome = match fetched {
-            Ok(()) => self.replace_archives(locked, &temporary, &charts),
-            Err(Fetch::Stop(error)) => Err(error),
-            Err(Fetch::Save(error)) => {
-                (self.report)(&format!("Save error occurred:  {error}"));
-                Err(error)
-            }
-        };
+        let outcome = self.fetch_into(locked, &charts, &temporary);
         // Best effort: a leftover temporary folder is harmless.
         let _ = fs::remove_dir_all(&temporary);
         outcome
     }
 
-    fn fetch(&mut self, dependency: &mut Dependency, charts: &Path, temporary: &Path) -> Result<(), Fetch> {
+    fn fetch_into(&mut self, locked: &mut [Dependency], charts: &Path, temporary: &Path) -> Result<()> {
+        let remote = self.remote.take();
+        let output = &mut Output { report: &mut *self.report, log: &mut *self.log };
+        let files = FolderSource { chart_path: self.chart_path, times: self.times, charts, temporary };
+        let wanted = locked.to_vec();
+        let mut outcome = Ok(());
+        let mut body = |download: &mut Download<'_>, output: &mut Output<'_>| {
+            outcome = files.fetch_each(locked, download, output);
+        };
+        match remote {
+            Some(remote) => remote.download(&wanted, temporary, output, &mut body)?,
+            None => body(&mut |at, _| Err(unreachable(&wanted[at])), output),
+        }
+        match outcome {
+            Ok(()) => replace_archives(locked, temporary, charts, output.report),
+            Err(Fetch::Stop(error)) => Err(error),
+            Err(Fetch::Save(error)) => {
+                (output.report)(&format!("Save error occurred:  {error}"));
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Where charts come from that are on this machine, and where they go to.
+struct FolderSource<'a> {
+    chart_path: &'a Path,
+    times: Times,
+    charts: &'a Path,
+    temporary: &'a Path,
+}
+
+impl FolderSource<'_> {
+    /// Fetches all dependencies in their order, into the temporary folder.
+    fn fetch_each(
+        &self,
+        locked: &mut [Dependency],
+        download: &mut Download<'_>,
+        output: &mut Output<'_>,
+    ) -> Result<(), Fetch> {
+        self.make_folders().map_err(Fetch::Stop)?;
+        (output.report)(&format!("Saving {} charts", locked.len()));
+        for (at, dependency) in locked.iter_mut().enumerate() {
+            if is_remote(dependency) {
+                download(at, output).map_err(Fetch::Save)?;
+            } else {
+                self.fetch(dependency, output)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn make_folders(&self) -> Result<()> {
+        match fs::metadata(self.charts) {
+            Ok(metadata) if metadata.is_dir() => {}
+            Ok(_) => {
+                let shown = quote(self.charts.to_string_lossy().as_bytes());
+                return Err(Error::message(format!("{shown} is not a directory")));
+            }
+            Err(_) => fs::create_dir_all(self.charts).map_err(file_error("mkdir", self.charts))?,
+        }
+        fs::create_dir_all(self.temporary).map_err(file_error("mkdir", self.temporary))
+    }
+
+    fn fetch(&self, dependency: &mut Dependency, output: &mut Output<'_>) -> Result<(), Fetch> {
         let Dependency { name, version, repository, .. } = &*dependency;
         if repository.is_empty() {
-            (self.report)(&format!(
+            (output.report)(&format!(
                 "Dependency {name} did not declare a repository. Assuming it exists in the charts directory"
             ));
-            return self.check_present(dependency, &charts.join(name));
+            return check_present(dependency, &self.charts.join(name), output.log);
         }
         let folder = local_path(repository, self.chart_path).map_err(Fetch::Save)?;
-        let mut chart = load_any_version(&folder, self.log).map_err(Fetch::Save)?;
+        let mut chart = load_any_version(&folder, output.log).map_err(Fetch::Save)?;
         let range = Constraint::parse(version).map_err(|error| {
             Fetch::Save(Error::message(format!(
                 "dependency {name} has an invalid version/constraint format: {error}"
@@ -181,61 +256,72 @@ impl UpdateContext<'_> {
                 "can't get a valid version for dependency {name}"
             ))));
         }
-        package::save(&mut chart, temporary, self.times).map_err(Fetch::Save)?;
+        package::save(&mut chart, self.temporary, self.times).map_err(Fetch::Save)?;
         dependency.version = chart.metadata.version;
         Ok(())
     }
+}
 
-    fn check_present(&mut self, dependency: &Dependency, folder: &Path) -> Result<(), Fetch> {
-        let Dependency { name, version, .. } = dependency;
-        let stop = |text: String| Fetch::Stop(Error::message(text));
-        let chart = load_any_version(folder, self.log)
-            .map_err(|error| stop(format!("unable to load chart '{}': {error}", folder.display())))?;
-        let range = Constraint::parse(version).map_err(|error| {
-            stop(format!("dependency {name} has an invalid version/constraint format: {error}"))
-        })?;
-        let found = &chart.metadata.version;
-        let parsed = Version::parse(found)
-            .map_err(|error| stop(format!("invalid version {version} for dependency {name}: {error}")))?;
-        if range.check(&parsed) {
-            return Ok(());
-        }
-        Err(Fetch::Save(Error::message(format!(
-            "dependency {name} at version {found} does not satisfy the constraint {version}"
-        ))))
+fn check_present(dependency: &Dependency, folder: &Path, log: &mut Vec<LogLine>) -> Result<(), Fetch> {
+    let Dependency { name, version, .. } = dependency;
+    let stop = |text: String| Fetch::Stop(Error::message(text));
+    let chart = load_any_version(folder, log)
+        .map_err(|error| stop(format!("unable to load chart '{}': {error}", folder.display())))?;
+    let range = Constraint::parse(version).map_err(|error| {
+        stop(format!("dependency {name} has an invalid version/constraint format: {error}"))
+    })?;
+    let found = &chart.metadata.version;
+    let parsed = Version::parse(found)
+        .map_err(|error| stop(format!("invalid version {version} for dependency {name}: {error}")))?;
+    if range.check(&parsed) {
+        return Ok(());
     }
+    Err(Fetch::Save(Error::message(format!(
+        "dependency {name} at version {found} does not satisfy the constraint {version}"
+    ))))
+}
 
-    /// Moves the new archives into place, and removes those that are no longer needed.
-    fn replace_archives(&mut self, locked: &[Dependency], temporary: &Path, charts: &Path) -> Result<()> {
-        let old = plain_files(charts)?;
-        let mut kept = BTreeSet::new();
-        for file in plain_files(temporary)? {
-            let Some(name) = file.file_name() else { continue };
-            kept.insert(name.to_owned());
-            let target = charts.join(name);
-            fs::rename(&file, &target).map_err(file_error("rename", &target))?;
+/// Moves the new archives into place, and removes those that are no longer needed.
+fn replace_archives(
+    locked: &[Dependency],
+    temporary: &Path,
+    charts: &Path,
+    report: &mut dyn FnMut(&str),
+) -> Result<()> {
+    let old = plain_files(charts)?;
+    let mut kept = BTreeSet::new();
+    // Helm does not end the line about a file that it does not move.
+    let mut line = String::new();
+    for file in plain_files(temporary)? {
+        let Some(name) = file.file_name() else { continue };
+        kept.insert(name.to_owned());
+        if let Err(error) = load_any_version(&file, &mut Vec::new()) {
+            line.push_str(&format!("Could not verify {} for moving: {error} (Skipping)", file.display()));
+            continue;
         }
-        (self.report)("Deleting outdated charts");
-        for file in old.iter().filter(|file| file.file_name().is_none_or(|name| !kept.contains(name))) {
-            let chart = match load_any_version(file, &mut Vec::new()) {
-                Ok(chart) => chart,
-                Err(error) => {
-                    let file = file.display();
-                    (self.report)(&format!("Could not verify {file} for deletion: {error} (Skipping)"));
-                    continue;
-                }
-            };
-            let local =
-                |dependency: &Dependency| dependency.repository.is_empty() && dependency.name == chart.name();
-            if locked.iter().any(local) {
+        let target = charts.join(name);
+        fs::rename(&file, &target).map_err(file_error("rename", &target))?;
+    }
+    report(&format!("{line}Deleting outdated charts"));
+    for file in old.iter().filter(|file| file.file_name().is_none_or(|name| !kept.contains(name))) {
+        let chart = match load_any_version(file, &mut Vec::new()) {
+            Ok(chart) => chart,
+            Err(error) => {
+                let file = file.display();
+                report(&format!("Could not verify {file} for deletion: {error} (Skipping)"));
                 continue;
             }
-            if let Err(error) = fs::remove_file(file) {
-                (self.report)(&format!("Could not delete {}: {error} (Skipping)", file.display()));
-            }
+        };
+        let local =
+            |dependency: &Dependency| dependency.repository.is_empty() && dependency.name == chart.name();
+        if locked.iter().any(local) {
+            continue;
         }
-        Ok(())
+        if let Err(error) = fs::remove_file(file) {
+            report(&format!("Could not delete {}: {error} (Skipping)", file.display()));
+        }
     }
+    Ok(())
 }
 
 /// How a failed fetch ends: immediately, or after a message.

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use crate::clock;
 use crate::command::{Command, Operands};
+use crate::dependencies::{self, Sources};
 use crate::env::Setting;
 use crate::failure::Failure;
 use crate::flag::groups::REMOTE;
-use crate::flag::{Flag, Kind, Need};
+use crate::flag::{Flag, Kind};
 use crate::invocation::Invocation;
 use crate::output::table::table;
 use crate::path::clean;
@@ -25,18 +26,19 @@ A chart lists the charts that it needs in Chart.yaml, each with a range of versi
     dependencies:
     - name: database
       version: ^1.2.0
-      repository: file://../database
+      repository: https://charts.example.com
+
+A repository is the URL of one, the name that `{program} repo add` gave it with @ before it, a registry (oci://), or a
+folder (file://). A chart without one is expected in charts/.
 
 These commands compare that list with the charts/ folder, and bring the folder in line with it. What was chosen is kept
-in Chart.lock, so that it can be built again.
-
-This version fetches from folders (file://) only.",
+in Chart.lock, so that it can be built again.",
     subcommands: &[&BUILD, &LIST, &UPDATE],
     ..Command::BLANK
 };
 
 static FETCH: &[Flag] = &[
-    Flag::switch("verify", "verify the signatures of what is fetched").needs(Need::Signature),
+    Flag::switch("verify", "verify the signatures of what is fetched"),
     Flag::text("keyring", "the file of public keys for --verify").or_setting(Setting::Keyring),
     Flag::switch("skip-refresh", "do not refresh the cached repository indexes"),
 ];
@@ -47,7 +49,7 @@ static BUILD: Command = Command {
     short: "rebuild charts/ from Chart.lock",
     long: "\
 Fills charts/ with exactly the versions in Chart.lock. Without a Chart.lock, does what `{program} dependency update`
-does. CHART is the current folder if not given.",
+does. Repositories must be known by `{program} repo add`. CHART is the current folder if not given.",
     operands: Operands::AtMost(1),
     flags: &[FETCH, REMOTE, SCRIPTS],
     run: Some(build),
@@ -89,12 +91,15 @@ fn chart(invocation: &Invocation<'_>) -> PathBuf {
 fn build(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let session = scripts::offline_session(invocation)?;
     let (chart, now) = (chart(invocation), clock::now());
+    let sources = Sources::of_flags(invocation)?;
     let mut reporter = Reporting::new(invocation.ui);
-    Ok(pintle::ops::dependency::build(&session, &chart, now, &mut reporter)?)
+    Ok(sources
+        .with(|source| pintle::ops::dependency::build(&session, &chart, now, Some(source), &mut reporter))?)
 }
 
 fn update(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    Ok(pintle::ops::dependency::update(&chart(invocation), clock::now(), &mut Reporting::new(invocation.ui))?)
+    let sources = Sources::of_flags(invocation)?;
+    dependencies::update_from(&sources, &chart(invocation), &mut Reporting::new(invocation.ui))
 }
 
 fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

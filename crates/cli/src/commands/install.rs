@@ -19,7 +19,7 @@ use crate::output::format::Format;
 use crate::output::release::Shown;
 use crate::report::Watching;
 use crate::scripts::{self, SCRIPTS};
-use crate::{chart_reference, clock, kubeconfig, path, request};
+use crate::{chart_reference, clock, dependencies, kubeconfig, path, request};
 
 /// `install [NAME] [CHART]`
 pub(crate) static COMMAND: Command = Command {
@@ -155,8 +155,9 @@ pub(crate) fn with_dependencies<T>(
 ) -> Result<T, Failure> {
     match operation(invocation) {
         Err(pintle::Error::MissingDependencies(_)) if invocation.flags.on("dependency-update") => {
+            let sources = dependencies::Sources::of_flags(invocation)?;
             let mut reporter = crate::report::Reporting::new(invocation.ui);
-            pintle::ops::dependency::update(&request.chart, clock::now(), &mut reporter)?;
+            dependencies::update_from(&sources, &request.chart, &mut reporter)?;
             Ok(operation(invocation)?)
         }
         outcome => Ok(outcome?),

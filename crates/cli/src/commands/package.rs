@@ -13,7 +13,7 @@ use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
-use crate::{chart_reference, clock, provenance};
+use crate::{chart_reference, clock, dependencies, provenance};
 
 /// `package [CHART_PATH] [...]`
 pub(crate) static COMMAND: Command = Command {
@@ -55,7 +55,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         let path = chart_reference::absolute(&chart);
         let now = clock::now();
         if invocation.flags.on("dependency-update") {
-            pintle::ops::dependency::update(Path::new(&path), now, &mut Silent)?;
+            dependencies::update(invocation, Path::new(&path), &mut Silent)?;
         }
         let request = PackageRequest {
             chart: PathBuf::from(path),

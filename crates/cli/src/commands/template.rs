@@ -10,9 +10,9 @@ use pintle_tree::quote::quote;
 use super::images::rewrite::{self, REWRITE};
 use super::install;
 use crate::chart_reference;
-use crate::clock;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{Connection, without_waiting};
+use crate::dependencies::{self, Sources};
 use crate::failure::Failure;
 use crate::flag::deploy::INSTALL;
 use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
@@ -113,7 +113,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     } else {
         Way::Offline(scripts::offline_session(invocation)?)
     };
-    match render(invocation, &request, &way) {
+    match render(invocation, &request, &way)? {
         Ok(templated) => print(invocation, &request, &templated),
         Err(error) => Err(explain(invocation, &request, error)?),
     }
@@ -147,15 +147,16 @@ fn render(
     invocation: &mut Invocation<'_>,
     request: &TemplateRequest,
     way: &Way,
-) -> pintle::Result<Templated> {
+) -> Result<pintle::Result<Templated>, Failure> {
     let outcome = render_once(request, way, invocation.ui);
     if matches!(outcome, Err(pintle::Error::MissingDependencies(_)))
         && invocation.flags.on("dependency-update")
     {
-        pintle::ops::dependency::update(&request.chart, clock::now(), &mut Reporting::new(invocation.ui))?;
-        return render_once(request, way, invocation.ui);
+        let sources = Sources::of_flags(invocation)?;
+        dependencies::update_from(&sources, &request.chart, &mut Reporting::new(invocation.ui))?;
+        return Ok(render_once(request, way, invocation.ui));
     }
-    outcome
+    Ok(outcome)
 }
 
 fn render_once(request: &TemplateRequest, way: &Way, ui: &mut Ui) -> pintle::Result<Templated> {

@@ -2,4 +2,5 @@
 
 mod beside_helm;
 mod commands;
+mod dependencies;
 pub(crate) mod server;

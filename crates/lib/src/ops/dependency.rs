@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use pintle_chart::Chart;
-use pintle_chart::dependency::{self, Listing, UpdateContext};
+use pintle_chart::dependency::{self, Listing, Remote, UpdateContext};
 use pintle_chart::metadata::{Dependency, Timestamp};
 use pintle_chart::package::Times;
 use pintle_events::Event;
@@ -19,20 +19,27 @@ pub fn list(chart: &Path) -> Result<Listing> {
     Ok(dependency::list(chart)?)
 }
 
-/// Fills `charts/` from the lock file; `now` is in Unix seconds.
+/// Fills `charts/` from the lock file; `now` is in Unix seconds. Repositories and registries are reached through
+/// `remote`, such as a [`pintle_repo::DependencySource`]; without it, charts of theirs are refused.
 ///
 /// # Errors
 /// A lock that is out of sync with Chart.yaml, charts that cannot be found, unreachable repositories, or the error of a
 /// handler. When a handler before building fails, nothing is fetched.
-pub fn build(session: &OfflineSession, chart: &Path, now: i64, reporter: &mut dyn Reporter) -> Result<()> {
+pub fn build(
+    session: &OfflineSession,
+    chart: &Path,
+    now: i64,
+    remote: Option<&mut dyn Remote>,
+    reporter: &mut dyn Reporter,
+) -> Result<()> {
     let events = &session.events;
     let told = emit(chart, Event::PreDependencyBuild, events, |_| {});
     events.report(reporter);
     let others = told?;
     match &others {
-        None => run(chart, now, reporter, dependency::build)?,
+        None => run(chart, now, remote, reporter, dependency::build)?,
         Some(others) => {
-            run(chart, now, reporter, |updating| dependency::build_instead(updating, others))?;
+            run(chart, now, remote, reporter, |updating| dependency::build_instead(updating, others))?;
         }
     }
     let told = emit(chart, Event::PostDependencyBuild, events, |chart| {
@@ -88,13 +95,19 @@ fn resolve(chart: &mut Chart) {
 ///
 /// # Errors
 /// As [`build`], except for those about the lock.
-pub fn update(chart: &Path, now: i64, reporter: &mut dyn Reporter) -> Result<()> {
-    run(chart, now, reporter, dependency::update)
+pub fn update(
+    chart: &Path,
+    now: i64,
+    remote: Option<&mut dyn Remote>,
+    reporter: &mut dyn Reporter,
+) -> Result<()> {
+    run(chart, now, remote, reporter, dependency::update)
 }
 
 fn run(
     chart: &Path,
     now: i64,
+    remote: Option<&mut dyn Remote>,
     reporter: &mut dyn Reporter,
     command: impl FnOnce(UpdateContext<'_>) -> pintle_chart::Result<()>,
 ) -> Result<()> {
@@ -105,6 +118,7 @@ fn run(
         times: Times { all: None, fallback: now },
         report: &mut |line| reporter.progress(line),
         log: &mut log,
+        remote: remote.map(|remote| remote as &mut dyn Remote),
     });
     for line in log {
         reporter.log(line);

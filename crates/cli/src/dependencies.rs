@@ -1,0 +1,82 @@
+//! Dependencies of charts: the repositories and registries that they come from, as flags and environment describe them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pintle::registry::Client;
+use pintle::repo::{DependencySource, Folders, Getter, Verification};
+
+use crate::failure::Failure;
+use crate::invocation::Invocation;
+use crate::personality::Personality;
+use crate::provenance::KeyringFile;
+use crate::{clock, provenance, registry_access, remote};
+
+/// What fetches dependencies.
+pub(crate) struct Sources {
+    folders: Folders,
+    getter: Getter,
+    registry: Arc<Client>,
+    all_repositories: bool,
+    skip_refresh: bool,
+    /// What signatures are checked with; nothing if they are not.
+    keyring: Option<KeyringFile>,
+    /// Whether charts without a signature are refused.
+    must_be_signed: bool,
+}
+
+impl Sources {
+    /// What the flags of a command describe.
+    pub(crate) fn of_flags(invocation: &Invocation<'_>) -> Result<Sources, Failure> {
+        let flags = &invocation.flags;
+        let is_dependency = flags.declares("skip-refresh");
+        Ok(Sources {
+            folders: remote::folders(flags, invocation.environment),
+            getter: remote::getter(invocation, remote::TIMEOUT),
+            registry: registry_access::client(invocation)?,
+            all_repositories: invocation.personality == Personality::Helm,
+            skip_refresh: is_dependency && flags.on("skip-refresh"),
+            keyring: (is_dependency && flags.on("verify")).then(|| provenance::keyring_file(invocation)),
+            must_be_signed: invocation.place.command.name == "update",
+        })
+    }
+
+    /// Runs something with the source of dependencies.
+    pub(crate) fn with<T>(&self, operation: impl FnOnce(&mut DependencySource<'_>) -> T) -> T {
+        let verifier = |archive: &Path, signature: &Path| {
+            let keyring = self.keyring.as_ref().ok_or_else(|| "there is no keyring".to_owned())?;
+            let [archive, signature] = [archive, signature].map(|path| path.to_string_lossy().into_owned());
+            let outcome = provenance::verify_archive_with(keyring, &archive, &signature);
+            outcome.map(|_| ()).map_err(|failure| failure.text.clone())
+        };
+        let mut source = DependencySource::new(self.folders.clone(), &self.getter);
+        source.registry = Some(Arc::clone(&self.registry));
+        source.all_repositories = self.all_repositories;
+        source.skip_refresh = self.skip_refresh;
+        source.verification = match (&self.keyring, self.must_be_signed) {
+            (None, _) => Verification::Never,
+            (Some(_), false) => Verification::IfPossible(&verifier),
+            (Some(_), true) => Verification::Always(&verifier),
+        };
+        operation(&mut source)
+    }
+}
+
+/// Updates the dependencies of the chart at a path, as `dependency update` does.
+pub(crate) fn update(
+    invocation: &Invocation<'_>,
+    chart: &Path,
+    reporter: &mut dyn pintle::Reporter,
+) -> Result<(), Failure> {
+    let sources = Sources::of_flags(invocation)?;
+    update_from(&sources, chart, reporter)
+}
+
+/// As [`update`], for whoever has borrowed the rest of the invocation.
+pub(crate) fn update_from(
+    sources: &Sources,
+    chart: &Path,
+    reporter: &mut dyn pintle::Reporter,
+) -> Result<(), Failure> {
+    Ok(sources.with(|source| pintle::ops::dependency::update(chart, clock::now(), Some(source), reporter))?)
+}

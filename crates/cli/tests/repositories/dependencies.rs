@@ -1,0 +1,202 @@
+//! Dependencies from repositories and registries: what we do differently from Helm, and what needs no Helm beside it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::server::{self, Server};
+use crate::registries::program::distribution;
+use crate::support::TestEnv;
+
+fn set_up() -> (TestEnv, Server) {
+    let place = TestEnv::new();
+    let files = server::files(&place);
+    (place, Server::plain(&files))
+}
+
+fn good(told: String) -> String {
+    assert!(told.starts_with("exit 0\n"), "{told}");
+    told
+}
+
+fn app(place: &TestEnv, name: &str, dependencies: &[(&str, &str, &str)]) {
+    let mut text = format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\ndependencies:\n");
+    for (chart, version, repository) in dependencies {
+        text.push_str(&format!("- {{name: {chart}, version: '{version}', repository: '{repository}'}}\n"));
+    }
+    place.write(&format!("{name}/Chart.yaml"), &text);
+}
+
+/// The names in a folder.
+fn names(folder: &Path) -> BTreeSet<String> {
+    let entries = fs::read_dir(folder).expect("it can be read").flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn set(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
+}
+
+#[test]
+fn only_repositories_that_are_needed_are_asked_and_the_others_need_not_answer() {
+    let (place, server) = set_up();
+    let url = format!("http://{}", server.address);
+    good(place.pintle(&format!("repo add r {url}/charts")));
+    good(place.pintle(&format!("repo add s {url}/json")));
+    fs::remove_file(place.path().join(".cache/helm/repository/s-index.yaml")).expect("it is there");
+    app(&place, "app", &[("web", "^1", "@r"), ("db", "*", "@r")]);
+    server.asked();
+    let told = good(place.pintle("dependency update app"));
+    assert!(told.contains("from the \"r\" chart repository") && !told.contains("\"s\""), "{told}");
+    let asked = server.asked();
+    let count = |end: &str| asked.iter().filter(|asked| asked.path.ends_with(end)).count();
+    assert_eq!((count("index.yaml"), count(".tgz"), asked.len()), (1, 2, 3), "{asked:?}");
+    assert_eq!(names(&place.path().join("app/charts")), set(&["db-0.3.0.tgz", "web-1.1.0.tgz"]));
+    // What was fetched is cached by its digest: the second time, only the index is asked for.
+    good(place.pintle("dependency build app"));
+    let asked = server.asked();
+    assert!(asked.len() == 1 && asked[0].path.ends_with("index.yaml"), "{asked:?}");
+    good(place.pintle("dependency build app --skip-refresh"));
+    assert!(server.asked().is_empty());
+}
+
+#[test]
+fn dependencies_of_one_name_come_each_from_its_own_repository() {
+    let (place, server) = set_up();
+    let url = format!("http://{}", server.address);
+    good(place.pintle(&format!("repo add r {url}/charts")));
+    good(place.pintle(&format!("repo add s {url}/json")));
+    place.write(
+        "app/Chart.yaml",
+        "apiVersion: v2\nname: app\nversion: 0.1.0\ndependencies:\n- {name: web, version: '*', repository: '@r'}\n\
+         - {name: web, alias: other, version: '*', repository: '@s'}\n",
+    );
+    good(place.helm("dependency update app"));
+    let lock = fs::read_to_string(place.path().join("app/Chart.lock")).expect("it is there");
+    assert!(
+        lock.contains("/charts\n  version: 1.1.0\n") && lock.contains("/json\n  version: 1.0.0\n"),
+        "{lock}"
+    );
+}
+
+#[test]
+fn a_failure_leaves_the_chart_as_it_was() {
+    let (place, server) = set_up();
+    let url = format!("http://{}", server.address);
+    good(place.pintle(&format!("repo add r {url}/charts")));
+    app(&place, "app", &[("web", "1.0.0", "@r")]);
+    good(place.pintle("dependency update app"));
+    let before = fs::read(place.path().join("app/Chart.lock")).expect("it is there");
+    app(&place, "app", &[("db", "*", "@r"), ("web", "1.0.0", &format!("{url}/lost"))]);
+    let told = place.pintle("dependency update app");
+    let gone = format!("could not download {url}/lost/gone-1.0.0.tgz: failed to fetch");
+    assert!(told.starts_with("exit 1\n") && told.contains(&gone), "{told}");
+    assert_eq!(names(&place.path().join("app")), set(&["Chart.lock", "Chart.yaml", "charts"]));
+    assert_eq!(names(&place.path().join("app/charts")), set(&["web-1.0.0.tgz"]));
+    assert_eq!(fs::read(place.path().join("app/Chart.lock")).expect("it is there"), before);
+}
+
+#[test]
+fn archives_that_do_not_have_the_digest_of_the_index_do_not_get_into_charts() {
+    let (place, server) = set_up();
+    good(place.pintle(&format!("repo add r http://{}/charts", server.address)));
+    let index = place.path().join(".cache/helm/repository/r-index.yaml");
+    let text = fs::read_to_string(&index).expect("it is there");
+    let digest = text.split("digest: ").nth(1).expect("a digest").split('\n').next().expect("a line");
+    fs::write(&index, text.replace(digest, &"ab".repeat(32))).expect("it can be written");
+    app(&place, "app", &[("db", "*", "@r")]);
+    let told = place.pintle("dependency update app --skip-refresh");
+    assert!(told.starts_with("exit 1\n") && told.contains("does not match the digest"), "{told}");
+    assert!(names(&place.path().join("app/charts")).is_empty());
+    assert!(!place.path().join("app/Chart.lock").exists());
+}
+
+#[test]
+fn many_processes_build_from_one_cache_at_once() {
+    let (place, server) = set_up();
+    let url = format!("http://{}", server.address);
+    good(place.pintle(&format!("repo add r {url}/charts")));
+    good(place.pintle(&format!("repo add s {url}/json")));
+    const COUNT: usize = 50;
+    let wanted = [("web", "^1", "@r"), ("db", "0.3.0", "@r"), ("lib", "1.0.0", "@r")];
+    app(&place, "app0", &wanted);
+    good(place.pintle("dependency update app0"));
+    let lock = fs::read_to_string(place.path().join("app0/Chart.lock")).expect("it is there");
+    for number in 1..COUNT {
+        app(&place, &format!("app{number}"), &wanted);
+        place.write(&format!("app{number}/Chart.lock"), &lock);
+    }
+    fs::remove_dir_all(place.path().join(".cache/helm/content")).expect("it is there");
+    let program = place.linked("helm");
+    let started: Vec<_> = (0..COUNT)
+        .map(|number| {
+            Command::new(&program)
+                .args(["dependency", "build", &format!("app{number}")])
+                .current_dir(place.path())
+                .env_clear()
+                .env("HOME", place.path())
+                .stdin(Stdio::null())
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("it can be run")
+        })
+        .collect();
+    // Some are killed at any moment; the others must not notice.
+    let mut started: Vec<_> = started.into_iter().enumerate().collect();
+    for (_, child) in started.iter_mut().filter(|(number, _)| number % 10 == 9) {
+        let _ = child.kill();
+    }
+    let archive = |name: &str| fs::read(place.path().join("archives").join(name)).expect("it is there");
+    let archives = ["web-1.1.0.tgz", "db-0.3.0.tgz", "lib-1.0.0.tgz"];
+    for (number, child) in started {
+        let output = child.wait_with_output().expect("it ends");
+        let folder = place.path().join(format!("app{number}"));
+        if number % 10 == 9 {
+            // Whatever is in charts/ is whole.
+            for name in fs::read_dir(folder.join("charts")).into_iter().flatten().flatten() {
+                let name = name.file_name().to_string_lossy().into_owned();
+                assert_eq!(fs::read(folder.join("charts").join(&name)).expect("it is there"), archive(&name));
+            }
+            continue;
+        }
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{number}: {told}");
+        assert_eq!(names(&folder), set(&["Chart.lock", "Chart.yaml", "charts"]));
+        assert_eq!(names(&folder.join("charts")), set(&archives));
+        for name in archives {
+            assert_eq!(fs::read(folder.join("charts").join(name)).expect("it is there"), archive(name));
+        }
+    }
+    // What is in the cache is whole, too: nothing is asked for but the indexes.
+    server.asked();
+    good(place.helm("dependency build app0"));
+    assert!(server.asked().iter().all(|asked| asked.path.ends_with("index.yaml")));
+}
+
+#[test]
+fn dependencies_come_from_registries_by_version_and_by_range() {
+    let (place, _server) = set_up();
+    let Some(registry) = distribution("") else { return };
+    let host = &registry.host;
+    for archive in ["web-1.0.0", "web-1.1.0", "db-0.3.0"] {
+        good(place.pintle(&format!("push archives/{archive}.tgz oci://{host}/charts")));
+    }
+    let repository = format!("oci://{host}/charts");
+    app(&place, "app", &[("web", "^1.0.0", &repository), ("db", "0.3.0", &repository)]);
+    let told = good(place.helm("dependency update app --plain-http"));
+    let web =
+        format!("Downloading web from repo {repository}\nPulled: {host}/charts/web:1.1.0\nDigest: sha256:");
+    assert!(told.contains(&web), "{told}");
+    assert_eq!(names(&place.path().join("app/charts")), set(&["db-0.3.0.tgz", "web-1.1.0.tgz"]));
+    for name in ["db-0.3.0.tgz", "web-1.1.0.tgz"] {
+        let fetched = fs::read(place.path().join("app/charts").join(name)).expect("it is there");
+        assert_eq!(fetched, fs::read(place.path().join("archives").join(name)).expect("it is there"));
+    }
+    good(place.helm("dependency build app --plain-http"));
+    app(&place, "app", &[("web", "^2.0.0", &repository)]);
+    let told = place.helm("dependency update app --plain-http");
+    let none = "could not locate a version matching provided version string ^2.0.0";
+    assert!(told.starts_with("exit 1\n") && told.contains(none), "{told}");
+}
