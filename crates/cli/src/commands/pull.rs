@@ -6,7 +6,7 @@ use std::path::Path;
 use pintle::repo::{Registries, Resolved, Resolver, pull};
 
 use crate::chart_reference::no_provenance;
-use crate::command::{Command, ArgCompletion, Operands};
+use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::flag::groups::{CHART, DEVEL, REMOTE};

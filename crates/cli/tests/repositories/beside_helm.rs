@@ -14,6 +14,7 @@ use std::process::{Command, Stdio};
 use pintle_regex::Regex;
 
 use super::server::{self, Server};
+use crate::registries::program::{Program, distribution};
 use crate::support::TestEnv;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/repositories");
@@ -177,6 +178,13 @@ fn compare_scenarios(file: &str, least: usize) {
         }
     };
     let scenarios = fs::read_to_string(Path::new(FOLDER).join(file)).expect("they are there");
+    let registry = match scenarios.contains("{registry}") {
+        true => {
+            let Some(registry) = filled_registry(&place) else { return };
+            Some(registry)
+        }
+        false => None,
+    };
     for line in scenarios.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if let Some(name) = line.strip_prefix("== ") {
             finish(&sides, &scenario, &mut wrong);
@@ -194,6 +202,7 @@ fn compare_scenarios(file: &str, least: usize) {
             .replace("{plain}", &format!("http://{}", plain.address))
             .replace("{other}", &format!("http://{}", other.address))
             .replace("{other-port}", &port)
+            .replace("{registry}", registry.as_ref().map_or("", |registry| &registry.host))
             .replace("{tls}", &format!("https://{}", tls.address))
             .replace("{server}", &place.path().to_string_lossy());
         let (kind, rest) = line.split_once(' ').expect("a word and a command");
@@ -231,6 +240,21 @@ fn compare_scenarios(file: &str, least: usize) {
     finish(&sides, &scenario, &mut wrong);
     assert!(wrong.is_empty(), "{} of {count} commands differ:\n{}", wrong.len(), wrong.join("\n"));
     assert!(count >= least || !only.is_empty(), "only {count} commands");
+}
+
+/// A registry that has some of the charts, and one whose version has a plus sign.
+fn filled_registry(place: &TestEnv) -> Option<Program> {
+    let registry = distribution("")?;
+    place.write("src/plus/Chart.yaml", "apiVersion: v2\nname: plus\nversion: 1.0.0+b.1\n");
+    let packed = place.pintle("package src/plus -d plus");
+    assert!(packed.starts_with("exit 0\n"), "{packed}");
+    let archives =
+        ["web-1.0.0", "web-1.1.0", "web-2.0.0-rc.1", "db-0.3.0"].map(|name| format!("archives/{name}"));
+    for archive in archives.iter().map(String::as_str).chain(["plus/plus-1.0.0+b.1"]) {
+        let pushed = place.pintle(&format!("push {archive}.tgz oci://{}/charts", registry.host));
+        assert!(pushed.starts_with("exit 0\n"), "{pushed}");
+    }
+    Some(registry)
 }
 
 /// The text with the lines about refreshed repositories, and what is indented below them, in an order of their own.
