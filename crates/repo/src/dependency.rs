@@ -195,7 +195,8 @@ impl<'g> DependencySource<'g> {
         unknown: bool,
         output: &mut Output<'_>,
     ) -> Result<()> {
-        let unmanaged = if unknown { self.name_unmanaged(dependencies) } else { Vec::new() };
+        let mut unmanaged = if unknown { self.name_unmanaged(dependencies) } else { Vec::new() };
+        unmanaged.retain(|entry| !self.known.refreshed.contains(&entry.name));
         if self.skip_refresh {
             return Ok(());
         }
@@ -208,7 +209,9 @@ impl<'g> DependencySource<'g> {
             self.all_repositories || self.known.names.iter().flatten().any(|name| *name == entry.name)
         };
         let needed: Vec<Entry> = entries.iter().filter(is_needed).cloned().collect();
-        let needed = if self.all_repositories { last_of_each_url(needed) } else { needed };
+        let mut needed = if self.all_repositories { last_of_each_url(needed) } else { needed };
+        // Libraries come after dependencies, and often from the same repositories.
+        needed.retain(|entry| !self.known.refreshed.contains(&entry.name));
         if needed.is_empty() {
             return Ok(());
         }

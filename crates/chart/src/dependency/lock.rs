@@ -14,7 +14,11 @@ use crate::write::{write_atomic, write_file_error};
 /// # Errors
 /// When the lock file is a symlink, because writing would change a file elsewhere; or when it cannot be written.
 pub fn write_lock(chart_path: &Path, lock: &Lock, legacy: bool) -> Result<()> {
-    let name = if legacy { "requirements.lock" } else { "Chart.lock" };
+    write_named(chart_path, lock, if legacy { "requirements.lock" } else { "Chart.lock" })
+}
+
+/// Writes a lock into a file of the chart's folder.
+pub(super) fn write_named(chart_path: &Path, lock: &Lock, name: &str) -> Result<()> {
     let file = chart_path.join(name);
     if let Ok(metadata) = fs::symlink_metadata(&file)
         && metadata.is_symlink()

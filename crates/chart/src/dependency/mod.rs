@@ -3,6 +3,7 @@
 //! Charts come from folders (`file://`), from `charts/` itself, and from repositories and registries through a
 //! [`Remote`]. Without one, these are refused with an error that says so.
 
+mod libraries;
 mod list;
 mod lock;
 mod remote;

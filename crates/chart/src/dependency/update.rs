@@ -32,13 +32,24 @@ pub struct UpdateContext<'a> {
     pub remote: Option<&'a mut dyn Remote>,
 }
 
-/// Resolves the dependencies, updates `charts/`, and writes the lock if it changed.
+/// What is fetched, which decides on the folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Target {
+    /// Dependencies, into `charts/`.
+    Charts,
+    /// Library charts, into `library/`.
+    Libraries,
+}
+
+/// Resolves the dependencies, updates `charts/`, and writes the lock if it changed. Libraries that the chart asks for are
+/// fetched and locked, too.
 ///
 /// # Errors
 /// When charts cannot be loaded or found, versions do not match, or a repository cannot be reached.
 pub fn update(mut updating: UpdateContext<'_>) -> Result<()> {
     let chart = updating.load()?;
-    updating.update(&chart)
+    updating.update(&chart)?;
+    updating.update_libraries(&chart)
 }
 
 /// Updates `charts/` from the lock; without a lock, like [`update`].
@@ -47,18 +58,16 @@ pub fn update(mut updating: UpdateContext<'_>) -> Result<()> {
 /// When the lock is out of sync with Chart.yaml, and the errors of [`update`].
 pub fn build(mut updating: UpdateContext<'_>) -> Result<()> {
     let chart = updating.load()?;
-    let Some(lock) = &chart.lock else { return updating.update(&chart) };
-    let mut asked = chart.metadata.dependencies.clone();
-    updating.check_repositories(&mut asked)?;
-    updating.check_lock(&chart.metadata, &asked, lock)?;
-    let mut locked = lock.dependencies.clone();
-    updating.refuse_unreachable(&locked)?;
-    if let Some(remote) = &mut updating.remote {
-        remote.check_known(&locked)?;
-        let output = &mut Output { report: updating.report, log: updating.log };
-        remote.refresh(&locked, false, output)?;
+    match &chart.lock {
+        None => updating.update(&chart)?,
+        Some(lock) => {
+            let mut asked = chart.metadata.dependencies.clone();
+            updating.check_repositories(&mut asked)?;
+            updating.check_lock(&chart.metadata, &asked, lock)?;
+            updating.fetch_locked(lock.dependencies.clone(), Target::Charts)?;
+        }
     }
-    updating.fetch_all(&mut locked)
+    updating.build_libraries(&chart)
 }
 
 /// Updates `charts/` with other charts than Chart.yaml declares. The lock belongs to Chart.yaml and is not changed.
@@ -66,10 +75,11 @@ pub fn build(mut updating: UpdateContext<'_>) -> Result<()> {
 /// # Errors
 /// Like [`update`].
 pub fn build_instead(mut updating: UpdateContext<'_>, dependencies: &[Dependency]) -> Result<()> {
-    updating.load()?;
+    let chart = updating.load()?;
     let mut asked = dependencies.to_vec();
     let mut locked = updating.choose(&mut asked)?;
-    updating.fetch_all(&mut locked)
+    updating.fetch_all(&mut locked, Target::Charts)?;
+    updating.build_libraries(&chart)
 }
 
 /// The declared dependencies; `None` without a `dependencies:` list.
@@ -95,7 +105,7 @@ impl UpdateContext<'_> {
         let Some(asked) = declared(&chart.metadata) else { return Ok(()) };
         let mut asked = asked.to_vec();
         let mut locked = self.choose(&mut asked)?;
-        self.fetch_all(&mut locked)?;
+        self.fetch_all(&mut locked, Target::Charts)?;
         let digest = digest(Some(&asked), &locked)?;
         if chart.lock.as_ref().is_some_and(|lock| lock.digest == digest) {
             return Ok(());
@@ -105,7 +115,7 @@ impl UpdateContext<'_> {
     }
 
     /// Locks what is asked for to versions, after asking repositories for what is new.
-    fn choose(&mut self, asked: &mut [Dependency]) -> Result<Vec<Dependency>> {
+    pub(super) fn choose(&mut self, asked: &mut [Dependency]) -> Result<Vec<Dependency>> {
         self.check_repositories(asked)?;
         let output = &mut Output { report: self.report, log: self.log };
         if let Some(remote) = &mut self.remote {
@@ -115,7 +125,7 @@ impl UpdateContext<'_> {
     }
 
     /// Checks every repository before anything is changed, and replaces aliases by URLs.
-    fn check_repositories(&mut self, dependencies: &mut [Dependency]) -> Result<()> {
+    pub(super) fn check_repositories(&mut self, dependencies: &mut [Dependency]) -> Result<()> {
         for dependency in dependencies.iter().filter(|one| one.repository.starts_with("file://")) {
             local_path(&dependency.repository, self.chart_path)?;
         }
@@ -160,20 +170,37 @@ impl UpdateContext<'_> {
         ))
     }
 
-    /// Fetches all charts into `charts/`, through a temporary folder, so that a failure changes nothing.
-    fn fetch_all(&mut self, locked: &mut [Dependency]) -> Result<()> {
-        let charts = self.chart_path.join("charts");
+    /// Fetches what a lock says, after asking its repositories for what is new.
+    pub(super) fn fetch_locked(&mut self, mut locked: Vec<Dependency>, target: Target) -> Result<()> {
+        self.refuse_unreachable(&locked)?;
+        if let Some(remote) = &mut self.remote {
+            remote.check_known(&locked)?;
+            let output = &mut Output { report: self.report, log: self.log };
+            remote.refresh(&locked, false, output)?;
+        }
+        self.fetch_all(&mut locked, target)
+    }
+
+    /// Fetches all charts into their folder, through a temporary one, so that a failure changes nothing.
+    pub(super) fn fetch_all(&mut self, locked: &mut [Dependency], target: Target) -> Result<()> {
         let temporary = self.chart_path.join(format!("tmpcharts-{}", std::process::id()));
-        let outcome = self.fetch_into(locked, &charts, &temporary);
+        // A process of this number may have been killed before.
+        let _ = fs::remove_dir_all(&temporary);
+        let outcome = self.fetch_into(locked, target, &temporary);
         // Best effort: a leftover temporary folder is harmless.
         let _ = fs::remove_dir_all(&temporary);
         outcome
     }
 
-    fn fetch_into(&mut self, locked: &mut [Dependency], charts: &Path, temporary: &Path) -> Result<()> {
-        let remote = self.remote.take();
+    fn fetch_into(&mut self, locked: &mut [Dependency], target: Target, temporary: &Path) -> Result<()> {
+        let charts = &self.chart_path.join(match target {
+            Target::Charts => "charts",
+            Target::Libraries => "library",
+        });
+        let remote = self.remote.as_deref_mut();
         let output = &mut Output { report: &mut *self.report, log: &mut *self.log };
-        let files = FolderSource { chart_path: self.chart_path, times: self.times, charts, temporary };
+        let files =
+            FolderSource { chart_path: self.chart_path, times: self.times, charts, temporary, target };
         let wanted = locked.to_vec();
         let mut outcome = Ok(());
         let mut body = |download: &mut Download<'_>, output: &mut Output<'_>| {
@@ -200,6 +227,7 @@ struct FolderSource<'a> {
     times: Times,
     charts: &'a Path,
     temporary: &'a Path,
+    target: Target,
 }
 
 impl FolderSource<'_> {
@@ -211,7 +239,8 @@ impl FolderSource<'_> {
         output: &mut Output<'_>,
     ) -> Result<(), Fetch> {
         self.make_folders().map_err(Fetch::Stop)?;
-        (output.report)(&format!("Saving {} charts", locked.len()));
+        let what = if self.target == Target::Charts { "charts" } else { "libraries" };
+        (output.report)(&format!("Saving {} {what}", locked.len()));
         for (at, dependency) in locked.iter_mut().enumerate() {
             if is_remote(dependency) {
                 download(at, output).map_err(Fetch::Save)?;

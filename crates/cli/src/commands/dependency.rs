@@ -32,7 +32,8 @@ A repository is the URL of one, the name that `{program} repo add` gave it with 
 folder (file://). A chart without one is expected in charts/.
 
 These commands compare that list with the charts/ folder, and bring the folder in line with it. What was chosen is kept
-in Chart.lock, so that it can be built again.",
+in Chart.lock, so that it can be built again. Library charts that the list `libraries:` names with a repository are kept in
+library/ and library.lock the same way.",
     subcommands: &[&BUILD, &LIST, &UPDATE],
     ..Command::BLANK
 };

@@ -200,3 +200,45 @@ fn dependencies_come_from_registries_by_version_and_by_range() {
     let none = "could not locate a version matching provided version string ^2.0.0";
     assert!(told.starts_with("exit 1\n") && told.contains(none), "{told}");
 }
+
+#[test]
+fn libraries_are_fetched_locked_and_built_again_beside_dependencies() {
+    let (place, server) = set_up();
+    let url = format!("http://{}", server.address);
+    good(place.pintle(&format!("repo add r {url}/charts")));
+    let chart = |range: &str| {
+        let text = format!(
+            "apiVersion: v2\nname: app\nversion: 0.1.0\ndependencies:\n- {{name: db, version: '*', repository: '@r'}}\n\
+             libraries:\n- {{name: lib, version: '{range}', repository: '@r'}}\n"
+        );
+        place.write("app/Chart.yaml", &text);
+    };
+    chart("^1.0.0");
+    let told = good(place.pintle("dependency update app"));
+    let libraries = "Saving 1 libraries\nDownloading lib from repo";
+    assert!(told.contains(libraries) && told.matches("Hang tight").count() == 1, "{told}");
+    let folder = place.path().join("app");
+    let built = || (names(&folder.join("charts")), names(&folder.join("library")));
+    let whole = (set(&["db-0.3.0.tgz"]), set(&["lib-1.0.0.tgz"]));
+    assert_eq!(built(), whole);
+    let lock = fs::read_to_string(folder.join("library.lock")).expect("it is there");
+    assert!(lock.contains("name: lib\n") && lock.contains("version: 1.0.0\n"), "{lock}");
+    let lock = fs::read_to_string(folder.join("Chart.lock")).expect("it is there");
+    assert!(!lock.contains("lib"), "{lock}");
+    for name in ["charts", "library"] {
+        fs::remove_dir_all(folder.join(name)).expect("it is there");
+    }
+    good(place.pintle("dependency build app"));
+    assert_eq!(built(), whole);
+    good(place.pintle("template x app"));
+    chart("~1.0.0");
+    let told = place.pintle("dependency build app");
+    assert!(told.starts_with("exit 1\n") && told.contains("(library.lock) is out of sync"), "{told}");
+    chart("^2");
+    let told = place.pintle("dependency update app");
+    assert!(
+        told.starts_with("exit 1\n") && told.contains("can't get a valid version for 1 subchart(s)"),
+        "{told}"
+    );
+    assert_eq!(built(), whole);
+}
