@@ -19,8 +19,8 @@ use crate::address::Address;
 use crate::atomic;
 use crate::content::{ContentCache, Hashing, Kind, compare, hex};
 use crate::error::{Error, Result, refused};
+use crate::fetch::MAX_ARCHIVE;
 use crate::get::{Getter, Request};
-use crate::resolve::MAX_ARCHIVE;
 
 /// What charts are asked for with.
 const ACCEPT: &str = "application/gzip,application/octet-stream";
