@@ -43,7 +43,7 @@ use crate::command::Command;
 use crate::command::find::first_word;
 use crate::complete::Request;
 
-/// The program itself.
+/// The root command.
 pub(crate) static ROOT: Command = Command {
     name: "",
     short: "a package manager for Kubernetes",
@@ -91,28 +91,28 @@ pub(crate) static ROOT: Command = Command {
     ..Command::BLANK
 };
 
-/// Commands of Helm that are not built yet, with their other names. They are refused with a clear word, and help does
-/// not list them.
+/// Commands of Helm that are not implemented yet, with their aliases. They get an error that says so instead of `unknown
+/// command`, and help does not list them.
 pub(crate) static LATER: &[(&str, &[&str])] = &[("plugin", &[])];
 
 const LONG: &str = "\
-A package manager for Kubernetes: charts in, releases out.
+A package manager for Kubernetes that installs charts as releases.
 
-Charts come from files and from repositories:
+Common commands:
 
 - {program} search:      search for charts
 - {program} pull:        download a chart
 - {program} create:      create a new chart
 - {program} template:    render a chart to Kubernetes objects
-- {program} install:     make a release of a chart in a cluster
-- {program} upgrade:     bring a release to another chart or other values
-- {program} rollback:    bring a release back to an earlier version
-- {program} list:        see the releases of a cluster
-- {program} rehearse:    try the whole life of a release without a cluster
+- {program} install:     install a chart as a release
+- {program} upgrade:     upgrade a release to another chart or other values
+- {program} rollback:    roll a release back to an earlier version
+- {program} list:        list the releases of a namespace
+- {program} rehearse:    test the lifecycle of a release without a cluster
 
-All of them work without a cluster, too, with --cluster embedded: see `{program} cluster --help`.
+With --cluster embedded, all of them work without a real cluster: see `{program} cluster --help`.
 
-Helm's environment variables are honoured; `{program} env` shows what they come to:
+Helm's environment variables are supported; `{program} env` shows the resulting settings:
 
 | Variable                           | Meaning                                                         |
 |------------------------------------|-----------------------------------------------------------------|
@@ -141,10 +141,10 @@ Helm's environment variables are honoured; `{program} env` shows what they come 
 | $HELM_BURST_LIMIT                  | the client-side burst limit of requests to the API server       |
 | $HELM_QPS                          | queries per second to the API server, without bursting          |
 
-Without them, the folders follow the XDG variables, and without those, the custom of the system.";
+The default directories follow the XDG variables, and without these, the conventions of the operating system.";
 
-/// Tells whether the shell is asking for completions. Flags of all commands may stand before the request; they count as
-/// if they stood after it.
+/// Parses the hidden commands with which cobra's completion scripts ask for completions. Global flags before the command
+/// are moved behind it.
 pub(crate) fn complete_request(words: &[String]) -> Option<Request> {
     let at = first_word(words, &ROOT.all_flags())?;
     let described = match words[at].as_str() {

@@ -1,20 +1,23 @@
-//! What operations say on their way, passed on to the user.
+//! Reporters that show the messages and the progress of operations to the user.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use pintle::ObjectProgress;
 use pintle::cluster::logs::LogSource;
 use pintle_tree::LogLine;
 
-use crate::output::live::Live;
+use crate::output::live::ProgressTable;
 use crate::personality::Personality;
 use crate::ui::{self, Ui};
 
-/// Passes on what operations on files report.
+/// The reporter of operations that need no cluster: their progress goes to standard output.
 pub(crate) struct Reporting<'a>(&'a mut Ui);
 
 impl<'a> Reporting<'a> {
-    /// Passes on to this user.
     pub(crate) fn new(ui: &'a mut Ui) -> Reporting<'a> {
         Reporting(ui)
     }
@@ -32,35 +35,41 @@ impl pintle::Reporter for Reporting<'_> {
     }
 
     fn progress(&mut self, text: &str) {
-        // What cannot be written any more shows when the output is flushed at the end.
+        // A write error is reported when the output is flushed at the end.
         let _ = self.0.print(&format!("{}\n", text.trim_end_matches('\n')));
     }
 }
 
-/// Passes on what operations on a cluster report: objects while they are waited for, and logs of hooks. Helm keeps
-/// silent about the former and logs the latter.
-pub(crate) struct Watching<'a> {
+/// How often the elapsed times of the table are renewed. Objects report changes only, which may be minutes apart.
+const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The reporter of operations on a cluster. Shows objects that are waited for, and the logs of hooks; called as `helm`,
+/// it shows no objects and logs the latter, as Helm does.
+pub(crate) struct ClusterReporter<'a> {
     ui: &'a mut Ui,
-    live: Live,
+    table: Arc<Mutex<ProgressTable>>,
+    refresher: Option<Refresher>,
     /// Whether standard output is for data alone.
     data: bool,
     /// Whose log was shown last, and whether it ended with a line break.
     last: Option<(LogSource, bool)>,
 }
 
-impl<'a> Watching<'a> {
-    /// Passes on to this user; `data` says that standard output is for a program.
-    pub(crate) fn new(ui: &'a mut Ui, data: bool) -> Watching<'a> {
-        Watching { ui, live: Live::new(io::stderr().is_terminal()), data, last: None }
+impl<'a> ClusterReporter<'a> {
+    /// With `data`, standard output is for machine-readable output, and logs of hooks go to standard error.
+    pub(crate) fn new(ui: &'a mut Ui, data: bool) -> ClusterReporter<'a> {
+        let table = Arc::new(Mutex::new(ProgressTable::new(io::stderr().is_terminal())));
+        ClusterReporter { ui, table, refresher: None, data, last: None }
     }
 
     fn is_helm(&self) -> bool {
         self.ui.personality() == Personality::Helm
     }
 
-    /// Makes room for something else. A failing standard error leaves nobody to tell, here and below.
+    /// Erases the table. Errors of standard error are ignored, here and below: there is no other stream to report
+    /// them on.
     fn clear(&mut self) {
-        let _ = self.live.clear(&mut io::stderr().lock());
+        let _ = lock(&self.table).clear(&mut io::stderr().lock());
     }
 
     fn print(&mut self, bytes: &[u8]) {
@@ -85,7 +94,7 @@ impl<'a> Watching<'a> {
     }
 }
 
-impl pintle::Reporter for Watching<'_> {
+impl pintle::Reporter for ClusterReporter<'_> {
     fn log(&mut self, line: LogLine) {
         self.clear();
         self.ui.log(&line);
@@ -112,7 +121,10 @@ impl pintle::Reporter for Watching<'_> {
 
     fn object_progress(&mut self, progress: &ObjectProgress<'_>) {
         if !self.is_helm() {
-            let _ = self.live.update(progress, &mut io::stderr().lock());
+            let _ = lock(&self.table).update(progress, Instant::now(), &mut io::stderr().lock());
+            if self.refresher.is_none() && io::stderr().is_terminal() {
+                self.refresher = Some(Refresher::start(Arc::clone(&self.table)));
+            }
         }
     }
 
@@ -131,11 +143,43 @@ impl pintle::Reporter for Watching<'_> {
     }
 }
 
-impl Drop for Watching<'_> {
+impl Drop for ClusterReporter<'_> {
     fn drop(&mut self) {
+        self.refresher = None;
         self.clear();
         if matches!(self.last, Some((_, false))) {
             self.print(b"\n");
         }
     }
+}
+
+/// A thread that redraws the table until this is dropped.
+struct Refresher {
+    /// Dropping the sender stops the thread without waiting for the interval to end.
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Refresher {
+    fn start(table: Arc<Mutex<ProgressTable>>) -> Refresher {
+        let (stop, stopped) = channel();
+        let thread = std::thread::spawn(move || {
+            while stopped.recv_timeout(REFRESH_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                let _ = lock(&table).refresh(Instant::now(), &mut io::stderr().lock());
+            }
+        });
+        Refresher { stop: Some(stop), thread: Some(thread) }
+    }
+}
+
+impl Drop for Refresher {
+    fn drop(&mut self) {
+        self.stop = None;
+        // The thread only fails if it panics, which the panic hook has reported.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+fn lock(table: &Mutex<ProgressTable>) -> MutexGuard<'_, ProgressTable> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
 }

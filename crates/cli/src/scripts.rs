@@ -24,7 +24,7 @@ use crate::ui;
 
 /// Flags of every command that runs scripts.
 pub(crate) static SCRIPTS: &[Flag] = &[
-    Flag::switch("yes", "grant the scripts of the chart all permissions that they ask for").short('y'),
+    Flag::switch("yes", "grant the scripts of the chart all permissions that they request").short('y'),
     Flag::list("accept-perms", "grant the scripts of the chart these permissions: network, filesystem, os")
         .completes(FlagCompletion::Words(&["network", "filesystem", "os"])),
     Flag::switch("skip-scripts", "do not run the scripts of the chart"),

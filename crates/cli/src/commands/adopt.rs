@@ -9,10 +9,10 @@ use crate::invocation::Invocation;
 pub(crate) static COMMAND: Command = Command {
     name: "adopt",
     operands_text: "RELEASE_NAME [...]",
-    short: "move a release from Helm's records to our own",
+    short: "move a release from Helm's records to Pintle's",
     long: "\
-Moves all versions of a release from Helm's Secrets into the store of this program. The objects of the release are not
-touched. Upgrading and rolling back do this by themselves, when they have succeeded.",
+Move the records of all versions of a release from Helm's Secrets into Pintle's own store. The objects of the release
+are not changed. A successful upgrade or rollback adopts the release automatically.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::Releases,
     run: Some(run),

@@ -19,8 +19,8 @@ pub(crate) static COMMAND: Command = Command {
     name: "cache",
     short: "list and remove cached charts",
     long: "\
-Works with the charts that were fetched from repositories and kept, by their digests, in the content cache. Helm shares
-it, and never removes anything from it.",
+Manage the content cache, which keeps downloaded charts by digest. It is shared with Helm, which never removes anything
+from it.",
     subcommands: &[&LIST, &PRUNE],
     ..Command::BLANK
 };
@@ -29,7 +29,7 @@ static LIST: Command = Command {
     name: "list",
     aliases: &["ls"],
     short: "list cached charts",
-    long: "Lists the charts and provenance files of the content cache, with what they are and how large.",
+    long: "List the charts and provenance files in the content cache, with name, size and digest.",
     operands: Operands::None,
     completion: ArgCompletion::Nothing,
     flags: &[OUTPUT],
@@ -41,17 +41,17 @@ static PRUNE: Command = Command {
     name: "prune",
     short: "remove cached charts",
     long: "\
-Removes charts from the content cache that were fetched some time ago. Whatever is needed again is fetched again.
+Remove charts from the content cache that were downloaded a while ago. A chart that is needed again is downloaded again.
 
     {program} cache prune --older-than 168h
     {program} cache prune --all",
     operands: Operands::None,
     completion: ArgCompletion::Nothing,
     flags: &[&[
-        Flag::of("older-than", FlagKind::Duration, "720h0m0s", "how long ago charts were fetched that are removed")
+        Flag::of("older-than", FlagKind::Duration, "720h0m0s", "remove charts that were downloaded longer ago than this")
             .completes(FlagCompletion::Nothing),
-        Flag::switch("all", "remove all of them"),
-        Flag::switch("dry-run", "only say what would be removed"),
+        Flag::switch("all", "remove all cached charts"),
+        Flag::switch("dry-run", "only show what would be removed"),
     ]],
     exclusive: &[&["older-than", "all"]],
     run: Some(prune),
@@ -65,7 +65,7 @@ fn cache(invocation: &Invocation<'_>) -> ContentCache {
 fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let entries = cache(invocation).entries();
     match Format::of(&invocation.flags) {
-        Format::Table if entries.is_empty() => invocation.ui.print("Nothing is cached.\n"),
+        Format::Table if entries.is_empty() => invocation.ui.print("The cache is empty.\n"),
         Format::Table => {
             let headings = ["CHART", "KIND", "SIZE", "FETCHED", "DIGEST"].map(str::to_owned).to_vec();
             let row = |entry: &CacheEntry| {

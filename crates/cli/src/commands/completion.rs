@@ -10,7 +10,7 @@ use crate::invocation::Invocation;
 pub(crate) static COMMAND: Command = Command {
     name: "completion",
     short: "print a completion script for a shell",
-    long: "Prints a script that makes a shell complete commands, flags and their values.",
+    long: "Print a script that makes a shell complete commands, flags and their values.",
     subcommands: &[&BASH, &FISH, &POWERSHELL, &ZSH],
     ..Command::BLANK
 };
@@ -24,7 +24,7 @@ static BASH: Command = Command {
     name: "bash",
     short: "print the completion script for bash",
     long: "\
-Prints the completion script for bash.
+Print the completion script for bash.
 
 For this session:
 
@@ -45,7 +45,7 @@ static ZSH: Command = Command {
     name: "zsh",
     short: "print the completion script for zsh",
     long: "\
-Prints the completion script for zsh.
+Print the completion script for zsh.
 
 For this session (after `autoload -U compinit; compinit`):
 
@@ -62,7 +62,7 @@ static FISH: Command = Command {
     name: "fish",
     short: "print the completion script for fish",
     long: "\
-Prints the completion script for fish.
+Print the completion script for fish.
 
 For this session:
 
@@ -79,7 +79,7 @@ static POWERSHELL: Command = Command {
     name: "powershell",
     short: "print the completion script for PowerShell",
     long: "\
-Prints the completion script for PowerShell.
+Print the completion script for PowerShell.
 
 For this session:
 

@@ -20,18 +20,18 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "NAME",
     short: "create a new chart",
     long: "\
-Makes a folder with a chart that works and can be changed to taste:
+Create a directory with a working chart to start from:
 
     NAME/
-    ├── .helmignore   what stays out of archives
-    ├── Chart.yaml    what the chart is
-    ├── values.yaml   the values to begin with
-    ├── charts/       charts that it needs
-    └── templates/    what is rendered
-        └── tests/    what is run to test it
+    ├── .helmignore   patterns of files to leave out of archives
+    ├── Chart.yaml    the metadata of the chart
+    ├── values.yaml   the default values
+    ├── charts/       the dependencies of the chart
+    └── templates/    the templates of its objects
+        └── tests/    the templates of its tests
 
-NAME may be a path whose last part is the name. Files that exist already are overwritten with a warning, and others are
-left alone.",
+NAME may be a path whose last part is the name of the chart. Existing files of the same names are overwritten with a
+warning; other files are kept.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::FirstFile,
     flags: &[&[

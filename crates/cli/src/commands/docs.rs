@@ -21,19 +21,19 @@ pub(crate) static COMMAND: Command = Command {
     name: "docs",
     short: "write reference documentation for all commands",
     long: "\
-Writes a page for each command into a folder that exists: in Markdown, or as manual pages.
+Write a page for each command into an existing directory, as Markdown or as manual pages.
 
     {program} docs --type man --dir man1
 
-With --type bash, writes the completion script for bash.",
+With --type bash, write the completion script for bash.",
     operands: Operands::None,
     completion: ArgCompletion::Nothing,
     flags: &[&[
-        Flag::text("dir", "the folder to write to").or("./"),
+        Flag::text("dir", "the directory to write to").or("./"),
         Flag::text("type", "what to write: markdown, man or bash")
             .or("markdown")
             .completes(FlagCompletion::Words(&["bash", "man", "markdown"])),
-        Flag::switch("generate-headers", "begin pages in Markdown with a header that has their title"),
+        Flag::switch("generate-headers", "start Markdown pages with a front matter that has the title"),
     ]],
     hidden: true,
     run: Some(run),

@@ -13,9 +13,9 @@ pub(crate) static COMMAND: Command = Command {
     name: "env",
     short: "show the environment of {program}",
     long: "\
-Shows the settings that {program} works with, as variables: what the environment says, or what holds without it.
+Show the settings of {program} as environment variables: from flags and the environment, or their defaults.
 
-With the name of a variable, shows just its value.",
+With the name of a variable, show only its value.",
     operands: Operands::AtMost(1),
     completion: ArgCompletion::Variable,
     run: Some(run),

@@ -20,7 +20,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "get",
     short: "show stored information about a release",
     long: "\
-Shows what was recorded of a release: its values, its objects, its hooks, its notes or its metadata.",
+Show what is stored about a release: its values, objects, hooks, notes or metadata.",
     subcommands: &[
         &all::COMMAND,
         &hooks::COMMAND,

@@ -12,7 +12,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "help",
     operands_text: "[command]",
     short: "show help for a command",
-    long: "Tells what a command is for and how to use it: {program} help dependency build",
+    long: "Show what a command does and how to use it, such as `{program} help dependency build`.",
     completion: ArgCompletion::Commands,
     run: Some(run),
     ..Command::BLANK

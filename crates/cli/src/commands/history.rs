@@ -17,7 +17,7 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "RELEASE_NAME",
     short: "show the history of a release",
     long: "\
-Shows the versions of a release, the oldest first, but no more than --max of the newest.",
+List the versions of a release, oldest first. At most the --max newest versions are shown.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Release,
     flags: &[OWN, OUTPUT],

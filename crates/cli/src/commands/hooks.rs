@@ -23,7 +23,7 @@ use crate::request;
 pub(crate) static COMMAND: Command = Command {
     name: "hooks",
     short: "inspect the hooks of charts and releases",
-    long: "Tells which hooks a chart or a release has, and when they run.",
+    long: "Show which hooks a chart or a release has, and when they run.",
     subcommands: &[&LIST],
     ..Command::BLANK
 };
@@ -35,14 +35,14 @@ static LIST: Command = Command {
     operands_text: "[CHART|RELEASE]",
     short: "list hooks by event, in the order in which they run",
     long: "\
-Lists the hooks of a chart or of a release: at which event each of them runs, when its turn comes, with which weight,
-when its object is deleted, when its log is shown, and which template it comes from.
+List the hooks of a chart or a release: the event and the position at which each runs, its weight, its delete policies,
+its log policies, and the template it comes from.
 
     {program} hooks list ./web -f production.yaml
     {program} hooks list web --event pre-upgrade -o json
 
-A chart is rendered for that, without a cluster; of a release, the hooks that were recorded are shown. Hooks of one turn
-have the same weight; with --hook-parallelism, they run together.",
+A chart is rendered without a cluster; for a release, the stored hooks are listed. Hooks at the same position have the
+same weight; with --hook-parallelism they run concurrently.",
     operands: Operands::AtMost(1),
     completion: ArgCompletion::Chart,
     flags: &[SUBJECT, OWN, OUTPUT, VALUES],

@@ -24,14 +24,14 @@ pub(crate) static COMMAND: Command = Command {
     name: "images",
     short: "find the images of charts and point them at another registry",
     long: "\
-Finds the images that a chart or a release uses, and makes values that point them at another registry:
+Find the images that a chart or a release uses, and generate values that point them at another registry:
 
     {program} images inspect ./web
     {program} images override ./web --target-registry hub.corp --source-registries docker.io,quay.io > hub.yaml
     {program} images validate ./web --values hub.yaml
 
-Called by the name `irr`, the program has just these commands. Exit codes: 0 done, 1 failed, 2 wrong input or
-configuration, 3 the chart does not parse, 4 an image cannot be worked with, 5 refused because of --strict.",
+When called as `irr`, the program has only these commands. Exit codes: 0 success, 1 failure, 2 invalid input or
+configuration, 3 the chart does not parse, 4 an image is not supported, 5 refused because of --strict.",
     subcommands: &[
         &config::COMMAND,
         &copy::COMMAND,

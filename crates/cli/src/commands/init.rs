@@ -1,4 +1,4 @@
-//! `init`: makes a cluster ready to keep releases in objects of their own.
+//! `init`: installs the custom resource definitions of releases.
 
 use pintle::DryRun;
 
@@ -12,9 +12,10 @@ pub(crate) static COMMAND: Command = Command {
     name: "init",
     short: "install the custom resource definitions for releases",
     long: "\
-Installs the custom resource definitions in which releases are kept, or brings them up to date.
+Install or update the custom resource definitions in which releases are stored.
 
-This happens by itself where the user may do it; where not, an administrator runs this command once for a cluster.",
+The first install does this automatically if the user is allowed to; otherwise an administrator runs this command once
+per cluster.",
     operands: Operands::None,
     completion: ArgCompletion::Nothing,
     run: Some(run),
@@ -24,5 +25,5 @@ This happens by itself where the user may do it; where not, an administrator run
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let connection = Connection::open_or_make(invocation, DryRun::None)?;
     connection.run(pintle::ops::init(&connection.session))?;
-    invocation.ui.print("the cluster is ready to keep releases\n")
+    invocation.ui.print("the custom resource definitions of releases are installed\n")
 }

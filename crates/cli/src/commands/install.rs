@@ -17,7 +17,7 @@ use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::output::format::Format;
 use crate::output::release::Shown;
-use crate::report::Watching;
+use crate::report::ClusterReporter;
 use crate::scripts::{self, SCRIPTS};
 use crate::{chart_reference, clock, dependencies, kubeconfig, path, request};
 
@@ -27,16 +27,17 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "[NAME] [CHART]",
     short: "install a chart",
     long: "\
-Installs a chart into a cluster as a release. The chart is a folder or an archive.
+Install a chart into a cluster as a release. The chart is a directory, an archive, or a reference such
+as repo/name or oci://registry/name.
 
-Values come from files (-f) and from flags (--set and its kin); what is given later wins, and flags win over files:
+Set values with files (-f) and flags (--set and its variants). Later ones take precedence, and flags over files:
 
     {program} install web ./web -f production.yaml --set replicas=3
 
-With --dry-run nothing is done, and what would be installed is shown; Secrets too, unless --hide-secret is given.
+With --dry-run nothing is installed, and the objects are shown, including Secrets unless --hide-secret is set.
 
-A chart may bring scripts. What they may do beyond changing values and objects is asked for; --accept-perms and --yes
-answer beforehand.",
+A chart may contain scripts. You are asked before they get permission for more than changing values and objects;
+--accept-perms and --yes answer in advance.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::NameAndChart,
     flags: &[INSTALL, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS, SCRIPTS, RECORDS],
@@ -126,7 +127,7 @@ pub(crate) fn deliver(
     let offline = scripts::offline_session(invocation)?;
     with_dependencies(invocation, &request, |invocation| {
         let data = Format::of(&invocation.flags).is_data();
-        let mut reporter = Watching::new(invocation.ui, data);
+        let mut reporter = ClusterReporter::new(invocation.ui, data);
         let outcome = match connection {
             Some(connection) => {
                 connection.try_run(pintle::ops::install(&connection.session, &request, &mut reporter))

@@ -21,8 +21,8 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "PATH",
     short: "examine a chart for problems",
     long: "\
-Looks at charts in folders or archives, and reports what would make them fail as [ERROR], what is against custom as
-[WARNING], and what could be better as [INFO].",
+Examine charts in directories or archives. Problems that make a chart fail are reported as [ERROR], violations of
+conventions as [WARNING], and recommendations as [INFO].",
     operands: Operands::AtLeast(1),
     flags: &[SCHEMA, VALUES, OWN, SCRIPTS],
     run: Some(run),

@@ -21,10 +21,10 @@ pub(crate) static COMMAND: Command = Command {
     aliases: &["ls"],
     short: "list releases",
     long: "\
-Lists the releases of a namespace in whatever state they are, sorted by name.
+List the releases of a namespace in any status, sorted by name.
 
-Flags such as --deployed and --failed leave only releases in that state; several may be given. --filter takes a
-regular expression that the name has to match:
+Flags such as --deployed and --failed select releases by status and can be combined. --filter selects by name with a
+regular expression:
 
     {program} list --filter '^web' --failed",
     operands: Operands::None,

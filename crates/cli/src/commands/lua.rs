@@ -24,8 +24,8 @@ pub(crate) static COMMAND: Command = Command {
     name: "lua",
     short: "check, run and inspect the scripts of a chart and their permissions",
     long: "\
-A chart may bring scripts that act on events of its life: ext/lua/chart.lua is loaded with it. These commands help to
-write them. `{program} create --lua` makes a chart with a script to start from.",
+A chart may contain scripts that handle lifecycle events: ext/lua/chart.lua is loaded with the chart. These commands
+help to write them. `{program} create --lua` creates a chart with a script to start from.",
     subcommands: &[&CHECK, &GRANTS, &RUN, &TYPES],
     ..Command::BLANK
 };
@@ -35,9 +35,9 @@ static CHECK: Command = Command {
     operands_text: "CHART",
     short: "examine scripts for problems without running them",
     long: "\
-Looks at the scripts of a chart and of the charts below it: syntax, events that do not exist, names that scripts do not
-have, modules that cannot be required, permissions that are not asked for, functions that are called with the wrong
-arguments, and parts of the context that are not there or cannot change.",
+Check the scripts of a chart and its subcharts without running them: syntax, unknown events and names, modules that
+cannot be required, permissions that are not requested, calls with wrong arguments, and fields of the context that do
+not exist or are read-only.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Chart,
     run: Some(check),
@@ -48,9 +48,9 @@ static GRANTS: Command = Command {
     name: "grants",
     short: "show or revoke the permissions that you have granted to scripts",
     long: "\
-Shows which scripts you have granted permissions when a release was installed, upgraded, tested, rolled back or
-uninstalled. A grant is for scripts of one digest: other scripts ask again, and so do the same scripts for someone else.
-It is kept in your data folder; what a chart or the record of a release says is never believed.
+Show the permissions that you have granted to scripts of releases. A grant is bound to the digest of the scripts and to
+your user: changed scripts, and other users, are asked again. Grants are stored in your data directory; a chart or the
+record of a release cannot grant anything.
 
     {program} lua grants --revoke web",
     operands: Operands::None,
@@ -73,9 +73,9 @@ static RUN: Command = Command {
     operands_text: "CHART EVENT",
     short: "run the handlers of one event and show what they change",
     long: "\
-Calls the handlers that a chart has for one event, and prints what they were given and what they made of it, as two YAML
-documents. Nothing is written, and no cluster is asked. Handlers of other events are not called: for an event after
-rendering, the chart is rendered without them.
+Call the handlers of a chart for one event, and print their input and their output as two YAML documents. Nothing is
+written, and no cluster is contacted. Handlers of other events are not called: for an event after rendering, the chart
+is rendered without them.
 
     {program} lua run ./web pre-render --set replicas=3 --explain",
     operands: Operands::Exactly(2),
@@ -94,7 +94,7 @@ static TYPES: Command = Command {
     name: "types",
     short: "print the types of what scripts can use, for editors",
     long: "\
-Prints a definition file for luau-lsp, which gives editors completion and checks:
+Print a definition file for luau-lsp, for completion and type checks in editors:
 
     {program} lua types > pintle.d.luau",
     operands: Operands::None,

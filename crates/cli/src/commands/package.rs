@@ -20,7 +20,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "package",
     operands_text: "[CHART_PATH] [...]",
     short: "package a chart into an archive",
-    long: "Makes archives of charts in folders, named after the chart and its version, ready for a repository.",
+    long: "Package chart directories into archives that are named after the chart and its version.",
     flags: &[OWN, REMOTE, SCRIPTS],
     run: Some(run),
     ..Command::BLANK

@@ -14,7 +14,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "post-render",
     short: "filter rendered objects, as a post-renderer does",
     long: "\
-Filters rendered objects: reads them from standard input and prints them, changed.
+Filter rendered objects: read them from standard input and print them, changed.
 
     helm template web ./web | {program} post-render hooks",
     subcommands: &[&HOOKS, &FILTER],
@@ -27,8 +27,8 @@ static HOOKS: Command = Command {
     operands_text: "[version]",
     short: "split hooks of several events into hooks of one",
     long: "\
-Reads rendered objects from standard input and prints them with every hook of several events split into one hook for
-each, in annotations that Helm knows. So stock Helm runs a hook with another weight at each of its events:
+Read rendered objects from standard input and print them with every hook of several events split into one hook per
+event, with annotations that Helm supports. This lets stock Helm run a hook with a different weight for each event:
 
     metadata:
       name: migrate
@@ -37,17 +37,17 @@ each, in annotations that Helm knows. So stock Helm runs a hook with another wei
         helm.sh/hook-weights: pre-install=-5,post-upgrade=10
 
 becomes `migrate-pre-install` with the weight -5, and `migrate-post-upgrade` with the weight 10. Containers of hooks
-find both in $HELM_HOOK_EVENT and $HELM_HOOK_WEIGHT. What objects of one event refer to follows the new names. All other
-bytes stay: comments, order, quotes.
+get both in $HELM_HOOK_EVENT and $HELM_HOOK_WEIGHT. References between objects of one event follow the new names. All
+other bytes are kept: comments, order, quotes.
 
-helm.sh/hook-weight takes a list with a weight for each event, too. `helm.sh/hook-env: \"false\"` leaves variables out, and
-`helm.sh/hook-name-suffix: \"false\"` keeps names.
+helm.sh/hook-weight also accepts a list with a weight for each event. `helm.sh/hook-env: \"false\"` omits the variables,
+and `helm.sh/hook-name-suffix: \"false\"` keeps the names.
 
-Called by the name `helm-hooks`, the program does just this. With Helm 4 it is a plugin:
+When called as `helm-hooks`, the program does only this. With Helm 4 it is a plugin:
 
     helm install web ./web --post-renderer helm-hooks
 
-Nothing is printed when anything is wrong. {program} itself needs no filter: it knows these annotations.",
+Nothing is printed if there is an error. {program} itself does not need the filter: it supports these annotations.",
     operands: Operands::AtMost(1),
     completion: ArgCompletion::Nothing,
     flags: &[&[Flag::switch("version", "print the version").short('v')]],

@@ -23,13 +23,13 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "[chart] [remote]",
     operands: Operands::AtLeast(2),
     completion: ArgCompletion::FirstFile,
-    short: "send a chart archive to a registry",
+    short: "push a chart archive to a registry",
     long: "\
-Sends a chart archive to a registry, under its name and version below the folder that is given:
+Upload a chart archive to a registry. The name of the chart is appended to the path, and its version is the tag:
 
     {program} push web-1.2.3.tgz oci://registry.example.com/charts
 
-A provenance file beside the archive is sent, too. `+` in a version becomes `_` in the tag, and back when it is fetched.",
+A provenance file next to the archive is uploaded too. `+` in a version becomes `_` in the tag, and `+` again on pull.",
     flags: &[REMOTE],
     run: Some(run),
     ..Command::BLANK

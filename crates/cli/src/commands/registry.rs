@@ -17,8 +17,8 @@ use crate::{prompt, registry_access};
 /// `registry`
 pub(crate) static COMMAND: Command = Command {
     name: "registry",
-    short: "log in to registries and out of them",
-    long: "Logs in to registries and out of them. Logins are kept where Helm keeps them.",
+    short: "log in to or log out of a registry",
+    long: "Log in to and log out of registries. Credentials are stored where Helm stores them.",
     subcommands: &[&LOGIN, &LOGOUT],
     ..Command::BLANK
 };
@@ -30,12 +30,12 @@ static LOGIN: Command = Command {
     completion: ArgCompletion::Nothing,
     short: "log in to a registry",
     long: "\
-Asks a registry whether it takes a login, and keeps it for later commands: in the file of --registry-config, or with the
-program for credentials that this file names.
+Log in to a registry and store the credentials for later commands: in the file of --registry-config, or in the
+credential helper that this file configures.
 
     echo \"$TOKEN\" | {program} registry login registry.example.com -u me --password-stdin
 
-Called as pintle, HOST/PATH keeps a login for this path only.",
+When called as pintle, HOST/PATH stores credentials for this path only.",
     flags: &[FLAGS],
     run: Some(login),
     ..Command::BLANK
@@ -47,7 +47,7 @@ static LOGOUT: Command = Command {
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::Nothing,
     short: "log out of a registry",
-    long: "Forgets the login of a registry.",
+    long: "Remove the stored credentials of a registry.",
     run: Some(logout),
     ..Command::BLANK
 };

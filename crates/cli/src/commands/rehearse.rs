@@ -27,23 +27,22 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "CHART",
     short: "install, upgrade, test, roll back and uninstall a chart without a cluster",
     long: "\
-Installs a chart in a fresh embedded cluster, upgrades it, runs its tests, rolls it back and uninstalls it, and reports
-what is wrong with it, the worst first: fields that Kubernetes does not know, with file and line, API versions that are
-deprecated or gone, changes that an immutable field refuses, and what stays behind. The report keeps to a screen; --verbose has every finding,
-object and hook. With --from, the chart to upgrade
-from is installed first: a folder or an archive, a version (NAME-VERSION.tgz beside the chart, in its folder or here), or
-git:REF for the same folder as it was at a commit, branch or tag:
+Install a chart in a new embedded cluster, upgrade it, run its tests, roll it back and uninstall it, and report its
+problems, the most severe first: unknown fields with file and line, deprecated and removed API versions, changes of
+immutable fields, and objects that are left behind. The report fits on a screen; --verbose shows every finding, object
+and hook. With --from, the chart to upgrade from is installed first: a directory or an archive, a version
+(NAME-VERSION.tgz next to the chart, in its directory or in the current one), or git:REF for the same directory at a
+commit, branch or tag:
 
     {program} rehearse ./web -f production.yaml --from git:main --output junit > report.xml
 
-The cluster is empty but for what --given brings: files or folders with definitions of kinds, namespaces, secrets and
-other objects that the chart counts on, or a chart, whose definitions are taken.
+The cluster is empty except for what --given adds: files or directories with custom resource definitions, namespaces,
+secrets and other objects that the chart requires, or a chart, whose custom resource definitions are used.
 
-Nothing really runs, except for the scripts of the chart; annotations steer what becomes of pods, see
+No container runs, but the scripts of the chart do; annotations control what happens to pods, see
 `{program} cluster --help`.
 
-Exit codes: 0 for a chart that works, 1 for one that does not (with --strict, one that is warned about too), 2 for input
-that cannot be used.",
+Exit codes: 0 if the chart works, 1 if it does not (with --strict, also if there are warnings), 2 for invalid input.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Chart,
     flags: &[VALUES, OWN, DEVEL, CHART, REMOTE, SCRIPTS],
@@ -52,7 +51,7 @@ that cannot be used.",
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("from", "the previous chart to upgrade from: a folder, an archive, a version, or git:REF"),
+    Flag::text("from", "the previous chart to upgrade from: a directory, an archive, a version, or git:REF"),
     Flag::list(
         "given",
         "objects that exist before the chart: a file or folder of objects, or a chart for its CRDs",

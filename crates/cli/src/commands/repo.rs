@@ -15,13 +15,13 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "add|remove|list|index|update [ARGS]",
     short: "add, list, remove, update and index chart repositories",
     long: "\
-Works with chart repositories: servers that list charts in a file index.yaml.
+Manage chart repositories: servers that list their charts in an index.yaml.
 
     {program} repo add bitnami https://charts.bitnami.com/bitnami
     {program} search repo nginx
     {program} install web bitnami/nginx
 
-Repositories and what is cached of them are kept where Helm keeps them, and in its files.",
+The list of repositories and the cached indexes are shared with Helm.",
     operands: Operands::None,
     subcommands: &[&add::COMMAND, &index::COMMAND, &list::COMMAND, &remove::COMMAND, &update::COMMAND],
     ..Command::BLANK

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::flag::deploy::{DRY_RUN, EXCLUSIVE, HOOKS, ROLLBACK};
 use crate::flag::groups::RECORDS;
 use crate::invocation::Invocation;
-use crate::report::Watching;
+use crate::report::ClusterReporter;
 use crate::request;
 use crate::scripts::SCRIPTS;
 
@@ -18,10 +18,10 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "<RELEASE> [REVISION]",
     short: "roll a release back to an earlier version",
     long: "\
-Rolls a release back to an earlier version: to the one before the last, or to the one that is named. `{program}
-history` shows the versions of a release.
+Roll a release back to an earlier version: the previous one, or the one that is given. `{program} history` lists the
+versions of a release.
 
-Nothing is rendered again; the objects of that version are applied as they were recorded, as a new version.",
+Nothing is rendered again: the stored objects of that version are applied as a new version.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::ReleaseAndVersion,
     flags: &[ROLLBACK, DRY_RUN, HOOKS, SCRIPTS, RECORDS],
@@ -49,7 +49,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     };
     connection.obey_signals(None);
     {
-        let mut reporter = Watching::new(invocation.ui, false);
+        let mut reporter = ClusterReporter::new(invocation.ui, false);
         connection.run(pintle::ops::rollback(&connection.session, &request, &mut reporter))?;
     }
     invocation.ui.print("Rollback was a success! Happy Helming!\n")

@@ -17,8 +17,8 @@ use crate::request;
 /// `schema`
 pub(crate) static COMMAND: Command = Command {
     name: "schema",
-    short: "derive and check schemas of values",
-    long: "Works with the JSON schemas that say what values a chart takes.",
+    short: "generate and check schemas of values",
+    long: "Generate and check the JSON schemas of a chart's values.",
     subcommands: &[&CHECK, &DERIVE],
     ..Command::BLANK
 };
@@ -27,7 +27,7 @@ static CHECK: Command = Command {
     name: "check",
     operands_text: "CHART",
     short: "check values against the schemas of a chart",
-    long: "Checks a chart's values, with what the flags add, against its schema and those of its subcharts.",
+    long: "Check the values of a chart, merged with those of flags, against the schemas of the chart and its subcharts.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Chart,
     flags: &[VALUES],
@@ -40,7 +40,7 @@ static DERIVE: Command = Command {
     operands_text: "CHART",
     short: "generate a schema from a chart's values.yaml",
     long: "\
-Prints a JSON schema that fits values.yaml, with its comments as descriptions:
+Print a JSON schema that matches values.yaml, with its comments as descriptions:
 
     {program} schema derive ./web > ./web/values.schema.json",
     operands: Operands::Exactly(1),

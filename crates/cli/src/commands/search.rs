@@ -12,8 +12,8 @@ use crate::failure::Failure;
 pub(crate) static COMMAND: Command = Command {
     name: "search",
     operands_text: "[keyword]",
-    short: "look for charts",
-    long: "Looks for charts in the repositories that were added, or in a hub that knows many.",
+    short: "search for charts",
+    long: "Search for charts in the repositories that were added, or in a hub.",
     operands: Operands::Any,
     subcommands: &[&hub::COMMAND, &repo::COMMAND],
     ..Command::BLANK

@@ -19,7 +19,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "show",
     aliases: &["inspect"],
     short: "show information about a chart",
-    long: "Shows parts of a chart, or all of them, as they are in it.",
+    long: "Show files of a chart as they are.",
     subcommands: &[&ALL, &CHART_COMMAND, &CRDS, &PERMISSIONS, &README, &VALUES_COMMAND],
     ..Command::BLANK
 };
@@ -35,7 +35,7 @@ const PART: Command = Command {
 static ALL: Command = Command {
     name: "all",
     short: "show all information about a chart",
-    long: "Shows Chart.yaml, values.yaml, the README and the custom resource definitions of a chart.",
+    long: "Show Chart.yaml, values.yaml, the README and the custom resource definitions of a chart.",
     run: Some(|invocation| run(invocation, Part::All)),
     ..PART
 };
@@ -43,7 +43,7 @@ static ALL: Command = Command {
 static CHART_COMMAND: Command = Command {
     name: "chart",
     short: "show the definition of a chart",
-    long: "Shows Chart.yaml.",
+    long: "Show the Chart.yaml of a chart.",
     run: Some(|invocation| run(invocation, Part::Chart)),
     ..PART
 };
@@ -51,7 +51,7 @@ static CHART_COMMAND: Command = Command {
 static CRDS: Command = Command {
     name: "crds",
     short: "show the custom resource definitions of a chart",
-    long: "Shows the custom resource definitions in crds/, those of subcharts included.",
+    long: "Show the custom resource definitions in crds/, including those of subcharts.",
     run: Some(|invocation| run(invocation, Part::Crds)),
     ..PART
 };
@@ -60,8 +60,8 @@ static PERMISSIONS: Command = Command {
     name: "permissions",
     short: "show the permissions that the scripts of a chart request",
     long: "\
-Shows the permissions that the scripts of a chart and of the charts below it ask for in ext/permissions.yaml. Nothing is
-run. Installing asks for them; --accept-perms and --yes answer beforehand.",
+Show the permissions that the scripts of a chart and its subcharts request in ext/permissions.yaml. No script runs.
+`{program} install` asks for them; --accept-perms and --yes answer in advance.",
     run: Some(permissions),
     ..PART
 };
@@ -69,7 +69,7 @@ run. Installing asks for them; --accept-perms and --yes answer beforehand.",
 static README: Command = Command {
     name: "readme",
     short: "show the README of a chart",
-    long: "Shows the README of a chart.",
+    long: "Show the README of a chart.",
     run: Some(|invocation| run(invocation, Part::Readme)),
     ..PART
 };
@@ -77,7 +77,7 @@ static README: Command = Command {
 static VALUES_COMMAND: Command = Command {
     name: "values",
     short: "show the values of a chart",
-    long: "Shows values.yaml.",
+    long: "Show the values.yaml of a chart.",
     flags: &[DEVEL, CHART, REMOTE, JSONPATH],
     run: Some(|invocation| run(invocation, Part::Values)),
     ..PART

@@ -10,7 +10,7 @@ use crate::invocation::Invocation;
 use crate::output::format::{Format, print_data};
 use crate::output::release::Shown;
 use crate::output::resources;
-use crate::report::Watching;
+use crate::report::ClusterReporter;
 use crate::request;
 
 /// `status RELEASE_NAME`
@@ -19,8 +19,8 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "RELEASE_NAME",
     short: "show the status of a release",
     long: "\
-Shows the state of a release: when it was last deployed and where, its version and what was said about it, its
-objects in the cluster, how its tests went, and the notes of its chart.",
+Show the status of a release: time and namespace of the last deployment, version and description, objects in the
+cluster, results of tests, and notes.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Release,
     flags: &[REVISION, OUTPUT],
@@ -39,7 +39,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     };
     let name = invocation.operand(0).to_owned();
     let StatusReport { version, resources } = {
-        let mut reporter = Watching::new(invocation.ui, format.is_data());
+        let mut reporter = ClusterReporter::new(invocation.ui, format.is_data());
         let (session, namespace) = (&connection.session, &connection.namespace);
         connection.run(pintle::ops::status(session, namespace, &name, &at, view, &mut reporter))?
     };

@@ -30,10 +30,10 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "[NAME] [CHART]",
     short: "render a chart and print the objects",
     long: "\
-Renders the templates of a chart and prints the objects that would be installed.
+Render the templates of a chart and print the objects that would be installed.
 
-Unless --dry-run=server is given, no cluster is asked: `lookup` finds nothing, and what the cluster can do is taken
-from --kube-version and --api-versions, which may be repeated or given as a list:
+Unless --dry-run=server is set, no cluster is contacted: `lookup` finds nothing, and the capabilities of the cluster are
+taken from --kube-version and --api-versions, which can be repeated or take a list:
 
     {program} template --api-versions monitoring.coreos.com/v1,cert-manager.io/v1 web ./web",
     operands: Operands::AtLeast(1),
@@ -49,9 +49,9 @@ from --kube-version and --api-versions, which may be repeated or given as a list
 };
 
 static OWN: &[Flag] = &[
-    Flag::array("show-only", "print only what comes from these templates; may be repeated").short('s'),
-    Flag::text("output-dir", "write files into this folder instead of printing"),
-    Flag::switch("validate", "ask the cluster to check the objects")
+    Flag::array("show-only", "print only the objects of these templates; may be repeated").short('s'),
+    Flag::text("output-dir", "write files to this directory instead of stdout"),
+    Flag::switch("validate", "validate the objects against the cluster")
         .deprecated("use '--dry-run=server' instead"),
     Flag::switch("include-crds", "include CRDs in the output"),
     Flag::switch("skip-tests", "skip test hooks"),
@@ -60,7 +60,7 @@ static OWN: &[Flag] = &[
     Flag::list("api-versions", "additional API versions of the cluster; may be repeated")
         .short('a')
         .completes(FlagCompletion::Nothing),
-    Flag::switch("release-name", "with --output-dir, put files into a folder named after the release"),
+    Flag::switch("release-name", "with --output-dir, write files to a directory named after the release"),
     Flag::text("dry-run", "the source of capabilities: client or server")
         .or("client")
         .bare("unset")

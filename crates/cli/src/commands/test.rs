@@ -13,7 +13,7 @@ use crate::invocation::Invocation;
 use crate::output::format::Format;
 use crate::output::release::Shown;
 use crate::personality::Personality;
-use crate::report::Watching;
+use crate::report::ClusterReporter;
 use crate::scripts::SCRIPTS;
 
 /// `test [RELEASE]`
@@ -22,7 +22,7 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "[RELEASE]",
     short: "run the tests of a release",
     long: "\
-Runs the test hooks of a release that is deployed, and shows how they went. --filter chooses tests by name:
+Run the test hooks of a deployed release and show the results. --filter selects tests by name:
 
     {program} test web --filter name=login,'!name=slow'",
     operands: Operands::Exactly(1),
@@ -63,7 +63,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     };
     connection.obey_signals(None);
     let tested = {
-        let mut reporter = Watching::new(invocation.ui, false);
+        let mut reporter = ClusterReporter::new(invocation.ui, false);
         connection.run(pintle::ops::test(&connection.session, &request, &mut reporter))?
     };
     print(invocation, &tested, request.logs)?;

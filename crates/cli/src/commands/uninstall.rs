@@ -9,7 +9,7 @@ use crate::failure::Failure;
 use crate::flag::deploy::{HOOKS, UNINSTALL};
 use crate::flag::groups::RECORDS;
 use crate::invocation::Invocation;
-use crate::report::Watching;
+use crate::report::ClusterReporter;
 use crate::request;
 use crate::scripts::SCRIPTS;
 
@@ -20,10 +20,10 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "RELEASE_NAME [...]",
     short: "uninstall a release",
     long: "\
-Deletes the objects of one or more releases and their records.
+Delete the objects of one or more releases and their records.
 
-Objects with the annotation `helm.sh/resource-policy: keep` stay and are listed. With --keep-history the records stay
-too, so that `{program} rollback` can bring the release back.",
+Objects with the annotation `helm.sh/resource-policy: keep` are kept and listed. With --keep-history the records are
+kept too, so that `{program} rollback` can restore the release.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::Releases,
     flags: &[UNINSTALL, HOOKS, SCRIPTS, RECORDS],
@@ -48,7 +48,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             dry_run: invocation.flags.on("dry-run"),
         };
         let uninstalled = {
-            let mut reporter = Watching::new(invocation.ui, false);
+            let mut reporter = ClusterReporter::new(invocation.ui, false);
             connection.run(pintle::ops::uninstall(&connection.session, &request, &mut reporter))?
         };
         if let Some(uninstalled) = uninstalled.filter(|uninstalled| !uninstalled.kept.is_empty()) {

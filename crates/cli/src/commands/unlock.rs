@@ -1,4 +1,4 @@
-//! `unlock`: who is at work on a release, and how to go on when nobody is.
+//! `unlock`: shows who holds the lease of a release, and releases it.
 
 use pintle::ops::Unlocked;
 
@@ -15,10 +15,10 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "RELEASE_NAME",
     short: "show who holds the lease of a release, or release it",
     long: "\
-Shows who is at work on a release. With --free, marks the version that is pending as failed, so that work can go on.
+Show who holds the lease of a release. With --free, mark the pending version as failed and release the lease.
 
-An operation whose program has died is taken over by the next one; this is for the rest, such as a version that Helm
-left pending.",
+The lease of a process that has died expires, and the next operation takes it over. This command is for other cases, such
+as a version that Helm left pending.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Release,
     flags: &[OWN],
@@ -34,12 +34,12 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let free = invocation.flags.on("free");
     let (session, namespace) = (&connection.session, &connection.namespace);
     let unlocked = connection.run(pintle::ops::unlock(session, namespace, &name, free))?;
-    invocation.ui.print(&told(&name, &unlocked))
+    invocation.ui.print(&describe(&name, &unlocked))
 }
 
-fn told(name: &str, unlocked: &Unlocked) -> String {
+fn describe(name: &str, unlocked: &Unlocked) -> String {
     let Some(pending) = &unlocked.pending else {
-        return format!("nobody is at work on release \"{name}\"\n");
+        return format!("no operation is in progress on release \"{name}\"\n");
     };
     let mut text =
         format!("version {} of release \"{name}\" is {}\n", pending.number, pending.status.as_str());
@@ -47,15 +47,15 @@ fn told(name: &str, unlocked: &Unlocked) -> String {
         Some(lease) => {
             text.push_str(&format!("holder: {}\n", lease.holder));
             text.push_str(&format!("since: {}\n", moment::seconds(Some(&lease.since))));
-            let silence = if unlocked.abandoned { " (gone)" } else { "" };
-            text.push_str(&format!("last seen: {}{silence}\n", moment::seconds(Some(&lease.renewed))));
+            let expired = if unlocked.abandoned { " (expired)" } else { "" };
+            text.push_str(&format!("last seen: {}{expired}\n", moment::seconds(Some(&lease.renewed))));
         }
         None => text.push_str("holder: unknown\n"),
     }
     if unlocked.freed {
-        text.push_str("it is marked as failed now\n");
+        text.push_str("marked as failed\n");
     } else if !unlocked.abandoned {
-        text.push_str("--free marks it as failed, so that work can go on\n");
+        text.push_str("use --free to mark it as failed\n");
     }
     text
 }

@@ -15,7 +15,7 @@ use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VA
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::output::format::Format;
-use crate::report::Watching;
+use crate::report::ClusterReporter;
 use crate::request;
 use crate::scripts::SCRIPTS;
 
@@ -25,14 +25,14 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "[RELEASE] [CHART]",
     short: "upgrade a release",
     long: "\
-Upgrades a release to a version of a chart. With --install, a release that does not exist is installed.
+Upgrade a release to a version of a chart. With --install, a release that does not exist is installed.
 
-Without any values, those that were given for the last version hold. With some, only these do, unless
---reuse-values or --reset-then-reuse-values asks for more:
+If no values are set, those of the last version are reused. Otherwise only the new ones are used, unless
+--reuse-values or --reset-then-reuse-values is set:
 
     {program} upgrade web ./web --reset-then-reuse-values --set replicas=5
 
-With --dry-run nothing is done, and what would be applied is shown; Secrets too, unless --hide-secret is given.",
+With --dry-run nothing is applied, and the objects are shown, including Secrets unless --hide-secret is set.",
     operands: Operands::Exactly(2),
     completion: ArgCompletion::ReleaseAndChart,
     flags: &[UPGRADE, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS, SCRIPTS, RECORDS],
@@ -123,7 +123,7 @@ fn upgrade(
     obey_signals(invocation, connection)?;
     let mut early = true;
     let upgraded = with_dependencies(invocation, &request.target, |invocation| {
-        let mut reporter = Watching::new(invocation.ui, data);
+        let mut reporter = ClusterReporter::new(invocation.ui, data);
         let upgraded = connection.try_run(pintle::ops::upgrade(&connection.session, &request, &mut reporter));
         early = upgraded.as_ref().is_err_and(is_early);
         upgraded

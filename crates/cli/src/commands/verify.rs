@@ -19,12 +19,12 @@ pub(crate) static COMMAND: Command = Command {
     completion: ArgCompletion::FirstFile,
     short: "verify the signature of a chart archive",
     long: "\
-Verifies that an archive is the one that its provenance file (the archive's name with .prov) was signed for, and that the
-signature is by a key of the keyring. Keyrings may be binary, armored, or keyboxes of GnuPG.
+Verify that an archive matches its provenance file (the archive's name with .prov), and that the file was signed by a key
+of the keyring. Keyrings may be binary, armored, or GnuPG keyboxes.
 
-A chart in a registry (oci://…) is verified by the signature that cosign made with the other half of --key.
+A chart in a registry (oci://…) is verified against its cosign signature and the public key of --key.
 
-`{program} package --sign` makes provenance files, and --verify of other commands does the same check first.",
+`{program} package --sign` creates provenance files, and --verify of other commands does the same check first.",
     flags: &[KEYRING, DEVEL, REMOTE],
     run: Some(run),
     ..Command::BLANK

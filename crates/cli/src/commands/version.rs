@@ -12,11 +12,11 @@ pub(crate) static COMMAND: Command = Command {
     name: "version",
     short: "print the version of {program}",
     long: "\
-Prints the version.
+Print the version.
 
-Called as `helm`, prints it in the shape that tools which ask Helm for its version expect.
+When called as `helm`, the output has the format of Helm's, which other tools parse.
 
-With --template, the fields Version, GitCommit, GitTreeState, GoVersion and KubeClientVersion can be used:
+With --template, the fields Version, GitCommit, GitTreeState, GoVersion and KubeClientVersion are available:
 
     {program} version --template '{{.Version}}'",
     operands: Operands::None,

@@ -94,7 +94,7 @@ pub(crate) static CHART: &[Flag] = &[
     Flag::switch("pass-credentials", "send credentials to every host, not just the repository's"),
     Flag::switch(
         "insecure-skip-digest",
-        "take an archive that does not have the digest of its repository's index",
+        "accept an archive whose digest differs from the one in the repository's index",
     ),
 ];
 
@@ -105,7 +105,7 @@ pub(crate) static REMOTE: &[Flag] = &[
     Flag::text("cert-file", "the client certificate to present over TLS"),
     Flag::text("key-file", "the key of the client certificate"),
     Flag::switch("insecure-skip-tls-verify", "skip TLS certificate checks for the chart download (insecure)"),
-    Flag::switch("plain-http", "fetch charts over HTTP without TLS"),
+    Flag::switch("plain-http", "use plain HTTP to download charts"),
     Flag::text("ca-file", "verify certificates of HTTPS servers with this CA bundle"),
 ];
 

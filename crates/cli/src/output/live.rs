@@ -1,75 +1,78 @@
-//! What objects come to while an operation waits for them: a table that renews itself on a terminal, lines elsewhere.
+//! The progress of `--wait`: a table that is redrawn in place on a terminal, one line for each change elsewhere.
 
 use std::io::{self, Write};
+use std::time::{Duration, Instant};
 
 use pintle::ObjectProgress;
+use pintle::objects::ObjectId;
 
 use super::terminal::shown;
 
-/// How many objects the table shows at once.
-const ROWS: usize = 12;
+/// The most objects the table lists. It must fit on a small terminal: lines that have scrolled off cannot be erased.
+const MAX_ROWS: usize = 12;
 
-/// The state of one object.
+/// An object that is waited for.
 struct Row {
-    name: String,
+    id: ObjectId,
     state: String,
     message: String,
     ready: bool,
+    first_seen: Instant,
 }
 
-/// The objects that are waited for.
-pub(crate) struct Live {
+/// The objects that are waited for, and how many lines of them are on the terminal.
+pub(crate) struct ProgressTable {
     rows: Vec<Row>,
     terminal: bool,
-    /// How many lines of the table are on the terminal, right above the cursor.
+    /// The number of lines of the table that are right above the cursor.
     drawn: usize,
 }
 
-impl Live {
-    /// Nothing to show yet.
-    pub(crate) fn new(terminal: bool) -> Live {
-        Live { rows: Vec::new(), terminal, drawn: 0 }
+impl ProgressTable {
+    pub(crate) fn new(terminal: bool) -> ProgressTable {
+        ProgressTable { rows: Vec::new(), terminal, drawn: 0 }
     }
 
-    /// Takes note of an object, and shows it if it has changed.
-    pub(crate) fn update(&mut self, progress: &ObjectProgress<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let row = Row {
-            name: shown(&progress.id.to_string()).into_owned(),
-            state: shown(progress.state).into_owned(),
-            message: one_line(progress.message),
-            ready: progress.ready,
-        };
-        match self.rows.iter_mut().find(|other| other.name == row.name) {
-            Some(other) if other.state == row.state && other.message == row.message => return Ok(()),
-            Some(other) => *other = row,
-            None => self.rows.push(row),
+    /// Records the state of an object at the time `now`, and shows it if it has changed.
+    pub(crate) fn update(
+        &mut self,
+        progress: &ObjectProgress<'_>,
+        now: Instant,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let (state, message) = (shown(progress.state).into_owned(), one_line(progress.message));
+        let ready = progress.ready;
+        match self.rows.iter_mut().find(|row| row.id == *progress.id) {
+            Some(row) if row.state == state && row.message == message && row.ready == ready => return Ok(()),
+            // The time since it was first seen goes on.
+            Some(row) => (row.state, row.message, row.ready) = (state, message, ready),
+            None => {
+                self.rows.push(Row { id: progress.id.clone(), state, message, ready, first_seen: now });
+            }
         }
-        if self.terminal { self.draw(out) } else { self.say_last(progress, out) }
+        if self.terminal { self.draw(now, out) } else { write_line(progress, out) }
     }
 
-    fn say_last(&self, progress: &ObjectProgress<'_>, out: &mut dyn Write) -> io::Result<()> {
-        let (id, state) = (progress.id.to_string(), shown(progress.state));
-        let name = shown(&id);
-        match one_line(progress.message) {
-            message if message.is_empty() => writeln!(out, "{name}: {state}"),
-            message => writeln!(out, "{name}: {state}: {message}"),
-        }
+    /// Draws a table that is on the terminal again, for the elapsed times. One that was cleared stays off until an
+    /// object changes, so that this cannot interleave with other output.
+    pub(crate) fn refresh(&mut self, now: Instant, out: &mut dyn Write) -> io::Result<()> {
+        if self.drawn > 0 { self.draw(now, out) } else { Ok(()) }
     }
 
-    /// Takes the table off the terminal, for something else to be written.
+    /// Erases the table, so that other output can be written.
     pub(crate) fn clear(&mut self, out: &mut dyn Write) -> io::Result<()> {
         if self.drawn > 0 {
-            // Up to the first line of the table, and everything below it goes.
+            // Cursor to the first line of the table, then erase to the end of the screen.
             write!(out, "\u{1b}[{}A\r\u{1b}[J", self.drawn)?;
             self.drawn = 0;
         }
         out.flush()
     }
 
-    fn draw(&mut self, out: &mut dyn Write) -> io::Result<()> {
+    fn draw(&mut self, now: Instant, out: &mut dyn Write) -> io::Result<()> {
         self.clear(out)?;
-        let lines = self.lines();
-        // Lines that are too long are cut by the terminal instead of being wrapped, so that they can be counted.
+        let lines = self.lines(now);
+        // Without automatic wrapping the terminal cuts long lines off; a wrapped one would not be erased as a whole.
         write!(out, "\u{1b}[?7l")?;
         for line in &lines {
             writeln!(out, "{line}")?;
@@ -79,22 +82,67 @@ impl Live {
         out.flush()
     }
 
-    /// Objects that are not ready come first; a last line counts.
-    fn lines(&self) -> Vec<String> {
-        let ready = self.rows.iter().filter(|row| row.ready).count();
-        let waiting = self.rows.iter().filter(|row| !row.ready);
-        let shown: Vec<&Row> = waiting.chain(self.rows.iter().filter(|row| row.ready)).take(ROWS).collect();
-        let width = shown.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
-        let state_width = shown.iter().map(|row| row.state.chars().count()).max().unwrap_or(0);
-        let line = |row: &&Row| {
-            let sign = if row.ready { '\u{2713}' } else { '\u{b7}' };
-            format!("{sign} {:width$}  {:state_width$}  {}", row.name, row.state, row.message)
-                .trim_end()
-                .to_owned()
-        };
-        let mut lines: Vec<String> = shown.iter().map(line).collect();
-        lines.push(format!("{ready} of {} objects are ready", self.rows.len()));
+    /// A row for each object that is not ready, and a line that counts the ready ones.
+    fn lines(&self, now: Instant) -> Vec<String> {
+        let waiting: Vec<&Row> = self.rows.iter().filter(|row| !row.ready).collect();
+        let ready = self.rows.len() - waiting.len();
+        let omitted = waiting.len().saturating_sub(MAX_ROWS);
+        // The namespace is noise while there is only one.
+        let namespaces = self.rows.iter().any(|row| row.id.namespace != self.rows[0].id.namespace);
+        let cells: Vec<[String; 3]> = waiting
+            .iter()
+            .take(MAX_ROWS)
+            .map(|row| {
+                let elapsed = now.saturating_duration_since(row.first_seen);
+                [name(&row.id, namespaces), short_duration(elapsed), reason(&row.state, &row.message)]
+            })
+            .collect();
+        let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let (names, times) = (width(0), width(1));
+        let mut lines: Vec<String> = cells
+            .iter()
+            .map(|[name, elapsed, reason]| format!("{name:names$}  {elapsed:>times$}  {reason}"))
+            .collect();
+        let more = if omitted > 0 { format!(", {omitted} more not shown") } else { String::new() };
+        lines.push(format!("{ready} of {} ready{more}", self.rows.len()));
         lines
+    }
+}
+
+fn write_line(progress: &ObjectProgress<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let (id, state) = (progress.id.to_string(), shown(progress.state));
+    let name = shown(&id);
+    match one_line(progress.message) {
+        message if message.is_empty() => writeln!(out, "{name}: {state}"),
+        message => writeln!(out, "{name}: {state}: {message}"),
+    }
+}
+
+fn name(id: &ObjectId, namespaces: bool) -> String {
+    let text = if namespaces { id.to_string() } else { format!("{}/{}", id.kind, id.name) };
+    shown(&text).into_owned()
+}
+
+/// Why an object is not ready. The state is left out where the message implies it: every object in the table is in
+/// progress, and kstatus' messages mostly name the other states (`Job failed`, `Resource not found`).
+fn reason(state: &str, message: &str) -> String {
+    let squeezed = |text: &str| text.replace(' ', "").to_lowercase();
+    if message.is_empty() {
+        state.to_owned()
+    } else if state == "InProgress" || squeezed(message).contains(&squeezed(state)) {
+        message.to_owned()
+    } else {
+        format!("{state}: {message}")
+    }
+}
+
+/// The two largest units, as kubectl shows ages: `8s`, `2m5s`, `1h2m`.
+fn short_duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m{seconds}s"),
+        (hours, minutes, _) => format!("{hours}h{minutes}m"),
     }
 }
 
@@ -105,36 +153,110 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pintle::objects::ObjectId;
 
-    fn show(live: &mut Live, name: &str, message: &str, ready: bool) -> String {
-        let id = ObjectId::new("apps/v1", "Deployment", "shop", name);
-        let state = if ready { "Current" } else { "InProgress" };
-        let mut out = Vec::new();
-        live.update(&ObjectProgress { id: &id, state, message, ready }, &mut out).unwrap();
-        String::from_utf8(out).unwrap()
+    struct Terminal {
+        table: ProgressTable,
+        start: Instant,
+    }
+
+    impl Terminal {
+        fn new(terminal: bool) -> Terminal {
+            Terminal { table: ProgressTable::new(terminal), start: Instant::now() }
+        }
+
+        /// Sends the progress of an object `seconds` after the start, and returns what is written.
+        fn update(&mut self, seconds: u64, object: &str, state: &str, message: &str) -> String {
+            let (namespace, name) = object.split_once('/').unwrap_or(("shop", object));
+            let id = ObjectId::new("apps/v1", "Deployment", namespace, name);
+            let progress = ObjectProgress { id: &id, state, message, ready: state == "Current" };
+            let mut out = Vec::new();
+            self.table.update(&progress, self.after(seconds), &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        }
+
+        fn after(&self, seconds: u64) -> Instant {
+            self.start + Duration::from_secs(seconds)
+        }
+
+        fn lines(&self, seconds: u64) -> Vec<String> {
+            self.table.lines(self.after(seconds))
+        }
     }
 
     #[test]
-    fn lines_are_said_once_for_each_change() {
-        let mut live = Live::new(false);
+    fn without_a_terminal_each_change_is_one_line() {
+        let mut output = Terminal::new(false);
         assert_eq!(
-            show(&mut live, "web", "0 of 1\npods", false),
+            output.update(0, "web", "InProgress", "0 of 1\npods"),
             "Deployment/shop/web: InProgress: 0 of 1 pods\n"
         );
-        assert_eq!(show(&mut live, "web", "0 of 1 pods", false), "");
-        assert_eq!(show(&mut live, "web", "", true), "Deployment/shop/web: Current\n");
+        assert_eq!(output.update(1, "web", "InProgress", "0 of 1 pods"), "");
+        assert_eq!(output.update(2, "web", "Current", ""), "Deployment/shop/web: Current\n");
     }
 
     #[test]
-    fn the_table_is_drawn_over_itself_with_what_is_missing_on_top() {
-        let mut live = Live::new(true);
-        show(&mut live, "web", "", true);
-        let text = show(&mut live, "database", "starting", false);
+    fn ready_objects_are_counted_and_the_others_listed_with_reason_and_elapsed_time() {
+        let mut output = Terminal::new(true);
+        output.update(0, "web", "InProgress", "0 of 1 replicas available");
+        output.update(5, "database", "InProgress", "starting");
+        output.update(6, "cache", "Current", "");
+        output.update(7, "web", "InProgress", "image cannot be pulled");
+        assert_eq!(
+            output.lines(65),
+            [
+                "Deployment/web       1m5s  image cannot be pulled",
+                "Deployment/database  1m0s  starting",
+                "1 of 3 ready"
+            ]
+        );
+        output.update(66, "web", "Current", "");
+        output.update(67, "database", "Current", "");
+        assert_eq!(output.lines(70), ["3 of 3 ready"]);
+    }
+
+    #[test]
+    fn the_table_is_redrawn_in_place_until_it_is_cleared() {
+        let mut output = Terminal::new(true);
+        output.update(0, "web", "InProgress", "starting");
+        let text = output.update(1, "database", "Current", "");
         assert!(text.starts_with("\u{1b}[2A\r\u{1b}[J"), "{text:?}");
-        let table: Vec<&str> = text.lines().collect();
-        assert!(table[0].ends_with("\u{b7} Deployment/shop/database  InProgress  starting"), "{table:?}");
-        assert_eq!(table[1], "\u{2713} Deployment/shop/web       Current");
-        assert_eq!(table[2], "1 of 2 objects are ready");
+
+        let refresh = |output: &mut Terminal, seconds| {
+            let mut out = Vec::new();
+            let now = output.after(seconds);
+            output.table.refresh(now, &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let text = refresh(&mut output, 9);
+        assert!(text.starts_with("\u{1b}[2A\r\u{1b}[J"), "{text:?}");
+        assert!(text.contains("Deployment/web  9s  starting\n1 of 2 ready\n"), "{text:?}");
+        output.table.clear(&mut Vec::new()).unwrap();
+        assert_eq!(refresh(&mut output, 10), "");
+    }
+
+    #[test]
+    fn the_state_is_shown_where_the_message_does_not_say_it() {
+        for (state, message, expected) in [
+            ("InProgress", "", "InProgress"),
+            ("InProgress", "0 of 1 pods", "0 of 1 pods"),
+            ("NotFound", "Resource not found", "Resource not found"),
+            ("Failed", "Job Failed. failed: 1/1", "Job Failed. failed: 1/1"),
+            ("Failed", "deadline exceeded", "Failed: deadline exceeded"),
+        ] {
+            assert_eq!(reason(state, message), expected);
+        }
+    }
+
+    #[test]
+    fn namespaces_are_shown_if_there_are_several_and_the_rows_are_limited() {
+        let mut output = Terminal::new(true);
+        for number in 0..20 {
+            output.update(0, &format!("shop/web-{number:02}"), "InProgress", "");
+        }
+        output.update(0, "other/web", "Current", "");
+        let lines = output.lines(3600);
+        assert_eq!(lines.len(), MAX_ROWS + 1);
+        assert_eq!(lines[0], "Deployment/shop/web-00  1h0m  InProgress");
+        assert_eq!(lines[MAX_ROWS], "1 of 21 ready, 8 more not shown");
     }
 }

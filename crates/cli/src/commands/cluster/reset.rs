@@ -14,7 +14,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "reset",
     short: "delete everything in an embedded cluster",
     long: "\
-Deletes the file of an embedded cluster, so that the next command starts with an empty one. A file that is not a
+Delete the file of an embedded cluster, so that the next command starts with an empty one. A file that is not a
 cluster, or that is in use by another process, is not deleted.
 
     {program} cluster reset --cluster embedded:web.db",

@@ -20,7 +20,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "serve",
     short: "serve the embedded cluster on a port",
     long: "\
-Serves the embedded cluster on a loopback address, prints a kubeconfig for it, and runs until it is stopped. The
+Serve the embedded cluster on a loopback address, print a kubeconfig for it, and run until stopped. The
 kubeconfig has a certificate and a token, which are generated at each start and give full access.
 With --insecure the API is served as plain HTTP without authentication, for clients that support neither; whoever can
 reach the port has full access then. Requests of web pages are always rejected.

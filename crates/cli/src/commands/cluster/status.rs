@@ -13,7 +13,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "status",
     short: "show the contents of an embedded cluster",
     long: "\
-Shows the Kubernetes version of an embedded cluster with a file, and the number of its objects of each kind.
+Show the Kubernetes version of an embedded cluster with a file, and the number of its objects of each kind.
 
     {program} cluster status --cluster embedded:web.db",
     operands: Operands::None,

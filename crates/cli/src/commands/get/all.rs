@@ -15,9 +15,9 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "RELEASE_NAME",
     short: "show all information about a release",
     long: "\
-Shows everything that was recorded of a release: state, values, hooks, objects and notes.
+Show everything that is stored about a release: status, values, hooks, objects and notes.
 
-A Go template can pick from it:
+A Go template selects parts of it:
 
     {program} get all web --template '{{.Release.Info.Status}}'",
     operands: Operands::Exactly(1),

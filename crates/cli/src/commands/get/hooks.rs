@@ -11,7 +11,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "hooks",
     operands_text: "RELEASE_NAME",
     short: "show the hooks of a release",
-    long: "Shows the hooks of a release in YAML, as they were rendered.",
+    long: "Show the hooks of a release in YAML, as they were rendered.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Release,
     flags: &[REVISION],

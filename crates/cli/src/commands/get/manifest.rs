@@ -10,7 +10,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "manifest",
     operands_text: "RELEASE_NAME",
     short: "show the manifest of a release",
-    long: "Shows the objects of a release and of its subcharts in YAML, as they were rendered.",
+    long: "Show the objects of a release and of its subcharts in YAML, as they were rendered.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Release,
     flags: &[REVISION],

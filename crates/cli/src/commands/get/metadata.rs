@@ -16,7 +16,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "metadata",
     operands_text: "RELEASE_NAME",
     short: "show the metadata of a release",
-    long: "Shows the facts about a release: its chart, labels, dependencies, version, state and how it was applied.",
+    long: "Show the metadata of a release: chart, labels, dependencies, version, status and apply method.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Release,
     flags: &[REVISION, OUTPUT],

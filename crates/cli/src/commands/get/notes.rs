@@ -10,7 +10,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "notes",
     operands_text: "RELEASE_NAME",
     short: "show the notes of a release",
-    long: "Shows the notes that the chart of a release has for its users.",
+    long: "Show the rendered notes of a release.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Release,
     flags: &[REVISION],

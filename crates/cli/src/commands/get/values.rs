@@ -15,7 +15,7 @@ pub(crate) static COMMAND: Command = Command {
     name: "values",
     operands_text: "RELEASE_NAME",
     short: "show the values of a release",
-    long: "Shows the values that were given for a release; with --all, together with the defaults of its chart.",
+    long: "Show the values that were set for a release; with --all, merged with the defaults of its chart.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Release,
     flags: &[REVISION, OWN, OUTPUT],

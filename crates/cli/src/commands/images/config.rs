@@ -18,13 +18,13 @@ pub(crate) static COMMAND: Command = Command {
     name: "config",
     short: "list, set and remove entries of a registry mapping file",
     long: "\
-Works on the file that says which registry's images go where, registry-mappings.yaml unless --file names another:
+Edit the file that maps source registries to target registries, registry-mappings.yaml by default:
 
     {program} images config --source quay.io --target hub.corp/quay
     {program} images config --list
     {program} images config --source quay.io --remove
 
-Lines that need not change stay as they are, comments included.",
+Other lines are kept as they are, comments included.",
     operands: Operands::None,
     completion: ArgCompletion::Nothing,
     flags: &[OWN],

@@ -25,22 +25,22 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "[SOURCE...] DESTINATION",
     short: "copy images to another registry, or to a folder and back",
     long: "\
-Copies images byte for byte: digests, indexes of several platforms and signatures stay what they are. A source is the
-name of an image, a chart (all images of its objects) by its path or as oci://HOST/CHART, or an OCI layout folder, written oci:FOLDER or
-oci:FOLDER:NAME. The destination is a registry with an optional path, where images get the names that
-`{program} images override` gives them; the full name of an image with its tag; or a folder, written oci:FOLDER:
+Copy images byte for byte: digests, multi-platform indexes and signatures are preserved. A source is the name of an
+image, a chart (all images of its objects) by its path or as oci://HOST/CHART, or an OCI layout directory, written
+oci:DIR or oci:DIR:NAME. The destination is a registry with an optional path, where images get the names that `{program} images override` gives them;
+the full name of an image with its tag; or a directory, written oci:DIR:
 
     {program} images copy ./web hub.corp/mirror
-    {program} images copy ./web oci:images          # here, where the internet is
-    {program} images copy oci:images hub.corp       # there, where it is not
+    {program} images copy ./web oci:images          # on a machine with internet access
+    {program} images copy oci:images hub.corp       # on a machine without it
     {program} images copy nginx:1.29 hub.corp/our/nginx:1.29
 
-What is at the destination already is not copied again, and a copy that was interrupted goes on where it was. A tag that
-stands for something else is not moved without --overwrite. If anything is wrong before the copying begins, nothing is
-copied, except with --keep-going.
+Blobs that exist at the destination are not copied again, and an interrupted copy resumes. A tag that points to another
+image is not overwritten without --overwrite. If a check before the copy fails, nothing is copied, except with
+--keep-going.
 
-With --platform, only those platforms of an image are copied: one becomes an image, several an index of their own, so
-that the digest changes. Images that are pinned by digest are always copied whole.",
+With --platform, only these platforms of an image are copied: a single one as an image, several as a new index, so the
+digest changes. Images that are pinned by digest are always copied with all platforms.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::Files,
     flags: &[OWN, REGISTRIES, STRATEGY, ACCESS, SIDES, VALUES],

@@ -30,9 +30,9 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "[CHART|RELEASE]",
     short: "show the images of a chart or a release and the values they come from",
     long: "\
-Shows which images a chart defines in its values, which its objects use when it is rendered, and which values those
-come from. What only the templates say is listed with template and line, and strings that look like images in other
-places are listed as suspects:
+Show which images a chart defines in its values, which images its rendered objects use, and which values these come
+from. Images that are fixed in templates are listed with template and line, and other strings that look like images are
+listed as suspects:
 
     {program} images inspect ./web --source-registries docker.io
     {program} images inspect ./web --generate-config-skeleton registry-mappings.yaml

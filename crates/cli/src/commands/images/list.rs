@@ -19,14 +19,14 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "[CHART|RELEASE]",
     short: "list the images that a chart or a release uses",
     long: "\
-Lists the images of all objects that a chart renders to, with who uses them and which values they come from:
+List the images of all rendered objects of a chart, with their users and the values they come from:
 
     {program} images list ./web -o json
     {program} images list ./web --unique --from-registry docker.io
     {program} images list ./web --resolve -o cyclonedx > web.cdx.json
 
---resolve asks registries for the digests that the names stand for, for each platform. --lock writes these into a file,
-and --verify tells whether they are still what such a file says:
+--resolve looks up the digest of each platform in the registry. --lock writes the digests to a file, and --verify checks
+that they still match such a file:
 
     {program} images list ./web --lock Images.lock
     {program} images list ./web --verify Images.lock",

@@ -23,14 +23,14 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "[CHART|RELEASE]",
     short: "generate values that point images at another registry",
     long: "\
-Makes the smallest values that point the images of a chart or a release at another registry, and prints them:
+Generate the smallest set of values that points the images of a chart or a release at another registry, and print it:
 
     {program} images override ./web --target-registry hub.corp --source-registries docker.io,quay.io > hub.yaml
     {program} images override ./web --registry-file registry-mappings.yaml --output-file hub.yaml
 
-The chart is rendered before and after: exactly the intended images change, each to exactly its new place, or the
-value is not touched. What values cannot reach is told with template and line; `{program} images rewrite` moves it.
-Values keep their shape, digests stay, and lists are written whole.",
+The chart is rendered with and without them: a value is changed only if exactly the intended images change, each to
+exactly its new reference. Images that no value controls are reported with template and line; `{program} images rewrite`
+moves these. Values keep their structure, digests are kept, and lists are written as a whole.",
     operands: Operands::AtMost(1),
     completion: ArgCompletion::Chart,
     flags: &[SUBJECT, POLICY, REGISTRIES, PATHS, VALUES, OUTPUT, FORMAT, OWN],

@@ -18,11 +18,11 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "",
     short: "point the images of rendered objects at another registry",
     long: "\
-Reads rendered objects from standard input and prints them with their images pointed at another registry. Only what a
-kubelet reads changes: the images of containers and of image volumes, wherever a pod is described. All other bytes
-stay.
+Read rendered objects from standard input and print them with their images pointed at another registry. Only what a
+kubelet pulls changes: the images of containers and of image volumes, in pods and pod templates. All other bytes are
+kept.
 
-It moves what values cannot reach, and serves as a post-renderer:
+It also moves images that no value controls, and works as a post-renderer:
 
     {program} template web ./web | {program} images rewrite --registry-file registry-mappings.yaml
     helm template web ./web | {program} images rewrite -t hub.corp -s docker.io,quay.io
@@ -39,8 +39,8 @@ pub(crate) static FILTER: Command = Command {
     name: "images",
     short: "point the images of rendered objects at another registry",
     long: "\
-Reads rendered objects from standard input and prints them with their images pointed at another registry. It is
-`{program} images rewrite` by another name.",
+Read rendered objects from standard input and print them with their images pointed at another registry. This is
+`{program} images rewrite` under the name of a post-renderer.",
     operands: Operands::None,
     flags: &[POLICY, REGISTRIES, OWN],
     run: Some(run),

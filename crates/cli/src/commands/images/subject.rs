@@ -17,7 +17,7 @@ use crate::{chart_reference, kubeconfig, request};
 
 /// Flags that name the chart or the release, and how it is rendered.
 pub(crate) static SUBJECT: &[Flag] = &[
-    Flag::text("chart-path", "the folder or archive of the chart").short('c'),
+    Flag::text("chart-path", "the directory or archive of the chart").short('c'),
     Flag::text("release-name", "use the chart and values of this release")
         .short('r')
         .completes(FlagCompletion::Nothing),

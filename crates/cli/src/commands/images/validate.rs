@@ -18,11 +18,11 @@ pub(crate) static COMMAND: Command = Command {
     operands_text: "[CHART|RELEASE]",
     short: "check that a chart renders with values, such as those of override",
     long: "\
-Renders a chart, or the chart of a release with its values, with the values that are given, and says whether that works:
+Check that a chart, or the chart of a release with its values, renders with additional values:
 
     {program} images validate ./web --values hub.yaml
 
-With --output-file, what was rendered is written there. With --strict, what has no value counts as an error.",
+With --output-file, the rendered objects are written to a file. With --strict, a missing value is an error.",
     operands: Operands::AtMost(1),
     completion: ArgCompletion::Chart,
     flags: &[SUBJECT, VALUES, OUTPUT, OWN],

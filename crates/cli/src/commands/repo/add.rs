@@ -18,9 +18,9 @@ pub(super) static COMMAND: Command = Command {
     operands_text: "[NAME] [URL]",
     short: "add a chart repository",
     long: "\
-Fetches the index of a repository and remembers the repository by a name.
+Download the index of a repository and add the repository under a name.
 
-Adding it again as it is does nothing; with other settings, --force-update is needed.",
+Adding the same repository again does nothing; --force-update replaces one that has other settings.",
     operands: Operands::Exactly(2),
     completion: ArgCompletion::NothingUpTo(2),
     flags: &[OWN],

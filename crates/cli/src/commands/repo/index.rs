@@ -16,11 +16,11 @@ use crate::{chart_reference, clock};
 pub(super) static COMMAND: Command = Command {
     name: "index",
     operands_text: "[DIR]",
-    short: "make the index of a folder of archives",
+    short: "generate the index of a directory of chart archives",
     long: "\
-Looks for archives of charts in a folder and in the folders directly below it, and writes index.yaml there.
+Generate index.yaml for the chart archives in a directory and its direct subdirectories.
 
-With --merge, charts that another index lists are kept in it, as far as the folder does not have them.",
+With --merge, the charts of another index are added, except for those that are in the directory.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::FirstFile,
     flags: &[&[

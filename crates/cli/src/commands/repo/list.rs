@@ -16,7 +16,7 @@ pub(super) static COMMAND: Command = Command {
     name: "list",
     aliases: &["ls"],
     short: "list chart repositories",
-    long: "Lists the repositories that were added, with their URLs.",
+    long: "List the repositories that were added, with their URLs.",
     operands: Operands::None,
     completion: ArgCompletion::Nothing,
     flags: &[&[Flag::switch("no-headers", "do not print the headers of the table")], OUTPUT],

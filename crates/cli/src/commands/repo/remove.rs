@@ -15,7 +15,7 @@ pub(super) static COMMAND: Command = Command {
     aliases: &["rm"],
     operands_text: "[REPO1 [REPO2 ...]]",
     short: "remove chart repositories",
-    long: "Removes repositories from the list, and what is cached of them.",
+    long: "Remove repositories from the list, and their cached indexes.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::Repositories,
     run: Some(run),

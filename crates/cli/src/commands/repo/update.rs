@@ -15,10 +15,10 @@ pub(super) static COMMAND: Command = Command {
     name: "update",
     aliases: &["up"],
     operands_text: "[REPO1 [REPO2 ...]]",
-    short: "fetch the indexes of chart repositories",
+    short: "update the cached indexes of chart repositories",
     long: "\
-Fetches the indexes of all repositories, or of those that are named, side by side. A server that says that its index is
-still the same does not send it again.",
+Update the cached indexes of all repositories, or of the named ones, concurrently. An index that the server reports as
+unchanged is not downloaded again.",
     completion: ArgCompletion::Repositories,
     flags: &[&[TIMEOUT]],
     run: Some(run),

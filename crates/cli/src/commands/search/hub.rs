@@ -18,10 +18,10 @@ use crate::remote;
 pub(super) static COMMAND: Command = Command {
     name: "hub",
     operands_text: "[KEYWORD]",
-    short: "look for charts in Artifact Hub or another hub",
+    short: "search for charts in Artifact Hub or another hub",
     long: "\
-Asks a hub for charts, Artifact Hub unless --endpoint names another. The results are pages about charts, not references
-that can be installed: add the repository of a chart first (--list-repo-url shows it).",
+Search for charts in a hub, Artifact Hub by default. The results are web pages, not references that can be installed:
+add the repository of the chart first (--list-repo-url shows it).",
     operands: Operands::Any,
     flags: &[OWN, OUTPUT],
     run: Some(run),

@@ -22,10 +22,10 @@ use crate::{registry_access, remote};
 pub(super) static COMMAND: Command = Command {
     name: "repo",
     operands_text: "[keyword]",
-    short: "look for charts in the repositories that were added",
+    short: "search for charts in the repositories that were added",
     long: "\
-Looks for a word in the names, descriptions and keywords of the charts of all repositories that were added. Nothing is
-fetched: `{program} repo update` does that.
+Search the names, descriptions and keywords of the charts of all repositories that were added. Only the cached indexes
+are searched; `{program} repo update` updates them.
 
     {program} search repo nginx
     {program} search repo nginx --devel
