@@ -200,7 +200,7 @@ fn an_uninstall_that_is_stopped_can_be_done_again_by_anyone() {
         assert_eq!(subject.status().expect("there is a record").0, "uninstalling");
         // Nobody needs to know that the other program is gone.
         let told = subject.run(&["unlock", name]).succeeded().stdout;
-        assert_eq!(told, format!("nobody is at work on release \"{name}\"\n"));
+        assert_eq!(told, format!("no operation is in progress on release \"{name}\"\n"));
         subject.run(&["uninstall", name, "--no-hooks"]).succeeded();
     }
     env.is_empty();

@@ -1,4 +1,4 @@
-//! Time and chance, for what is written with a date or needs a name that nobody else has.
+//! The system clock and random numbers. The library takes both as arguments, so that tests can fix them.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -6,19 +6,19 @@ use pintle::chart::metadata::Timestamp as ChartTimestamp;
 use pintle::release::Timestamp;
 use pintle_time::Zone;
 
-/// Seconds since 1970.
+/// The current Unix time in seconds.
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     i64::try_from(since).unwrap_or(i64::MAX)
 }
 
-/// Now, with all its digits.
-pub(crate) fn moment() -> ChartTimestamp {
+/// The current time with nanoseconds, as archives record it.
+pub(crate) fn timestamp() -> ChartTimestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     ChartTimestamp::from_unix(i64::try_from(since.as_secs()).unwrap_or(i64::MAX), since.subsec_nanos())
 }
 
-/// The clock of the computer, in the zone of the user.
+/// The system clock, with the offset of the user's time zone, which Helm records too.
 pub(crate) struct SystemClock;
 
 impl pintle::Clock for SystemClock {

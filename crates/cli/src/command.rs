@@ -1,4 +1,5 @@
-//! What a command is: its names, its operands, its flags and what it runs, in one table per command.
+//! The definition of a command: names, operands, flags and function. Parser, help, completion and reference page are
+//! driven by these tables.
 
 pub(crate) mod find;
 pub(crate) mod suggest;
@@ -13,26 +14,25 @@ use crate::invocation::Invocation;
 /// The number of positional arguments that a command takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Operands {
-    /// Any number; the command itself says what is wrong.
+    /// Any number; the command checks them itself.
     Any,
-    /// None.
     None,
-    /// This many.
+    /// Exactly this many.
     Exactly(usize),
-    /// This many or more.
+    /// At least this many.
     AtLeast(usize),
-    /// This many or fewer.
+    /// At most this many.
     AtMost(usize),
 }
 
 /// How the shell completes the positional arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ArgCompletion {
-    /// Files, as shells do by themselves.
+    /// Files: the default of shells.
     Files,
     /// Nothing: the command takes no operands.
     Nothing,
-    /// A file or folder for the first operand, and nothing after it.
+    /// A file or directory for the first operand, and nothing after it.
     FirstFile,
     /// A chart for the first operand, and nothing after it.
     Chart,
@@ -52,7 +52,7 @@ pub(crate) enum ArgCompletion {
     RemoteChart,
     /// Any number of repositories.
     Repositories,
-    /// Nothing for so many operands, and then no more.
+    /// Nothing for this many operands, then a note that no more are accepted.
     NothingUpTo(usize),
     /// A variable for the first operand.
     Variable,
@@ -60,39 +60,37 @@ pub(crate) enum ArgCompletion {
     Commands,
 }
 
-/// What a command does.
+/// The function of a command.
 pub(crate) type Run = fn(&mut Invocation<'_>) -> Result<(), Failure>;
 
-/// A command. Those with subcommands do nothing themselves.
+/// A command. One with subcommands has no function of its own and prints its help.
 pub(crate) struct Command {
-    /// What it is called by.
     pub(crate) name: &'static str,
-    /// Other names.
+    /// Aliases.
     pub(crate) aliases: &'static [&'static str],
     /// The operands, as the usage line shows them.
     pub(crate) operands_text: &'static str,
-    /// One line about it; `{program}` stands for the name of the program.
+    /// The one-line summary in lists of commands; `{program}` is replaced by the name of the program.
     pub(crate) short: &'static str,
-    /// What help says; `{program}` stands for the name of the program.
+    /// The description in help; `{program}` is replaced by the name of the program.
     pub(crate) long: &'static str,
-    /// How many operands it takes.
     pub(crate) operands: Operands,
-    /// How the shell completes them.
+    /// How the shell completes the operands.
     pub(crate) completion: ArgCompletion,
     /// Its flags, in groups.
     pub(crate) flags: &'static [&'static [Flag]],
-    /// Flags that exclude each other.
+    /// Groups of mutually exclusive flags.
     pub(crate) exclusive: &'static [&'static [&'static str]],
     /// Its subcommands, sorted by name.
     pub(crate) subcommands: &'static [&'static Command],
     /// Whether help and completion leave it out.
     pub(crate) hidden: bool,
-    /// What it does.
+    /// `None` for a command that only has subcommands.
     pub(crate) run: Option<Run>,
 }
 
 impl Command {
-    /// A command with nothing set, for tables to start from.
+    /// The defaults, for `..Command::BLANK` in the tables.
     pub(crate) const BLANK: Command = Command {
         name: "",
         aliases: &[],
@@ -108,24 +106,24 @@ impl Command {
         run: None,
     };
 
-    /// Whether `name` is its name or one of its other names.
+    /// Whether `name` is the name or an alias.
     pub(crate) fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
 
-    /// The flags of its own tables.
+    /// The flags of this command, without the global ones.
     pub(crate) fn own_flags(&self) -> impl Iterator<Item = &'static Flag> + use<> {
         self.flags.iter().flat_map(|group| group.iter())
     }
 
-    /// All flags that it takes, except help.
+    /// All flags, including the global ones, but without `--help`.
     pub(crate) fn all_flags(&self) -> Vec<&'static Flag> {
         let mut flags: Vec<&'static Flag> = self.own_flags().collect();
         flags.extend(GLOBAL.iter().filter(|flag| self.own_flags().all(|own| own.name != flag.name)));
         flags
     }
 
-    /// Its subcommands that are shown.
+    /// The subcommands that are not hidden.
     pub(crate) fn shown_subcommands(&self) -> impl Iterator<Item = &'static Command> + use<> {
         self.subcommands.iter().copied().filter(|command| !command.hidden)
     }
@@ -136,12 +134,12 @@ impl Command {
 pub(crate) struct CommandPath {
     /// The command.
     pub(crate) command: &'static Command,
-    /// The names from the program down to it.
+    /// The names from the program to the command, separated by blanks.
     pub(crate) path: String,
 }
 
 impl CommandPath {
-    /// The name that the program was called by.
+    /// The name of the program.
     pub(crate) fn program(&self) -> &str {
         self.path.split(' ').next().unwrap_or_default()
     }
@@ -176,7 +174,7 @@ impl CommandPath {
             .hint(format!("usage: {usage}")))
     }
 
-    /// Checks that of flags that exclude each other at most one was given.
+    /// Checks that at most one flag of each exclusive group is set.
     pub(crate) fn check_exclusive(&self, given: &dyn Fn(&str) -> bool) -> Result<(), Failure> {
         let mut groups: Vec<&[&str]> = self.command.exclusive.to_vec();
         groups.sort_by_key(|group| group.join(" "));

@@ -93,7 +93,7 @@ pub(crate) static ROOT: Command = Command {
 
 /// Commands of Helm that are not implemented yet, with their aliases. They get an error that says so instead of `unknown
 /// command`, and help does not list them.
-pub(crate) static LATER: &[(&str, &[&str])] = &[("plugin", &[])];
+pub(crate) static UNSUPPORTED: &[(&str, &[&str])] = &[("plugin", &[])];
 
 const LONG: &str = "\
 A package manager for Kubernetes that installs charts as releases.

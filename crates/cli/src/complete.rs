@@ -1,4 +1,4 @@
-//! Answers to the shell: what could stand where the cursor is, in cobra's `__complete` protocol.
+//! Shell completion, in cobra's `__complete` protocol.
 
 mod charts;
 mod flags;
@@ -18,18 +18,18 @@ use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::ui::Ui;
 
-/// What the shell is to do with an answer; the numbers are the protocol's.
+/// cobra's `ShellCompDirective`; the numbers are part of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Directive {
-    /// As it likes: files, if there is nothing else.
+    /// `ShellCompDirectiveDefault`: files, if there are no choices.
     Default = 0,
-    /// Show nothing: what was typed cannot be completed.
+    /// `ShellCompDirectiveError`: what was typed cannot be completed.
     Error = 1,
-    /// Put no blank after the only choice.
+    /// `ShellCompDirectiveNoSpace`: no blank after the only choice.
     NoSpace = 2,
-    /// Do not offer files.
+    /// `ShellCompDirectiveNoFileComp`: no files.
     NoFiles = 4,
-    /// Both.
+    /// No blank and no files.
     NoSpaceNoFiles = 6,
 }
 
@@ -45,43 +45,43 @@ impl Directive {
     }
 }
 
-/// Choices for the shell.
+/// The choices for the shell.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Completions {
     /// Choices with their descriptions.
     choices: Vec<(String, String)>,
     directive: Directive,
-    /// Why there are none, for people who debug completion.
-    fault: Option<String>,
+    /// Why there are none; goes to standard error, where cobra's completion debugging shows it.
+    error: Option<String>,
 }
 
-impl Answer {
-    fn new(directive: Directive, choices: Vec<(String, String)>) -> Answer {
-        Answer { choices, directive, fault: None }
+impl Completions {
+    fn new(directive: Directive, choices: Vec<(String, String)>) -> Completions {
+        Completions { choices, directive, error: None }
     }
 
-    fn nothing(directive: Directive) -> Answer {
-        Answer::new(directive, Vec::new())
+    fn nothing(directive: Directive) -> Completions {
+        Completions::new(directive, Vec::new())
     }
 
-    fn fault(text: String) -> Answer {
-        Answer { choices: Vec::new(), directive: Directive::Default, fault: Some(text) }
+    fn error(text: String) -> Completions {
+        Completions { choices: Vec::new(), directive: Directive::Default, error: Some(text) }
     }
 }
 
-/// What tells a user that the command line is complete.
-const NO_MORE: &str = "_activeHelp_ This command does not take any more arguments (but may accept flags).";
+/// cobra's active help for a command line that is complete; the text is Helm's.
+const NO_MORE_ARGUMENTS: &str =
+    "_activeHelp_ This command does not take any more arguments (but may accept flags).";
 
-/// A request of the shell.
+/// A completion request of the shell.
 pub(crate) struct Request {
-    /// Whether choices come with descriptions.
     pub(crate) described: bool,
-    /// The words after the program, the last of them unfinished.
+    /// The arguments after the program; the last one is being typed.
     pub(crate) words: Vec<String>,
 }
 
 impl Request {
-    /// Answers on standard output.
+    /// Writes the choices to standard output.
     pub(crate) fn run(
         &self,
         personality: Personality,
@@ -93,8 +93,8 @@ impl Request {
             return Err(Failure::usage("requires at least 1 arg(s), only received 0"));
         };
         let answer = answer(personality, called_as, environment, (finished, unfinished), ui);
-        if let Some(fault) = &answer.fault {
-            ui.note(&format!("[Debug] [Error] {fault}"));
+        if let Some(error) = &answer.error {
+            ui.note(&format!("[Debug] [Error] {error}"));
         }
         for (choice, description) in &answer.choices {
             let description = description.lines().next().unwrap_or_default().trim();
@@ -116,73 +116,82 @@ fn answer(
     environment: &Environment,
     (finished, unfinished): (&[String], &str),
     ui: &mut Ui,
-) -> Answer {
-    let Ok((place, rest)) = find(personality, finished) else {
-        return Answer::fault(format!("unable to find a command for arguments: [{}]", finished.join(" ")));
+) -> Completions {
+    let Ok((command_path, rest)) = find(personality, finished) else {
+        return Completions::error(format!(
+            "unable to find a command for arguments: [{}]",
+            finished.join(" ")
+        ));
     };
     let flags_end = rest.iter().any(|word| word == "--");
-    let (wanted, rest) = match flags::wanted(&place, rest, unfinished) {
+    let (wanted, rest) = match flags::wanted(&command_path, rest, unfinished) {
         Ok(found) => found,
-        Err(fault) if !flags_end => return Answer::fault(fault),
-        Err(_) => return Answer::nothing(Directive::Default),
+        Err(error) if !flags_end => return Completions::error(error),
+        Err(_) => return Completions::nothing(Directive::Default),
     };
-    let (parsed, outcome) = parse(with_help(place.command.all_flags()), &rest, Unknown::Refuse);
-    if let Err(fault) = outcome {
+    let (parsed, outcome) = parse(with_help(command_path.command.all_flags()), &rest, Unknown::Refuse);
+    if let Err(error) = outcome {
         let rest = rest.join(" ");
-        return Answer::fault(format!("Error while parsing flags from args [{rest}]: {fault}"));
+        return Completions::error(format!("Error while parsing flags from args [{rest}]: {error}"));
     }
     if parsed.given("help") {
-        return Answer::nothing(Directive::NoFiles);
+        return Completions::nothing(Directive::NoFiles);
     }
-    let mut invocation = Invocation { personality, called_as, place, flags: parsed, environment, ui };
+    let mut invocation = Invocation { personality, called_as, command_path, flags: parsed, environment, ui };
     if let Some(flag) = wanted.filter(|_| !flags_end) {
         return flags::values(flag, &mut invocation);
     }
-    let (place, parsed) = (&invocation.place, &invocation.flags);
+    let (command_path, parsed) = (&invocation.command_path, &invocation.flags);
     if unfinished.starts_with('-') && !unfinished.contains('=') && !flags_end {
-        return Answer::new(Directive::NoFiles, flags::names(place, parsed, unfinished));
+        return Completions::new(Directive::NoFiles, flags::names(command_path, parsed, unfinished));
     }
     let own_flag_given =
-        parsed.given_flags().any(|flag| place.command.own_flags().any(|own| own.name == flag.name));
-    if !place.command.subcommands.is_empty() {
+        parsed.given_flags().any(|flag| command_path.command.own_flags().any(|own| own.name == flag.name));
+    if !command_path.command.subcommands.is_empty() {
         let fits = parsed.operands.is_empty() && !own_flag_given;
-        let choices = if fits { subcommands(place, personality, unfinished) } else { Vec::new() };
-        return Answer::new(if fits { Directive::NoFiles } else { Directive::Default }, choices);
+        let choices = if fits { subcommands(command_path, personality, unfinished) } else { Vec::new() };
+        return Completions::new(if fits { Directive::NoFiles } else { Directive::Default }, choices);
     }
     operands(&mut invocation, unfinished)
 }
 
-fn subcommands(place: &CommandPath, personality: Personality, unfinished: &str) -> Vec<(String, String)> {
-    let fits = place.command.shown_subcommands().filter(|command| command.name.starts_with(unfinished));
+fn subcommands(
+    command_path: &CommandPath,
+    personality: Personality,
+    unfinished: &str,
+) -> Vec<(String, String)> {
+    let fits =
+        command_path.command.shown_subcommands().filter(|command| command.name.starts_with(unfinished));
     fits.map(|command| (command.name.to_owned(), named(command.short, personality))).collect()
 }
 
-fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Answer {
+fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Completions {
     let Invocation { personality, called_as, environment, .. } = *invocation;
     let parsed = &invocation.flags;
     let count = parsed.operands.len();
-    let no_more = || Answer::new(Directive::NoFiles, vec![(NO_MORE.to_owned(), String::new())]);
-    match invocation.place.command.completion {
-        ArgCompletion::Files => Answer::nothing(Directive::Default),
-        ArgCompletion::FirstFile if count == 0 => Answer::nothing(Directive::Default),
+    let no_more =
+        || Completions::new(Directive::NoFiles, vec![(NO_MORE_ARGUMENTS.to_owned(), String::new())]);
+    match invocation.command_path.command.completion {
+        ArgCompletion::Files => Completions::nothing(Directive::Default),
+        ArgCompletion::FirstFile if count == 0 => Completions::nothing(Directive::Default),
         ArgCompletion::Chart | ArgCompletion::ChartAndEvent if count == 0 => {
             charts::charts(invocation, unfinished, true)
         }
         ArgCompletion::RemoteChart if count == 0 => charts::charts(invocation, unfinished, false),
-        ArgCompletion::RemoteChart => Answer::nothing(Directive::NoFiles),
+        ArgCompletion::RemoteChart => Completions::nothing(Directive::NoFiles),
         ArgCompletion::Repositories => charts::repositories(invocation),
-        ArgCompletion::NothingUpTo(most) if count < most => Answer::nothing(Directive::NoFiles),
+        ArgCompletion::NothingUpTo(most) if count < most => Completions::nothing(Directive::NoFiles),
         ArgCompletion::ChartAndEvent if count == 1 => {
             let events = TABLE.iter().filter(|entry| !entry.core && entry.name.starts_with(unfinished));
             let choices = events.map(|entry| (entry.name.to_owned(), entry.when.to_owned())).collect();
-            Answer::new(Directive::NoFiles, choices)
+            Completions::new(Directive::NoFiles, choices)
         }
         ArgCompletion::NameAndChart => {
             let before = usize::from(!parsed.on("generate-name"));
             if count == before {
                 charts::charts(invocation, unfinished, true)
             } else {
-                Answer::nothing(Directive::NoFiles)
+                Completions::nothing(Directive::NoFiles)
             }
         }
         ArgCompletion::ReleaseAndChart if count == 1 => charts::charts(invocation, unfinished, true),
@@ -199,17 +208,17 @@ fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Answer {
         ArgCompletion::Variable if count == 0 => {
             let names = crate::commands::env::variables(called_as, parsed, environment);
             let choices = names.into_iter().map(|(name, _)| (name.to_owned(), String::new()));
-            Answer::new(Directive::NoFiles, choices.collect())
+            Completions::new(Directive::NoFiles, choices.collect())
         }
         ArgCompletion::Commands => {
-            let place = match find(personality, &parsed.operands) {
-                Ok((place, _)) => place,
+            let command_path = match find(personality, &parsed.operands) {
+                Ok((command_path, _)) => command_path,
                 Err(_) if parsed.operands.is_empty() => {
                     CommandPath { command: &ROOT, path: personality.program().to_owned() }
                 }
-                Err(_) => return Answer::nothing(Directive::NoFiles),
+                Err(_) => return Completions::nothing(Directive::NoFiles),
             };
-            Answer::new(Directive::NoFiles, subcommands(&place, personality, unfinished))
+            Completions::new(Directive::NoFiles, subcommands(&command_path, personality, unfinished))
         }
         _ => no_more(),
     }

@@ -1,4 +1,5 @@
-//! The way to the cluster: from flags and environment to a session, and a runtime for those commands that need one.
+//! Connects to the cluster: builds a session from flags and environment, and the async runtime, which only commands
+//! with a cluster start.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -20,38 +21,37 @@ use crate::failure::{Failure, FailureKind, reason};
 use crate::flag::parsed::Parsed;
 use crate::flag::value::Value;
 use crate::invocation::Invocation;
-use crate::output::terminal::Shown;
+use crate::output::terminal::SanitizedWriter;
 use crate::personality::Personality;
 use crate::{embedded, kubeconfig, lease_holder, read, request, scripts, ui};
 
-/// How long an operation that is stopped for the second time may take to record that.
-const LAST_WORDS: Duration = Duration::from_secs(3);
+/// How long an operation may take to record its state after the second Ctrl-C.
+const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(3);
 
-/// A session, and the threads that it runs on.
+/// A session and the runtime of its operations.
 pub(crate) struct Connection {
-    /// What operations work with.
     pub(crate) session: Session,
     /// The namespace to work in.
     pub(crate) namespace: String,
-    /// Whether there is a cluster, and not just data about releases.
+    /// Whether there is a cluster, and not only release records in memory.
     pub(crate) has_cluster: bool,
-    /// Whether versions of a release are listed as the server lists the objects that they are kept in: by name.
+    /// Whether versions are listed in the order of the server, which sorts the objects that store them by name.
     pub(crate) lists_by_name: bool,
     personality: Personality,
     runtime: Runtime,
 }
 
 impl Connection {
-    /// Makes a session from flags and environment. The cluster is not asked anything yet.
+    /// Builds a session from flags and environment. No request is sent yet.
     pub(crate) fn open(invocation: &mut Invocation<'_>) -> Result<Connection, Failure> {
         let chosen = embedded::from_flags(&invocation.flags, invocation.environment)?;
         let chosen = chosen.map(|chosen| embedded::without_creating(chosen, invocation.ui));
-        Connection::reach(invocation, chosen)
+        Connection::connect(invocation, chosen)
     }
 
-    /// As [`Connection::open`], for an operation that may be the first in a cluster: one in the box is made where there
-    /// is none, if the operation does anything at all.
-    pub(crate) fn open_or_make(
+    /// Like [`Connection::open`], for operations that may be the first on a cluster: the file of an embedded cluster is
+    /// created if it does not exist, unless this is a dry run.
+    pub(crate) fn open_or_create(
         invocation: &mut Invocation<'_>,
         dry_run: DryRun,
     ) -> Result<Connection, Failure> {
@@ -59,12 +59,12 @@ impl Connection {
             return Connection::open(invocation);
         }
         let chosen = embedded::from_flags(&invocation.flags, invocation.environment)?;
-        Connection::reach(invocation, chosen)
+        Connection::connect(invocation, chosen)
     }
 
-    fn reach(invocation: &mut Invocation<'_>, chosen: Option<Embedded>) -> Result<Connection, Failure> {
+    fn connect(invocation: &mut Invocation<'_>, chosen: Option<Embedded>) -> Result<Connection, Failure> {
         let namespace = kubeconfig::namespace(&invocation.flags, invocation.environment);
-        let driver = Driver::of(invocation)?;
+        let driver = Driver::from_environment(invocation)?;
         let runtime = runtime()?;
         let cluster = match chosen {
             Some(chosen) => runtime.block_on(embedded::open(&chosen, &namespace))?,
@@ -99,32 +99,33 @@ impl Connection {
         })
     }
 
-    /// Runs an operation to its end.
+    /// Runs an operation to completion.
     pub(crate) fn run<T>(&self, operation: impl Future<Output = pintle::Result<T>>) -> Result<T, Failure> {
         Ok(self.try_run(operation)?)
     }
 
-    /// As [`Connection::run`], with the library's own error.
+    /// Like [`Connection::run`], but returns the library's error.
     pub(crate) fn try_run<T>(&self, operation: impl Future<Output = T>) -> T {
         let outcome = self.runtime.block_on(operation);
         for text in self.session.cluster.take_warnings() {
-            ui::tell_server_warning(self.personality, &text);
+            ui::print_server_warning(self.personality, &text);
         }
         outcome
     }
 
-    /// Ends without waiting for what still goes on.
-    pub(crate) fn leave(self) {
+    /// Shuts the runtime down without waiting for running tasks.
+    pub(crate) fn shutdown(self) {
         self.runtime.shutdown_background();
     }
 
-    /// From now on Ctrl-C stops the operation in good order, and a second one the program. `farewell` is said then. What
-    /// undoes a failed operation goes on after the first; the second stops it, and gives it a moment to record that.
+    /// From now on the first Ctrl-C cancels the operation, which records its state and prints `cancel_message`. A
+    /// rollback of the failed operation continues after the first; the second stops it, and exits after a grace period
+    /// to record that.
     ///
-    /// Helm has no handler where it says no farewell: the signal itself ends the program there, as its caller can see.
-    /// What is left undone is taken over by the next command, as after any client that was killed.
-    pub(crate) fn obey_signals(&self, farewell: Option<String>) {
-        if self.personality == Personality::Helm && farewell.is_none() {
+    /// Without a message Helm installs no handler, and the signal kills the process, which its caller sees in the wait
+    /// status. So do we under its name. The next command takes over what was interrupted, as after any killed client.
+    pub(crate) fn cancel_on_signals(&self, cancel_message: Option<String>) {
+        if self.personality == Personality::Helm && cancel_message.is_none() {
             return;
         }
         let cancel = self.session.cancel.clone();
@@ -132,23 +133,22 @@ impl Connection {
             let Ok(mut signals) = Signals::new() else { return };
             signals.next().await;
             if scripts::is_asking() {
-                exit::at_once();
+                exit::cancelled();
             }
-            if let Some(farewell) = farewell {
-                let _ = writeln!(Shown::new(std::io::stdout().lock()), "{farewell}");
+            if let Some(cancel_message) = cancel_message {
+                let _ = writeln!(SanitizedWriter::new(std::io::stdout().lock()), "{cancel_message}");
             }
             cancel.cancel();
             signals.next().await;
             if cancel.is_rolling_back() {
                 cancel.cancel();
-                let _ = tokio::time::timeout(LAST_WORDS, signals.next()).await;
+                let _ = tokio::time::timeout(CANCEL_GRACE_PERIOD, signals.next()).await;
             }
-            exit::at_once()
+            exit::cancelled()
         });
     }
 }
 
-/// Threads to run on.
 pub(crate) fn runtime() -> Result<Runtime, Failure> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -160,7 +160,7 @@ fn lease_duration(flags: &Parsed) -> Duration {
     if flags.declares("lease") { flags.duration("lease") } else { Duration::from_secs(30) }
 }
 
-/// How to reach the cluster.
+/// The connection settings from flags and environment.
 fn settings(flags: &Parsed, environment: &Environment, namespace: String) -> Settings {
     let text = |name: &str| flags.text_or_setting(name, environment);
     let as_groups = match flags.list("kube-as-group") {
@@ -193,40 +193,41 @@ fn settings(flags: &Parsed, environment: &Environment, namespace: String) -> Set
     }
 }
 
-/// The proxies that the environment names; capital letters win.
+/// The proxies of the environment; upper-case variables take precedence.
 pub(crate) fn proxies(environment: &Environment) -> Proxies {
     let set = |name: &str| environment.variable(name).filter(|text| !text.is_empty());
     let either = |name: &str| set(name).or_else(|| set(&name.to_lowercase())).unwrap_or_default();
     Proxies { https: either("HTTPS_PROXY"), http: either("HTTP_PROXY"), none: either("NO_PROXY") }
 }
 
-/// Where releases are kept.
+/// The storage driver of releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Driver {
-    /// In our own objects.
+    /// `native`: custom resources.
     Native,
-    /// In Secrets, as Helm keeps them.
+    /// `secret`: Helm's default.
     Secrets,
-    /// In ConfigMaps, as Helm can keep them.
+    /// `configmap`, in Helm's format.
     ConfigMaps,
-    /// In PostgreSQL, as Helm can keep them.
+    /// `sql`: PostgreSQL, with Helm's tables.
     Sql,
-    /// In files that are only read, as Helm does for its own tests.
+    /// `memory`: read from files that are never written, as Helm does for its tests.
     Memory,
 }
 
-/// Whether releases are kept where versions have ids. Helm's versions have none, and its readers expect its texts.
+/// Whether the driver stores version ids. Helm's drivers do not, and under its name the output has Helm's columns.
 pub(crate) fn keeps_ids(personality: Personality, environment: &Environment) -> bool {
     let driver = environment.variable("HELM_DRIVER").unwrap_or_default();
     personality == Personality::Pintle && matches!(driver.as_str(), "" | "native")
 }
 
-/// Runs an operation of an offline session. It never waits, so a runtime, which takes time to start, is not needed.
-pub(crate) fn without_waiting<T>(operation: impl Future<Output = T>) -> T {
+/// Runs an operation of an offline session. Such an operation never waits for I/O, so polling it is enough and the
+/// runtime, which takes milliseconds to start, is not needed.
+pub(crate) fn run_offline<T>(operation: impl Future<Output = T>) -> T {
     operation.now_or_never().expect("operations without a cluster have nothing to wait for")
 }
 
-/// The store, those whose releases are shown too, and those that are only asked whether a name is taken.
+/// The store to write to, the stores whose releases are listed too, and those that are only checked for name conflicts.
 struct Stores {
     store: Arc<dyn Store>,
     others: Vec<Arc<dyn Store>>,
@@ -234,8 +235,8 @@ struct Stores {
 }
 
 impl Driver {
-    /// What `HELM_DRIVER` asks for: without it, Helm keeps releases in Secrets, and we in objects of our own.
-    fn of(invocation: &mut Invocation<'_>) -> Result<Driver, Failure> {
+    /// The driver of `HELM_DRIVER`. The default is Helm's Secrets under its name, and custom resources otherwise.
+    fn from_environment(invocation: &mut Invocation<'_>) -> Result<Driver, Failure> {
         let word = invocation.environment.variable("HELM_DRIVER").unwrap_or_default();
         Ok(match (word.as_str(), invocation.personality) {
             ("", Personality::Pintle) | ("native", _) => Driver::Native,
@@ -252,8 +253,8 @@ impl Driver {
         })
     }
 
-    /// The cluster to work on. Helm does nothing to it while releases are in memory, and says that all went well; we
-    /// refuse.
+    /// The cluster of the driver. With the memory driver Helm changes nothing in the cluster and reports success; under
+    /// our own name this is an error.
     async fn cluster(
         self,
         settings: &Settings,
@@ -289,12 +290,11 @@ impl Driver {
     }
 }
 
-/// The releases of the files that `HELM_MEMORY_DRIVER_DATA` names.
 fn memory(environment: &Environment) -> Result<MemoryStore, String> {
     let store = MemoryStore::new();
     for path in environment.variable("HELM_MEMORY_DRIVER_DATA").unwrap_or_default().split(':') {
         let text = read::file(path, read::MAX_STREAM).map_err(|error| {
-            // Helm leaves no blank here.
+            // Helm's text has no blank here.
             format!("Unable to read memory driver dataopen {path}: {}", reason(&error))
         })?;
         store.add_data(&text).map_err(|error| match error {
@@ -307,7 +307,7 @@ fn memory(environment: &Environment) -> Result<MemoryStore, String> {
     Ok(store)
 }
 
-/// A store that cannot be used. Helm logs that instead of telling it.
+/// The error of a store that cannot be used. Helm logs it and exits, instead of returning it.
 fn refuse(invocation: &mut Invocation<'_>, text: String) -> Failure {
     match invocation.personality {
         Personality::Pintle => Failure::usage(text),
@@ -318,7 +318,7 @@ fn refuse(invocation: &mut Invocation<'_>, text: String) -> Failure {
     }
 }
 
-/// The signals by which a user or a system asks the program to end.
+/// The signals that cancel an operation.
 pub(crate) struct Signals {
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
@@ -328,7 +328,7 @@ pub(crate) struct Signals {
 
 #[cfg(unix)]
 impl Signals {
-    /// Listens from now on.
+    /// Installs the handlers.
     pub(crate) fn new() -> std::io::Result<Signals> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Signals {
@@ -337,7 +337,7 @@ impl Signals {
         })
     }
 
-    /// Waits for one.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}
@@ -348,14 +348,14 @@ impl Signals {
 
 #[cfg(not(unix))]
 impl Signals {
-    /// Listens from now on.
+    /// Installs the handlers.
     pub(crate) fn new() -> std::io::Result<Signals> {
         Ok(Signals {})
     }
 
-    /// Waits for one.
+    /// Waits for the next signal.
     pub(crate) async fn next(&mut self) {
-        // Without a handler the system ends the program by itself, which is what is left to do.
+        // Without a handler the default action ends the process, which is all that is left to do.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }

@@ -1,11 +1,11 @@
-//! The environment: the only place of the program that reads it.
+//! The environment of the process; no other module reads it.
 
 use pintle_tree::number::parse_float;
 
 use crate::flag::value::read_bool;
 use crate::path::join;
 
-/// Something that the environment decides when no flag does.
+/// A setting that comes from the environment if its flag is not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Setting {
     /// `HELM_NAMESPACE`.
@@ -54,18 +54,18 @@ pub(crate) enum Setting {
     LogLevel,
 }
 
-/// One of the three folders that Helm keeps things in.
+/// Helm's base directories.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Home {
-    /// What can be fetched again.
+    /// `HELM_CACHE_HOME`: files that can be downloaded again.
     Cache,
-    /// What the user decided.
+    /// `HELM_CONFIG_HOME`: repositories and registry credentials.
     Config,
-    /// What the user installed.
+    /// `HELM_DATA_HOME`: plugins and starters.
     Data,
 }
 
-/// The variables of the process, or of a test.
+/// The environment variables, of the process or of a test.
 #[derive(Debug, Default)]
 pub(crate) struct Environment {
     fixed: Option<Vec<(&'static str, &'static str)>>,
@@ -73,7 +73,7 @@ pub(crate) struct Environment {
 
 impl Environment {
     /// The environment of this process.
-    pub(crate) fn of_process() -> Environment {
+    pub(crate) fn from_process() -> Environment {
         Environment::default()
     }
 
@@ -95,7 +95,7 @@ impl Environment {
         self.or(name, String::new)
     }
 
-    /// The text of a setting, in the form in which help shows it as a default.
+    /// The value of a setting, as help shows it as a default.
     pub(crate) fn setting(&self, setting: Setting) -> String {
         match setting {
             Setting::Namespace => self.plain("HELM_NAMESPACE"),
@@ -107,8 +107,8 @@ impl Environment {
             Setting::KubeApiServer => self.plain("HELM_KUBEAPISERVER"),
             Setting::KubeCaFile => self.plain("HELM_KUBECAFILE"),
             Setting::KubeTlsServerName => self.plain("HELM_KUBETLS_SERVER_NAME"),
-            Setting::KubeInsecure => self.truth("HELM_KUBEINSECURE_SKIP_TLS_VERIFY").to_string(),
-            Setting::Debug => self.truth("HELM_DEBUG").to_string(),
+            Setting::KubeInsecure => self.is_true("HELM_KUBEINSECURE_SKIP_TLS_VERIFY").to_string(),
+            Setting::Debug => self.is_true("HELM_DEBUG").to_string(),
             Setting::RegistryConfig => {
                 self.or("HELM_REGISTRY_CONFIG", || self.home(Home::Config, "registry/config.json"))
             }
@@ -132,19 +132,19 @@ impl Environment {
         }
     }
 
-    /// The groups to act as.
+    /// The groups to impersonate.
     pub(crate) fn groups(&self) -> Vec<String> {
         let text = self.plain("HELM_KUBEASGROUPS");
         let trimmed = text.trim_matches([',', ' ']);
         if trimmed.is_empty() { Vec::new() } else { trimmed.split(',').map(str::to_owned).collect() }
     }
 
-    /// Queries per second; 0 leaves it to the client.
+    /// Queries per second; 0 means the default of the client.
     pub(crate) fn qps(&self) -> f32 {
         self.variable("HELM_QPS").and_then(|text| parse_float(&text)).map_or(0.0, |number| number as f32)
     }
 
-    fn truth(&self, name: &str) -> bool {
+    fn is_true(&self, name: &str) -> bool {
         self.variable(name).is_some_and(|text| read_bool(&text).unwrap_or(false))
     }
 
@@ -163,12 +163,13 @@ impl Environment {
         }
     }
 
-    /// The user's own folder.
+    /// The home directory of the user.
     pub(crate) fn user_home(&self) -> String {
         self.plain(if cfg!(windows) { "USERPROFILE" } else { "HOME" })
     }
 
-    /// A path in one of Helm's folders: Helm's own variable first, then XDG's, then what the system does.
+    /// A path in one of Helm's base directories: Helm's variable first, then the XDG variable, then the default of the
+    /// operating system.
     pub(crate) fn home(&self, home: Home, path: &str) -> String {
         let (own, xdg) = match home {
             Home::Cache => ("HELM_CACHE_HOME", "XDG_CACHE_HOME"),
@@ -198,12 +199,12 @@ impl Environment {
         join(&[&self.user_home(), folder])
     }
 
-    /// The folder for files that are not kept.
+    /// The directory for temporary files.
     pub(crate) fn temporary_folder(&self) -> std::path::PathBuf {
         std::env::temp_dir()
     }
 
-    /// The time that archives are to say they were made at, for builds that give the same bytes each time.
+    /// `SOURCE_DATE_EPOCH`, the time to record in archives, for reproducible builds.
     pub(crate) fn source_date_epoch(&self) -> Option<i64> {
         self.variable("SOURCE_DATE_EPOCH").and_then(|text| text.parse().ok())
     }

@@ -1,11 +1,11 @@
-//! Exit codes, decided here and nowhere else.
+//! The exit codes of the program; no other module decides on them.
 
 use crate::failure::FailureKind;
 use crate::personality::Personality;
 
-/// The exit code of a failure: 1 for everything as Helm; else 1 for failures while running, 2 for bad input or
-/// configuration, 3 for a chart that does not parse, 4 for an image that cannot be worked with, 5 for what `--strict`
-/// refuses, 130 after Ctrl-C. A reader who went away is no failure.
+/// The exit code of a failure. As Helm always 1; otherwise 1 for run-time failures, 2 for bad input or configuration, 3
+/// for a chart that does not parse, 4 for an unsupported image, 5 for what `--strict` rejects, 130 after Ctrl-C. A
+/// closed output pipe (`| head`) is not a failure.
 pub(crate) fn code(personality: Personality, class: FailureKind) -> u8 {
     match (personality, class) {
         (_, FailureKind::BrokenPipe) => 0,
@@ -19,17 +19,16 @@ pub(crate) fn code(personality: Personality, class: FailureKind) -> u8 {
     }
 }
 
-/// The exit code after Ctrl-C, as shells have it.
+/// 128 + SIGINT, as shells report it.
 const CANCELLED: u8 = 130;
 
-/// Ends the program at once, for a user who does not want to wait until everything is in order, or before whom nothing was
-/// begun.
+/// Exits immediately: after a second Ctrl-C, or when nothing has been started yet.
 #[expect(clippy::exit, reason = "the user has asked twice, or nothing has been done yet")]
-pub(crate) fn at_once() -> ! {
+pub(crate) fn cancelled() -> ! {
     std::process::exit(i32::from(CANCELLED))
 }
 
-/// The exit code after a bug of ours.
+/// The exit code after a panic.
 pub(crate) const BUG: u8 = 101;
 
 #[cfg(test)]

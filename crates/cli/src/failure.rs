@@ -5,55 +5,55 @@ mod operation;
 
 pub(crate) use operation::reason;
 
-/// What kind of failure it is; the exit code follows from it.
+/// The kind of a failure, from which the exit code follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FailureKind {
     /// The operation failed.
     RunTime,
-    /// The command line or a file of settings is wrong.
+    /// The command line or a configuration file is wrong.
     BadInput,
     /// The chart does not parse.
     BadChart,
-    /// An image is no reference, or too few could be moved.
+    /// An image reference does not parse, or too few images could be relocated.
     BadImage,
-    /// The chart has a structure that `--strict` refuses.
+    /// The chart has a structure that `--strict` rejects.
     Unsupported,
-    /// It is part of Helm, and not built yet. Helm has no text for it, so ours is printed under both names, with
+    /// A feature of Helm that is not supported yet. Helm has no text for it, so ours is printed under both names, with
     /// the hint.
     NotBuilt,
-    /// Nobody reads our output any more; that is no error.
+    /// The reader of our output has closed the pipe; no error.
     BrokenPipe,
-    /// It failed, and the error was printed already.
+    /// The error has been printed already.
     AlreadyReported,
-    /// The user stopped it.
+    /// The user cancelled the operation.
     Cancelled,
 }
 
-/// A failed command. Boxed, because every `Result` of a command carries it.
+/// A failed command. Boxed, because every `Result` of a command has it and a large error type slows down the success
+/// path.
 #[derive(Debug)]
 pub(crate) struct Failure(Box<FailureDetails>);
 
 /// The parts of a failure.
 #[derive(Debug)]
 pub(crate) struct FailureDetails {
-    /// What kind it is.
     pub(crate) class: FailureKind,
-    /// What Helm would say.
+    /// Helm's text.
     pub(crate) text: String,
-    /// What we say ourselves, if it differs.
+    /// Our own text, if it differs.
     pub(crate) own: Option<String>,
-    /// What led to it, nearest first.
+    /// The causes, nearest first.
     pub(crate) causes: Vec<String>,
-    /// A piece of the user's text with a mark under the place.
+    /// An excerpt of the user's file with a mark under the position.
     pub(crate) excerpt: Option<String>,
-    /// What may help.
+    /// Advice, printed as `hint:`.
     pub(crate) hint: Option<String>,
-    /// A line that Helm adds below the error.
+    /// A line that Helm prints below the error.
     pub(crate) pointer: Option<String>,
 }
 
 impl Failure {
-    /// A failure of a class, with Helm's text.
+    /// A failure of the given kind, with Helm's text.
     pub(crate) fn new(class: FailureKind, text: impl Into<String>) -> Failure {
         Failure(Box::new(FailureDetails {
             class,
@@ -71,17 +71,17 @@ impl Failure {
         Failure::new(FailureKind::BadInput, text)
     }
 
-    /// Something that Helm can do and this program cannot yet.
+    /// A feature of Helm that is not supported yet.
     pub(crate) fn not_built(text: impl Into<String>, hint: impl Into<String>) -> Failure {
         Failure::new(FailureKind::NotBuilt, text).hint(hint)
     }
 
-    /// Something that failed while being done.
+    /// A failure at run time.
     pub(crate) fn run_time(text: impl Into<String>) -> Failure {
         Failure::new(FailureKind::RunTime, text)
     }
 
-    /// Sets the text under our own name.
+    /// Sets our own text.
     pub(crate) fn with_pintle_text(mut self, text: impl Into<String>) -> Failure {
         self.own = Some(text.into());
         self
@@ -97,13 +97,13 @@ impl Failure {
         self
     }
 
-    /// Sets advice.
+    /// Sets the hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Sets the line that Helm adds below the error.
+    /// Sets the line that Helm prints below the error.
     pub(crate) fn pointer(mut self, line: impl Into<String>) -> Failure {
         self.pointer = Some(line.into());
         self

@@ -1,4 +1,5 @@
-//! What a flag is: one row of a command's table, from which parsing, help, completion and the reference page come.
+//! The definition of a flag: one row of a command's table, from which parsing, help, completion and the reference page
+//! are derived.
 
 pub(crate) mod csv;
 pub(crate) mod deploy;
@@ -9,7 +10,7 @@ pub(crate) mod value;
 
 use crate::env::Setting;
 
-/// The type of a flag's value: how it is read, and what help calls it.
+/// The type of a flag's value, as pflag has them: how it is parsed, and its name in help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// `--f`, `--f=false`.
@@ -24,26 +25,26 @@ pub(crate) enum Kind {
     Float32,
     /// A Go duration such as `1h2m3s`.
     Duration,
-    /// Comma separated with CSV quoting; repeating appends.
+    /// pflag's `stringSlice`: comma-separated with CSV quoting; repeating appends.
     List,
-    /// Taken as typed; repeating appends.
+    /// pflag's `stringArray`: not split; repeating appends.
     Array,
     /// `key=value` pairs.
     Pairs,
-    /// How to wait for objects to become ready.
+    /// A wait strategy.
     WaitStrategy,
-    /// The name of a post-renderer; may be given once.
+    /// The name of a post-renderer; an error if repeated.
     PostRenderer,
     /// One argument for the post-renderer.
     PostRendererArgument,
-    /// The shape of the output: `table`, `json` or `yaml`.
+    /// The output format: `table`, `json` or `yaml`.
     Format,
-    /// A version of a release: a number for Helm, and more for us. The command reads it.
+    /// A reference to a version of a release: a number for Helm, also an id for us. The command parses it.
     Revision,
 }
 
 impl Kind {
-    /// The word that stands for the value in help; empty for switches.
+    /// The name of the type in help; empty for switches.
     pub(crate) fn placeholder(self) -> &'static str {
         match self {
             Kind::Bool => "",
@@ -62,12 +63,12 @@ impl Kind {
         }
     }
 
-    /// Whether giving the flag twice adds to it.
+    /// Whether repeating the flag appends.
     pub(crate) fn repeats(self) -> bool {
         matches!(self, Kind::List | Kind::Array | Kind::Pairs | Kind::PostRendererArgument)
     }
 
-    /// Whether `text` as a default means that there is none, so that help does not show it.
+    /// Whether help hides this default, as pflag's `defaultIsZeroValue` does.
     pub(crate) fn is_zero(self, text: &str) -> bool {
         match self {
             Kind::Bool => text == "false" || text.is_empty(),
@@ -80,39 +81,40 @@ impl Kind {
     }
 }
 
-/// Where a flag's value comes from when it is not given.
+/// The default of a flag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fallback {
-    /// Always the same text.
+    /// A constant.
     Text(&'static str),
-    /// The environment decides.
+    /// A setting of the environment.
     Setting(Setting),
 }
 
-/// What the shell may offer as the value of a flag.
+/// How the shell completes the value of a flag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FlagCompletion {
-    /// Files, as shells do by themselves.
+    /// Files: the default of shells.
     Files,
-    /// Nothing at all.
+    /// Nothing.
     Nothing,
     /// One of these words.
     Words(&'static [&'static str]),
-    /// One of these words, each with what it means.
+    /// One of these words, with descriptions.
     Described(&'static [(&'static str, &'static str)]),
     /// The contexts of the kubeconfig.
     Contexts,
     /// The namespaces of the cluster.
     Namespaces,
-    /// The revisions of the release that is named.
+    /// The revisions of the release on the command line.
     Revisions,
-    /// The versions of the chart that is named.
+    /// The versions of the chart on the command line.
     ChartVersions,
-    /// The versions of Kubernetes that the cluster in the box can be.
+    /// The Kubernetes versions of the embedded cluster.
     KubeVersions,
 }
 
-/// What a flag needs that this program cannot do yet; using such a flag is refused, never ignored.
+/// A missing feature that a flag depends on. Setting such a flag is an error: ignoring it would do something else than
+/// the user asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     /// Plugins.
@@ -128,19 +130,18 @@ pub(crate) struct Flag {
     pub(crate) short: Option<char>,
     /// The type of its value.
     pub(crate) kind: Kind,
-    /// Its value when not given.
+    /// The default.
     pub(crate) fallback: Fallback,
-    /// One line for help.
+    /// The text in help.
     pub(crate) usage: &'static str,
-    /// The value of the flag when it is given bare; such a flag takes a value only after `=`.
+    /// The value without `=` (pflag's `NoOptDefVal`); such a flag takes a value only after `=`.
     pub(crate) bare: Option<&'static str>,
     /// Whether help and completion leave it out.
     pub(crate) hidden: bool,
-    /// What to use instead, for a flag that still works but should not be used.
+    /// The advice for a deprecated flag.
     pub(crate) deprecated: Option<&'static str>,
-    /// What the shell offers for its value.
     pub(crate) completion: FlagCompletion,
-    /// What it needs that is not there yet.
+    /// The missing feature, if any.
     pub(crate) needs: Option<Need>,
 }
 
@@ -160,29 +161,29 @@ impl Flag {
         }
     }
 
-    /// A switch that is off unless given.
+    /// A boolean flag that is off by default.
     pub(crate) const fn switch(name: &'static str, usage: &'static str) -> Flag {
         let mut flag = Flag::new(name, Kind::Bool, "false", usage);
         flag.bare = Some("true");
         flag
     }
 
-    /// A text.
+    /// A string flag.
     pub(crate) const fn text(name: &'static str, usage: &'static str) -> Flag {
         Flag::new(name, Kind::Text, "", usage)
     }
 
-    /// A comma separated list.
+    /// A `stringSlice` flag.
     pub(crate) const fn list(name: &'static str, usage: &'static str) -> Flag {
         Flag::new(name, Kind::List, "[]", usage)
     }
 
-    /// A list that grows by one with each use.
+    /// A `stringArray` flag.
     pub(crate) const fn array(name: &'static str, usage: &'static str) -> Flag {
         Flag::new(name, Kind::Array, "[]", usage)
     }
 
-    /// A flag of any other kind, with the text of its default.
+    /// A flag of another kind, with the text of its default.
     pub(crate) const fn of(
         name: &'static str,
         kind: Kind,
@@ -192,56 +193,56 @@ impl Flag {
         Flag::new(name, kind, fallback, usage)
     }
 
-    /// Gives the flag a one-letter name.
+    /// Sets the shorthand.
     pub(crate) const fn short(mut self, letter: char) -> Flag {
         self.short = Some(letter);
         self
     }
 
-    /// Gives the flag another default.
+    /// Sets the default.
     pub(crate) const fn or(mut self, fallback: &'static str) -> Flag {
         self.fallback = Fallback::Text(fallback);
         self
     }
 
-    /// Lets the environment decide the default.
+    /// Takes the default from a setting of the environment.
     pub(crate) const fn or_setting(mut self, setting: Setting) -> Flag {
         self.fallback = Fallback::Setting(setting);
         self
     }
 
-    /// Makes the value optional: without `=`, it is `value`.
+    /// Makes the value optional: without `=` it is `value`.
     pub(crate) const fn bare(mut self, value: &'static str) -> Flag {
         self.bare = Some(value);
         self
     }
 
-    /// Leaves the flag out of help and completion.
+    /// Hides the flag from help and completion.
     pub(crate) const fn hidden(mut self) -> Flag {
         self.hidden = true;
         self
     }
 
-    /// Marks the flag as one to move away from; says what to use instead. Such flags are hidden.
+    /// Marks the flag as deprecated, with advice. Such flags are hidden.
     pub(crate) const fn deprecated(mut self, advice: &'static str) -> Flag {
         self.deprecated = Some(advice);
         self.hidden = true;
         self
     }
 
-    /// Says what the shell offers as its value.
+    /// Sets the completion of the value.
     pub(crate) const fn completes(mut self, completion: FlagCompletion) -> Flag {
         self.completion = completion;
         self
     }
 
-    /// Says what the flag needs that is not there yet.
+    /// Marks the flag as unsupported because of a missing feature.
     pub(crate) const fn needs(mut self, need: Need) -> Flag {
         self.needs = Some(need);
         self
     }
 
-    /// The flag as Go's messages about bad values name it: `-f, --values`.
+    /// The flag as pflag's errors name it: `-f, --values`.
     pub(crate) fn spelled(&self) -> String {
         match self.short {
             Some(letter) => format!("-{letter}, --{}", self.name),

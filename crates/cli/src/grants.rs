@@ -1,5 +1,5 @@
-//! The permissions that this user has granted to scripts, in a file of theirs. A grant is for scripts of one digest and for
-//! a set of permissions; nothing that a chart or a release says makes one.
+//! The permissions that the user has granted to scripts, stored in a private file. A grant is bound to the digest of
+//! the scripts and to a set of permissions; nothing in a chart or a release can create one.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -10,43 +10,41 @@ use pintle_tree::{Map, Node};
 
 use crate::env::{Environment, Home};
 
-/// The file, in the data folder of the user.
+/// The file name, in the user's data directory.
 const FILE: &str = "script-grants.yaml";
 
-/// What the file says it is.
-const HEAD: [(&str, &str); 2] = [("apiVersion", "pintle.dev/v1"), ("kind", "ScriptGrants")];
+const TYPE_META: [(&str, &str); 2] = [("apiVersion", "pintle.dev/v1"), ("kind", "ScriptGrants")];
 
-/// What a user has agreed to.
+/// A set of permissions that the user has granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Grant {
     /// The digest of the scripts.
     pub(crate) digest: String,
-    /// The chart that brought them, for the user to know them by.
+    /// The chart of the scripts, for display only.
     pub(crate) chart: String,
-    /// What they may do.
+    /// The granted permissions.
     pub(crate) permissions: Permissions,
-    /// When this was agreed to.
+    /// The time of the grant.
     pub(crate) granted: String,
 }
 
-/// The file of grants.
 #[derive(Clone, Debug)]
 pub(crate) struct Grants {
     file: PathBuf,
 }
 
 impl Grants {
-    /// The grants of whoever runs the program.
-    pub(crate) fn of_user(environment: &Environment) -> Grants {
-        Grants::at(PathBuf::from(environment.home(Home::Data, FILE)))
+    /// The grants of the current user.
+    pub(crate) fn for_user(environment: &Environment) -> Grants {
+        Grants::from_file(PathBuf::from(environment.home(Home::Data, FILE)))
     }
 
     /// The grants of a file.
-    pub(crate) fn at(file: PathBuf) -> Grants {
+    pub(crate) fn from_file(file: PathBuf) -> Grants {
         Grants { file }
     }
 
-    /// All grants, in the order in which they were made.
+    /// All grants, oldest first.
     ///
     /// # Errors
     /// When the file cannot be read or trusted.
@@ -67,7 +65,7 @@ impl Grants {
         read(&tree).ok_or_else(|| wrong("it is damaged, or was written by another version".to_owned()))
     }
 
-    /// What scripts of a digest have been granted.
+    /// The permissions of the scripts with this digest.
     ///
     /// # Errors
     /// When the file cannot be read or trusted.
@@ -76,18 +74,18 @@ impl Grants {
         Ok(same.map_or_else(Permissions::none, |grant| grant.permissions))
     }
 
-    /// Keeps a grant, instead of what was granted to the same scripts before.
+    /// Saves a grant, which replaces an earlier one for the same scripts.
     ///
     /// # Errors
     /// When the file cannot be read or written.
-    pub(crate) fn keep(&self, grant: Grant) -> Result<(), String> {
+    pub(crate) fn save(&self, grant: Grant) -> Result<(), String> {
         self.change(|grants| {
             grants.retain(|other| other.digest != grant.digest);
             grants.push(grant);
         })
     }
 
-    /// Takes grants away, and gives those that were.
+    /// Removes the matching grants and returns them.
     ///
     /// # Errors
     /// When the file cannot be read or written.
@@ -100,19 +98,19 @@ impl Grants {
         Ok(revoked)
     }
 
-    /// Changes the file while nobody else does, so that no grant of another program is lost.
+    /// Changes the file under a lock, so that concurrent processes do not lose each other's grants.
     fn change(&self, change: impl FnOnce(&mut Vec<Grant>)) -> Result<(), String> {
         let failed = |error: io::Error| {
             format!("the permissions that you grant cannot be kept in `{}`: {error}", self.file.display())
         };
         let folder = self.file.parent().unwrap_or(Path::new("."));
-        make_folder(folder).map_err(failed)?;
+        create_private_dir(folder).map_err(failed)?;
         let lock = private(&self.file.with_extension("lock")).map_err(failed)?;
         lock.lock().map_err(failed)?;
         let mut grants = self.all()?;
         change(&mut grants);
         let text = write(&grants).map_err(|reason| failed(io::Error::other(reason)))?;
-        // Whoever reads meanwhile finds the old file or the new one, both of which only the user can read.
+        // The file is replaced by a rename, so readers see the old or the new one; both are readable by the user only.
         let mut new =
             tempfile::Builder::new().prefix(".script-grants").tempfile_in(folder).map_err(failed)?;
         new.write_all(&text).and_then(|()| new.as_file().sync_all()).map_err(failed)?;
@@ -122,7 +120,7 @@ impl Grants {
 }
 
 fn read(tree: &Node) -> Option<Vec<Grant>> {
-    if HEAD.iter().any(|(key, value)| tree.get(key).and_then(Node::as_str) != Some(value)) {
+    if TYPE_META.iter().any(|(key, value)| tree.get(key).and_then(Node::as_str) != Some(value)) {
         return None;
     }
     tree.get("grants")?.as_list()?.iter().map(read_grant).collect()
@@ -141,12 +139,12 @@ fn read_grant(node: &Node) -> Option<Grant> {
 
 fn write(grants: &[Grant]) -> Result<Vec<u8>, String> {
     let grants = grants.iter().map(node).collect();
-    let mut tree: Map<Node> = HEAD.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    let mut tree: Map<Node> = TYPE_META.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
     tree.insert("grants".into(), Node::List(grants));
     pintle_yaml::write(&tree).map_err(|error| error.to_string())
 }
 
-/// A grant as data.
+/// The stored form of a grant.
 pub(crate) fn node(grant: &Grant) -> Node {
     let names = grant.permissions.iter().map(|permission| permission.as_str().into()).collect();
     let fields = [
@@ -159,17 +157,17 @@ pub(crate) fn node(grant: &Grant) -> Node {
 }
 
 #[cfg(unix)]
-fn make_folder(folder: &Path) -> io::Result<()> {
+fn create_private_dir(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 #[cfg(not(unix))]
-fn make_folder(folder: &Path) -> io::Result<()> {
+fn create_private_dir(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
-/// Opens a file that is for nobody else, and makes it if it is not there.
+/// Opens a file with mode 0600, and creates it if necessary.
 fn private(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.write(true).create(true).truncate(false);
@@ -178,7 +176,7 @@ fn private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Others must not be able to grant permissions in the user's name.
+/// A file or directory that others can write is rejected: they could grant permissions in the user's name.
 #[cfg(unix)]
 fn check_mode(file: &Path) -> Result<(), String> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -199,7 +197,7 @@ mod tests {
     use super::*;
 
     fn grants(folder: &Path) -> Grants {
-        Grants::at(folder.join("data").join(FILE))
+        Grants::from_file(folder.join("data").join(FILE))
     }
 
     fn grant(digest: &str, permissions: &str) -> Grant {
@@ -217,7 +215,7 @@ mod tests {
         let grants = grants(folder.path());
         assert_eq!(grants.all(), Ok(Vec::new()));
         for one in [grant("a", "network"), grant("b", "os"), grant("a", "network,os")] {
-            grants.keep(one).expect("kept");
+            grants.save(one).expect("kept");
         }
         assert_eq!(grants.all(), Ok(vec![grant("b", "os"), grant("a", "network,os")]));
         assert_eq!(grants.granted("sha256:a").expect("read").to_string(), "network,os");
@@ -232,7 +230,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().expect("a folder");
         let grants = grants(folder.path());
-        grants.keep(grant("a", "os")).expect("kept");
+        grants.save(grant("a", "os")).expect("kept");
         let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
         assert_eq!(mode(&grants.file), 0o600);
         assert_eq!(mode(&grants.file.with_extension("lock")), 0o600);
@@ -246,7 +244,7 @@ mod tests {
     fn a_damaged_file_is_an_error_that_names_it_and_is_left_alone() {
         let folder = tempfile::tempdir().expect("a folder");
         let grants = grants(folder.path());
-        grants.keep(grant("a", "os")).expect("kept");
+        grants.save(grant("a", "os")).expect("kept");
         let head = "apiVersion: pintle.dev/v1\nkind: ScriptGrants\n";
         for text in [
             "",
@@ -260,7 +258,7 @@ mod tests {
             ),
         ] {
             fs::write(&grants.file, text).expect("written");
-            for error in [grants.all().expect_err(text), grants.keep(grant("b", "os")).expect_err(text)] {
+            for error in [grants.all().expect_err(text), grants.save(grant("b", "os")).expect_err(text)] {
                 assert!(error.contains(FILE) && error.contains("remove the file"), "{error}");
             }
             assert_eq!(fs::read(&grants.file).expect("there"), text.as_bytes());
@@ -276,7 +274,7 @@ mod tests {
                 let grants = &grants;
                 scope.spawn(move || {
                     for turn in 0..4 {
-                        grants.keep(grant(&format!("{writer}-{turn}"), "os")).expect("kept");
+                        grants.save(grant(&format!("{writer}-{turn}"), "os")).expect("kept");
                     }
                 });
             }

@@ -1,4 +1,4 @@
-//! Help in the layout that cobra prints, which people and documentation tools are used to.
+//! Help in cobra's layout, which users know and documentation tools parse.
 
 pub(crate) mod pages;
 
@@ -11,26 +11,34 @@ use crate::flag::groups::GLOBAL;
 use crate::flag::{Fallback, Flag, HELP, Kind};
 use crate::personality::{EntryPoint, Personality};
 
-/// The whole help of a command: what it is for, and its usage.
-pub(crate) fn help(place: &CommandPath, personality: Personality, environment: &Environment) -> String {
-    let command = place.command;
+/// The help of a command: description and usage.
+pub(crate) fn help(
+    command_path: &CommandPath,
+    personality: Personality,
+    environment: &Environment,
+) -> String {
+    let command = command_path.command;
     let text = if command.long.is_empty() { command.short } else { command.long };
-    let text = match EntryPoint::of(place.program()) {
+    let text = match EntryPoint::from_name(command_path.program()) {
         Some(door) => named(&door.shorten(text), personality),
         None => named(text, personality),
     };
-    format!("{}\n\n{}", text.trim_end(), usage(place, personality, environment))
+    format!("{}\n\n{}", text.trim_end(), usage(command_path, personality, environment))
 }
 
-/// How to use a command: usage line, other names, subcommands and flags.
-pub(crate) fn usage(place: &CommandPath, personality: Personality, environment: &Environment) -> String {
-    let command = place.command;
+/// The usage of a command: usage line, aliases, subcommands and flags.
+pub(crate) fn usage(
+    command_path: &CommandPath,
+    personality: Personality,
+    environment: &Environment,
+) -> String {
+    let command = command_path.command;
     let mut text = String::from("Usage:");
     if command.run.is_some() {
-        text.push_str(&format!("\n  {}", place.usage_line()));
+        text.push_str(&format!("\n  {}", command_path.usage_line()));
     }
     if !command.subcommands.is_empty() {
-        text.push_str(&format!("\n  {} [command]", place.path));
+        text.push_str(&format!("\n  {} [command]", command_path.path));
     }
     if !command.aliases.is_empty() {
         text.push_str(&format!("\n\nAliases:\n  {}, {}", command.name, command.aliases.join(", ")));
@@ -42,40 +50,40 @@ pub(crate) fn usage(place: &CommandPath, personality: Personality, environment: 
             text.push_str(&format!("\n  {:width$} {}", sub.name, named(sub.short, personality)));
         }
     }
-    let (local, global) = sorted_flags(place);
+    let (local, global) = sorted_flags(command_path);
     text.push_str("\n\nFlags:\n");
-    text.push_str(flag_lines(local, place, environment).trim_end());
+    text.push_str(flag_lines(local, command_path, environment).trim_end());
     if !global.is_empty() {
         text.push_str("\n\nGlobal Flags:\n");
-        text.push_str(flag_lines(global, place, environment).trim_end());
+        text.push_str(flag_lines(global, command_path, environment).trim_end());
     }
     if !command.subcommands.is_empty() {
         text.push_str(&format!(
             "\n\nUse \"{} [command] --help\" for more information about a command.",
-            place.path
+            command_path.path
         ));
     }
     text.push('\n');
     text
 }
 
-/// Replaces `{program}` in a text.
+/// Replaces `{program}` by the name of the program.
 pub(crate) fn named(text: &str, personality: Personality) -> String {
     text.replace("{program}", personality.program())
 }
 
-/// The one line about a flag.
-pub(crate) fn usage_of(flag: &Flag, place: &CommandPath) -> String {
+/// The text of a flag in help.
+pub(crate) fn flag_usage(flag: &Flag, command_path: &CommandPath) -> String {
     if flag.name == HELP.name {
-        let name = place.path.rsplit(' ').next().unwrap_or(&place.path);
+        let name = command_path.path.rsplit(' ').next().unwrap_or(&command_path.path);
         return format!("help for {name}");
     }
     flag.usage.to_owned()
 }
 
-/// The flags of a command that are shown: its own, and those of all commands, which are the program's own.
-fn sorted_flags(place: &CommandPath) -> (Vec<&'static Flag>, Vec<&'static Flag>) {
-    let command = place.command;
+/// The visible flags of a command: its own, and the global ones.
+fn sorted_flags(command_path: &CommandPath) -> (Vec<&'static Flag>, Vec<&'static Flag>) {
+    let command = command_path.command;
     let mut own: Vec<&'static Flag> = command.own_flags().collect();
     let mut global: Vec<&'static Flag> =
         GLOBAL.iter().filter(|flag| own.iter().all(|other| other.name != flag.name)).collect();
@@ -90,21 +98,21 @@ fn sorted_flags(place: &CommandPath) -> (Vec<&'static Flag>, Vec<&'static Flag>)
     (own, global)
 }
 
-fn flag_lines(flags: Vec<&Flag>, place: &CommandPath, environment: &Environment) -> String {
+fn flag_lines(flags: Vec<&Flag>, command_path: &CommandPath, environment: &Environment) -> String {
     let heads: Vec<String> = flags.iter().map(|flag| head(flag)).collect();
     let width = heads.iter().map(String::len).max().unwrap_or(0);
     let mut text = String::new();
     for (flag, head) in flags.iter().zip(&heads) {
         text.push_str(&format!(
             "{head:width$}   {}{}\n",
-            usage_of(flag, place),
+            flag_usage(flag, command_path),
             default_note(flag, environment)
         ));
     }
     text
 }
 
-/// The names of a flag and the shape of its value: `  -f, --values strings`.
+/// The names and the type of a flag: `  -f, --values strings`.
 fn head(flag: &Flag) -> String {
     let mut head = match flag.short {
         Some(letter) => format!("  -{letter}, --{}", flag.name),
@@ -123,7 +131,7 @@ fn head(flag: &Flag) -> String {
     head
 }
 
-/// What a flag is when not given, unless that is nothing. A token stays out of help.
+/// The default of a flag, unless it is the zero value. Tokens are secret and never shown.
 fn default_note(flag: &Flag, environment: &Environment) -> String {
     let value = default_text(flag, environment);
     match flag.kind {
@@ -141,10 +149,10 @@ fn default_text(flag: &Flag, environment: &Environment) -> String {
     }
 }
 
-/// The answer to a topic that does not exist.
+/// The text for an unknown help topic.
 pub(crate) fn unknown_topic(words: &[String], root: &'static Command, personality: Personality) -> String {
     let quoted = |word: &String| {
-        // Go's %#q takes backquotes where the text allows them.
+        // Go's `%#q` quotes with backquotes where the text allows it.
         if word.chars().any(|c| c == '`' || (c.is_control() && c != '\t')) {
             quote(word.as_bytes())
         } else {
@@ -152,7 +160,7 @@ pub(crate) fn unknown_topic(words: &[String], root: &'static Command, personalit
         }
     };
     let topics: Vec<String> = words.iter().map(quoted).collect();
-    let place = CommandPath { command: root, path: personality.program().to_owned() };
-    let usage = usage(&place, personality, &Environment::of_process());
+    let command_path = CommandPath { command: root, path: personality.program().to_owned() };
+    let usage = usage(&command_path, personality, &Environment::from_process());
     format!("Unknown help topic [{}]\n{}", topics.join(" "), usage.trim_end())
 }

@@ -1,4 +1,4 @@
-//! One run of one command: everything that a command may look at or print to.
+//! The context of one run of a command.
 
 use crate::command::CommandPath;
 use crate::env::Environment;
@@ -6,29 +6,28 @@ use crate::flag::parsed::Parsed;
 use crate::personality::Personality;
 use crate::ui::Ui;
 
-/// What a command gets.
+/// What a command receives.
 pub(crate) struct Invocation<'a> {
-    /// Who we are.
+    /// The name under which the program was called.
     pub(crate) personality: Personality,
-    /// The first word of the command line, as typed.
+    /// `argv[0]`.
     pub(crate) called_as: &'a str,
-    /// The command and the way to it.
-    pub(crate) place: CommandPath,
-    /// Its flags and operands.
+    pub(crate) command_path: CommandPath,
+    /// The parsed flags and operands.
     pub(crate) flags: Parsed,
     /// The environment.
     pub(crate) environment: &'a Environment,
-    /// Where to print.
+    /// The output streams.
     pub(crate) ui: &'a mut Ui,
 }
 
 impl Invocation<'_> {
-    /// The first operand, of commands that have checked that there is one.
+    /// The operand at a position; empty if there is none, which the command's table excludes.
     pub(crate) fn operand(&self, at: usize) -> &str {
         self.flags.operands.get(at).map_or("", String::as_str)
     }
 
-    /// Whether to tell more about what is going on.
+    /// Whether verbose output is enabled, by the flag or the environment.
     pub(crate) fn debug(&self) -> bool {
         use crate::env::Setting;
         self.flags.switch("debug").unwrap_or_else(|| self.environment.setting(Setting::Debug) == "true")

@@ -7,8 +7,8 @@ mod parse;
 
 use pintle_tree::{Map, Node};
 
-/// Parses `template` and gives what it makes of `root`. An expression that does not fit the data gives nothing at all,
-/// because Helm does not look at that error.
+/// Parses `template` and evaluates it on `root`. An expression that does not match the data gives an empty result: Helm
+/// ignores the error of `Execute`.
 ///
 /// # Errors
 ///
@@ -18,45 +18,45 @@ pub(crate) fn render(template: &str, root: &Map<Node>) -> Result<Vec<u8>, String
     Ok(evaluate::evaluate(&parts, root).unwrap_or_default())
 }
 
-/// A piece of a template.
+/// A node of a template.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
     /// Text between expressions.
     Text(String),
     /// An expression.
     Expression(Vec<Step>),
-    /// A piece that is repeated for every result of an expression.
+    /// A `range`: the nodes are repeated for every result of the expression.
     Range(Vec<Step>, Vec<Part>),
 }
 
-/// A step of an expression; each takes what the steps before it found.
+/// A step of an expression, applied to the results of the step before it.
 #[derive(Clone, Debug, PartialEq)]
 enum Step {
     /// A quoted text.
     Text(String),
     /// The value of a key.
     Field(String),
-    /// Some entries of a list.
+    /// A slice of a list.
     Slice(Slice),
-    /// Entries of a list for which a comparison holds.
+    /// The list entries that match a filter.
     Filter(Vec<Step>, String, Vec<Step>),
     /// A whole number.
     Int(i64),
     /// A number.
     Float(f64),
-    /// A truth.
+    /// A boolean.
     Bool(bool),
     /// All entries.
     Wildcard,
-    /// The value and all that is below it.
+    /// Recursive descent: the value and everything below it.
     Recursive,
-    /// What any of several finds.
+    /// A union: the results of several expressions.
     Union(Vec<Vec<Step>>),
     /// `range` or `end`.
     Word(String),
 }
 
-/// `[from:to:step]`; `[3]` is `[3:4]` with the end derived from the beginning.
+/// `[from:to:step]`; kubectl parses `[3]` as `[3:4]` with a derived end.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Slice {
     from: Option<i64>,

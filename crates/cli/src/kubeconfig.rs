@@ -1,4 +1,5 @@
-//! The little that rendering needs of a kubeconfig: the names of its contexts, and the namespace of the current one.
+//! Reads the context names and the current namespace of a kubeconfig. The cluster client parses the rest; rendering and
+//! completion need only these, quickly.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -10,15 +11,15 @@ use crate::flag::parsed::Parsed;
 use crate::path::join;
 use crate::read;
 
-/// The namespace to work in: the flag or its variable, then the context's, then the Pod's that we run in, then
-/// `default`. A kubeconfig that cannot be used counts for nothing, as for Helm.
+/// The namespace: of the flag or its variable, of the current context, of the Pod we run in, or `default`. An
+/// unreadable kubeconfig is ignored, as in Helm.
 pub(crate) fn namespace(flags: &Parsed, environment: &Environment) -> String {
     let given = flags.text_or_setting("namespace", environment);
     if !given.is_empty() {
         return given;
     }
     let fallback = || "default".to_owned();
-    // The cluster in the box has nothing to do with what a kubeconfig says.
+    // The embedded cluster does not use a kubeconfig.
     if !flags.text_or_setting("cluster", environment).is_empty() {
         return fallback();
     }
@@ -35,7 +36,7 @@ pub(crate) fn namespace(flags: &Parsed, environment: &Environment) -> String {
     }
 }
 
-/// The files to read: the one that was asked for, or those of the search path.
+/// The kubeconfig files: the one of the flag, or those of the search path.
 pub(crate) fn files(explicit: &str, environment: &Environment) -> Vec<PathBuf> {
     if !explicit.is_empty() {
         return vec![explicit.into()];
@@ -65,7 +66,8 @@ struct Context {
 }
 
 impl Config {
-    /// Reads the one file that was asked for, or all files of the search path; of equal names, the first counts.
+    /// Reads the file of the flag, or merges all files of the search path; the first of equal names wins, as in
+    /// client-go.
     fn load(explicit: &str, environment: &Environment) -> Option<Config> {
         let mut config = Config::default();
         if !explicit.is_empty() {
@@ -111,7 +113,7 @@ fn search_path(environment: &Environment) -> Vec<String> {
     }
 }
 
-/// The entries of a list of named things: `- name: x` with `body: {…}`. A body may be empty or missing.
+/// The entries of a list such as `contexts`: `- name: x` with `body: {…}`. A body may be empty or missing.
 fn named<'a>(root: &'a Map<Node>, list: &str, body: &'a str) -> Vec<(String, Cow<'a, Map<Node>>)> {
     let Some(Node::List(entries)) = root.get(list.as_bytes()) else { return Vec::new() };
     let entry = |node: &'a Node| match node {
@@ -132,7 +134,7 @@ fn text_of(map: &Map<Node>, key: &str) -> String {
     }
 }
 
-/// The namespace of the Pod that we run in, if we run in one.
+/// The namespace of the Pod we run in, from its service account.
 fn pod_namespace(environment: &Environment) -> Option<String> {
     const ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
     let set = |name: &str| environment.variable(name).is_some_and(|text| !text.is_empty());

@@ -1,4 +1,4 @@
-//! Who runs an operation, in words that others understand, and whether someone who said so is still there.
+//! Identifies the process that holds a lease, and detects whether a holder on this machine is dead.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use pintle::LeaseHolder;
 
 use crate::env::Environment;
 
-/// This process, and how to tell of another process on this machine that it is gone.
+/// The identity of this process, and a check for dead processes on the same machine.
 pub(crate) fn this_process(environment: &Environment) -> LeaseHolder {
     let (user, host) = (user(environment), host(environment));
     let pid = std::process::id();
-    let machine = Machine::here(Path::new("/proc"));
+    let machine = Machine::current(Path::new("/proc"));
     let mut name = format!("{user}@{host} pid {pid}");
     if let Some(machine) = &machine
         && let State::Running(start) = machine.state(pid)
@@ -22,7 +22,7 @@ pub(crate) fn this_process(environment: &Environment) -> LeaseHolder {
     LeaseHolder { name, is_dead: Arc::new(is_dead) }
 }
 
-/// The name of the user, as the environment or the system's list of users has it.
+/// The user name, from the environment or the system's user database.
 fn user(environment: &Environment) -> String {
     let named = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| environment.variable(name));
     if let Some(user) = named.filter(|user| !user.is_empty()) {
@@ -56,37 +56,37 @@ fn host(environment: &Environment) -> String {
     if host.is_empty() { "localhost".to_owned() } else { host }
 }
 
-/// A machine since it was started, and the world of process numbers on it.
+/// A boot of a machine and a PID namespace on it: within these, a PID and its start time identify a process.
 struct Machine {
     processes: std::path::PathBuf,
     mark: String,
 }
 
-/// What is known of a process.
+/// The state of a process.
 #[derive(Debug, PartialEq, Eq)]
 enum State {
-    /// It runs, since this tick of the machine's clock.
+    /// Running; started at this clock tick since boot.
     Running(u64),
-    /// There is none.
+    /// There is no such process.
     Gone,
-    /// Nobody tells.
+    /// Unknown.
     Unknown,
 }
 
 impl Machine {
-    /// Reads what `/proc` tells; nothing on systems that have none, or where other users' processes are hidden.
-    fn here(processes: &Path) -> Option<Machine> {
+    /// Reads `/proc`; `None` on systems without it, or where processes of other users are hidden.
+    fn current(processes: &Path) -> Option<Machine> {
         let boot = std::fs::read_to_string(processes.join("sys/kernel/random/boot_id")).ok()?;
         let world = std::fs::read_link(processes.join("self/ns/pid")).ok()?;
         let world = world.to_string_lossy().trim_matches(|c: char| !c.is_ascii_digit()).to_owned();
-        // A machine that hides processes hides the first one, too.
+        // With `hidepid`, PID 1 is hidden too.
         std::fs::read(processes.join("1/stat")).ok()?;
-        // The first part of the id is different enough, and short enough to be read.
+        // The first part of the boot id is unique enough and keeps the identity readable.
         let boot = boot.trim().split('-').next().unwrap_or_default();
         Some(Machine { processes: processes.to_owned(), mark: format!("{boot}-{world}") })
     }
 
-    /// Whether a holder ran here and is gone. When in doubt, no.
+    /// Whether the holder ran on this machine and is dead. If in doubt, `false`.
     fn is_dead(&self, holder: &str) -> bool {
         let Some((rest, mark)) = holder.strip_suffix(']').and_then(|text| text.rsplit_once(" [")) else {
             return false;
@@ -96,7 +96,7 @@ impl Machine {
         let (Ok(pid), Ok(start)) = (pid.parse(), start.parse::<u64>()) else { return false };
         mark == self.mark
             && match self.state(pid) {
-                // The number has been given to another process.
+                // The PID has been reused.
                 State::Running(other) => other != start,
                 State::Gone => true,
                 State::Unknown => false,
@@ -112,14 +112,14 @@ impl Machine {
     }
 }
 
-/// Reads the line that the system has about a process: the name of the program in parentheses, its state, and as
-/// the twentieth word after that the time of its start.
+/// Parses `/proc/PID/stat`: the program name in parentheses, which may contain anything, then the state. The 20th field
+/// after the name is the start time.
 fn state_of(line: &[u8]) -> Option<State> {
     let after = line.iter().rposition(|byte| *byte == b')')?;
     let text = std::str::from_utf8(line.get(after + 1..)?).ok()?;
     let mut words = text.split_ascii_whitespace();
     match words.next()? {
-        // Dead, and waiting for its parent to notice.
+        // A zombie: dead, but not reaped yet.
         "Z" | "X" => Some(State::Gone),
         _ => words.nth(18)?.parse().ok().map(State::Running),
     }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn this_process_is_alive() {
-        let holder = this_process(&Environment::of_process());
+        let holder = this_process(&Environment::from_process());
         assert!(!(holder.is_dead)(&holder.name), "{}", holder.name);
     }
 }

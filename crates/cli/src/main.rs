@@ -1,12 +1,12 @@
-//! The program: `pintle`, and Helm by another name.
+//! The `pintle` program, which is also a drop-in replacement for Helm when it is called as `helm`.
 
-mod bars;
 mod chart_reference;
 mod clock;
 mod command;
 mod commands;
 mod complete;
 mod connect;
+mod copy_progress;
 mod dependencies;
 mod embedded;
 mod env;

@@ -1,4 +1,4 @@
-//! Shapes of output that several commands share.
+//! Output formats that several commands share.
 
 pub(crate) mod color;
 pub(crate) mod format;
@@ -6,8 +6,8 @@ pub(crate) mod history;
 pub(crate) mod list;
 pub(crate) mod live;
 pub(crate) mod metadata;
-pub(crate) mod moment;
 pub(crate) mod release;
 pub(crate) mod resources;
 pub(crate) mod table;
 pub(crate) mod terminal;
+pub(crate) mod time;

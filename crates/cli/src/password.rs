@@ -1,11 +1,11 @@
-//! Asking for a password.
+//! Reads passwords from the terminal.
 
 use std::io;
 
-/// Reads a line from the terminal at standard input without showing it.
+/// Reads a line from the terminal without echo.
 ///
 /// # Errors
-/// Go's words when standard input is no terminal.
+/// Go's error if standard input is not a terminal.
 #[cfg(unix)]
 pub(crate) fn read() -> Result<String, String> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
@@ -27,10 +27,8 @@ pub(crate) fn read() -> Result<String, String> {
     Ok(line.trim_end_matches(['\n', '\r']).to_owned())
 }
 
-/// Reads a line without showing it.
-///
 /// # Errors
-/// Always: this needs a terminal that is asked in another way here.
+/// Always: not supported on this platform.
 #[cfg(not(unix))]
 pub(crate) fn read() -> Result<String, String> {
     Err("give the password with --password-stdin".to_owned())

@@ -2,13 +2,13 @@
 
 pub(crate) use pintle::chart::path::{base, clean};
 
-/// Joins and cleans; empty parts count for nothing.
+/// Joins and cleans like Go's `filepath.Join`; empty parts are ignored.
 pub(crate) fn join(parts: &[&str]) -> String {
     let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
     if parts.is_empty() { String::new() } else { clean(&parts.join("/")) }
 }
 
-/// The folder that a path is in, as Go's `filepath.Dir` gives it.
+/// The parent directory, like Go's `filepath.Dir`.
 pub(crate) fn directory(path: &str) -> String {
     match path.rfind('/') {
         Some(at) => clean(&path[..=at]),

@@ -1,10 +1,10 @@
-//! Files that hold secrets: nobody but their owner may read them, from the first byte on.
+//! Files with secrets, created with mode 0600.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Writes a file that only its owner may read, whatever it was before.
+/// Writes a file that only its owner can read, whatever its mode was before.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);
@@ -15,7 +15,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// One that was there already may have been open to others. What is no file, such as a pipe, is left as it is.
+/// Restricts the mode of an existing file. Pipes and devices are not changed.
 #[cfg(unix)]
 fn restrict(file: &File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;

@@ -1,22 +1,22 @@
-//! Questions to the user: one line from standard input, shown or hidden while it is typed.
+//! Prompts: one line from standard input, with or without echo.
 
 use std::io::{self, BufRead as _};
 
 use crate::failure::{Failure, reason};
 use crate::ui::Ui;
 
-/// Asks for a line on standard output, as Helm does.
+/// Prompts for a line on standard output, as Helm does.
 pub(crate) fn line(ui: &mut Ui, question: &str) -> Result<String, Failure> {
     ui.print(question)?;
     ui.flush()?;
     read()
 }
 
-/// Asks for a line that is not shown while it is typed.
+/// Prompts for a line without echo.
 ///
 /// # Errors
 ///
-/// When standard input is no terminal, because what is typed could not be hidden.
+/// When standard input is not a terminal, because the echo cannot be disabled.
 pub(crate) fn hidden(ui: &mut Ui, question: &str) -> Result<String, Failure> {
     ui.print(question)?;
     ui.flush()?;
@@ -39,7 +39,7 @@ fn read() -> Result<String, Failure> {
 fn without_echo<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
 
-    /// Puts the terminal back as it was, whatever happens.
+    /// Restores the terminal settings when dropped.
     struct Restore(rustix::termios::Termios);
     impl Drop for Restore {
         fn drop(&mut self) {

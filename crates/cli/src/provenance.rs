@@ -1,4 +1,5 @@
-//! Signatures of charts: keyrings and provenance files by their paths, passphrases, and GnuPG where it keeps the key.
+//! Signs and verifies charts: reads keyrings, provenance files and passphrases, and calls GnuPG for keys that only its
+//! agent has.
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -19,7 +20,7 @@ use crate::personality::Personality;
 use crate::report::Reporting;
 use crate::{chart_reference, clock, path, prompt};
 
-/// The most that is read of a passphrase file.
+/// The size limit of a passphrase file.
 const PASSPHRASE_LIMIT: usize = 64 << 10;
 
 impl From<Error> for Failure {
@@ -32,18 +33,17 @@ impl From<Error> for Failure {
     }
 }
 
-/// Checks the signature of a chart that is a file here, before anything of it is read. Charts that are fetched are
-/// checked by whoever fetches them.
+/// Verifies the signature of a local chart before it is read. Downloaded charts are verified by the download.
 pub(crate) fn check_local_chart(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
     let asked = ["verify", "repo"].iter().all(|name| flags.declares(name));
     if !asked || !flags.on("verify") || !flags.text("repo").is_empty() {
         return Ok(());
     }
-    let is_install = invocation.place.command.name == "install";
-    let at = match (invocation.place.command.completion, flags.operands.len()) {
+    let is_install = invocation.command_path.command.name == "install";
+    let at = match (invocation.command_path.command.completion, flags.operands.len()) {
         (ArgCompletion::Chart, 1) => 0,
-        // Without a name, `install` has something else to say first.
+        // Without a name `install` reports another error first, as Helm does.
         (ArgCompletion::NameAndChart, 1)
             if is_install && !flags.on("generate-name") && flags.text("name-template").is_empty() =>
         {
@@ -51,7 +51,7 @@ pub(crate) fn check_local_chart(invocation: &mut Invocation<'_>) -> Result<(), F
         }
         (ArgCompletion::NameAndChart, count @ 1..=2) => count - 1,
         (ArgCompletion::ReleaseAndChart, 2) => 1,
-        // The command itself says what is wrong with its operands.
+        // The command itself reports wrong operands.
         _ => return Ok(()),
     };
     let reference = invocation.operand(at).trim();
@@ -66,7 +66,7 @@ pub(crate) fn check_local_chart(invocation: &mut Invocation<'_>) -> Result<(), F
     }
 }
 
-/// Checks the signature of an archive with the keyring of `--keyring`.
+/// Verifies an archive with the keyring of `--keyring`.
 pub(crate) fn verify_archive(
     invocation: &Invocation<'_>,
     archive: &str,
@@ -120,7 +120,7 @@ fn verify_named_with(
     Ok(verify(&keyring, &text, name, &digest, now())?)
 }
 
-/// What is said about a chart whose signature is good.
+/// The text for a chart with a valid signature.
 pub(crate) fn words(verified: &Verified) -> String {
     let mut text: String = verified.signed_by.iter().map(|name| format!("Signed by: {name}\n")).collect();
     text.push_str(&format!("Using Key With Fingerprint: {}\n", verified.fingerprint));
@@ -137,7 +137,7 @@ fn refused(path: &str, error: &std::io::Error) -> Failure {
     Failure::usage(format!("{verb} {path}: {}", reason(error)))
 }
 
-/// The content of a file, and a byte more than `limit` if it has more: whoever gets it says that it is too much.
+/// The content of a file, up to one byte over `limit`, by which the caller detects that it is too large.
 pub(crate) fn read(path: &str, limit: usize) -> Result<Vec<u8>, Failure> {
     let mut content = Vec::new();
     let outcome = File::open(path).and_then(|file| file.take(limit as u64 + 1).read_to_end(&mut content));
@@ -174,17 +174,17 @@ fn keyring(invocation: &Invocation<'_>) -> Result<Keyring, Failure> {
     keyring_file(invocation).read()
 }
 
-/// Who signs, and how its key is opened.
+/// The signing key, and how to get its passphrase.
 pub(crate) struct Signer {
     key: String,
     passphrase_file: String,
-    /// A passphrase from a file or from standard input is for all charts of a command.
+    /// A passphrase from a file or standard input is read once and used for all charts.
     passphrase: RefCell<Option<Vec<u8>>>,
 }
 
 impl Signer {
-    /// What `--sign` and the flags around it say; nothing without it.
-    pub(crate) fn of_flags(invocation: &Invocation<'_>) -> Result<Option<Signer>, Failure> {
+    /// The signer of `--sign` and its flags; `None` without it.
+    pub(crate) fn from_flags(invocation: &Invocation<'_>) -> Result<Option<Signer>, Failure> {
         let flags = &invocation.flags;
         if !flags.on("sign") {
             return Ok(None);
@@ -202,11 +202,11 @@ impl Signer {
         }))
     }
 
-    /// Signs an archive: writes the provenance file beside it.
+    /// Signs an archive: writes the provenance file next to it.
     pub(crate) fn sign(&self, invocation: &mut Invocation<'_>, archive: &Path) -> Result<(), Failure> {
         let keyring = match keyring(invocation) {
             Ok(keyring) => keyring,
-            // The agent may have the key, wherever its public half is.
+            // GnuPG's agent may have the secret key, wherever the public key is.
             Err(_) if may_use_gnupg(invocation) && !invocation.flags.given("keyring") => Keyring::default(),
             Err(failure) => return Err(failure),
         };
@@ -241,7 +241,7 @@ impl Signer {
             .map_err(|error| Failure::run_time(format!("open {file}: {}", reason(&error))))
     }
 
-    /// The first line of the passphrase file; nothing without one.
+    /// The first line of the passphrase file, if one is set.
     fn given_passphrase(&self) -> Result<Option<Vec<u8>>, Failure> {
         if self.passphrase_file.is_empty() {
             return Ok(None);
@@ -271,7 +271,7 @@ impl Signer {
     }
 }
 
-/// Whether standard input brings something. Helm takes pipes only; files are as good.
+/// Whether standard input is redirected. Helm accepts pipes only; we accept files too.
 fn has_input() -> bool {
     #[cfg(unix)]
     {
@@ -291,18 +291,18 @@ fn ask(invocation: &mut Invocation<'_>, entity: &Entity) -> Result<String, Failu
         entity.user_ids().into_iter().find(|name| !name.is_empty()).unwrap_or_else(|| "Unknown".to_owned());
     let answer = prompt::hidden(invocation.ui, &format!("Password for key {} >  ", quote(name.as_bytes())));
     if answer.is_err() {
-        // Helm ends the line of the question in any case.
+        // Helm ends the line of the prompt in any case.
         invocation.ui.print("\n")?;
     }
     answer
 }
 
-/// Helm never asks GnuPG, so that under its name nothing may happen that it would not do.
+/// Helm never runs GnuPG, so neither do we under its name.
 fn may_use_gnupg(invocation: &Invocation<'_>) -> bool {
     invocation.personality == Personality::Pintle
 }
 
-/// Has GnuPG sign a text, with a key that its agent keeps.
+/// Signs a text with GnuPG, by a key of its agent.
 fn gnupg(key: &str, passphrase: Option<&[u8]>, text: &[u8]) -> Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| format!("gpg: {}", reason(&error));
     let mut file = tempfile::NamedTempFile::new().map_err(failed)?;
@@ -316,7 +316,7 @@ fn gnupg(key: &str, passphrase: Option<&[u8]>, text: &[u8]) -> Result<Vec<u8>, S
     command.stdin(if passphrase.is_some() { Stdio::piped() } else { Stdio::null() });
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(failed)?;
     if let (Some(mut stdin), Some(passphrase)) = (child.stdin.take(), passphrase) {
-        // GnuPG may not need it, and not wait for it.
+        // GnuPG may exit without reading its input.
         let _ = stdin.write_all(passphrase);
     }
     let output = child.wait_with_output().map_err(failed)?;

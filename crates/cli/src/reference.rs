@@ -1,4 +1,4 @@
-//! The reference page: every command and every flag, out of the same tables that the parser uses.
+//! The reference page of all commands and flags, generated from the tables of the parser.
 
 use std::fmt::Write as _;
 
@@ -10,26 +10,25 @@ use crate::flag::{Fallback, Flag};
 use crate::help::named;
 use crate::personality::Personality;
 
-/// All commands in Markdown. Defaults that the environment decides are left out, so that the page is the same
-/// everywhere.
+/// All commands in Markdown. Defaults that depend on the environment are left out, so that the page is reproducible.
 pub(crate) fn page(personality: Personality) -> String {
     let mut page = format!("# Commands of {}\n", personality.program());
     let root = CommandPath { command: &ROOT, path: personality.program().to_owned() };
-    walk(&root, &mut |place| {
-        if !place.command.hidden {
-            section(&mut page, place, personality);
+    walk(&root, &mut |command_path| {
+        if !command_path.command.hidden {
+            section(&mut page, command_path, personality);
         }
     });
     page
 }
 
-fn section(page: &mut String, place: &CommandPath, personality: Personality) {
-    let command = place.command;
+fn section(page: &mut String, command_path: &CommandPath, personality: Personality) {
+    let command = command_path.command;
     let is_root = std::ptr::eq(command, &ROOT);
-    line(page, format_args!("\n## {}\n", place.path));
+    line(page, format_args!("\n## {}\n", command_path.path));
     line(page, format_args!("{}", named(if is_root { command.long } else { command.short }, personality)));
     if command.run.is_some() {
-        line(page, format_args!("\n    {}", place.usage_line()));
+        line(page, format_args!("\n    {}", command_path.usage_line()));
     }
     if !command.aliases.is_empty() {
         line(page, format_args!("\nAlso: {}", command.aliases.join(", ")));

@@ -1,4 +1,4 @@
-//! From flags to the parts of requests that several operations share.
+//! Builds the parts of requests that several operations share from flags.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
@@ -18,8 +18,8 @@ use crate::personality::Personality;
 use crate::ui::Ui;
 use crate::{remote, text_template};
 
-/// The name of the release and the reference to the chart, by the rules for one and for two operands. `alone` names the
-/// release when there is but the chart, and no template for the name.
+/// The release name and the chart reference, from one or two operands. `alone` names the release if only the chart is
+/// given and there is no name template.
 pub(crate) fn name_and_chart(
     flags: &Parsed,
     alone: impl FnOnce(&str) -> Result<String, Failure>,
@@ -40,11 +40,11 @@ pub(crate) fn name_and_chart(
     }
 }
 
-/// The values that flags give.
+/// The values of `-f`, `--set` and the other value flags.
 ///
 /// # Errors
 ///
-/// Files at URLs that cannot be fetched.
+/// Values files at URLs that cannot be downloaded.
 pub(crate) fn overrides(invocation: &Invocation<'_>) -> Result<Overrides, Failure> {
     let flags = &invocation.flags;
     let files = flags.list("values");
@@ -67,7 +67,7 @@ pub(crate) fn overrides(invocation: &Invocation<'_>) -> Result<Overrides, Failur
     })
 }
 
-/// The largest values file that is fetched.
+/// The size limit of a downloaded values file.
 const MAX_VALUES: u64 = 256 << 20;
 
 fn fetch(invocation: &Invocation<'_>, url: &str) -> Result<Vec<u8>, Failure> {
@@ -76,17 +76,17 @@ fn fetch(invocation: &Invocation<'_>, url: &str) -> Result<Vec<u8>, Failure> {
     Ok(getter.get_bytes(&request)?.1)
 }
 
-/// Whether a name is something to fetch.
+/// Whether a values file is a URL to download.
 fn is_url(name: &str) -> bool {
     let scheme = name.split_once(':').map_or("", |(scheme, _)| scheme);
     scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https")
 }
 
-/// The Kubernetes version that `--kube-version` gives.
+/// The version of `--kube-version`.
 ///
 /// # Errors
 ///
-/// A text that is no version.
+/// Not a version.
 pub(crate) fn kube_version(invocation: &Invocation<'_>) -> Result<Option<KubeVersion>, Failure> {
     let text = invocation.flags.text("kube-version");
     if text.is_empty() {
@@ -97,7 +97,7 @@ pub(crate) fn kube_version(invocation: &Invocation<'_>) -> Result<Option<KubeVer
         .map_err(|reason| Failure::usage(format!("invalid kube version '{text}': {reason}")))
 }
 
-/// What becomes of objects of a chart that look like records of releases. Helm lets them through.
+/// The policy for chart objects that look like release records. Helm allows them.
 pub(crate) fn record_objects(invocation: &Invocation<'_>) -> RecordObjects {
     let flags = &invocation.flags;
     match invocation.personality {
@@ -109,12 +109,12 @@ pub(crate) fn record_objects(invocation: &Invocation<'_>) -> RecordObjects {
     }
 }
 
-/// How an operation is to reach the cluster.
+/// The options of a deployment.
 ///
 /// # Errors
 ///
-/// A word for `--logs` that means nothing.
-pub(crate) fn delivery(invocation: &Invocation<'_>) -> Result<DeployOptions, Failure> {
+/// An unknown value of `--logs`.
+pub(crate) fn deploy_options(invocation: &Invocation<'_>) -> Result<DeployOptions, Failure> {
     let flags = &invocation.flags;
     let on = |name: &str| flags.declares(name) && flags.on(name);
     let wait = match flags.text("wait") {
@@ -133,7 +133,7 @@ pub(crate) fn delivery(invocation: &Invocation<'_>) -> Result<DeployOptions, Fai
         hook_env: flags.on("hook-env"),
         logs: hook_logs(invocation)?,
         init_logs: invocation.personality == Personality::Pintle,
-        // Helm waits to the end even when it is in vain.
+        // Helm waits until the timeout even if an object has failed.
         fail_fast: invocation.personality == Personality::Pintle,
     })
 }
@@ -144,7 +144,7 @@ fn hook_logs(invocation: &Invocation<'_>) -> Result<HookLogs, Failure> {
         return Ok(HookLogs::Off);
     }
     match flags.text("logs") {
-        // Whoever sits before the terminal wants to see what goes on.
+        // An interactive user gets live output by default.
         "" if invocation.personality == Personality::Pintle && io::stdout().is_terminal() => {
             Ok(HookLogs::Stream)
         }
@@ -157,11 +157,11 @@ fn hook_logs(invocation: &Invocation<'_>) -> Result<HookLogs, Failure> {
     }
 }
 
-/// What `--dry-run` asks for, older spellings included.
+/// The mode of `--dry-run`, including deprecated values.
 ///
 /// # Errors
 ///
-/// A word that means nothing.
+/// An unknown value.
 pub(crate) fn mode(flags: &Parsed, ui: &mut Ui) -> Result<DryRun, Failure> {
     let word = flags.text("dry-run");
     let (mode, warning) = match word {
@@ -190,11 +190,11 @@ pub(crate) fn mode(flags: &Parsed, ui: &mut Ui) -> Result<DryRun, Failure> {
     Ok(mode)
 }
 
-/// Who merges, where an earlier version may have decided.
+/// The apply method; `auto` uses that of the previous version.
 ///
 /// # Errors
 ///
-/// A word that means nothing.
+/// An unknown value.
 pub(crate) fn method_choice(flags: &Parsed) -> Result<MethodChoice, Failure> {
     match flags.text("server-side") {
         "auto" => Ok(MethodChoice::Auto),
@@ -206,16 +206,16 @@ pub(crate) fn method_choice(flags: &Parsed) -> Result<MethodChoice, Failure> {
     }
 }
 
-/// How many versions are kept; 0 for all.
+/// The number of versions to keep; 0 for all.
 pub(crate) fn max_history(invocation: &Invocation<'_>) -> u64 {
     u64::try_from(invocation.flags.int("history-max", invocation.environment)).unwrap_or(0)
 }
 
-/// The version that `--revision` means. Helm knows numbers only.
+/// The version of `--revision`. Helm accepts numbers only.
 ///
 /// # Errors
 ///
-/// A text that is no reference to a version.
+/// Not a reference to a version.
 pub(crate) fn revision(invocation: &Invocation<'_>) -> Result<VersionRef, Failure> {
     let text = invocation.flags.text("revision");
     if let Ok(number) = parse_int(text, 0) {
@@ -235,11 +235,11 @@ pub(crate) fn revision(invocation: &Invocation<'_>) -> Result<VersionRef, Failur
     reference(invocation.personality, text, invalid)
 }
 
-/// The version that an operand of `rollback` means; nothing and 0 mean the one before.
+/// The version of an operand of `rollback`; none and 0 mean the previous one.
 ///
 /// # Errors
 ///
-/// A text that is no reference to a version.
+/// Not a reference to a version.
 pub(crate) fn rollback_target(personality: Personality, text: Option<&str>) -> Result<VersionRef, Failure> {
     let Some(text) = text else { return Ok(VersionRef::Before(1)) };
     let decimal = text.strip_prefix(['+', '-']).unwrap_or(text);

@@ -1,11 +1,11 @@
-//! The way from the command line to a command and back to an exit code.
+//! Runs a command line: finds the command, parses its flags, runs it, and maps the result to an exit code.
 
 use std::ffi::OsString;
 
 use pintle_tree::quote::quote;
 
 use crate::command::CommandPath;
-use crate::command::find::find_behind;
+use crate::command::find::find_from_entry_point;
 use crate::commands::complete_request;
 use crate::env::{Environment, Setting};
 use crate::exit;
@@ -19,12 +19,12 @@ use crate::invocation::Invocation;
 use crate::personality::{EntryPoint, Personality};
 use crate::ui::{Color, Ui};
 
-/// Runs the program and gives its exit code.
+/// Runs the program and returns its exit code.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
     let mut words =
         arguments.map(|word| word.into_string().map_err(|word| word.to_string_lossy().into_owned()));
     let called_as = words.next().and_then(Result::ok).unwrap_or_default();
-    let personality = Personality::of(&called_as);
+    let personality = Personality::from_name(&called_as);
     let mut ui = Ui::new(personality);
     let outcome = words
         .collect::<Result<Vec<String>, String>>()
@@ -44,34 +44,37 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
 }
 
 fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mut Ui) -> Result<(), Failure> {
-    let environment = Environment::of_process();
+    let environment = Environment::from_process();
     if let Some(request) = complete_request(words) {
         return request.run(personality, called_as, &environment, ui);
     }
     let (early, _) = parse(GLOBAL.iter().collect(), words, Unknown::Skip);
     set_color(personality, &early, &environment, ui)?;
-    let (place, rest) = find_behind(EntryPoint::of(called_as), personality, words)?;
-    let (flags, outcome) = parse(with_help(place.command.all_flags()), &rest, Unknown::Refuse);
-    outcome.map_err(|text| Failure::usage(text).hint(format!("`{} --help` lists the flags", place.path)))?;
-    warn_about_waiting(&flags, ui);
+    let (command_path, rest) = find_from_entry_point(EntryPoint::from_name(called_as), personality, words)?;
+    let (flags, outcome) = parse(with_help(command_path.command.all_flags()), &rest, Unknown::Refuse);
+    outcome.map_err(|text| {
+        Failure::usage(text).hint(format!("`{} --help` lists the flags", command_path.path))
+    })?;
+    warn_about_boolean_wait(&flags, ui);
     for (flag, advice) in &flags.deprecated {
         ui.deprecated(flag, advice);
     }
     if personality == Personality::Helm {
-        warn_about_gone_repositories(&flags, &environment, ui);
+        warn_about_deprecated_repositories(&flags, &environment, ui);
     }
-    let Some(command) = place.command.run.filter(|_| !flags.on("help")) else {
-        return ui.print(&help::help(&place, personality, &environment));
+    let Some(command) = command_path.command.run.filter(|_| !flags.on("help")) else {
+        return ui.print(&help::help(&command_path, personality, &environment));
     };
-    place.check_operands(&flags.operands)?;
-    place.check_exclusive(&|name| flags.given(name))?;
-    refuse_what_is_missing(&place, &flags)?;
-    let mut invocation = Invocation { personality, called_as, place, flags, environment: &environment, ui };
+    command_path.check_operands(&flags.operands)?;
+    command_path.check_exclusive(&|name| flags.given(name))?;
+    reject_unsupported_flags(&command_path, &flags)?;
+    let mut invocation =
+        Invocation { personality, called_as, command_path, flags, environment: &environment, ui };
     crate::provenance::check_local_chart(&mut invocation)?;
     command(&mut invocation)
 }
 
-/// Decides on colours before anything else is looked at, as Helm does; a bad word is told in its log.
+/// Sets the color mode before anything else, as Helm does. Helm logs an invalid mode and then fails.
 fn set_color(
     personality: Personality,
     flags: &Parsed,
@@ -102,9 +105,10 @@ fn set_color(
     Ok(())
 }
 
-/// Helm warns at every start about repositories that were gone years ago, but about the second only if the first is there.
-fn warn_about_gone_repositories(flags: &Parsed, environment: &Environment, ui: &mut Ui) {
-    const GONE: [(&str, &str, &str); 2] = [
+/// Prints Helm's warning about two repositories that were shut down. Helm returns early, so it warns about the second
+/// only if the first is configured.
+fn warn_about_deprecated_repositories(flags: &Parsed, environment: &Environment, ui: &mut Ui) {
+    const DEPRECATED: [(&str, &str, &str); 2] = [
         ("stable", "kubernetes-charts.storage.googleapis.com", "https://charts.helm.sh/stable"),
         (
             "incubator",
@@ -114,12 +118,12 @@ fn warn_about_gone_repositories(flags: &Parsed, environment: &Environment, ui: &
     ];
     let path = flags.text_or_setting("repository-config", environment);
     let text = std::fs::read(path).unwrap_or_default();
-    // Most files name neither, and need not be understood at every start.
+    // Most files contain neither; a cheap text search saves parsing the file at every start.
     if !String::from_utf8_lossy(&text).contains("kubernetes-charts") {
         return;
     }
     let Ok(repositories) = pintle::repo::Repositories::parse(&text) else { return };
-    for (name, old, new) in GONE {
+    for (name, old, new) in DEPRECATED {
         let Some(entry) = repositories.get(name) else { return };
         if entry.url.contains(old) {
             ui.note(&format!(
@@ -130,8 +134,8 @@ fn warn_about_gone_repositories(flags: &Parsed, environment: &Environment, ui: &
     }
 }
 
-/// Switch-like words of earlier times still work, with a warning.
-fn warn_about_waiting(flags: &Parsed, ui: &mut Ui) {
+/// Warns about the deprecated booleans of `--wait`, which still work.
+fn warn_about_boolean_wait(flags: &Parsed, ui: &mut Ui) {
     let given = if flags.declares("wait") { flags.text("wait") } else { return };
     let better = match given {
         "true" => "watcher",
@@ -143,8 +147,8 @@ fn warn_about_waiting(flags: &Parsed, ui: &mut Ui) {
     ));
 }
 
-/// Refuses flags that need what is not built yet, because ignoring them would be a lie.
-fn refuse_what_is_missing(place: &CommandPath, flags: &Parsed) -> Result<(), Failure> {
+/// Rejects flags that depend on a missing feature: ignoring them would silently do something else.
+fn reject_unsupported_flags(command_path: &CommandPath, flags: &Parsed) -> Result<(), Failure> {
     let meant = |flag: &Flag| {
         flags.switch(flag.name).unwrap_or(true) && {
             flag.bare.is_some() || flags.last_text(&[flag.name]).is_none_or(|text| !text.is_empty())
@@ -158,5 +162,8 @@ fn refuse_what_is_missing(place: &CommandPath, flags: &Parsed) -> Result<(), Fai
     let (what, hint) = match need {
         Need::Plugin => ("plugins are not supported yet", "pipe the output into the program instead"),
     };
-    Err(Failure::not_built(format!("--{} cannot be used with `{}`: {what}", flag.name, place.path), hint))
+    Err(Failure::not_built(
+        format!("--{} cannot be used with `{}`: {what}", flag.name, command_path.path),
+        hint,
+    ))
 }

@@ -1,4 +1,4 @@
-//! The scripts of charts, at the edge of the program: flags, the question about permissions, and what scripts may reach.
+//! Connects the scripts of charts to the user: flags, consent prompts, script output, and access to the host.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::flag::{Flag, FlagCompletion};
 use crate::grants::{Grant, Grants};
 use crate::invocation::Invocation;
-use crate::output::terminal::shown;
+use crate::output::terminal::sanitize;
 use crate::personality::Personality;
 use crate::ui;
 
@@ -45,11 +45,11 @@ pub(crate) fn offline_session(invocation: &Invocation<'_>) -> Result<OfflineSess
     Ok(OfflineSession { clock: Arc::new(SystemClock), events: lifecycle(invocation)? })
 }
 
-/// The handlers that the flags of a command ask for.
+/// The lifecycle handlers for the flags of a command.
 ///
 /// # Errors
 ///
-/// A permission that there is none of.
+/// An unknown permission.
 pub(crate) fn lifecycle(invocation: &Invocation<'_>) -> Result<Lifecycle, Failure> {
     let flags = &invocation.flags;
     if !flags.declares("skip-scripts") || flags.on("skip-scripts") {
@@ -57,42 +57,45 @@ pub(crate) fn lifecycle(invocation: &Invocation<'_>) -> Result<Lifecycle, Failur
     }
     let accepted = Permissions::parse(&flags.list("accept-perms").join(","))
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let consent = Asking {
+    let consent = ConsentPrompt {
         all: flags.on("yes"),
         accepted: flags.given("accept-perms").then_some(accepted),
-        grants: Grants::of_user(invocation.environment),
+        grants: Grants::for_user(invocation.environment),
         answered: Mutex::default(),
         can_ask: io::stdin().is_terminal() && io::stderr().is_terminal(),
     };
     let network =
         if flags.on("allow-private-network") { Network::with_private_addresses() } else { Network::public() };
-    let ear =
-        Ear { personality: invocation.personality, explains: flags.on("explain"), debug: invocation.debug() };
+    let ear = UiScriptObserver {
+        personality: invocation.personality,
+        explains: flags.on("explain"),
+        debug: invocation.debug(),
+    };
     let services = Services {
         listener: Some(Arc::new(ear)),
         network: Some(Arc::new(network)),
         folder: Some(PathBuf::from(flags.text("scripts-folder"))),
-        system: Some(Arc::new(ThisSystem)),
+        system: Some(Arc::new(HostSystem)),
         ..Services::default()
     };
     Ok(Lifecycle::default().with_scripting(Scripting::new(services, consent)))
 }
 
-/// Asks the user, if flags or the user's own grants have not answered already.
-struct Asking {
-    /// Whether everything is granted.
+/// Grants permissions by flags or stored grants, or asks the user.
+struct ConsentPrompt {
+    /// Whether `--yes` is set.
     all: bool,
-    /// What is granted by a flag, which then says all that there is to say.
+    /// The permissions of `--accept-perms`. If set, the user is not asked for others.
     accepted: Option<Permissions>,
-    /// What the user has agreed to earlier.
+    /// The stored grants.
     grants: Grants,
-    /// What the user has agreed to since the program runs, by the digest of the scripts.
+    /// The grants of this run, by the digest of the scripts.
     answered: Mutex<BTreeMap<String, Permissions>>,
-    /// Whether there is someone to ask.
+    /// Whether standard input and error are a terminal.
     can_ask: bool,
 }
 
-impl Consent for Asking {
+impl Consent for ConsentPrompt {
     fn ask(&self, request: &ConsentRequest<'_>) -> pintle::Result<Permissions> {
         let permissions = request.permissions;
         let granted = match &self.accepted {
@@ -107,45 +110,45 @@ impl Consent for Asking {
             }
         };
         if request.remember && permissions.without(&granted).is_empty() {
-            self.keep(request);
+            self.save(request);
         }
         Ok(granted)
     }
 }
 
-impl Asking {
-    /// What the user says to it, once for the same scripts.
+impl ConsentPrompt {
+    /// Asks the user, once for the same scripts.
     fn answer(&self, request: &ConsentRequest<'_>, known: &Permissions) -> Permissions {
         let mut answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(answer) = answered.get(request.digest) {
             return request.permissions.and(answer);
         }
         let missing = request.permissions.without(known);
-        if !self.can_ask || !said_yes(&question(request.chart, request.asked, &missing)) {
+        if !self.can_ask || !confirm(&question(request.chart, request.asked, &missing)) {
             return request.permissions.and(known);
         }
         answered.insert(request.digest.to_owned(), request.permissions.clone());
         request.permissions.clone()
     }
 
-    /// Remembers what was agreed to. Where that cannot be done, the user is asked again the next time.
-    fn keep(&self, request: &ConsentRequest<'_>) {
+    /// Stores a grant. If that fails, the user is asked again next time.
+    fn save(&self, request: &ConsentRequest<'_>) {
         let grant = Grant {
             digest: request.digest.to_owned(),
             chart: request.chart.to_owned(),
             permissions: request.permissions.clone(),
             granted: SystemClock.now().to_string(),
         };
-        // The same agreement once more needs no writing.
+        // An unchanged grant is not written again.
         let is_known = self.grants.granted(request.digest).is_ok_and(|known| known == grant.permissions);
-        if !is_known && let Err(error) = self.grants.keep(grant) {
-            // A failing standard error leaves nobody to tell about it.
+        if !is_known && let Err(error) = self.grants.save(grant) {
+            // Errors of standard error are ignored: there is no other stream to report them on.
             let _ = writeln!(io::stderr().lock(), "warning: {error}");
         }
     }
 }
 
-/// Who wants to do what, and whether that is all right.
+/// The text of the prompt.
 fn question(chart: &str, asked: &PermissionRequests, missing: &Permissions) -> String {
     let mut text =
         format!("Chart {} is requesting the following additional permissions:\n", quote(chart.as_bytes()));
@@ -155,7 +158,7 @@ fn question(chart: &str, asked: &PermissionRequests, missing: &Permissions) -> S
         if !below.is_empty() {
             text.push_str(&format!(
                 " ({})",
-                below.iter().map(|path| shown(path)).collect::<Vec<_>>().join(", ")
+                below.iter().map(|path| sanitize(path)).collect::<Vec<_>>().join(", ")
             ));
         }
         text.push('\n');
@@ -164,16 +167,16 @@ fn question(chart: &str, asked: &PermissionRequests, missing: &Permissions) -> S
     text
 }
 
-/// Whether an answer is waited for. Nothing has been done by then.
+/// Whether a prompt is open; nothing has been changed at this point.
 static ASKING: AtomicBool = AtomicBool::new(false);
 
-/// Whether the user is being asked, so that Ctrl-C can only mean no.
+/// Whether a prompt is open, so that Ctrl-C means no.
 pub(crate) fn is_asking() -> bool {
     ASKING.load(Ordering::Relaxed)
 }
 
-/// Asks until there is an answer; the end of input is one, too.
-fn said_yes(question: &str) -> bool {
+/// Asks until there is a valid answer; the end of input means no.
+fn confirm(question: &str) -> bool {
     ASKING.store(true, Ordering::Relaxed);
     let answer = ask_until_answered(question);
     ASKING.store(false, Ordering::Relaxed);
@@ -183,7 +186,7 @@ fn said_yes(question: &str) -> bool {
 fn ask_until_answered(question: &str) -> bool {
     loop {
         let mut error = ui::stderr();
-        // Whoever cannot be asked has not agreed.
+        // A read error means no.
         if write!(error, "{question}").and_then(|()| error.flush()).is_err() {
             return false;
         }
@@ -210,21 +213,21 @@ fn answer(line: &str) -> Option<bool> {
     }
 }
 
-/// Passes on what scripts say and do.
-struct Ear {
+/// Prints the output of scripts.
+struct UiScriptObserver {
     personality: Personality,
     explains: bool,
     debug: bool,
 }
 
-impl Ear {
+impl UiScriptObserver {
     fn write(&self, line: &str) {
-        // A failing standard error leaves nobody to tell about it.
-        let _ = ui::say(line);
+        // Errors of standard error are ignored: there is no other stream to report them on.
+        let _ = ui::eprint_line(line);
     }
 }
 
-impl Listener for Ear {
+impl Listener for UiScriptObserver {
     fn log(&self, chart: &ChartPath, level: Level, text: &str) {
         if level == Level::Debug && !self.debug {
             return;
@@ -242,7 +245,7 @@ impl Listener for Ear {
                 self.write(&line.to_string());
             }
             Personality::Pintle => {
-                // Each line says whose it is, or a script could pass for the program.
+                // Each line is prefixed with its source, so that a script cannot imitate the program.
                 text.split('\n').for_each(|line| self.write(&format!("{own}: {chart}: {line}")));
             }
         }
@@ -260,14 +263,14 @@ impl Listener for Ear {
     }
 }
 
-/// The system that the program runs on.
-struct ThisSystem;
+/// The host system, for scripts with permission.
+struct HostSystem;
 
-impl System for ThisSystem {
+impl System for HostSystem {
     fn variable(&self, name: &str) -> Option<String> {
-        // A name with one of these is never set, and asking for it is an error of the caller.
+        // Such a name cannot be set, and looking it up is an error of the caller.
         let is_name = !name.is_empty() && !name.contains(['=', '\0']);
-        is_name.then(|| Environment::of_process().variable(name)).flatten()
+        is_name.then(|| Environment::from_process().variable(name)).flatten()
     }
 
     #[allow(clippy::cast_precision_loss, reason = "seconds since 1970 are exact for a very long time")]
@@ -302,14 +305,14 @@ mod tests {
     #[test]
     fn l_053_flags_grant_all_or_a_set_and_what_is_granted_is_remembered_by_digest() {
         let folder = tempfile::tempdir().expect("a folder");
-        let asking = |all, list: Option<&str>| Asking {
+        let asking = |all, list: Option<&str>| ConsentPrompt {
             all,
             accepted: list.map(permissions),
-            grants: Grants::at(folder.path().join("grants.yaml")),
+            grants: Grants::from_file(folder.path().join("grants.yaml")),
             answered: Mutex::default(),
             can_ask: false,
         };
-        let ask = |asking: Asking, digest: &str, remember| {
+        let ask = |asking: ConsentPrompt, digest: &str, remember| {
             let (asked, permissions) = (PermissionRequests::default(), permissions("network,os"));
             let request =
                 ConsentRequest { chart: "web", digest, asked: &asked, permissions: &permissions, remember };

@@ -9,11 +9,11 @@ use std::rc::Rc;
 use pintle::release::ReleaseVersion;
 use pintle_gotmpl::{Encoded, Exec, Functions, Limits, Object, Set, Value};
 
-/// Makes the name of a release; all functions of the library can be used, and there is no data.
+/// Renders a release name. All template functions are available, and there is no data.
 ///
 /// # Errors
 ///
-/// Go's text about the template.
+/// Go's error text.
 pub(crate) fn name(template: &str) -> Result<String, String> {
     let mut functions = Functions::new();
     for function in pintle_sprig::functions() {
@@ -23,20 +23,20 @@ pub(crate) fn name(template: &str) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Fills in a template about the version.
+/// Renders the template of `version --template`.
 ///
 /// # Errors
 ///
-/// Go's text about the template.
+/// Go's error text.
 pub(crate) fn build(template: &str, fields: &'static [(&str, &str)]) -> Result<Vec<u8>, String> {
     execute("_", template, Functions::new(), &Value::Object(Rc::new(BuildInfo(fields))))
 }
 
-/// Fills in a template about a release. `by_number` tells that its version was asked for by its number.
+/// Renders the template of `get all --template`. `by_number` says that the version was selected by its number.
 ///
 /// # Errors
 ///
-/// Go's text about the template.
+/// Go's error text.
 pub(crate) fn release(template: &str, version: &ReleaseVersion, by_number: bool) -> Result<Vec<u8>, String> {
     execute("_", template, Functions::new(), &release::data(version, by_number))
 }
@@ -49,7 +49,7 @@ fn execute(name: &str, template: &str, functions: Functions, data: &Value) -> Re
     Ok(out)
 }
 
-/// What Helm knows about how it was built.
+/// Helm's `BuildInfo`.
 #[derive(Debug)]
 struct BuildInfo(&'static [(&'static str, &'static str)]);
 

@@ -1,4 +1,4 @@
-//! Everything that is printed: data to standard output through one buffer, everything else to standard error.
+//! The output of the program: data to buffered standard output, everything else to standard error.
 
 use std::io::{self, BufWriter, IsTerminal as _, StderrLock, Stdout, Write};
 
@@ -9,24 +9,24 @@ use pintle_tree::quote::quote;
 use crate::env::Environment;
 use crate::failure::{Failure, FailureKind};
 use crate::output::color::Paint;
-use crate::output::terminal::Shown;
+use crate::output::terminal::SanitizedWriter;
 use crate::personality::Personality;
 
-/// When to use colours.
+/// When to use colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Color {
-    /// Only on terminals.
+    /// `auto`: on terminals only.
     Auto,
-    /// Also into files and pipes.
+    /// `always`: also in files and pipes.
     Always,
-    /// Not at all.
+    /// `never`.
     Never,
 }
 
-/// The output streams, with the name that decides whose texts are printed.
+/// The output streams, with the personality that decides on the wording.
 pub(crate) struct Ui {
     personality: Personality,
-    out: BufWriter<Shown<Stdout>>,
+    out: BufWriter<SanitizedWriter<Stdout>>,
     colored: bool,
     paint: Paint,
 }
@@ -37,13 +37,12 @@ const CYAN: &str = "\u{1b}[36m";
 const PLAIN: &str = "\u{1b}[0m";
 
 impl Ui {
-    /// A user interface for one personality.
     pub(crate) fn new(personality: Personality) -> Ui {
-        let out = BufWriter::with_capacity(64 * 1024, Shown::new(io::stdout()));
+        let out = BufWriter::with_capacity(64 * 1024, SanitizedWriter::new(io::stdout()));
         Ui { personality, out, colored: false, paint: Paint { on: false } }
     }
 
-    /// Decides on colours; Helm's messages have none, but what it prints about releases has.
+    /// Sets the color mode. Helm colors release output but not its messages.
     pub(crate) fn set_color(&mut self, color: Color, environment: &Environment) {
         let poor = environment.variable("NO_COLOR").is_some_and(|text| !text.is_empty())
             || environment.variable("TERM").is_some_and(|text| text == "dumb");
@@ -65,12 +64,11 @@ impl Ui {
         &mut self.out
     }
 
-    /// The colours of what is printed about releases.
+    /// The colors of release output.
     pub(crate) fn paint(&self) -> Paint {
         self.paint
     }
 
-    /// Whose texts are printed.
     pub(crate) fn personality(&self) -> Personality {
         self.personality
     }
@@ -80,24 +78,24 @@ impl Ui {
         Ok(self.out.write_all(text.as_bytes())?)
     }
 
-    /// Sends what is buffered.
+    /// Flushes standard output.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.out.flush()?)
     }
 
-    /// Writes a line to standard error as it stands, after what was printed before it.
+    /// Writes a line to standard error, after flushing standard output so that the order is kept.
     pub(crate) fn note(&mut self, line: &str) {
-        // A failing standard error leaves nobody to tell about it, here and below.
+        // Errors of standard error are ignored, here and below: there is no other stream to report them on.
         let _ = self.out.flush();
-        let _ = say(line);
+        let _ = eprint_line(line);
     }
 
-    /// Says a warning.
+    /// Prints a warning.
     pub(crate) fn warn(&mut self, message: &str) {
         self.log(&LogLine::warn(message.to_owned(), Vec::new()));
     }
 
-    /// Says that a flag is one to move away from.
+    /// Prints the warning for a deprecated flag.
     pub(crate) fn deprecated(&mut self, flag: &str, advice: &str) {
         match self.personality {
             Personality::Helm => self.note(&format!("Flag --{flag} has been deprecated, {advice}")),
@@ -105,11 +103,11 @@ impl Ui {
         }
     }
 
-    /// Says what an operation has to say: as a line of Helm's log, or in our words.
+    /// Prints a log line of an operation, in Helm's log format or as a warning of ours.
     pub(crate) fn log(&mut self, line: &LogLine) {
         match self.personality {
             Personality::Helm => self.note(&line.to_string()),
-            // What stops an operation is said once, as its error.
+            // Errors are also returned, and printed then.
             Personality::Pintle if line.level == "ERROR" => {}
             Personality::Pintle => {
                 let mut text = line.message.trim_start_matches("warning: ").to_owned();
@@ -122,19 +120,19 @@ impl Ui {
         }
     }
 
-    /// Says what went wrong.
+    /// Prints a failure.
     pub(crate) fn fail(&mut self, failure: &Failure) {
         if matches!(failure.class, FailureKind::BrokenPipe | FailureKind::AlreadyReported) {
             return;
         }
         let text = match self.personality {
-            Personality::Helm => helms_voice(failure),
-            Personality::Pintle => self.own_voice(failure),
+            Personality::Helm => format_as_helm(failure),
+            Personality::Pintle => self.format_as_pintle(failure),
         };
         self.note(&text);
     }
 
-    fn own_voice(&self, failure: &Failure) -> String {
+    fn format_as_pintle(&self, failure: &Failure) -> String {
         let text = failure.own.as_ref().unwrap_or(&failure.text);
         let mut lines = format!("{} {}", self.label(RED, "error:"), text.trim_end());
         if let Some(excerpt) = &failure.excerpt {
@@ -155,7 +153,7 @@ impl Ui {
     }
 }
 
-fn helms_voice(failure: &Failure) -> String {
+fn format_as_helm(failure: &Failure) -> String {
     match (&failure.pointer, &failure.hint) {
         (Some(pointer), _) => format!("Error: {}\n{pointer}", failure.text),
         (None, Some(hint)) if failure.class == FailureKind::NotBuilt => {
@@ -165,21 +163,20 @@ fn helms_voice(failure: &Failure) -> String {
     }
 }
 
-/// Standard error. Whatever of it a terminal would obey is shown instead; everything that is not of this program must
-/// go through here.
-pub(crate) fn stderr() -> Shown<StderrLock<'static>> {
-    Shown::new(io::stderr().lock())
+/// Standard error, with control characters escaped. All text that does not come from this program must go through here.
+pub(crate) fn stderr() -> SanitizedWriter<StderrLock<'static>> {
+    SanitizedWriter::new(io::stderr().lock())
 }
 
 /// Writes a line to standard error.
-pub(crate) fn say(line: &str) -> io::Result<()> {
+pub(crate) fn eprint_line(line: &str) -> io::Result<()> {
     let mut stream = stderr();
-    // In one piece, so that nothing comes between.
+    // In one write, so that concurrent writers do not interleave.
     stream.write_all(format!("{line}\n").as_bytes())
 }
 
-/// Passes on what the server warned about. Helm's client logs that in a form of its own.
-pub(crate) fn tell_server_warning(personality: Personality, text: &str) {
+/// Prints a warning header of the API server. Helm's client logs it in klog format.
+pub(crate) fn print_server_warning(personality: Personality, text: &str) {
     let line = match personality {
         Personality::Helm => {
             let now = GoTime::now(Zone::local()).format("0102 15:04:05.000000");
@@ -188,22 +185,23 @@ pub(crate) fn tell_server_warning(personality: Personality, text: &str) {
         }
         Personality::Pintle => format!("warning: the server says: {text}"),
     };
-    let _ = say(&line);
+    let _ = eprint_line(&line);
 }
 
-/// Makes a bug of ours end in a short text instead of a stack trace.
+/// Makes a panic print a short message instead of a stack trace.
 pub(crate) fn install_panic_hook() {
     std::panic::set_hook(Box::new(|panic| {
-        // Damaged files make redb panic, and bad tokens kube, which is caught there and told as an error.
+        // redb panics on damaged files and kube on malformed tokens. Both are caught on these threads and returned as
+        // errors.
         let contained = [pintle::embedded::FILE_THREAD, pintle::cluster::CLIENT_THREAD];
         if std::thread::current().name().is_some_and(|name| contained.contains(&name)) {
             return;
         }
-        let place = panic.location().map(ToString::to_string).unwrap_or_default();
+        let location = panic.location().map(ToString::to_string).unwrap_or_default();
         let text = panic.payload_as_str().unwrap_or("no message");
         let _ = writeln!(
             stderr(),
-            "internal error: {text} ({place})\nThis is a bug. Please report it with the command that you ran."
+            "internal error: {text} ({location})\nThis is a bug. Please report it with the command that you ran."
         );
     }));
 }

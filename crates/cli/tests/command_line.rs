@@ -40,14 +40,14 @@ fn a_command_of_helm_that_is_not_built_yet_says_so() {
     assert_snapshot!(place.helm("plugin list"), @"
     exit 1
     --- stderr
-    Error: `helm plugin` is not built yet; `helm --help` lists what works today
+    Error: `helm plugin` is not supported yet; `helm --help` lists the supported commands
     ");
     assert_snapshot!(place.pintle("plugin list"), @"
     exit 1
     --- stderr
-    error: `pintle plugin` is not built yet
+    error: `pintle plugin` is not supported yet
 
-    hint: `pintle --help` lists what works today
+    hint: `pintle --help` lists the supported commands
     ");
 }
 

@@ -1,72 +1,75 @@
-//! From the words of a command line to the command that they name, by cobra's rules.
+//! Finds the command that a command line names, by cobra's rules.
 
 use pintle_tree::quote::quote;
 
 use super::suggest::suggestions;
 use super::{Command, CommandPath};
-use crate::commands::{LATER, ROOT};
+use crate::commands::{ROOT, UNSUPPORTED};
 use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::personality::{EntryPoint, Personality};
 
-/// Finds the command and gives what is left for it: flags and operands.
+/// Finds the command, and returns it with the remaining arguments: flags and operands.
 ///
 /// # Errors
 ///
-/// Names that are no command; commands of Helm that are not here yet.
+/// Unknown commands, and commands of Helm that are not supported yet.
 pub(crate) fn find(
     personality: Personality,
     arguments: &[String],
 ) -> Result<(CommandPath, Vec<String>), Failure> {
-    let mut place = CommandPath { command: &ROOT, path: personality.program().to_owned() };
+    let mut command_path = CommandPath { command: &ROOT, path: personality.program().to_owned() };
     let mut rest = arguments.to_vec();
-    while let Some(at) = first_word(&rest, &place.command.all_flags()) {
+    while let Some(at) = first_word(&rest, &command_path.command.all_flags()) {
         let word = rest[at].as_str();
-        let Some(next) = place.command.subcommands.iter().copied().find(|command| command.is_called(word))
+        let Some(next) =
+            command_path.command.subcommands.iter().copied().find(|command| command.is_called(word))
         else {
             break;
         };
         rest.remove(at);
-        place.path = format!("{} {}", place.path, next.name);
-        place.command = next;
+        command_path.path = format!("{} {}", command_path.path, next.name);
+        command_path.command = next;
     }
-    if std::ptr::eq(place.command, &ROOT)
+    if std::ptr::eq(command_path.command, &ROOT)
         && let Some(at) = first_word(&rest, &ROOT.all_flags())
     {
         return Err(unknown(personality, &rest[at]));
     }
-    Ok((place, rest))
+    Ok((command_path, rest))
 }
 
-/// As [`find`], for a program that was entered by the door of one command.
+/// Like [`find`], for a program that was called by the name of an entry point: its command is prefixed to the
+/// arguments.
 ///
 /// # Errors
 ///
-/// As [`find`], and words that are no command of a door that has commands.
-pub(crate) fn find_behind(
-    door: Option<EntryPoint>,
+/// Those of [`find`], and unknown subcommands of the entry point.
+pub(crate) fn find_from_entry_point(
+    entry_point: Option<EntryPoint>,
     personality: Personality,
     arguments: &[String],
 ) -> Result<(CommandPath, Vec<String>), Failure> {
-    let Some(door) = door else { return find(personality, arguments) };
-    let way = door.way.iter().map(|word| (*word).to_owned());
-    let arguments: Vec<String> = way.chain(arguments.iter().cloned()).collect();
-    let (mut place, rest) = find(personality, &arguments)?;
-    let way = format!("{} {}", personality.program(), door.way.join(" "));
-    if let Some(below) = place.path.strip_prefix(&way) {
-        place.path = format!("{}{below}", door.name);
+    let Some(entry_point) = entry_point else { return find(personality, arguments) };
+    let prefix = entry_point.path.iter().map(|word| (*word).to_owned());
+    let arguments: Vec<String> = prefix.chain(arguments.iter().cloned()).collect();
+    let (mut command_path, rest) = find(personality, &arguments)?;
+    let prefix = format!("{} {}", personality.program(), entry_point.path.join(" "));
+    if let Some(below) = command_path.path.strip_prefix(&prefix) {
+        command_path.path = format!("{}{below}", entry_point.name);
     }
-    if place.command.run.is_none()
-        && let Some(at) = first_word(&rest, &place.command.all_flags()).filter(|at| rest[*at] != "help")
+    if command_path.command.run.is_none()
+        && let Some(at) =
+            first_word(&rest, &command_path.command.all_flags()).filter(|at| rest[*at] != "help")
     {
-        return Err(Failure::usage(format!("unknown command `{}` for `{}`", rest[at], place.path))
-            .hint(format!("`{} --help` lists the commands", place.path)));
+        return Err(Failure::usage(format!("unknown command `{}` for `{}`", rest[at], command_path.path))
+            .hint(format!("`{} --help` lists the commands", command_path.path)));
     }
-    Ok((place, rest))
+    Ok((command_path, rest))
 }
 
-/// The position of the first word that is neither a flag nor the value of one. The help flag is not known yet at this
-/// point, so what follows it counts as its value.
+/// The position of the first argument that is neither a flag nor the value of one. cobra does not know `--help` yet at
+/// this point, so an argument after it counts as its value.
 pub(crate) fn first_word(arguments: &[String], flags: &[&'static Flag]) -> Option<usize> {
     let mut at = 0;
     while at < arguments.len() {
@@ -102,10 +105,10 @@ fn takes_next(argument: &str, flags: &[&'static Flag]) -> bool {
 }
 
 fn unknown(personality: Personality, word: &str) -> Failure {
-    if LATER.iter().any(|(name, aliases)| *name == word || aliases.contains(&word)) {
+    if UNSUPPORTED.iter().any(|(name, aliases)| *name == word || aliases.contains(&word)) {
         return Failure::not_built(
-            format!("`{} {word}` is not built yet", personality.program()),
-            format!("`{} --help` lists what works today", personality.program()),
+            format!("`{} {word}` is not supported yet", personality.program()),
+            format!("`{} --help` lists the supported commands", personality.program()),
         );
     }
     let names = suggestions(word);
@@ -128,16 +131,17 @@ fn unknown(personality: Personality, word: &str) -> Failure {
     }
 }
 
-/// Follows names only, as `help` does; what is left over does not count, except at the top.
+/// Finds the command that `help` is asked for. Only names count, and extra arguments are ignored, except at the top
+/// level, as in cobra.
 pub(crate) fn find_topic(personality: Personality, names: &[String]) -> Option<CommandPath> {
-    find(personality, names).ok().map(|(place, _)| place)
+    find(personality, names).ok().map(|(command_path, _)| command_path)
 }
 
-/// A way to visit every command with its path, parents first.
-pub(crate) fn walk(place: &CommandPath, visit: &mut dyn FnMut(&CommandPath)) {
-    visit(place);
-    for command in place.command.subcommands {
+/// Visits every command with its path, parents first.
+pub(crate) fn walk(command_path: &CommandPath, visit: &mut dyn FnMut(&CommandPath)) {
+    visit(command_path);
+    for command in command_path.command.subcommands {
         let command: &'static Command = command;
-        walk(&CommandPath { command, path: format!("{} {}", place.path, command.name) }, visit);
+        walk(&CommandPath { command, path: format!("{} {}", command_path.path, command.name) }, visit);
     }
 }

@@ -1,17 +1,17 @@
-//! What a mistyped command might have meant.
+//! Suggestions for mistyped commands.
 
 use pintle_tree::suggest::distance;
 
-use crate::commands::{LATER, ROOT};
+use crate::commands::{ROOT, UNSUPPORTED};
 
-/// Commands that are at most two edits away, or that begin with what was typed. Helm's order of commands, so that the
-/// list reads the same; commands that are only known by name count too, because the answer to them is better.
+/// Commands that are at most two edits away (cobra's `SuggestionsMinimumDistance`), or that begin with what was typed,
+/// in Helm's order. Unsupported commands are suggested too: the error that they give is better than `unknown command`.
 pub(crate) fn suggestions(typed: &str) -> Vec<&'static str> {
     let typed = typed.to_lowercase();
     let likely = |name: &&str| distance(&typed, name) <= 2 || name.starts_with(&typed);
     let shown = ROOT.shown_subcommands().map(|command| command.name).filter(|name| *name != "help");
     let mut names: Vec<&'static str> =
-        shown.chain(LATER.iter().map(|(name, _)| *name)).filter(likely).collect();
+        shown.chain(UNSUPPORTED.iter().map(|(name, _)| *name)).filter(likely).collect();
     names.sort_by_key(|name| HELMS_ORDER.iter().position(|other| other == name).unwrap_or(HELMS_ORDER.len()));
     names
 }

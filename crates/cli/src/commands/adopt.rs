@@ -1,4 +1,4 @@
-//! `adopt`: moves the record of a release that Helm made into our own store.
+//! `adopt`: moves the records of a release from Helm's store to our own.
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;

@@ -1,4 +1,4 @@
-//! `cache`: the charts that were fetched before.
+//! `cache`: manages downloaded charts.
 
 use std::time::{Duration, SystemTime};
 
@@ -64,8 +64,8 @@ fn cache(invocation: &Invocation<'_>) -> ContentCache {
 
 fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let entries = cache(invocation).entries();
-    match Format::of(&invocation.flags) {
-        Format::Table if entries.is_empty() => invocation.ui.print("The cache is empty.\n"),
+    match Format::from_flags(&invocation.flags) {
+        Format::Table if entries.is_empty() => invocation.ui.print("Nothing is cached.\n"),
         Format::Table => {
             let headings = ["CHART", "KIND", "SIZE", "FETCHED", "DIGEST"].map(str::to_owned).to_vec();
             let row = |entry: &CacheEntry| {
@@ -98,7 +98,7 @@ fn prune(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let now = SystemTime::now();
     let (mut count, mut bytes) = (0, 0);
     for entry in cache(invocation).entries() {
-        // Clocks go back at times; what is from the future is not old.
+        // A modification time in the future, after the clock was set back, counts as new.
         if age > Duration::ZERO && now.duration_since(entry.modified).is_ok_and(|since| since >= age)
             || invocation.flags.on("all")
         {
@@ -121,7 +121,7 @@ fn kind(entry: &CacheEntry) -> &'static str {
     }
 }
 
-/// What the chart calls itself; nothing for what cannot be read.
+/// Name and version of the chart; empty if the archive cannot be read.
 fn name(entry: &CacheEntry) -> String {
     if entry.kind != Kind::Chart {
         return String::new();

@@ -1,4 +1,4 @@
-//! `completion`: scripts that teach shells to complete our command lines.
+//! `completion`: completion scripts for shells.
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::complete::script::{Shell, script};

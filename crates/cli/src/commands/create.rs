@@ -1,4 +1,4 @@
-//! `create`: starts a new chart.
+//! `create`: creates a new chart.
 
 use std::path::{Path, PathBuf};
 
@@ -46,8 +46,8 @@ warning; other files are kept.",
     ..Command::BLANK
 };
 
-/// The variable that allows what Helm is still trying out.
-const EXPERIMENT: &str = "HELM_EXPERIMENTAL_CHART_V3";
+/// The variable that enables Helm's experimental v3 charts.
+const V3_FEATURE_GATE: &str = "HELM_EXPERIMENTAL_CHART_V3";
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let name = invocation.operand(0).to_owned();
@@ -66,7 +66,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The chart to start from: in the folder of starters, unless its path is absolute.
+/// The starter chart: in the starters directory, unless its path is absolute.
 fn starter(invocation: &Invocation<'_>) -> Option<PathBuf> {
     match invocation.flags.text("starter") {
         "" => None,
@@ -76,16 +76,16 @@ fn starter(invocation: &Invocation<'_>) -> Option<PathBuf> {
 }
 
 fn generation(invocation: &Invocation<'_>) -> Result<Generation, Failure> {
-    let enabled = || invocation.environment.variable(EXPERIMENT).is_some_and(|text| !text.is_empty());
+    let enabled = || invocation.environment.variable(V3_FEATURE_GATE).is_some_and(|text| !text.is_empty());
     match invocation.flags.text("chart-api-version") {
         "v2" | "" => Ok(Generation::V2),
         "v3" if enabled() => Ok(Generation::V3),
         "v3" => Err(Failure::usage(format!(
-            "this feature has been marked as experimental and is not enabled by default. Please set {EXPERIMENT}=1 \
+            "this feature has been marked as experimental and is not enabled by default. Please set {V3_FEATURE_GATE}=1 \
              in your environment to use this feature",
         ))
         .with_pintle_text("charts of API version v3 are an experiment of Helm's, and nothing can install them yet")
-        .hint(format!("leave --chart-api-version out to create a v2 chart, or set {EXPERIMENT}=1"))),
+        .hint(format!("leave --chart-api-version out to create a v2 chart, or set {V3_FEATURE_GATE}=1"))),
         other => Err(Failure::usage(format!("unsupported chart API version: {other} (supported: v2, v3)"))),
     }
 }

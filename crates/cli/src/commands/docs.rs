@@ -1,4 +1,4 @@
-//! `docs`: writes the help of all commands to files, as Markdown or manual pages, or the completion script of bash.
+//! `docs`: writes reference pages of all commands as Markdown or manual pages, or the completion script of bash.
 
 use std::path::Path;
 
@@ -43,10 +43,10 @@ With --type bash, write the completion script for bash.",
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let folder = invocation.flags.text("dir").to_owned();
     let headers = invocation.flags.on("generate-headers");
-    let page: fn(&Sheet<'_>, &CommandPath) -> (String, String) = match invocation.flags.text("type") {
-        "markdown" | "mdown" | "md" if headers => |sheet, place| {
-            let (name, text) = markdown(sheet, place);
-            (name, format!("---\ntitle: \"{}\"\n---\n\n{text}", title(&place.path)))
+    let page: fn(&PageContext<'_>, &CommandPath) -> (String, String) = match invocation.flags.text("type") {
+        "markdown" | "mdown" | "md" if headers => |context, command_path| {
+            let (name, text) = markdown(context, command_path);
+            (name, format!("---\ntitle: \"{}\"\n---\n\n{text}", title(&command_path.path)))
         },
         "markdown" | "mdown" | "md" => markdown,
         "man" => manual,
@@ -60,40 +60,40 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         }
     };
     let seconds = invocation.environment.source_date_epoch().unwrap_or_else(clock::now);
-    let sheet = Sheet {
+    let context = PageContext {
         invocation,
         day: GoTime::from_unix(seconds, 0, Zone::local()).format("2-Jan-2006"),
         month: GoTime::from_unix(seconds, 0, Zone::local()).format("Jan 2006"),
     };
     let root = CommandPath { command: &ROOT, path: invocation.personality.program().to_owned() };
     let mut outcome = Ok(());
-    walk(&root, &mut |place| {
-        let left_out = place.command.hidden || place.command.name == "help";
+    walk(&root, &mut |command_path| {
+        let left_out = command_path.command.hidden || command_path.command.name == "help";
         if outcome.is_ok() && !left_out {
-            let (name, text) = page(&sheet, place);
+            let (name, text) = page(&context, command_path);
             outcome = write(&folder, &name, &text);
         }
     });
     outcome
 }
 
-/// What is the same on all pages.
-struct Sheet<'a> {
+/// The data that all pages share.
+struct PageContext<'a> {
     invocation: &'a Invocation<'a>,
     day: String,
     month: String,
 }
 
-fn markdown(sheet: &Sheet<'_>, place: &CommandPath) -> (String, String) {
-    let Invocation { personality, environment, .. } = *sheet.invocation;
-    let text = pages::markdown(place, personality, environment, &sheet.day);
-    (format!("{}.md", place.path.replace(' ', "_")), text)
+fn markdown(context: &PageContext<'_>, command_path: &CommandPath) -> (String, String) {
+    let Invocation { personality, environment, .. } = *context.invocation;
+    let text = pages::markdown(command_path, personality, environment, &context.day);
+    (format!("{}.md", command_path.path.replace(' ', "_")), text)
 }
 
-fn manual(sheet: &Sheet<'_>, place: &CommandPath) -> (String, String) {
-    let Invocation { personality, environment, .. } = *sheet.invocation;
-    let text = pages::manual(place, personality, environment, (&sheet.day, &sheet.month));
-    (format!("{}.1", place.path.replace(' ', "-")), text)
+fn manual(context: &PageContext<'_>, command_path: &CommandPath) -> (String, String) {
+    let Invocation { personality, environment, .. } = *context.invocation;
+    let text = pages::manual(command_path, personality, environment, (&context.day, &context.month));
+    (format!("{}.1", command_path.path.replace(' ', "-")), text)
 }
 
 /// `helm get all` as a title: `Helm Get All`.

@@ -1,4 +1,4 @@
-//! `env`: what the environment and the global flags come to.
+//! `env`: shows the settings from flags and environment.
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::env::{Environment, Home, Setting};
@@ -73,7 +73,7 @@ pub(crate) fn variables(
         ("HELM_REPOSITORY_CACHE", flag("repository-cache")),
         ("HELM_REPOSITORY_CONFIG", flag("repository-config")),
     ];
-    // Helm forgets the variable here and shows the flag only.
+    // Helm ignores the variable here and shows only the flag.
     let kubeconfig = flags.text("kubeconfig");
     if !kubeconfig.is_empty() {
         variables.push(("KUBECONFIG", kubeconfig.to_owned()));

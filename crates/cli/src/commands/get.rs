@@ -1,4 +1,4 @@
-//! `get`: what was recorded of a release.
+//! `get`: shows the stored data of a release.
 
 mod all;
 mod hooks;
@@ -32,7 +32,7 @@ Show what is stored about a release: its values, objects, hooks, notes or metada
     ..Command::BLANK
 };
 
-/// Reads the version that the operand and `--revision` name.
+/// Reads the version of the operand and `--revision`.
 fn version(invocation: &mut Invocation<'_>) -> Result<ReleaseVersion, Failure> {
     let at = request::revision(invocation)?;
     let connection = Connection::open(invocation)?;

@@ -1,4 +1,4 @@
-//! `help`: what a command is for and how to use it.
+//! `help`: shows the help of a command.
 
 use crate::command::find::find_topic;
 use crate::command::{ArgCompletion, Command};
@@ -21,8 +21,8 @@ pub(crate) static COMMAND: Command = Command {
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let personality = invocation.personality;
     match find_topic(personality, &invocation.flags.operands) {
-        Some(place) => {
-            let text = help::help(&place, personality, invocation.environment);
+        Some(command_path) => {
+            let text = help::help(&command_path, personality, invocation.environment);
             invocation.ui.print(&text)
         }
         None => {

@@ -1,4 +1,4 @@
-//! `history`: the versions of a release.
+//! `history`: lists the versions of a release.
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
@@ -33,7 +33,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let name = invocation.operand(0).to_owned();
     let (session, namespace) = (&connection.session, &connection.namespace);
     let mut versions = match connection.try_run(pintle::ops::history(session, namespace, &name, max)) {
-        // Helm passes over records that it cannot read, be they all.
+        // Helm skips unreadable records, even if all of them are.
         Err(pintle::Error::NoReadableVersion { .. }) if invocation.personality == Personality::Helm => {
             Vec::new()
         }
@@ -42,10 +42,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     if max == 0 {
         versions.clear();
     }
-    // Helm's versions have no ids, and its readers expect its columns.
+    // Helm's versions have no ids, and its output must have its columns.
     let ids =
         invocation.personality == Personality::Pintle && versions.iter().any(|version| version.id.is_some());
-    match Format::of(&invocation.flags) {
+    match Format::from_flags(&invocation.flags) {
         Format::Table => invocation.ui.print(&rows(&versions, ids)),
         format => print_data(invocation.ui, format, &Records(&records(&versions, ids))),
     }

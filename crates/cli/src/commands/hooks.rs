@@ -1,4 +1,4 @@
-//! `hooks`: which hooks a chart or a release has, and when they run.
+//! `hooks`: lists the hooks of a chart or a release in the order in which they run.
 
 use pintle::hooks::{DeletePolicy, EVENT_NAMES, LogPolicy};
 use pintle::objects::HookEvent;
@@ -6,7 +6,7 @@ use pintle::ops::{PlannedHook, plan_hooks, planned_hooks};
 use pintle::release::VersionRef;
 use pintle_tree::Node;
 
-use super::images::subject::{Named, SUBJECT};
+use super::images::subject::{SUBJECT, Subject};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
@@ -56,8 +56,8 @@ static OWN: &[Flag] =
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let wanted = events(invocation)?;
-    let mut hooks = match Named::of(invocation)? {
-        Named::Release(name) => {
+    let mut hooks = match Subject::from_flags(invocation)? {
+        Subject::Release(name) => {
             let connection = Connection::open(invocation)?;
             let (session, namespace) = (&connection.session, &connection.namespace);
             let version = pintle::ops::get(session, namespace, &name, &VersionRef::Current);
@@ -70,7 +70,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         }
     };
     hooks.retain(|hook| wanted.is_empty() || wanted.contains(&hook.event));
-    match Format::of(&invocation.flags) {
+    match Format::from_flags(&invocation.flags) {
         Format::Table if hooks.is_empty() => Ok(()),
         Format::Table => invocation.ui.print(&(table(&rows(&hooks), 0) + "\n")),
         format => {
@@ -79,7 +79,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     }
 }
 
-/// The events that `--event` names.
+/// The events of `--event`.
 fn events(invocation: &Invocation<'_>) -> Result<Vec<HookEvent>, Failure> {
     let words = invocation.flags.list("event");
     let event = |word: &String| {

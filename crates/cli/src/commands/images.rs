@@ -1,21 +1,21 @@
-//! `images`: which images charts use, and how to point them at another registry.
+//! `images`: finds the images of charts and points them at another registry.
 
 pub(crate) mod access;
 mod config;
-mod copied;
 mod copy;
+mod copy_report;
 mod files;
+mod generate_overrides;
 mod inspect;
 mod inventory;
 mod list;
 mod listing;
-mod overriding;
+mod output;
 pub(crate) mod policy;
 mod report;
 pub(crate) mod rewrite;
 pub(crate) mod subject;
 mod validate;
-mod written;
 
 use crate::command::Command;
 
@@ -37,7 +37,7 @@ configuration, 3 the chart does not parse, 4 an image is not supported, 5 refuse
         &copy::COMMAND,
         &inspect::COMMAND,
         &list::COMMAND,
-        &overriding::COMMAND,
+        &generate_overrides::COMMAND,
         &rewrite::COMMAND,
         &validate::COMMAND,
     ],

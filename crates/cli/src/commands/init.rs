@@ -23,7 +23,7 @@ per cluster.",
 };
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let connection = Connection::open_or_make(invocation, DryRun::None)?;
+    let connection = Connection::open_or_create(invocation, DryRun::None)?;
     connection.run(pintle::ops::init(&connection.session))?;
     invocation.ui.print("the custom resource definitions of releases are installed\n")
 }

@@ -1,4 +1,4 @@
-//! `install`: makes a release of a chart.
+//! `install`: installs a chart as a release.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use pintle_tree::LogLine;
 
 use super::images::rewrite::{self, REWRITE};
 use crate::command::{ArgCompletion, Command, Operands};
-use crate::connect::{Connection, without_waiting};
+use crate::connect::{Connection, run_offline};
 use crate::failure::Failure;
 use crate::flag::deploy::{DRY_RUN, EXCLUSIVE, HOOKS, INSTALL, NOTES, OUTPUT};
 use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
@@ -48,7 +48,7 @@ A chart may contain scripts. You are asked before they get permission for more t
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let mode = request::mode(&invocation.flags, invocation.ui)?;
-    let delivery = request::delivery(invocation)?;
+    let delivery = request::deploy_options(invocation)?;
     let version =
         install(invocation, mode, delivery).map_err(|failure| failure.during("INSTALLATION FAILED"))?;
     show(invocation, &version)
@@ -70,7 +70,7 @@ fn install(
     deliver(invocation, None, request)
 }
 
-/// What installing and upgrading have in common.
+/// The request fields that `install` and `upgrade` share.
 pub(crate) fn request_of(
     invocation: &mut Invocation<'_>,
     reference: &str,
@@ -106,7 +106,7 @@ pub(crate) fn request_of(
     })
 }
 
-/// Installs; with `--dependency-update`, fetches what is missing and tries again.
+/// Installs; with `--dependency-update`, downloads missing dependencies and retries.
 pub(crate) fn deliver(
     invocation: &mut Invocation<'_>,
     connection: Option<&Connection>,
@@ -117,22 +117,22 @@ pub(crate) fn deliver(
         Some(connection) => Some(connection),
         None if request.dry_run == DryRun::Client => None,
         None => {
-            opened = Connection::open_or_make(invocation, request.dry_run)?;
+            opened = Connection::open_or_create(invocation, request.dry_run)?;
             Some(&opened)
         }
     };
     if let Some(connection) = connection {
-        obey_signals(invocation, connection)?;
+        cancel_on_signals(invocation, connection)?;
     }
     let offline = scripts::offline_session(invocation)?;
     with_dependencies(invocation, &request, |invocation| {
-        let data = Format::of(&invocation.flags).is_data();
+        let data = Format::from_flags(&invocation.flags).is_data();
         let mut reporter = ClusterReporter::new(invocation.ui, data);
         let outcome = match connection {
             Some(connection) => {
                 connection.try_run(pintle::ops::install(&connection.session, &request, &mut reporter))
             }
-            None => without_waiting(pintle::ops::install(&offline, &request, &mut reporter)),
+            None => run_offline(pintle::ops::install(&offline, &request, &mut reporter)),
         };
         if let Err(error) = &outcome {
             log(error, &mut reporter);
@@ -141,14 +141,15 @@ pub(crate) fn deliver(
     })
 }
 
-/// Helm logs some errors of installing before it tells them.
+/// Helm logs some errors of `install` before it returns them.
 pub(crate) fn log(error: &pintle::Error, reporter: &mut dyn Reporter) {
     if matches!(error, pintle::Error::ReachabilityCheck(_) | pintle::Error::HideSecretsNeedsDryRun) {
         reporter.log(LogLine { level: "ERROR", message: error.to_string().into(), attributes: Vec::new() });
     }
 }
 
-/// Runs something that needs a complete chart; with `--dependency-update`, fetches what is missing and tries again.
+/// Runs an operation that needs a complete chart; with `--dependency-update`, downloads missing dependencies and
+/// retries.
 pub(crate) fn with_dependencies<T>(
     invocation: &mut Invocation<'_>,
     request: &InstallRequest,
@@ -165,21 +166,24 @@ pub(crate) fn with_dependencies<T>(
     }
 }
 
-/// From now on Ctrl-C ends the operation in good order.
-pub(crate) fn obey_signals(invocation: &mut Invocation<'_>, connection: &Connection) -> Result<(), Failure> {
-    // The farewell goes past the buffer, so that it must be empty.
+/// From now on Ctrl-C cancels the operation.
+pub(crate) fn cancel_on_signals(
+    invocation: &mut Invocation<'_>,
+    connection: &Connection,
+) -> Result<(), Failure> {
+    // The message of the signal handler bypasses the buffer, which must be empty then.
     invocation.ui.flush()?;
-    connection.obey_signals(Some(format!("Release {} has been cancelled.", invocation.operand(0))));
+    connection.cancel_on_signals(Some(format!("Release {} has been cancelled.", invocation.operand(0))));
     Ok(())
 }
 
 /// Shows the release.
 pub(crate) fn show(invocation: &mut Invocation<'_>, version: &ReleaseVersion) -> Result<(), Failure> {
     let shown = Shown { notes: !invocation.flags.on("hide-notes"), ..Shown::of(version, invocation) };
-    shown.print(Format::of(&invocation.flags), invocation.ui)
+    shown.print(Format::from_flags(&invocation.flags), invocation.ui)
 }
 
-/// The name of a release that is given none.
+/// The generated name of a release.
 fn name_for(reference: &str, flags: &Parsed) -> Result<String, Failure> {
     if flags.on("generate-name") {
         return Ok(generated_name(reference, clock::now()));
@@ -187,7 +191,7 @@ fn name_for(reference: &str, flags: &Parsed) -> Result<String, Failure> {
     Err(Failure::usage("must either provide a name or specify --generate-name"))
 }
 
-/// The last part of the reference up to its first dot, and the time.
+/// The last part of the reference up to its first dot, and the Unix time, as Helm's `--generate-name`.
 fn generated_name(reference: &str, now: i64) -> String {
     let base = match path::base(reference) {
         "." | "" => "chart",

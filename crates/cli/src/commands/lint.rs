@@ -1,4 +1,4 @@
-//! `lint`: looks for mistakes in charts.
+//! `lint`: reports problems in charts.
 
 use std::path::Path;
 

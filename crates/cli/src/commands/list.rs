@@ -1,4 +1,4 @@
-//! `list`: the releases of a namespace, or of all.
+//! `list`: lists the releases of a namespace or of all namespaces.
 
 use pintle::ops::ListRequest;
 use pintle::release::Status;
@@ -78,7 +78,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     };
     let layout = flags.text("time-format");
     let ids = connect::keeps_ids(invocation.personality, invocation.environment);
-    match (Format::of(flags), flags.on("short")) {
+    match (Format::from_flags(flags), flags.on("short")) {
         (Format::Table, true) => {
             let lines: String = releases.iter().map(|release| format!("{}\n", release.name)).collect();
             invocation.ui.print(&lines)
@@ -92,7 +92,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     }
 }
 
-/// The states that were asked for; none for all.
+/// The selected statuses; empty for all.
 fn statuses(flags: &Parsed) -> Vec<Status> {
     const FLAGS: [(&str, &[Status]); 6] = [
         ("deployed", &[Status::Deployed]),

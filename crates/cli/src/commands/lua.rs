@@ -1,4 +1,4 @@
-//! `lua`: tools for those who write scripts for charts.
+//! `lua`: tools for authors of chart scripts.
 
 use std::path::{Path, PathBuf};
 
@@ -118,13 +118,13 @@ fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 }
 
 fn grants(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let grants = Grants::of_user(invocation.environment);
+    let grants = Grants::for_user(invocation.environment);
     let wanted = invocation.flags.list("revoke").to_vec();
     if invocation.flags.on("revoke-all") || !wanted.is_empty() {
         return revoke(invocation, &grants, &wanted);
     }
     let all = grants.all().map_err(Failure::run_time)?;
-    match Format::of(&invocation.flags) {
+    match Format::from_flags(&invocation.flags) {
         Format::Table if all.is_empty() => invocation.ui.print("No permissions have been granted.\n"),
         Format::Table => invocation.ui.print(&format!("{}\n", table(&rows(&all), 0))),
         format => print_data(invocation.ui, format, &Node::List(all.iter().map(grants::node).collect())),
@@ -139,15 +139,15 @@ fn rows(grants: &[Grant]) -> Vec<Vec<String>> {
     std::iter::once(head).chain(grants.iter().map(row)).collect()
 }
 
-/// The fewest characters of a digest that name scripts.
-const SHORTEST_DIGEST: usize = 6;
+/// The minimum length of a digest prefix that identifies scripts.
+const MIN_DIGEST_LENGTH: usize = 6;
 
 fn revoke(invocation: &mut Invocation<'_>, grants: &Grants, wanted: &[String]) -> Result<(), Failure> {
     let all = invocation.flags.on("revoke-all");
     let is_meant = |grant: &Grant, name: &String| {
         let digest = grant.digest.trim_start_matches("sha256:");
         let start = name.trim_start_matches("sha256:");
-        grant.chart == *name || (start.len() >= SHORTEST_DIGEST && digest.starts_with(start))
+        grant.chart == *name || (start.len() >= MIN_DIGEST_LENGTH && digest.starts_with(start))
     };
     let known = grants.all().map_err(Failure::run_time)?;
     if let Some(name) = wanted.iter().find(|name| !known.iter().any(|grant| is_meant(grant, name))) {

@@ -1,4 +1,4 @@
-//! `package`: makes archives of charts.
+//! `package`: packages charts into archives.
 
 use std::path::{Path, PathBuf};
 
@@ -42,9 +42,9 @@ static OWN: &[Flag] = &[
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     if invocation.flags.operands.is_empty() {
         return Err(Failure::usage("need at least one argument, the path to the chart")
-            .hint(format!("usage: {}", invocation.place.usage_line())));
+            .hint(format!("usage: {}", invocation.command_path.usage_line())));
     }
-    let signer = provenance::Signer::of_flags(invocation)?;
+    let signer = provenance::Signer::from_flags(invocation)?;
     let session = scripts::offline_session(invocation)?;
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     for chart in invocation.flags.operands.clone() {
@@ -62,7 +62,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             version: given(invocation.flags.text("version")),
             app_version: given(invocation.flags.text("app-version")),
             destination: PathBuf::from(match invocation.flags.text("destination") {
-                // Helm names the current folder in full.
+                // Helm prints the absolute path of the current directory.
                 "." => chart_reference::absolute("."),
                 folder => folder.to_owned(),
             }),

@@ -1,4 +1,4 @@
-//! `post-render`: filters for rendered objects, which other programs can use too.
+//! `post-render`: filters for rendered objects, also for use with other programs.
 
 use pintle::hooks::Filter;
 
@@ -55,7 +55,7 @@ Nothing is printed if there is an error. {program} itself does not need the filt
     ..Command::BLANK
 };
 
-/// The name by which the filter is a program of its own.
+/// The name of the entry point of the filter.
 const NAME: &str = "helm-hooks";
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
@@ -67,13 +67,13 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         return Err(Failure::usage(format!(
             "unknown argument `{word}`: objects are read from standard input"
         ))
-        .hint(format!("`{} --help` tells more", invocation.place.path)));
+        .hint(format!("`{} --help` tells more", invocation.command_path.path)));
     }
     let text = read::standard_input()?;
     match Filter::read(&text) {
         Ok(filter) => Ok(filter.write_to(invocation.ui.out())?),
-        // Helm shows what its post-renderer says as it is.
-        Err(error) if invocation.place.path == NAME => {
+        // Helm prints the standard error of its post-renderer verbatim.
+        Err(error) if invocation.command_path.path == NAME => {
             invocation.ui.note(&format!("{NAME}: {error}"));
             Err(Failure::new(FailureKind::AlreadyReported, error.to_string()))
         }

@@ -1,4 +1,4 @@
-//! `push`: sends a chart to a registry.
+//! `push`: uploads a chart to a registry.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,15 +39,17 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let client = registry_access::client(invocation)?;
     let (archive, remote) = (invocation.operand(0).to_owned(), invocation.operand(1).to_owned());
     match scheme(&remote) {
-        Err(()) => return Err(Failure::usage(format!("invalid chart URL format: {remote}")).hint(PLACE)),
+        Err(()) => {
+            return Err(Failure::usage(format!("invalid chart URL format: {remote}")).hint(REMOTE_HINT));
+        }
         Ok("") => {
             let text = "scheme prefix missing from remote (e.g. \"oci://\")";
-            return Err(Failure::usage(text).hint(PLACE));
+            return Err(Failure::usage(text).hint(REMOTE_HINT));
         }
         Ok("oci") => {}
         Ok(other) => {
             let text = format!("scheme {} not supported", quote(other.to_ascii_lowercase().as_bytes()));
-            return Err(Failure::usage(text).hint(PLACE));
+            return Err(Failure::usage(text).hint(REMOTE_HINT));
         }
     }
     let found = std::fs::metadata(&archive).map_err(|error| match error.kind() {
@@ -76,9 +78,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     invocation.ui.print(&text)
 }
 
-const PLACE: &str = "charts are pushed to registries: oci://HOST/FOLDER";
+const REMOTE_HINT: &str = "charts are pushed to registries: oci://HOST/FOLDER";
 
-/// The scheme of a URL by Go's rules: empty if there is none, an error if it is no URL.
+/// The scheme of a URL by Go's rules (`url.Parse`): empty if there is none, an error if it is not a URL.
 fn scheme(url: &str) -> Result<&str, ()> {
     for (at, byte) in url.bytes().enumerate() {
         match byte {
@@ -89,7 +91,7 @@ fn scheme(url: &str) -> Result<&str, ()> {
             _ => break,
         }
     }
-    // A colon before the first slash would be taken for the end of a scheme.
+    // Go rejects a colon before the first slash, which would look like a scheme.
     let first = url.split('/').next().unwrap_or_default();
     if first.contains(':') { Err(()) } else { Ok("") }
 }

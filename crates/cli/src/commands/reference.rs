@@ -1,4 +1,4 @@
-//! `__reference`: the page of all commands and flags, for the documentation and for our own tests.
+//! `__reference`: prints the reference page of all commands and flags, for the documentation and tests.
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;

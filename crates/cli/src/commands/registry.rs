@@ -1,4 +1,4 @@
-//! `registry`: logging in to registries and out of them.
+//! `registry`: logs in to and out of registries.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -113,7 +113,7 @@ fn logout(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     invocation.ui.print(&format!("Removing login credentials for {host}\n"))
 }
 
-/// Who logs in: by flags, from standard input, or by asking.
+/// User name and password: from flags, standard input, or a prompt.
 fn user_and_password(invocation: &mut Invocation<'_>) -> Result<(String, String), Failure> {
     let mut user = invocation.flags.text("username").to_owned();
     let given = invocation.flags.text("password").to_owned();
@@ -140,7 +140,7 @@ fn user_and_password(invocation: &mut Invocation<'_>) -> Result<(String, String)
     Ok((user, password))
 }
 
-/// The program for credentials that belongs to the system, if it is there.
+/// The credential helper of the operating system, if it is installed.
 fn default_helper(invocation: &Invocation<'_>) -> Option<String> {
     let paths = invocation.environment.variable("PATH")?;
     let has = |name: &str| std::env::split_paths(&paths).any(|folder| folder.join(name).is_file());

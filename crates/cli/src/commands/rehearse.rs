@@ -1,9 +1,9 @@
-//! `rehearse`: a chart's whole life in a fresh cluster in the box.
+//! `rehearse`: runs the lifecycle of a chart in a new embedded cluster.
 
 mod data;
 mod git;
 mod junit;
-mod older;
+mod previous;
 mod text;
 
 use std::path::PathBuf;
@@ -79,7 +79,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let reference = invocation.operand(0).to_owned();
     let chart = chart_reference::locate(invocation, &reference)?;
     let from = invocation.flags.text("from").to_owned();
-    let from = older::Older::of(invocation, (&reference, &chart), &from)?;
+    let from = previous::PreviousChart::find(invocation, (&reference, &chart), &from)?;
     let values = request::overrides(invocation)?;
     let flags = &invocation.flags;
     let given = flags.list("given").iter().map(PathBuf::from).collect();

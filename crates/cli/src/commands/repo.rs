@@ -1,4 +1,4 @@
-//! `repo`: the repositories that charts come from.
+//! `repo`: manages chart repositories.
 
 mod add;
 mod index;
@@ -27,6 +27,6 @@ The list of repositories and the cached indexes are shared with Helm.",
     ..Command::BLANK
 };
 
-/// How long fetching an index may take.
+/// The timeout for downloading an index.
 const TIMEOUT: Flag = Flag::of("timeout", Kind::Duration, "2m0s", "how long fetching an index may take")
     .completes(crate::flag::FlagCompletion::Nothing);

@@ -1,4 +1,4 @@
-//! `rollback`: brings a release back to an earlier version.
+//! `rollback`: rolls a release back to an earlier version.
 
 use pintle::ops::RollbackRequest;
 
@@ -34,7 +34,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let to = invocation.flags.operands.get(1).map(String::as_str);
     let to = request::rollback_target(invocation.personality, to)?;
     let mode = request::mode(&invocation.flags, invocation.ui)?;
-    let delivery = request::delivery(invocation)?;
+    let delivery = request::deploy_options(invocation)?;
     let method = request::method_choice(&invocation.flags)?;
     let connection = Connection::open(invocation)?;
     let request = RollbackRequest {
@@ -47,7 +47,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         deploy: delivery,
         dry_run: mode,
     };
-    connection.obey_signals(None);
+    connection.cancel_on_signals(None);
     {
         let mut reporter = ClusterReporter::new(invocation.ui, false);
         connection.run(pintle::ops::rollback(&connection.session, &request, &mut reporter))?;

@@ -1,4 +1,4 @@
-//! `schema`: JSON schemas for the values of charts.
+//! `schema`: generates and checks JSON schemas of values.
 
 use std::path::{Path, PathBuf};
 

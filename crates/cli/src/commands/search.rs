@@ -1,4 +1,4 @@
-//! `search`: looks for charts.
+//! `search`: searches for charts.
 
 mod hub;
 mod repo;

@@ -1,4 +1,4 @@
-//! `show`: what a chart says about itself.
+//! `show`: shows files of a chart.
 
 use std::path::Path;
 
@@ -126,7 +126,7 @@ fn permissions(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     invocation.ui.print(&format!("{}\n", table(&cells, usize::MAX)))
 }
 
-/// The parts as they are in the chart, each with a line break after it.
+/// The files of the chart, each with a line break after it.
 fn text(part: Part, shown: &Shown) -> Vec<u8> {
     let mut out = Vec::new();
     let mut add = |separate: bool, text: &[u8]| {
@@ -154,7 +154,7 @@ fn text(part: Part, shown: &Shown) -> Vec<u8> {
     out
 }
 
-/// What a JSONPath template makes of the values.
+/// Evaluates a JSONPath template on the values.
 fn pick(template: &str, shown: &Shown) -> Result<Vec<u8>, Failure> {
     if template.is_empty() {
         return Ok(text(Part::Values, shown));

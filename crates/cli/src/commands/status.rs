@@ -1,4 +1,4 @@
-//! `status`: a release and its objects in the cluster.
+//! `status`: shows a release and its objects in the cluster.
 
 use pintle::ops::{ResourceView, StatusReport};
 
@@ -30,7 +30,7 @@ cluster, results of tests, and notes.",
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let at = request::revision(invocation)?;
-    let format = Format::of(&invocation.flags);
+    let format = Format::from_flags(&invocation.flags);
     let connection = Connection::open(invocation)?;
     let view = match format {
         _ if !connection.has_cluster => ResourceView::None,

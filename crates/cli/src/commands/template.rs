@@ -11,7 +11,7 @@ use super::images::rewrite::{self, REWRITE};
 use super::install;
 use crate::chart_reference;
 use crate::command::{ArgCompletion, Command, Operands};
-use crate::connect::{Connection, without_waiting};
+use crate::connect::{Connection, run_offline};
 use crate::dependencies::{self, Sources};
 use crate::failure::Failure;
 use crate::flag::deploy::INSTALL;
@@ -67,7 +67,7 @@ static OWN: &[Flag] = &[
         .completes(FlagCompletion::Words(&["client", "server"])),
     Flag::text("compat", "the Helm version whose behavior to follow: 3 or 4 ($PINTLE_COMPAT)")
         .completes(FlagCompletion::Words(&["3", "4"])),
-    // Notes are never printed here; the flags are accepted because installing has them.
+    // Notes are never printed here; the flags are accepted because `install` has them.
     Flag::switch("hide-notes", "")
         .deprecated("this flag has no effect for 'helm template' and will be removed in Helm 5"),
     Flag::switch("render-subchart-notes", "")
@@ -77,7 +77,7 @@ static OWN: &[Flag] = &[
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let kube_version = request::kube_version(invocation)?;
     let live = asks_the_cluster(invocation)? || invocation.flags.on("validate");
-    // `release-name` counts as a name that was given, so --generate-name changes nothing here.
+    // `release-name` counts as an explicit name, so --generate-name has no effect.
     let (name, reference) = request::name_and_chart(&invocation.flags, |_| Ok("release-name".to_owned()))?;
     let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
     let values = request::overrides(invocation)?;
@@ -108,26 +108,26 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         record_objects: request::record_objects(invocation),
         ..TemplateRequest::default()
     };
-    let way = if live {
-        Way::Live(Box::new(Connection::open(invocation)?))
+    let target = if live {
+        Target::Cluster(Box::new(Connection::open(invocation)?))
     } else {
-        Way::Offline(scripts::offline_session(invocation)?)
+        Target::Offline(scripts::offline_session(invocation)?)
     };
-    match render(invocation, &request, &way)? {
+    match render(invocation, &request, &target)? {
         Ok(templated) => print(invocation, &request, &templated),
         Err(error) => Err(explain(invocation, &request, error)?),
     }
 }
 
-/// Where to render.
-enum Way {
+/// What to render for.
+enum Target {
     /// Without a cluster, with these handlers.
     Offline(OfflineSession),
-    /// For a cluster.
-    Live(Box<Connection>),
+    /// A cluster, for `lookup` and capabilities.
+    Cluster(Box<Connection>),
 }
 
-/// Whose rules hold where Helm 3 and Helm 4 differ.
+/// The rules to follow where Helm 3 and Helm 4 differ.
 fn generation(invocation: &Invocation<'_>) -> Result<NullRules, Failure> {
     let flag = invocation.flags.text("compat");
     let word = match flag {
@@ -142,30 +142,30 @@ fn generation(invocation: &Invocation<'_>) -> Result<NullRules, Failure> {
     }
 }
 
-/// Renders; with `--dependency-update`, fetches what is missing and tries again.
+/// Renders; with `--dependency-update`, downloads missing dependencies and retries.
 fn render(
     invocation: &mut Invocation<'_>,
     request: &TemplateRequest,
-    way: &Way,
+    target: &Target,
 ) -> Result<pintle::Result<Templated>, Failure> {
-    let outcome = render_once(request, way, invocation.ui);
+    let outcome = render_once(request, target, invocation.ui);
     if matches!(outcome, Err(pintle::Error::MissingDependencies(_)))
         && invocation.flags.on("dependency-update")
     {
         let sources = Sources::of_flags(invocation)?;
         dependencies::update_from(&sources, &request.chart, &mut Reporting::new(invocation.ui))?;
-        return Ok(render_once(request, way, invocation.ui));
+        return Ok(render_once(request, target, invocation.ui));
     }
     Ok(outcome)
 }
 
-fn render_once(request: &TemplateRequest, way: &Way, ui: &mut Ui) -> pintle::Result<Templated> {
+fn render_once(request: &TemplateRequest, target: &Target, ui: &mut Ui) -> pintle::Result<Templated> {
     let mut reporter = Reporting::new(ui);
-    let connection = match way {
-        Way::Offline(session) => {
-            return without_waiting(pintle::ops::template(session, request, &mut reporter));
+    let connection = match target {
+        Target::Offline(session) => {
+            return run_offline(pintle::ops::template(session, request, &mut reporter));
         }
-        Way::Live(connection) => connection,
+        Target::Cluster(connection) => connection,
     };
     let rendered = connection.try_run(pintle::ops::template(&connection.session, request, &mut reporter));
     if let Err(error) = &rendered {
@@ -185,7 +185,7 @@ fn explain(
     match rendered {
         None => {}
         Some(rendered) if invocation.debug() && !request.show_only.is_empty() => {
-            // What was asked for may be what could not be rendered; the error says so already.
+            // The requested template may be the one that failed; the error says so already.
             let rendered = [rendered.trim_ascii(), b"\n"].concat();
             if let Ok(shown) = pintle::ops::shown_only(&rendered, &request.show_only) {
                 invocation.ui.out().write_all(&shown)?;
@@ -205,7 +205,7 @@ fn explain(
     Ok(failure)
 }
 
-/// What there is to look at after an error: nothing unless rendering had begun, and not much unless it was done.
+/// The partial output after an error: nothing before rendering, everything once it has finished.
 fn rendered(error: &pintle::Error) -> Option<&[u8]> {
     match error {
         pintle::Error::Objects { rendered, .. } => Some(rendered),
@@ -226,19 +226,19 @@ fn print(
         return Ok(invocation.ui.out().write_all(&templated.text)?);
     };
     for file in &templated.written {
-        // Helm joins as text, so a slash at the end of the folder shows twice.
+        // Helm joins paths as text, so a trailing slash of the directory is doubled.
         let inside = file.strip_prefix(folder).unwrap_or(file);
         invocation.ui.print(&format!("wrote {}/{}\n", folder.display(), inside.display()))?;
     }
     match request.show_only.first() {
-        // What was written is not there to be shown.
+        // Files that were written are not printed.
         Some(pattern) => Err(Failure::usage(format!("could not find template {pattern} in chart"))
             .with_pintle_text("--show-only cannot be used with --output-dir")),
         None => invocation.ui.print("\n"),
     }
 }
 
-/// Whether `--dry-run` sends us to the cluster; its older spellings do not.
+/// Whether `--dry-run` uses the cluster; its deprecated values do not.
 fn asks_the_cluster(invocation: &mut Invocation<'_>) -> Result<bool, Failure> {
     let word = invocation.flags.text("dry-run");
     let invalid = |allowed: &str| {

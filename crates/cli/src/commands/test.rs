@@ -1,4 +1,4 @@
-//! `test`: runs the tests that a chart brings along.
+//! `test`: runs the test hooks of a release.
 
 use pintle::ops::{TestRequest, Tested};
 use pintle::{DeployOptions, HookLogs};
@@ -42,7 +42,7 @@ static OWN: &[Flag] = &[
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let connection = Connection::open(invocation)?;
     let defaults = TestRequest::default();
-    let (include, exclude) = chosen(invocation.flags.list("filter"));
+    let (include, exclude) = parse_filters(invocation.flags.list("filter"));
     let is_ours = invocation.personality == Personality::Pintle;
     let request = TestRequest {
         name: invocation.operand(0).to_owned(),
@@ -61,7 +61,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             ..defaults.deploy
         },
     };
-    connection.obey_signals(None);
+    connection.cancel_on_signals(None);
     let tested = {
         let mut reporter = ClusterReporter::new(invocation.ui, false);
         connection.run(pintle::ops::test(&connection.session, &request, &mut reporter))?
@@ -87,8 +87,8 @@ fn print(invocation: &mut Invocation<'_>, tested: &Tested, logs: bool) -> Result
     Ok(())
 }
 
-/// The names that are chosen and those that are left out; other words mean nothing.
-fn chosen(filters: &[String]) -> (Vec<String>, Vec<String>) {
+/// The included and the excluded names; other filters are ignored, as in Helm.
+fn parse_filters(filters: &[String]) -> (Vec<String>, Vec<String>) {
     let (mut include, mut exclude) = (Vec::new(), Vec::new());
     for filter in filters {
         if let Some(name) = filter.strip_prefix("name=") {
@@ -108,6 +108,6 @@ mod tests {
     #[test]
     fn filters_choose_and_leave_out() {
         let filters = ["name=a", "!name=b", "! name=c", "kind=x", "!d"].map(str::to_owned);
-        assert_eq!(chosen(&filters), (vec!["a".to_owned()], vec!["b".to_owned(), "c".to_owned()]));
+        assert_eq!(parse_filters(&filters), (vec!["a".to_owned()], vec!["b".to_owned(), "c".to_owned()]));
     }
 }

@@ -1,4 +1,4 @@
-//! `uninstall`: takes a release out of the cluster.
+//! `uninstall`: deletes a release from the cluster.
 
 use pintle::cluster::PropagationPolicy;
 use pintle::ops::UninstallRequest;
@@ -33,9 +33,9 @@ kept too, so that `{program} rollback` can restore the release.",
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let cascade = cascade(invocation.flags.text("cascade"))?;
-    let delivery = request::delivery(invocation)?;
+    let delivery = request::deploy_options(invocation)?;
     let connection = Connection::open(invocation)?;
-    connection.obey_signals(None);
+    connection.cancel_on_signals(None);
     for name in invocation.flags.operands.clone() {
         let request = UninstallRequest {
             name: name.clone(),

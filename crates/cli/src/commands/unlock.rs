@@ -7,7 +7,7 @@ use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::invocation::Invocation;
-use crate::output::moment;
+use crate::output::time;
 
 /// `unlock RELEASE_NAME`
 pub(crate) static COMMAND: Command = Command {
@@ -46,9 +46,9 @@ fn describe(name: &str, unlocked: &Unlocked) -> String {
     match &unlocked.lease {
         Some(lease) => {
             text.push_str(&format!("holder: {}\n", lease.holder));
-            text.push_str(&format!("since: {}\n", moment::seconds(Some(&lease.since))));
-            let expired = if unlocked.abandoned { " (expired)" } else { "" };
-            text.push_str(&format!("last seen: {}{expired}\n", moment::seconds(Some(&lease.renewed))));
+            text.push_str(&format!("since: {}\n", time::seconds(Some(&lease.since))));
+            let gone = if unlocked.abandoned { " (gone)" } else { "" };
+            text.push_str(&format!("last seen: {}{gone}\n", time::seconds(Some(&lease.renewed))));
         }
         None => text.push_str("holder: unknown\n"),
     }

@@ -1,4 +1,4 @@
-//! `upgrade`: brings a release to another version of its chart, or to other values.
+//! `upgrade`: upgrades a release to another chart or other values.
 
 use pintle::ops::{InstallRequest, UpgradeRequest, ValuesPolicy};
 use pintle::release::{Status, Summary};
@@ -6,7 +6,7 @@ use pintle::{DeployOptions, DryRun, Method, values};
 use pintle_tree::quote::quote;
 
 use super::images::rewrite::REWRITE;
-use super::install::{deliver, obey_signals, request_of, show, with_dependencies};
+use super::install::{cancel_on_signals, deliver, request_of, show, with_dependencies};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
@@ -35,7 +35,22 @@ If no values are set, those of the last version are reused. Otherwise only the n
 With --dry-run nothing is applied, and the objects are shown, including Secrets unless --hide-secret is set.",
     operands: Operands::Exactly(2),
     completion: ArgCompletion::ReleaseAndChart,
-    flags: &[UPGRADE, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS, SCRIPTS, RECORDS],
+    flags: &[
+        UPGRADE,
+        NOTES,
+        DEVEL,
+        SCHEMA,
+        VALUES,
+        CHART,
+        REMOTE,
+        POST_RENDER,
+        REWRITE,
+        DRY_RUN,
+        OUTPUT,
+        HOOKS,
+        SCRIPTS,
+        RECORDS,
+    ],
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK
@@ -43,12 +58,12 @@ With --dry-run nothing is applied, and the objects are shown, including Secrets 
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let mode = request::mode(&invocation.flags, invocation.ui)?;
-    let delivery = request::delivery(invocation)?;
+    let delivery = request::deploy_options(invocation)?;
     let name = invocation.operand(0).to_owned();
     let reference = invocation.operand(1).to_owned();
-    let table = !Format::of(&invocation.flags).is_data();
+    let table = !Format::from_flags(&invocation.flags).is_data();
     if invocation.flags.on("install") {
-        let connection = Connection::open_or_make(invocation, mode)?;
+        let connection = Connection::open_or_create(invocation, mode)?;
         let last = last(&connection, &name)?;
         let uninstalled = last.as_ref().is_some_and(|last| last.status == Status::Uninstalled);
         if last.is_none() || uninstalled {
@@ -60,19 +75,19 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         }
         return upgrade(invocation, &connection, &reference, mode, delivery);
     }
-    // A chart that is not there is told before the cluster is looked for.
+    // A missing chart is reported before the cluster is contacted.
     let reference = crate::chart_reference::locate(invocation, &reference)?;
     let connection = Connection::open(invocation)?;
     upgrade(invocation, &connection, &reference, mode, delivery)
 }
 
-/// The last version of the release, if there is a release.
+/// The last version of the release, if it exists.
 fn last(connection: &Connection, name: &str) -> Result<Option<Summary>, Failure> {
     let history = pintle::ops::history(&connection.session, &connection.namespace, name, 1);
     match connection.try_run(history) {
         Ok(mut versions) => Ok(versions.pop()),
         Err(pintle::Error::NoSuchRelease { .. }) => Ok(None),
-        // It is there, so that it would be upgraded.
+        // It exists, so it would be upgraded.
         Err(error @ pintle::Error::NoReadableVersion { .. }) => {
             Err(Failure::from(error).during("UPGRADE FAILED"))
         }
@@ -80,7 +95,7 @@ fn last(connection: &Connection, name: &str) -> Result<Option<Summary>, Failure>
     }
 }
 
-/// Installs what is not there, without Helm's usual words before an error.
+/// Installs a missing release, without the prefix that Helm adds to errors of `install`.
 fn install(
     invocation: &mut Invocation<'_>,
     connection: &Connection,
@@ -119,8 +134,8 @@ fn upgrade(
         install: false,
         target,
     };
-    let data = Format::of(&invocation.flags).is_data();
-    obey_signals(invocation, connection)?;
+    let data = Format::from_flags(&invocation.flags).is_data();
+    cancel_on_signals(invocation, connection)?;
     let mut early = true;
     let upgraded = with_dependencies(invocation, &request.target, |invocation| {
         let mut reporter = ClusterReporter::new(invocation.ui, data);
@@ -137,7 +152,7 @@ fn upgrade(
     show(invocation, &upgraded.version)
 }
 
-/// Whether an error comes before Helm would say that the upgrade failed: while chart and values are read.
+/// Whether the error occurs while chart and values are loaded, before Helm logs that the upgrade failed.
 fn is_early(error: &pintle::Error) -> bool {
     match error {
         pintle::Error::Values(error) => {

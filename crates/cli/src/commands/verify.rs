@@ -1,4 +1,4 @@
-//! `verify`: whether a chart was signed, and by whom.
+//! `verify`: verifies the signature of a chart.
 
 use pintle::provenance::{PublicKey, verify_cosign};
 use pintle::registry::chart::ChartReference;
@@ -40,14 +40,14 @@ static KEYRING: &[Flag] = &[
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let archive = invocation.operand(0).to_owned();
     if archive.starts_with("oci://") && std::fs::metadata(&archive).is_err() {
-        return by_cosign(invocation, &archive);
+        return verify_in_registry(invocation, &archive);
     }
     let verified = provenance::verify_archive(invocation, &archive, &format!("{archive}.prov"))?;
     invocation.ui.print(&provenance::words(&verified))
 }
 
-/// Verifies a chart in a registry, without fetching it.
-fn by_cosign(invocation: &mut Invocation<'_>, reference: &str) -> Result<(), Failure> {
+/// Verifies a chart in a registry without downloading it.
+fn verify_in_registry(invocation: &mut Invocation<'_>, reference: &str) -> Result<(), Failure> {
     let flags = &invocation.flags;
     if flags.text("key").is_empty() {
         return Err(Failure::usage(format!("no key to verify {reference} with"))
@@ -74,5 +74,5 @@ fn by_cosign(invocation: &mut Invocation<'_>, reference: &str) -> Result<(), Fai
     invocation.ui.print(&format!("Signed chart: {chart}\nManifest Digest Verified: {digest}\n"))
 }
 
-/// The most that is read of a key.
+/// The size limit of a key.
 const KEY_LIMIT: usize = 64 << 10;

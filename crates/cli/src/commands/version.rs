@@ -1,4 +1,4 @@
-//! `version`: which program this is.
+//! `version`: prints the version.
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
@@ -29,7 +29,7 @@ With --template, the fields Version, GitCommit, GitTreeState, GoVersion and Kube
     ..Command::BLANK
 };
 
-/// The Helm that this program behaves as.
+/// The Helm version that this program emulates.
 pub(crate) const HELM: &str = "v4.2.4";
 const GO: &str = "go1.26.8";
 const KUBERNETES: &str = "v1.36";

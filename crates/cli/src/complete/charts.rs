@@ -1,4 +1,4 @@
-//! Charts, their repositories and their versions for the shell: what is cached of them, and nothing from the network.
+//! Completion of charts, repositories and versions, from cached indexes only: pressing TAB must not start a download.
 
 use std::fs;
 
@@ -6,11 +6,11 @@ use pintle::repo::repository::{charts_path, index_path};
 use pintle::repo::{Cached, Entry, Repositories};
 use pintle_time::{GoTime, Zone};
 
-use super::{Answer, Directive};
+use super::{Completions, Directive};
 use crate::invocation::Invocation;
 use crate::remote;
 
-/// The ways in which the URL of a chart may begin.
+/// The prefixes of chart URLs.
 const PREFIXES: [(&str, &str); 4] = [
     ("oci://", "Chart OCI prefix"),
     ("https://", "Chart URL prefix"),
@@ -24,16 +24,16 @@ fn entries(invocation: &Invocation<'_>) -> Vec<Entry> {
     loaded.unwrap_or_default().entries
 }
 
-/// The repositories, but for those that are named already.
-pub(super) fn repositories(invocation: &Invocation<'_>) -> Answer {
+/// The repositories that are not on the command line yet.
+pub(super) fn repositories(invocation: &Invocation<'_>) -> Completions {
     let named = &invocation.flags.operands;
     let rest = entries(invocation).into_iter().filter(|entry| !named.contains(&entry.name));
-    Answer::new(Directive::NoFiles, rest.map(|entry| (entry.name, entry.url)).collect())
+    Completions::new(Directive::NoFiles, rest.map(|entry| (entry.name, entry.url)).collect())
 }
 
-/// The charts that may be meant: of a repository once that is typed, else the repositories and other ways to begin.
-/// `files` tells whether files may be meant too.
-pub(super) fn charts(invocation: &Invocation<'_>, typed: &str, files: bool) -> Answer {
+/// The charts that match: those of a repository once its name is typed, otherwise the repositories and URL prefixes.
+/// `files` says whether files are possible too.
+pub(super) fn charts(invocation: &Invocation<'_>, typed: &str, files: bool) -> Completions {
     let (mut no_space, mut no_files) = (false, false);
     let mut choices = Vec::new();
     for entry in entries(invocation) {
@@ -69,7 +69,7 @@ pub(super) fn charts(invocation: &Invocation<'_>, typed: &str, files: bool) -> A
         (false, true) => Directive::NoFiles,
         (false, false) => Directive::Default,
     };
-    Answer::new(directive, choices)
+    Completions::new(directive, choices)
 }
 
 fn files_here(typed: &str) -> Vec<(String, String)> {
@@ -94,14 +94,14 @@ fn charts_of(invocation: &Invocation<'_>, repository: &str) -> Vec<(String, Stri
 }
 
 /// The versions of a chart of a repository.
-pub(super) fn versions(invocation: &Invocation<'_>) -> Answer {
+pub(super) fn versions(invocation: &Invocation<'_>) -> Completions {
     let operands = &invocation.flags.operands;
-    let before = match invocation.place.command.completion {
+    let before = match invocation.command_path.command.completion {
         crate::command::ArgCompletion::NameAndChart => usize::from(!invocation.flags.on("generate-name")),
         crate::command::ArgCompletion::ReleaseAndChart => 1,
         _ => 0,
     };
-    let nothing = || Answer::nothing(Directive::NoFiles);
+    let nothing = || Completions::nothing(Directive::NoFiles);
     if operands.len() != before + 1 {
         return nothing();
     }
@@ -122,5 +122,5 @@ pub(super) fn versions(invocation: &Invocation<'_>) -> Answer {
         let deprecated = if detail.deprecated { "(deprecated)" } else { "" };
         (head.version, format!("{app}{created}{deprecated}"))
     });
-    Answer::new(Directive::NoFiles, choices.collect())
+    Completions::new(Directive::NoFiles, choices.collect())
 }

@@ -1,22 +1,22 @@
-//! Names and values of flags for the shell.
+//! Completion of flags and their values.
 
 use pintle::embedded::ApiCatalog;
 
-use super::{Answer, Directive, live};
+use super::{Completions, Directive, live};
 use crate::command::CommandPath;
 use crate::flag::groups::GLOBAL;
 use crate::flag::parsed::Parsed;
 use crate::flag::{Flag, FlagCompletion, HELP};
-use crate::help::usage_of;
+use crate::help::flag_usage;
 use crate::invocation::Invocation;
 
-/// Finds the flag whose value is being typed, if any, and the words without it.
+/// Finds the flag whose value is being typed, if any, and returns the arguments without it.
 ///
 /// # Errors
 ///
 /// The command does not have the flag.
 pub(super) fn wanted(
-    place: &CommandPath,
+    command_path: &CommandPath,
     mut rest: Vec<String>,
     unfinished: &str,
 ) -> Result<(Option<&'static Flag>, Vec<String>), String> {
@@ -28,7 +28,7 @@ pub(super) fn wanted(
             _ => return Ok((None, rest)),
         },
     };
-    let mut known = place.command.all_flags();
+    let mut known = command_path.command.all_flags();
     known.push(&HELP);
     let (name, flag) = match typed.strip_prefix('-') {
         Some(name) => (name, known.iter().copied().find(|flag| flag.name == name)),
@@ -45,47 +45,47 @@ pub(super) fn wanted(
             Ok((Some(flag), rest))
         }
         None if attached => {
-            Err(format!("Subcommand '{}' does not support flag '{name}'", place.command.name))
+            Err(format!("Subcommand '{}' does not support flag '{name}'", command_path.command.name))
         }
-        // The parser says it better.
+        // The parser reports a better error.
         None => Ok((None, rest)),
     }
 }
 
-/// What may be the value of a flag.
-pub(super) fn values(flag: &Flag, invocation: &mut Invocation<'_>) -> Answer {
+/// The choices for the value of a flag.
+pub(super) fn values(flag: &Flag, invocation: &mut Invocation<'_>) -> Completions {
     match flag.completion {
-        FlagCompletion::Files => Answer::nothing(Directive::Default),
-        FlagCompletion::Nothing => Answer::nothing(Directive::NoFiles),
+        FlagCompletion::Files => Completions::nothing(Directive::Default),
+        FlagCompletion::Nothing => Completions::nothing(Directive::NoFiles),
         FlagCompletion::Words(words) => {
             let choices = words.iter().map(|word| ((*word).to_owned(), String::new())).collect();
-            Answer::new(Directive::NoFiles, choices)
+            Completions::new(Directive::NoFiles, choices)
         }
         FlagCompletion::Described(words) => {
             let choices = words.iter().map(|(word, about)| ((*word).to_owned(), (*about).to_owned()));
-            Answer::new(Directive::NoFiles, choices.collect())
+            Completions::new(Directive::NoFiles, choices.collect())
         }
         FlagCompletion::Contexts => {
             let file = invocation.flags.text("kubeconfig");
-            Answer::new(Directive::NoFiles, crate::kubeconfig::contexts(file, invocation.environment))
+            Completions::new(Directive::NoFiles, crate::kubeconfig::contexts(file, invocation.environment))
         }
         FlagCompletion::KubeVersions => {
             let versions = ApiCatalog::versions().iter().map(|version| (version.to_string(), String::new()));
-            Answer::new(Directive::NoFiles, versions.collect())
+            Completions::new(Directive::NoFiles, versions.collect())
         }
         FlagCompletion::ChartVersions => super::charts::versions(invocation),
         FlagCompletion::Namespaces => live::namespaces(invocation),
         FlagCompletion::Revisions => match invocation.flags.operands.as_slice() {
             [release] => live::revisions(invocation, &release.clone()),
-            _ => Answer::nothing(Directive::NoFiles),
+            _ => Completions::nothing(Directive::NoFiles),
         },
     }
 }
 
-/// The names of flags that begin as typed: those of all commands first, then the command's own.
-pub(super) fn names(place: &CommandPath, parsed: &Parsed, unfinished: &str) -> Vec<(String, String)> {
-    let is_root = !place.path.contains(' ');
-    let mut own: Vec<&Flag> = place.command.own_flags().collect();
+/// The flags that begin as typed: global ones first, then those of the command, in cobra's order.
+pub(super) fn names(command_path: &CommandPath, parsed: &Parsed, unfinished: &str) -> Vec<(String, String)> {
+    let is_root = !command_path.path.contains(' ');
+    let mut own: Vec<&Flag> = command_path.command.own_flags().collect();
     own.push(&HELP);
     let mut global: Vec<&Flag> =
         GLOBAL.iter().filter(|flag| own.iter().all(|other| other.name != flag.name)).collect();
@@ -97,23 +97,23 @@ pub(super) fn names(place: &CommandPath, parsed: &Parsed, unfinished: &str) -> V
     let mut choices = Vec::new();
     for flag in global.into_iter().chain(own) {
         let again = !parsed.given(flag.name) || flag.kind.repeats();
-        if flag.hidden || !again || excluded(place, parsed, flag) {
+        if flag.hidden || !again || excluded(command_path, parsed, flag) {
             continue;
         }
         let long = format!("--{}", flag.name);
         if long.starts_with(unfinished) {
-            choices.push((long, usage_of(flag, place)));
+            choices.push((long, flag_usage(flag, command_path)));
         }
         if let Some(letter) = flag.short.filter(|letter| format!("-{letter}").starts_with(unfinished)) {
-            choices.push((format!("-{letter}"), usage_of(flag, place)));
+            choices.push((format!("-{letter}"), flag_usage(flag, command_path)));
         }
     }
     choices
 }
 
-/// Whether a flag that was given excludes this one.
-fn excluded(place: &CommandPath, parsed: &Parsed, flag: &Flag) -> bool {
-    place.command.exclusive.iter().any(|group| {
+/// Whether a flag on the command line excludes this one.
+fn excluded(command_path: &CommandPath, parsed: &Parsed, flag: &Flag) -> bool {
+    command_path.command.exclusive.iter().any(|group| {
         group.contains(&flag.name) && group.iter().any(|other| *other != flag.name && parsed.given(other))
     })
 }

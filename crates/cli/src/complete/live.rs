@@ -8,34 +8,34 @@ use pintle::cluster::{ListParams, Resource};
 use pintle::ops::{self, ListRequest};
 use pintle::release::Summary;
 
-use super::{Answer, Directive};
+use super::{Completions, Directive};
 use crate::connect::Connection;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 
 /// How long somebody who types is kept waiting.
-const PATIENCE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The names of the releases of the namespace, but for those that are named already. All of them, whatever was typed:
 /// some shells look for more than beginnings.
-pub(super) fn releases(invocation: &mut Invocation<'_>) -> Answer {
+pub(super) fn releases(invocation: &mut Invocation<'_>) -> Completions {
     let named: BTreeSet<String> = invocation.flags.operands.iter().cloned().collect();
     let found = ask(invocation, async |connection| {
         let request = ListRequest { namespace: Some(connection.namespace.clone()), ..ListRequest::default() };
         ops::list(&connection.session, &request, &mut Silent).await.ok()
     });
-    let Some(found) = found else { return Answer::nothing(Directive::Default) };
+    let Some(found) = found else { return Completions::nothing(Directive::Default) };
     let told = |release: &Summary| {
         let about = format!("{}-{} -> {}", release.chart_name, release.chart_version, release.status_word);
         (release.name.clone(), about)
     };
     let found = found.iter().filter(|release| !named.contains(&release.name));
-    Answer::new(Directive::NoFiles, found.map(told).collect())
+    Completions::new(Directive::NoFiles, found.map(told).collect())
 }
 
 /// The revisions of a release, in order; under Helm's name in the order of the objects in which it keeps them, where
 /// 10 comes before 2.
-pub(super) fn revisions(invocation: &mut Invocation<'_>, release: &str) -> Answer {
+pub(super) fn revisions(invocation: &mut Invocation<'_>, release: &str) -> Completions {
     let as_helm = invocation.personality == Personality::Helm;
     let found = ask(invocation, async |connection| {
         let history = ops::history(&connection.session, &connection.namespace, release, 0).await;
@@ -45,25 +45,25 @@ pub(super) fn revisions(invocation: &mut Invocation<'_>, release: &str) -> Answe
         }
         Some(history)
     });
-    let Some(found) = found else { return Answer::nothing(Directive::Error) };
+    let Some(found) = found else { return Completions::nothing(Directive::Error) };
     let told = |version: &Summary| {
         let about =
             format!("App: {}, Chart: {}-{}", version.app_version, version.chart_name, version.chart_version);
         (version.number.to_string(), about)
     };
-    Answer::new(Directive::NoFiles, found.iter().map(told).collect())
+    Completions::new(Directive::NoFiles, found.iter().map(told).collect())
 }
 
 /// The namespaces of the cluster.
-pub(super) fn namespaces(invocation: &mut Invocation<'_>) -> Answer {
+pub(super) fn namespaces(invocation: &mut Invocation<'_>) -> Completions {
     let found = ask(invocation, async |connection| {
         let resource = Resource::new("", "v1", "Namespace", "namespaces");
         let heads = ListParams { metadata_only: true, ..ListParams::default() };
         connection.session.cluster.list(&resource, "", &heads).await.ok()
     });
-    let Some(found) = found else { return Answer::nothing(Directive::Default) };
+    let Some(found) = found else { return Completions::nothing(Directive::Default) };
     let names = found.iter().map(|namespace| (namespace.name().to_owned(), String::new()));
-    Answer::new(Directive::NoFiles, names.collect())
+    Completions::new(Directive::NoFiles, names.collect())
 }
 
 /// Asks the cluster, if there is one and it answers in time.
@@ -73,8 +73,8 @@ fn ask<T>(
 ) -> Option<T> {
     let connection = Connection::open(invocation).ok()?;
     let answer = connection
-        .try_run(async { tokio::time::timeout(PATIENCE, question(&connection)).await.ok().flatten() });
+        .try_run(async { tokio::time::timeout(TIMEOUT, question(&connection)).await.ok().flatten() });
     // Whoever did not answer in time is not waited for.
-    connection.leave();
+    connection.shutdown();
     answer
 }

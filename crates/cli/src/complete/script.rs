@@ -1,6 +1,5 @@
-//! The scripts that teach shells to ask us.
+//! The completion scripts of shells.
 
-/// A shell that we have a script for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shell {
     /// GNU bash.

@@ -1,4 +1,4 @@
-//! Failed operations under both names: the library's text is Helm's, and its errors carry what our own text needs.
+//! Failures of library operations. The library's error text is Helm's; its errors carry the data for our own text.
 
 use pintle::render::{self, Frame};
 use pintle::{Error, chart, cluster, events, lua, objects, registry, values};
@@ -9,16 +9,16 @@ use crate::commands::images::policy;
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let hint = error.hint();
-        let mut failure = Failure::new(class(&error), helms_text(&error));
+        let mut failure = Failure::new(class(&error), helm_text(&error));
         failure.hint = hint;
         match &error {
-            Error::Render(render) => tell_rendering(render, &mut failure),
-            Error::Objects { cause: source, rendered } => tell_objects(source, rendered, &mut failure),
+            Error::Render(render) => add_render_details(render, &mut failure),
+            Error::Objects { cause: source, rendered } => add_object_details(source, rendered, &mut failure),
             Error::Dependencies(cause) => {
                 split(&mut failure, "cannot work out the dependencies of the chart", cause)
             }
-            Error::Event(error) => tell_handler(error, &mut failure),
-            Error::Scripts(error) => tell_scripts(error, &mut failure),
+            Error::Event(error) => add_handler_details(error, &mut failure),
+            Error::Scripts(error) => add_script_details(error, &mut failure),
             Error::PermissionsRefused { asked, .. } => {
                 let own = failure.text.clone();
                 failure.text.push_str(&format!("; --accept-perms {} or --yes grants them", asked.all()));
@@ -34,7 +34,7 @@ impl From<Error> for Failure {
             Error::Cluster(cluster::Error::Unreachable(cause))
             | Error::ReachabilityCheck(cluster::Error::Unreachable(cause)) => {
                 split(&mut failure, "the cluster cannot be reached", cause);
-                let ways = ways_to_a_cluster(cause);
+                let ways = connection_hint(cause);
                 failure.hint = Some(format!("{ways}; `--cluster embedded` tries it without a cluster"));
             }
             Error::RolledBack { how, .. } if failure.class == FailureKind::Cancelled => {
@@ -50,8 +50,8 @@ impl From<Error> for Failure {
     }
 }
 
-/// A handler that failed: whose it is, what it said and where, and the calls that led there.
-fn tell_handler(error: &events::Error, failure: &mut Failure) {
+/// Adds the details of a failed Lua handler: chart and event, message, position, and the call stack.
+fn add_handler_details(error: &events::Error, failure: &mut Failure) {
     let events::Error::Handler { event, chart, source, .. } = error else { return };
     let told = source.to_string();
     let (said, excerpt) = told.split_once('\n').unwrap_or((&told, ""));
@@ -59,8 +59,8 @@ fn tell_handler(error: &events::Error, failure: &mut Failure) {
     add_excerpt(excerpt, source.trace().unwrap_or_default(), failure);
 }
 
-/// Scripts that cannot be loaded.
-fn tell_scripts(error: &lua::Error, failure: &mut Failure) {
+/// Adds the details of scripts that do not load.
+fn add_script_details(error: &lua::Error, failure: &mut Failure) {
     let lua::Error::Load { chart, source } = error else { return };
     failure.own = Some(match (&source.file, source.line) {
         (Some(file), Some(line)) => format!("{file}:{line} of {chart}: {}", source.message),
@@ -72,15 +72,15 @@ fn tell_scripts(error: &lua::Error, failure: &mut Failure) {
 
 fn add_excerpt(excerpt: &str, trace: &str, failure: &mut Failure) {
     let mut lines: Vec<String> = excerpt.lines().map(|line| format!("  {line}")).collect();
-    // The first call is the place that the excerpt shows.
+    // The excerpt shows the position of the first call already.
     lines.extend(trace.lines().skip(1).map(|call| format!("  called from {call}")));
     if !lines.is_empty() {
         failure.excerpt = Some(lines.join("\n"));
     }
 }
 
-/// What to look at when there is no way to the cluster.
-fn ways_to_a_cluster(cause: &cluster::Error) -> String {
+/// The hint for a cluster that cannot be reached.
+fn connection_hint(cause: &cluster::Error) -> String {
     let text = match cause {
         cluster::Error::Credentials { stderr, .. } if !stderr.is_empty() => {
             return format!("the program that gives credentials says: {stderr}");
@@ -156,14 +156,14 @@ fn is_parse_error(error: &render::Error) -> bool {
     error.to_string().starts_with("parse error ")
 }
 
-fn helms_text(error: &Error) -> String {
+fn helm_text(error: &Error) -> String {
     match error {
         Error::File { path, source, .. } => format!("open {}: {}", path.display(), reason(source)),
         error => error.to_string(),
     }
 }
 
-/// The system's reason, spelled as Go spells it.
+/// The reason of the operating system, as Go spells it.
 pub(crate) fn reason(error: &std::io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error ").next().unwrap_or(&text);
@@ -179,8 +179,9 @@ fn split(failure: &mut Failure, own: &str, cause: &dyn std::fmt::Display) {
     failure.causes.push(cause.to_string());
 }
 
-/// Message first, then the innermost place with its line, then the way that led there.
-fn tell_rendering(error: &render::Error, failure: &mut Failure) {
+/// Adds the details of a template error: the message, the innermost position with an excerpt, and the includes that led
+/// there.
+fn add_render_details(error: &render::Error, failure: &mut Failure) {
     let render::Error::Template { message, frames, .. } = error else { return };
     let Some((innermost, outer)) = frames.split_last() else { return };
     failure.own = Some(message.clone());
@@ -200,12 +201,12 @@ fn tell_rendering(error: &render::Error, failure: &mut Failure) {
 }
 
 fn place(frame: &Frame) -> String {
-    // People count columns from 1.
+    // Columns are shown 1-based.
     format!("{}:{}:{}", frame.file, frame.line, frame.column + 1)
 }
 
-/// A rendered document that is no object: which one, and the line that is wrong in it.
-fn tell_objects(error: &objects::Error, rendered: &[u8], failure: &mut Failure) {
+/// Adds the details of a rendered document that is not an object: which document, and the wrong line.
+fn add_object_details(error: &objects::Error, rendered: &[u8], failure: &mut Failure) {
     let objects::Error::Document { path, index, reason, line, .. } = error else { return };
     failure.own = Some(format!("`{path}` renders to text that is no Kubernetes object"));
     failure.causes.push(reason.clone());
@@ -217,7 +218,6 @@ fn tell_objects(error: &objects::Error, rendered: &[u8], failure: &mut Failure) 
     }
 }
 
-/// Line `line` of document `index` of the rendered file `path`.
 fn rendered_line<'a>(text: &'a str, path: &str, index: usize, line: usize) -> Option<&'a str> {
     let header = format!("# Source: {path}");
     let (_, file) = text.split_once(&header)?;

@@ -1,4 +1,4 @@
-//! One record of comma separated values as Go's `encoding/csv` reads it, because list flags are read so.
+//! Parses one CSV record as Go's `encoding/csv` does, because pflag parses `stringSlice` flags with it.
 
 /// Reads the first record of `text`.
 ///
@@ -31,7 +31,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a field without quotes; tells whether another one follows on this line.
+    /// Reads an unquoted field; returns whether another one follows on this line.
     fn plain(&mut self) -> Result<bool, String> {
         let end = self.rest.find([',', '\n']).unwrap_or(self.rest.len());
         let field = &self.rest[..end];
@@ -44,7 +44,7 @@ impl Reader<'_> {
         Ok(more)
     }
 
-    /// Reads a field in quotes, which may hold commas, doubled quotes and line breaks.
+    /// Reads a quoted field, which may contain commas, doubled quotes and line breaks.
     fn quoted(&mut self) -> Result<bool, String> {
         self.advance(1);
         let mut field = String::new();

@@ -1,4 +1,4 @@
-//! Flags of what is done to a cluster, in tables; many commands share them.
+//! The flags of commands that change a cluster; many of these commands share them.
 
 use super::{Flag, FlagCompletion, Kind};
 use crate::env::Setting;
@@ -37,11 +37,11 @@ const SERVER_SIDE_LIKE_BEFORE: Flag = Flag::text(
 .or("auto")
 .completes(FlagCompletion::Words(&["auto", "true", "false"]));
 
-/// Flags that exclude each other wherever objects are changed.
+/// The mutually exclusive flags of commands that change objects.
 pub(crate) const EXCLUSIVE: &[&[&str]] =
     &[&["force-replace", "force-conflicts"], &["force", "force-conflicts"]];
 
-/// Flags of installing and upgrading that are about the chart and about the release as a whole.
+/// Flags that `install` and `upgrade` share.
 const DEPENDENCY_UPDATE: Flag =
     Flag::switch("dependency-update", "update dependencies that are missing first");
 const DISABLE_OPENAPI: Flag = Flag::switch(
@@ -57,7 +57,7 @@ const LABELS: Flag = Flag::of("labels", Kind::Pairs, "[]", "labels of the releas
 const ENABLE_DNS: Flag = Flag::switch("enable-dns", "enable DNS lookups in templates");
 const TAKE_OWNERSHIP: Flag = Flag::switch("take-ownership", "take ownership of objects that exist already");
 
-/// Flags of installing that rendering shares with it.
+/// Flags that `install` and `template` share.
 pub(crate) static INSTALL: &[Flag] = &[
     Flag::switch("create-namespace", "create the namespace of the release if it is missing"),
     FORCE_REPLACE,
@@ -85,7 +85,7 @@ pub(crate) static INSTALL: &[Flag] = &[
     WAIT,
 ];
 
-/// Flags of upgrading.
+/// Flags of `upgrade`.
 pub(crate) static UPGRADE: &[Flag] = &[
     Flag::switch("create-namespace", "with --install, create the namespace of the release if it is missing"),
     Flag::switch("install", "install the release if there is none of that name").short('i'),
@@ -116,7 +116,7 @@ pub(crate) static UPGRADE: &[Flag] = &[
     WAIT,
 ];
 
-/// Flags of rolling back.
+/// Flags of `rollback`.
 pub(crate) static ROLLBACK: &[Flag] = &[
     FORCE_REPLACE,
     FORCE,
@@ -130,7 +130,7 @@ pub(crate) static ROLLBACK: &[Flag] = &[
     WAIT,
 ];
 
-/// Flags of uninstalling.
+/// Flags of `uninstall`.
 pub(crate) static UNINSTALL: &[Flag] = &[
     Flag::switch("dry-run", "simulate the uninstall"),
     NO_HOOKS,
@@ -144,17 +144,17 @@ pub(crate) static UNINSTALL: &[Flag] = &[
     WAIT,
 ];
 
-/// The one flag of testing that others have too.
+/// The flag of `test` that other commands have too.
 pub(crate) static PATIENCE: &[Flag] = &[TIMEOUT];
 
-/// Flags about notes and Secrets in what is shown of a release.
+/// Flags for notes and Secrets in the output.
 pub(crate) static NOTES: &[Flag] = &[
     Flag::switch("render-subchart-notes", "render the notes of subcharts along with the parent"),
     Flag::switch("hide-notes", "do not print the notes"),
     Flag::switch("hide-secret", "with --dry-run, hide Secrets"),
 ];
 
-/// The flag that turns an operation into a rehearsal.
+/// The dry-run flag.
 pub(crate) static DRY_RUN: &[Flag] = &[Flag::text(
     "dry-run",
     "simulate the operation: none, client (without the cluster) or server (against the cluster)",
@@ -163,7 +163,7 @@ pub(crate) static DRY_RUN: &[Flag] = &[Flag::text(
 .bare("unset")
 .completes(FlagCompletion::Words(&["none", "client", "server"]))];
 
-/// The shape of the output.
+/// The output format.
 pub(crate) static OUTPUT: &[Flag] =
     &[Flag::of("output", Kind::Format, "table", "the output format: table, json or yaml")
         .short('o')
@@ -173,12 +173,12 @@ pub(crate) static OUTPUT: &[Flag] =
             ("yaml", "Output result in YAML format"),
         ]))];
 
-/// Which version of a release is meant.
+/// The version of a release.
 pub(crate) static REVISION: &[Flag] =
     &[Flag::of("revision", Kind::Revision, "0", "the revision of the release; the latest by default")
         .completes(FlagCompletion::Revisions)];
 
-/// Flags about hooks that Helm does not have.
+/// Flags for hooks that Helm does not have.
 pub(crate) static HOOKS: &[Flag] = &[
     Flag::of("hook-parallelism", Kind::Uint, "1", "the number of hooks of equal weight to run in parallel"),
     Flag::switch("hook-env", "set the hook's event and weight as environment variables in every hook"),
@@ -188,5 +188,5 @@ pub(crate) static HOOKS: &[Flag] = &[
     LEASE,
 ];
 
-/// How long others wait before they take a silent operation for dead.
+/// The duration of the lease: after this time without a renewal, others may take the release over. Hidden, for tests.
 pub(crate) const LEASE: Flag = Flag::of("lease", Kind::Duration, "30s", "").hidden();

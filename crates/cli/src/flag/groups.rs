@@ -1,11 +1,11 @@
-//! Flags that several commands share, in tables.
+//! Groups of flags that several commands share.
 
 use super::{Flag, FlagCompletion, Kind, Need};
 use crate::env::Setting;
 
 const COLORS: FlagCompletion = FlagCompletion::Words(&["never", "auto", "always"]);
 
-/// Flags of every command.
+/// The global flags.
 pub(crate) static GLOBAL: &[Flag] = &[
     Flag::text("namespace", "the namespace to work in")
         .short('n')
@@ -47,7 +47,7 @@ pub(crate) static GLOBAL: &[Flag] = &[
     Flag::text("colour", "use colored output: never, auto or always")
         .or_setting(Setting::Color)
         .completes(COLORS),
-    // The Kubernetes client's logger has these; they are accepted so that scripts that pass them keep working.
+    // The flags of klog, the Kubernetes client's logger. They have no effect and are accepted because Helm does.
     Flag::switch("add-dir-header", "").hidden(),
     Flag::switch("alsologtostderr", "").hidden(),
     Flag::text("alsologtostderrthreshold", "").hidden(),
@@ -65,7 +65,7 @@ pub(crate) static GLOBAL: &[Flag] = &[
     Flag::text("vmodule", "").hidden(),
 ];
 
-/// Flags that give values to a chart.
+/// Flags for the values of a chart.
 pub(crate) static VALUES: &[Flag] = &[
     Flag::list("values", "a file of values in YAML, or - for standard input; may be repeated").short('f'),
     Flag::array("set", "set values by path, with types inferred: a.b=1,c=x; may be repeated"),
@@ -84,7 +84,7 @@ pub(crate) static VALUES: &[Flag] = &[
     ),
 ];
 
-/// Flags that say where a chart is and how to get it.
+/// Flags to locate a chart.
 pub(crate) static CHART: &[Flag] = &[
     Flag::text("version", "the version of the chart, or a range such as ^2.0.0; without it, the newest")
         .completes(FlagCompletion::ChartVersions),
@@ -98,7 +98,7 @@ pub(crate) static CHART: &[Flag] = &[
     ),
 ];
 
-/// Flags for reaching repositories and registries.
+/// Flags for connections to repositories and registries.
 pub(crate) static REMOTE: &[Flag] = &[
     Flag::text("username", "the user name for the repository or registry"),
     Flag::text("password", "the password for the repository or registry"),
@@ -109,23 +109,23 @@ pub(crate) static REMOTE: &[Flag] = &[
     Flag::text("ca-file", "verify certificates of HTTPS servers with this CA bundle"),
 ];
 
-/// The switch that lets pre-releases count.
+/// Includes pre-releases.
 pub(crate) static DEVEL: &[Flag] = &[Flag::switch(
     "devel",
     "include pre-releases, as --version '>0.0.0-0' does; ignored if --version is set",
 )];
 
-/// The switch that turns schemas off.
+/// Disables the validation of values.
 pub(crate) static SCHEMA: &[Flag] =
     &[Flag::switch("skip-schema-validation", "skip JSON schema validation of values")];
 
-/// The switch that lets a chart bring what looks like records of releases.
+/// Allows objects that look like release records.
 pub(crate) static RECORDS: &[Flag] = &[Flag::switch(
     "allow-release-records",
     "allow the chart to contain objects that look like release records",
 )];
 
-/// Flags for handing rendered objects to another program.
+/// Flags of post-renderers.
 pub(crate) static POST_RENDER: &[Flag] = &[
     Flag::of("post-renderer", Kind::PostRenderer, "", "the name of a post-renderer plugin")
         .needs(Need::Plugin),

@@ -5,20 +5,20 @@ use pintle_tree::quote::{push_escaped, quote};
 use super::parsed::Parsed;
 use super::{Flag, HELP, value};
 
-/// What to do about flags that no table has.
+/// What to do with unknown flags.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unknown {
-    /// Stop.
+    /// Return an error.
     Refuse,
-    /// Skip them, with what looks like their value.
+    /// Skip them and what looks like their value.
     Skip,
 }
 
-/// Reads `arguments` by the flags in `declared`.
+/// Parses `arguments` by the flags in `declared`.
 ///
 /// # Errors
 ///
-/// pflag's text about the first argument that does not fit, with what was read before it.
+/// pflag's text about the first bad argument, with what was parsed before it.
 pub(crate) fn parse(
     declared: Vec<&'static Flag>,
     arguments: &[String],
@@ -82,7 +82,7 @@ impl<'a> Parser<'a> {
         self.assign(flag, text)
     }
 
-    /// Reads a run of one-letter flags; the first that takes a value takes the rest of the run.
+    /// Parses combined shorthands such as `-abc`; the first one that takes a value takes the rest.
     fn shorts(&mut self, run: &'a str) -> Result<(), String> {
         let mut run = run;
         while let Some(letter) = run.chars().next() {
@@ -140,7 +140,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// pflag looks at one byte only, and shows it as a character of its own.
+/// pflag reads a shorthand as one byte, and prints it as a character of that code.
 fn unknown_letter(run: &str) -> String {
     let letter = run.bytes().next().map_or('\0', char::from);
     format!("unknown shorthand flag: {} in -{run}", letter_in_quotes(letter))
@@ -153,7 +153,7 @@ fn letter_in_quotes(letter: char) -> String {
     text
 }
 
-/// Adds the help flag to a table, as every command has it.
+/// Adds `--help`, which every command has.
 pub(crate) fn with_help(mut declared: Vec<&'static Flag>) -> Vec<&'static Flag> {
     declared.push(&HELP);
     declared

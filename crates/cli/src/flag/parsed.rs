@@ -1,4 +1,4 @@
-//! What was typed: the flags that were given, the operands, and defaults for everything else.
+//! The parsed command line: the flags that were set, the operands, and defaults for the rest.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,21 +10,20 @@ use crate::env::Environment;
 /// The flags and operands of one command line.
 #[derive(Debug)]
 pub(crate) struct Parsed {
-    /// What is not a flag, in order.
+    /// The positional arguments.
     pub(crate) operands: Vec<String>,
-    /// Deprecated flags and what to use instead, in the order in which they were given.
+    /// Deprecated flags that were set, with their advice, in order.
     pub(crate) deprecated: Vec<(&'static str, &'static str)>,
     given: Vec<(&'static Flag, Value)>,
     declared: Vec<&'static Flag>,
 }
 
 impl Parsed {
-    /// Starts with nothing given.
     pub(crate) fn new(declared: Vec<&'static Flag>) -> Parsed {
         Parsed { operands: Vec::new(), deprecated: Vec::new(), given: Vec::new(), declared }
     }
 
-    /// Takes out the value that `flag` has so far.
+    /// Removes and returns the value of `flag`.
     pub(super) fn take(&mut self, flag: &'static Flag) -> Option<Value> {
         let at = self.given.iter().position(|(other, _)| other.name == flag.name)?;
         Some(self.given.remove(at).1)
@@ -35,12 +34,12 @@ impl Parsed {
         self.given.push((flag, value));
     }
 
-    /// The flags that were given, the last given last.
+    /// The flags that were set, in the order of their last use.
     pub(crate) fn given_flags(&self) -> impl Iterator<Item = &'static Flag> {
         self.given.iter().map(|(flag, _)| *flag)
     }
 
-    /// Whether the flag was given, with whatever value.
+    /// Whether the flag was set, with any value.
     pub(crate) fn given(&self, name: &str) -> bool {
         self.value(name).is_some()
     }
@@ -49,7 +48,7 @@ impl Parsed {
         self.given.iter().find(|(flag, _)| flag.name == name).map(|(_, value)| value)
     }
 
-    /// Whether the command has such a flag.
+    /// Whether the command has the flag.
     pub(crate) fn declares(&self, name: &str) -> bool {
         self.declared.iter().any(|flag| flag.name == name)
     }
@@ -61,7 +60,7 @@ impl Parsed {
             .expect("a command reads only flags of its own tables")
     }
 
-    /// Whether a switch is on.
+    /// Whether a boolean flag is on.
     pub(crate) fn on(&self, name: &str) -> bool {
         match self.value(name) {
             Some(Value::Bool(on)) => *on,
@@ -69,7 +68,7 @@ impl Parsed {
         }
     }
 
-    /// Whether a switch is on that is off or decided elsewhere when not given.
+    /// The value of a boolean flag; `None` if it was not set.
     pub(crate) fn switch(&self, name: &str) -> Option<bool> {
         match self.value(name) {
             Some(Value::Bool(on)) => Some(*on),
@@ -77,7 +76,7 @@ impl Parsed {
         }
     }
 
-    /// The text of a flag, or its default.
+    /// The value of a string flag, or its default.
     pub(crate) fn text(&self, name: &str) -> &str {
         match (self.value(name), self.declared(name).fallback) {
             (Some(Value::Text(text)), _) => text,
@@ -86,7 +85,7 @@ impl Parsed {
         }
     }
 
-    /// The text of a flag whose default the environment decides.
+    /// The value of a string flag whose default comes from the environment.
     pub(crate) fn text_or_setting(&self, name: &str, environment: &Environment) -> String {
         match (self.value(name), self.declared(name).fallback) {
             (Some(Value::Text(text)), _) => text.clone(),
@@ -95,7 +94,7 @@ impl Parsed {
         }
     }
 
-    /// The last given of several flags that mean the same, or none.
+    /// The value of whichever of several equivalent flags was set last.
     pub(crate) fn last_text(&self, names: &[&str]) -> Option<&str> {
         self.given.iter().rev().find(|(flag, _)| names.contains(&flag.name)).and_then(
             |(_, value)| match value {
@@ -113,7 +112,7 @@ impl Parsed {
         }
     }
 
-    /// The number given for a flag.
+    /// The number that was set for a flag.
     pub(crate) fn number(&self, name: &str) -> Option<&Value> {
         self.value(name)
     }
@@ -136,7 +135,7 @@ impl Parsed {
         }
     }
 
-    /// A duration, or its default; one that is over before it begins is none.
+    /// A duration, or its default; a negative one counts as zero.
     pub(crate) fn duration(&self, name: &str) -> Duration {
         let nanoseconds = match (self.value(name), self.declared(name).fallback) {
             (Some(Value::Duration(nanoseconds)), _) => *nanoseconds,

@@ -1,4 +1,4 @@
-//! Texts of the command line as values, in Go's spelling and with Go's complaints.
+//! Parses the values of flags in Go's syntax, with Go's error texts.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,6 @@ use super::{Flag, Kind, csv};
 /// A flag's value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
-    /// A switch.
     Bool(bool),
     /// A text, a strategy or a name.
     Text(String),
@@ -24,15 +23,15 @@ pub(crate) enum Value {
     Duration(i64),
     /// A list.
     List(Vec<String>),
-    /// Pairs, the last of equal keys.
+    /// Pairs; the last of equal keys wins.
     Pairs(BTreeMap<String, String>),
 }
 
-/// Reads `text` as the next value of `flag`, which so far has `previous`.
+/// Parses `text` as the next value of `flag`; `previous` is its value so far.
 ///
 /// # Errors
 ///
-/// The reason alone, in Go's words; the parser adds which flag and which text.
+/// Only the reason, in Go's text; the parser adds the flag and the value.
 pub(crate) fn read(flag: &Flag, previous: Option<Value>, text: &str) -> Result<Value, String> {
     Ok(match flag.kind {
         Kind::Bool => Value::Bool(read_bool(text)?),
@@ -75,7 +74,7 @@ fn quoted(text: &str) -> String {
     quote(text.as_bytes())
 }
 
-/// What Go says about a text that is no number.
+/// Go's error for a text that is not a number.
 pub(crate) fn bad_number(function: &str, text: &str, error: IntError) -> String {
     let reason = match error {
         IntError::Syntax => "invalid syntax",
@@ -84,7 +83,7 @@ pub(crate) fn bad_number(function: &str, text: &str, error: IntError) -> String 
     format!("strconv.{function}: parsing {}: {reason}", quoted(text))
 }
 
-/// Reads a switch as Go's `strconv.ParseBool` does.
+/// Parses a boolean as Go's `strconv.ParseBool` does.
 pub(crate) fn read_bool(text: &str) -> Result<bool, String> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
@@ -121,7 +120,7 @@ fn read_pairs(previous: Option<Value>, text: &str) -> Result<BTreeMap<String, St
     Ok(pairs)
 }
 
-/// Reads a wait strategy. The switch-like words of earlier times stay as they are, so that the command can warn.
+/// Parses a wait strategy. The deprecated booleans are kept as they are, so that the command can warn.
 fn read_wait_strategy(text: &str) -> Result<String, String> {
     match text {
         "watcher" | "legacy" | "hookOnly" | "true" | "false" => Ok(text.to_owned()),
@@ -132,7 +131,7 @@ fn read_wait_strategy(text: &str) -> Result<String, String> {
     }
 }
 
-/// Reads a duration as Go's `time.ParseDuration` does, in nanoseconds.
+/// Parses a duration as Go's `time.ParseDuration` does, in nanoseconds.
 pub(crate) fn read_duration(text: &str) -> Result<i64, String> {
     let invalid = || format!("time: invalid duration {}", quoted(text));
     let (negative, mut rest) = match text.as_bytes().first() {

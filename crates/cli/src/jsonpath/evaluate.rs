@@ -1,4 +1,4 @@
-//! What JSONPath templates make of data.
+//! Evaluates JSONPath templates.
 
 use std::cmp::Ordering;
 
@@ -6,37 +6,37 @@ use pintle_tree::{Map, Node, json, number};
 
 use super::{Part, Slice, Step};
 
-/// Something that a step has found.
+/// A result of a step.
 #[derive(Clone, Debug)]
-enum Found<'a> {
+enum Match<'a> {
     /// The root, which is a map.
     Root(&'a Map<Node>),
-    /// A part of the data.
+    /// A node of the data.
     Node(&'a Node),
-    /// A text of the template.
+    /// A string literal of the template.
     Text(&'a str),
-    /// A whole number of the template.
+    /// An integer literal of the template.
     Int(i64),
-    /// A number of the template.
+    /// A float literal of the template.
     Float(f64),
-    /// A truth of the template.
+    /// A boolean literal of the template.
     Bool(bool),
 }
 
-/// Why there is no result. Helm does not show it, so it needs no text.
+/// The expression does not match the data. Helm does not show the error, so it has no text.
 #[derive(Debug)]
-pub(super) struct Misfit;
+pub(super) struct NoResult;
 
-type Results<'a> = Result<Vec<Found<'a>>, Misfit>;
+type Results<'a> = Result<Vec<Match<'a>>, NoResult>;
 
-/// Fills in a template.
-pub(super) fn evaluate(parts: &[Part], root: &Map<Node>) -> Result<Vec<u8>, Misfit> {
+/// Evaluates a template.
+pub(super) fn evaluate(parts: &[Part], root: &Map<Node>) -> Result<Vec<u8>, NoResult> {
     let mut out = Vec::new();
-    write_parts(parts, &Found::Root(root), &mut out)?;
+    write_parts(parts, &Match::Root(root), &mut out)?;
     Ok(out)
 }
 
-fn write_parts<'a>(parts: &'a [Part], root: &Found<'a>, out: &mut Vec<u8>) -> Result<(), Misfit> {
+fn write_parts<'a>(parts: &'a [Part], root: &Match<'a>, out: &mut Vec<u8>) -> Result<(), NoResult> {
     for part in parts {
         match part {
             Part::Text(text) => out.extend_from_slice(text.as_bytes()),
@@ -45,7 +45,7 @@ fn write_parts<'a>(parts: &'a [Part], root: &Found<'a>, out: &mut Vec<u8>) -> Re
                     if at > 0 {
                         out.push(b' ');
                     }
-                    write_found(found, out)?;
+                    write_match(found, out)?;
                 }
             }
             Part::Range(steps, body) => {
@@ -58,43 +58,43 @@ fn write_parts<'a>(parts: &'a [Part], root: &Found<'a>, out: &mut Vec<u8>) -> Re
     Ok(())
 }
 
-fn write_found(found: &Found<'_>, out: &mut Vec<u8>) -> Result<(), Misfit> {
+fn write_match(found: &Match<'_>, out: &mut Vec<u8>) -> Result<(), NoResult> {
     let plain = match found {
-        Found::Root(map) => return write_json(*map, out),
-        Found::Node(node @ (Node::Map(_) | Node::List(_))) => return write_json(*node, out),
-        Found::Node(Node::Str(text)) => {
+        Match::Root(map) => return write_json(*map, out),
+        Match::Node(node @ (Node::Map(_) | Node::List(_))) => return write_json(*node, out),
+        Match::Node(Node::Str(text)) => {
             out.extend_from_slice(text.as_bytes());
             return Ok(());
         }
-        Found::Node(Node::Nil) => "null".to_owned(),
-        Found::Node(Node::Bool(truth)) | Found::Bool(truth) => truth.to_string(),
-        Found::Node(Node::Int(number)) | Found::Int(number) => number.to_string(),
-        Found::Node(Node::Float(float)) | Found::Float(float) => number::format_value(*float),
-        Found::Text(text) => (*text).to_owned(),
+        Match::Node(Node::Nil) => "null".to_owned(),
+        Match::Node(Node::Bool(truth)) | Match::Bool(truth) => truth.to_string(),
+        Match::Node(Node::Int(number)) | Match::Int(number) => number.to_string(),
+        Match::Node(Node::Float(float)) | Match::Float(float) => number::format_value(*float),
+        Match::Text(text) => (*text).to_owned(),
     };
     out.extend_from_slice(plain.as_bytes());
     Ok(())
 }
 
-fn write_json(value: &impl pintle_tree::Walk, out: &mut Vec<u8>) -> Result<(), Misfit> {
-    out.extend_from_slice(&json::write(value).map_err(|_| Misfit)?);
+fn write_json(value: &impl pintle_tree::Walk, out: &mut Vec<u8>) -> Result<(), NoResult> {
+    out.extend_from_slice(&json::write(value).map_err(|_| NoResult)?);
     Ok(())
 }
 
-fn walk<'a>(steps: &'a [Step], mut found: Vec<Found<'a>>) -> Results<'a> {
+fn walk<'a>(steps: &'a [Step], mut found: Vec<Match<'a>>) -> Results<'a> {
     for step in steps {
         found = take(step, found)?;
     }
     Ok(found)
 }
 
-fn take<'a>(step: &'a Step, input: Vec<Found<'a>>) -> Results<'a> {
+fn take<'a>(step: &'a Step, input: Vec<Match<'a>>) -> Results<'a> {
     let count = input.len();
     Ok(match step {
-        Step::Text(text) => vec![Found::Text(text)],
-        Step::Int(number) => vec![Found::Int(*number); count],
-        Step::Float(number) => vec![Found::Float(*number); count],
-        Step::Bool(truth) => vec![Found::Bool(*truth); count],
+        Step::Text(text) => vec![Match::Text(text)],
+        Step::Int(number) => vec![Match::Int(*number); count],
+        Step::Float(number) => vec![Match::Float(*number); count],
+        Step::Bool(truth) => vec![Match::Bool(*truth); count],
         Step::Field(name) => return fields(name, &input),
         Step::Slice(slice) => return slices(*slice, &input),
         Step::Filter(left, operator, right) => return filtered(left, operator, right, &input),
@@ -111,34 +111,34 @@ fn take<'a>(step: &'a Step, input: Vec<Found<'a>>) -> Results<'a> {
             }
             all
         }
-        Step::Word(_) => return Err(Misfit),
+        Step::Word(_) => return Err(NoResult),
     })
 }
 
-fn fields<'a>(name: &str, input: &[Found<'a>]) -> Results<'a> {
-    let value = |found: &Found<'a>| match found {
-        Found::Root(map) => map.get(name.as_bytes()),
-        Found::Node(Node::Map(map)) => map.get(name.as_bytes()),
+fn fields<'a>(name: &str, input: &[Match<'a>]) -> Results<'a> {
+    let value = |found: &Match<'a>| match found {
+        Match::Root(map) => map.get(name.as_bytes()),
+        Match::Node(Node::Map(map)) => map.get(name.as_bytes()),
         _ => None,
     };
-    let values: Vec<Found<'a>> = input.iter().filter_map(value).map(Found::Node).collect();
-    if values.is_empty() && !input.is_empty() { Err(Misfit) } else { Ok(values) }
+    let values: Vec<Match<'a>> = input.iter().filter_map(value).map(Match::Node).collect();
+    if values.is_empty() && !input.is_empty() { Err(NoResult) } else { Ok(values) }
 }
 
-/// The entries of maps and lists; maps in the order of their keys, where Go has none.
-fn children<'a>(found: &Found<'a>) -> Vec<Found<'a>> {
+/// The entries of maps and lists. Maps are iterated in key order; Go's order is random.
+fn children<'a>(found: &Match<'a>) -> Vec<Match<'a>> {
     match found {
-        Found::Root(map) => map.values().map(Found::Node).collect(),
-        Found::Node(Node::Map(map)) => map.values().map(Found::Node).collect(),
-        Found::Node(Node::List(list)) => list.iter().map(Found::Node).collect(),
-        Found::Node(Node::Str(text)) => {
-            text.as_bytes().iter().map(|byte| Found::Int((*byte).into())).collect()
+        Match::Root(map) => map.values().map(Match::Node).collect(),
+        Match::Node(Node::Map(map)) => map.values().map(Match::Node).collect(),
+        Match::Node(Node::List(list)) => list.iter().map(Match::Node).collect(),
+        Match::Node(Node::Str(text)) => {
+            text.as_bytes().iter().map(|byte| Match::Int((*byte).into())).collect()
         }
         _ => Vec::new(),
     }
 }
 
-fn descend<'a>(input: &[Found<'a>], all: &mut Vec<Found<'a>>) {
+fn descend<'a>(input: &[Match<'a>], all: &mut Vec<Match<'a>>) {
     for found in input {
         let below = children(found);
         if !below.is_empty() {
@@ -148,15 +148,15 @@ fn descend<'a>(input: &[Found<'a>], all: &mut Vec<Found<'a>>) {
     }
 }
 
-fn slices<'a>(slice: Slice, input: &[Found<'a>]) -> Results<'a> {
+fn slices<'a>(slice: Slice, input: &[Match<'a>]) -> Results<'a> {
     let mut results = Vec::new();
     for found in input {
         let list = match found {
-            Found::Node(Node::List(list)) => list,
-            Found::Node(Node::Nil) => continue,
-            _ => return Err(Misfit),
+            Match::Node(Node::List(list)) => list,
+            Match::Node(Node::Nil) => continue,
+            _ => return Err(NoResult),
         };
-        let length = i64::try_from(list.len()).map_err(|_| Misfit)?;
+        let length = i64::try_from(list.len()).map_err(|_| NoResult)?;
         let from = slice.from.unwrap_or(0);
         let from = if from < 0 { from.saturating_add(length) } else { from };
         let to = slice.to.unwrap_or(length);
@@ -166,44 +166,44 @@ fn slices<'a>(slice: Slice, input: &[Found<'a>]) -> Results<'a> {
         }
         let step = slice.step.unwrap_or(1);
         if !(0..length).contains(&from) || !(0..=length).contains(&to) || from > to || step <= 0 {
-            return Err(Misfit);
+            return Err(NoResult);
         }
         let (from, to) =
-            (usize::try_from(from).map_err(|_| Misfit)?, usize::try_from(to).map_err(|_| Misfit)?);
-        let step = usize::try_from(step).map_err(|_| Misfit)?;
-        results.extend(list[from..to].iter().step_by(step).map(Found::Node));
+            (usize::try_from(from).map_err(|_| NoResult)?, usize::try_from(to).map_err(|_| NoResult)?);
+        let step = usize::try_from(step).map_err(|_| NoResult)?;
+        results.extend(list[from..to].iter().step_by(step).map(Match::Node));
     }
     Ok(results)
 }
 
-fn filtered<'a>(left: &'a [Step], operator: &str, right: &'a [Step], input: &[Found<'a>]) -> Results<'a> {
+fn filtered<'a>(left: &'a [Step], operator: &str, right: &'a [Step], input: &[Match<'a>]) -> Results<'a> {
     let mut results = Vec::new();
     for found in input {
-        let Found::Node(Node::List(list)) = found else { return Err(Misfit) };
+        let Match::Node(Node::List(list)) = found else { return Err(NoResult) };
         for entry in list {
-            let lefts = walk(left, vec![Found::Node(entry)]);
+            let lefts = walk(left, vec![Match::Node(entry)]);
             if operator == "exists" {
                 if lefts.is_ok_and(|lefts| !lefts.is_empty()) {
-                    results.push(Found::Node(entry));
+                    results.push(Match::Node(entry));
                 }
                 continue;
             }
-            let (lefts, rights) = (lefts?, walk(right, vec![Found::Node(entry)])?);
+            let (lefts, rights) = (lefts?, walk(right, vec![Match::Node(entry)])?);
             match (lefts.as_slice(), rights.as_slice()) {
                 ([], _) | (_, []) => {}
-                ([left], [right]) if compare(left, operator, right)? => results.push(Found::Node(entry)),
+                ([left], [right]) if compare(left, operator, right)? => results.push(Match::Node(entry)),
                 ([_], [_]) => {}
-                _ => return Err(Misfit),
+                _ => return Err(NoResult),
             }
         }
     }
     Ok(results)
 }
 
-/// Compares two values of one kind; whole numbers and others are two kinds, as in Go.
-fn compare(left: &Found<'_>, operator: &str, right: &Found<'_>) -> Result<bool, Misfit> {
-    use Found::{Bool, Float, Int, Node as Data, Text};
-    let text = |found: &Found<'_>| match found {
+/// Compares two values of the same kind; integers and floats are different kinds, as in Go.
+fn compare(left: &Match<'_>, operator: &str, right: &Match<'_>) -> Result<bool, NoResult> {
+    use Match::{Bool, Float, Int, Node as Data, Text};
+    let text = |found: &Match<'_>| match found {
         Text(text) => Some(text.as_bytes().to_vec()),
         Data(Node::Str(text)) => Some(text.as_bytes().to_vec()),
         _ => None,
@@ -213,12 +213,12 @@ fn compare(left: &Found<'_>, operator: &str, right: &Found<'_>) -> Result<bool, 
             return match operator {
                 "==" => Ok(a == b),
                 "!=" => Ok(a != b),
-                _ => Err(Misfit),
+                _ => Err(NoResult),
             };
         }
         (Int(a) | Data(Node::Int(a)), Int(b) | Data(Node::Int(b))) => Some(a.cmp(b)),
         (Float(a) | Data(Node::Float(a)), Float(b) | Data(Node::Float(b))) => a.partial_cmp(b),
-        _ => Some(text(left).ok_or(Misfit)?.cmp(&text(right).ok_or(Misfit)?)),
+        _ => Some(text(left).ok_or(NoResult)?.cmp(&text(right).ok_or(NoResult)?)),
     };
     Ok(match operator {
         "==" => order == Some(Ordering::Equal),
@@ -227,6 +227,6 @@ fn compare(left: &Found<'_>, operator: &str, right: &Found<'_>) -> Result<bool, 
         "<=" => matches!(order, Some(Ordering::Less | Ordering::Equal)),
         ">" => order == Some(Ordering::Greater),
         ">=" => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
-        _ => return Err(Misfit),
+        _ => return Err(NoResult),
     })
 }

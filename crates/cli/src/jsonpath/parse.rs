@@ -1,14 +1,14 @@
-//! Reading JSONPath templates.
+//! Parses JSONPath templates.
 
 use super::{Part, Slice, Step};
 
-/// Reads a template.
+/// Parses a template.
 ///
 /// # Errors
 ///
 /// kubectl's text about what is wrong.
 pub(super) fn parse(template: &str) -> Result<Vec<Part>, String> {
-    // Open ranges, each with its expression and what it repeats so far; the first entry is the template itself.
+    // The open ranges, each with its expression and its nodes so far; the first entry is the template itself.
     let mut open: Vec<(Vec<Step>, Vec<Part>)> = vec![(Vec::new(), Vec::new())];
     let mut rest = template;
     while !rest.is_empty() {
@@ -42,7 +42,7 @@ fn close(open: &mut Vec<(Vec<Step>, Vec<Part>)>) {
     }
 }
 
-/// Reads the steps of an expression that stands alone.
+/// Parses the steps of a single expression.
 fn expression(text: &str) -> Result<Vec<Step>, String> {
     Reader { rest: &format!("{text}}}") }.steps()
 }
@@ -52,7 +52,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Reads up to and including the closing brace.
+    /// Parses up to and including the closing brace.
     fn steps(&mut self) -> Result<Vec<Step>, String> {
         let mut steps = Vec::new();
         loop {
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    /// Reads a key up to what cannot be part of one; a backslash protects the next character.
+    /// Parses a key up to a terminator; a backslash escapes the next character.
     fn field(&mut self) -> Step {
         let mut end = self.rest.len();
         let mut protected = false;
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
             .ok_or_else(|| format!("unquote string {quote}{text}{quote} error invalid syntax"))
     }
 
-    /// Reads `[…]`: a key in quotes, an index, a slice, or several of them.
+    /// Parses `[…]`: a quoted key, an index, a slice, or a union of them.
     fn array(&mut self, steps: &mut Vec<Step>) -> Result<(), String> {
         let end = self.rest.find([']', '\n']).filter(|at| self.rest[*at..].starts_with(']'));
         let end = end.ok_or("unterminated array")?;
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Reads a filter after `[?(`.
+    /// Parses a filter after `[?(`.
     fn filter(&mut self) -> Result<Step, String> {
         let (mut quote, mut closed, mut previous) = (None, false, ' ');
         let mut end = None;

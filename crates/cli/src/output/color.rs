@@ -1,11 +1,11 @@
-//! Colours in what is printed about releases, as Helm has them.
+//! The colors of release output, as Helm has them.
 
 use pintle::release::Status;
 
-/// Paints words, or leaves them as they are.
+/// Colors words if enabled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paint {
-    /// Whether there are colours.
+    /// Whether colors are enabled.
     pub(crate) on: bool,
 }
 
@@ -20,7 +20,7 @@ impl Paint {
         self.colored(36, text)
     }
 
-    /// The word for the status of a release, by how good it is. Words that nobody knows stay plain.
+    /// The status of a release, colored by severity. Unknown ones are not colored.
     pub(crate) fn status(self, status: Status, word: &str) -> String {
         if word != status.as_str() {
             return word.to_owned();

@@ -1,4 +1,4 @@
-//! Data for programs: JSON in one line, and YAML made of that JSON, as Helm prints both.
+//! Machine-readable output: JSON on one line, and YAML converted from that JSON, as Helm prints both.
 
 use pintle_tree::{Node, Sink, Walk, json};
 
@@ -6,10 +6,10 @@ use crate::failure::Failure;
 use crate::flag::parsed::Parsed;
 use crate::ui::Ui;
 
-/// The shape of the output.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// For people.
+    /// A table or text for humans.
     Table,
     /// One line of JSON.
     Json,
@@ -18,8 +18,8 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// What `--output` asks for.
-    pub(crate) fn of(flags: &Parsed) -> Format {
+    /// The format of `--output`.
+    pub(crate) fn from_flags(flags: &Parsed) -> Format {
         match flags.text("output") {
             "json" => Format::Json,
             "yaml" => Format::Yaml,
@@ -27,20 +27,20 @@ impl Format {
         }
     }
 
-    /// Whether a program is going to read the output.
+    /// Whether the output is machine-readable.
     pub(crate) fn is_data(self) -> bool {
         self != Format::Table
     }
 }
 
-/// Prints data that is not a table.
+/// Prints machine-readable data.
 pub(crate) fn print_data(ui: &mut Ui, format: Format, data: &impl Walk) -> Result<(), Failure> {
     let text = json::write(data)
         .map_err(|error| Failure::run_time(format!("unable to write JSON output: {error}")))?;
     print_json(ui, format, text)
 }
 
-/// Prints data that is JSON already.
+/// Prints data that is encoded as JSON already.
 pub(crate) fn print_json(ui: &mut Ui, format: Format, mut text: Vec<u8>) -> Result<(), Failure> {
     if format == Format::Yaml {
         text = yaml_of(&text)?;
@@ -50,31 +50,31 @@ pub(crate) fn print_json(ui: &mut Ui, format: Format, mut text: Vec<u8>) -> Resu
     Ok(ui.out().write_all(&text)?)
 }
 
-/// YAML with the content of a JSON text.
+/// Converts JSON to YAML.
 pub(crate) fn yaml_of(text: &[u8]) -> Result<Vec<u8>, Failure> {
     let failed = |reason: String| Failure::run_time(format!("unable to write YAML output: {reason}"));
     let tree = json::read_exact(text).map_err(|error| failed(error.to_string()))?;
     pintle_yaml::write(&tree).map_err(|error| failed(error.to_string()))
 }
 
-/// Values as YAML; no values at all are `null`.
+/// Values as YAML; no values are printed as `null`.
 pub(crate) fn yaml(values: &impl Walk) -> Result<Vec<u8>, Failure> {
     pintle_yaml::write(values)
         .map_err(|error| Failure::run_time(format!("unable to write YAML output: {error}")))
 }
 
-/// A structure whose fields keep their order in JSON.
+/// A struct whose fields keep their order in JSON.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record(Vec<(&'static str, Field)>);
 
 /// The value of a field.
 #[derive(Clone, Debug)]
 pub(crate) enum Field {
-    /// A piece of data.
+    /// A value.
     Data(Node),
-    /// A structure in the structure.
+    /// A nested struct.
     Record(Record),
-    /// Further structures.
+    /// A list of structs.
     Records(Vec<Record>),
 }
 
@@ -85,15 +85,15 @@ impl Record {
         self
     }
 
-    /// Adds a field unless there is nothing in it.
-    pub(crate) fn with_some(self, name: &'static str, value: Option<impl Into<Node>>) -> Record {
+    /// Adds a field if it has a value (Go's `omitempty`).
+    pub(crate) fn with_option(self, name: &'static str, value: Option<impl Into<Node>>) -> Record {
         match value {
             Some(value) => self.with(name, value),
             None => self,
         }
     }
 
-    /// Puts a list of structures in the place of a field.
+    /// Replaces a field by a list of structs.
     pub(crate) fn replacing(mut self, name: &'static str, records: Vec<Record>) -> Record {
         if let Some((_, field)) = self.0.iter_mut().find(|(other, _)| *other == name) {
             *field = Field::Records(records);
@@ -101,13 +101,13 @@ impl Record {
         self
     }
 
-    /// Adds a structure.
+    /// Adds a nested struct.
     pub(crate) fn with_record(mut self, name: &'static str, record: Record) -> Record {
         self.0.push((name, Field::Record(record)));
         self
     }
 
-    /// Adds a list of structures unless there are none.
+    /// Adds a list of structs unless it is empty.
     pub(crate) fn with_records(mut self, name: &'static str, records: Vec<Record>) -> Record {
         if !records.is_empty() {
             self.0.push((name, Field::Records(records)));
@@ -131,7 +131,7 @@ impl Walk for Record {
     }
 }
 
-/// A list of structures.
+/// A list of structs.
 pub(crate) struct Records<'a>(pub(crate) &'a [Record]);
 
 impl Walk for Records<'_> {
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn fields_keep_their_order_in_json_and_are_sorted_in_yaml() {
         let record =
-            Record::default().with("name", "a<b").with("chart", 3_i64).with_some("gone", None::<i64>);
+            Record::default().with("name", "a<b").with("chart", 3_i64).with_option("gone", None::<i64>);
         let text = json::write(&record).unwrap();
         assert_eq!(text, br#"{"name":"a\u003cb","chart":3}"#);
         assert_eq!(yaml_of(&text).unwrap(), b"chart: 3\nname: a<b\n");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use pintle::ObjectProgress;
 use pintle::objects::ObjectId;
 
-use super::terminal::shown;
+use super::terminal::sanitize;
 
 /// The most objects the table lists. It must fit on a small terminal: lines that have scrolled off cannot be erased.
 const MAX_ROWS: usize = 12;
@@ -40,7 +40,7 @@ impl ProgressTable {
         now: Instant,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let (state, message) = (shown(progress.state).into_owned(), one_line(progress.message));
+        let (state, message) = (sanitize(progress.state).into_owned(), one_line(progress.message));
         let ready = progress.ready;
         match self.rows.iter_mut().find(|row| row.id == *progress.id) {
             Some(row) if row.state == state && row.message == message && row.ready == ready => return Ok(()),
@@ -110,8 +110,8 @@ impl ProgressTable {
 }
 
 fn write_line(progress: &ObjectProgress<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let (id, state) = (progress.id.to_string(), shown(progress.state));
-    let name = shown(&id);
+    let (id, state) = (progress.id.to_string(), sanitize(progress.state));
+    let name = sanitize(&id);
     match one_line(progress.message) {
         message if message.is_empty() => writeln!(out, "{name}: {state}"),
         message => writeln!(out, "{name}: {state}: {message}"),
@@ -120,7 +120,7 @@ fn write_line(progress: &ObjectProgress<'_>, out: &mut dyn Write) -> io::Result<
 
 fn name(id: &ObjectId, namespaces: bool) -> String {
     let text = if namespaces { id.to_string() } else { format!("{}/{}", id.kind, id.name) };
-    shown(&text).into_owned()
+    sanitize(&text).into_owned()
 }
 
 /// Why an object is not ready. The state is left out where the message implies it: every object in the table is in
@@ -147,7 +147,7 @@ fn short_duration(duration: Duration) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    shown(&text.split_whitespace().collect::<Vec<&str>>().join(" ")).into_owned()
+    sanitize(&text.split_whitespace().collect::<Vec<&str>>().join(" ")).into_owned()
 }
 
 #[cfg(test)]

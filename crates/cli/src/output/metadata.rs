@@ -1,4 +1,4 @@
-//! What `get metadata` shows of a release.
+//! The output of `get metadata`.
 
 use pintle::chart::metadata::Dependency;
 use pintle::release::ReleaseVersion;
@@ -6,9 +6,9 @@ use pintle_tree::quote::quote;
 use pintle_tree::{Map, Node};
 
 use super::format::Record;
-use super::moment;
+use super::time;
 
-/// The facts line by line.
+/// The text output.
 pub(crate) fn lines(version: &ReleaseVersion) -> String {
     let metadata = &version.chart.metadata;
     let mut dependencies: Vec<&str> = metadata.dependencies.iter().map(|entry| entry.name.as_str()).collect();
@@ -24,13 +24,13 @@ pub(crate) fn lines(version: &ReleaseVersion) -> String {
         ("NAMESPACE", version.namespace.clone()),
         ("REVISION", version.number.to_string()),
         ("STATUS", version.status_word().to_owned()),
-        ("DEPLOYED_AT", moment::seconds(version.info.last_deployed.as_ref())),
+        ("DEPLOYED_AT", time::seconds(version.info.last_deployed.as_ref())),
         ("APPLY_METHOD", apply_method(&version.apply_method)),
     ];
     rows.iter().map(|(name, value)| format!("{name}: {value}\n")).collect()
 }
 
-/// The same as data.
+/// The record for JSON and YAML.
 pub(crate) fn record(version: &ReleaseVersion) -> Record {
     let metadata = &version.chart.metadata;
     Record::default()
@@ -38,14 +38,14 @@ pub(crate) fn record(version: &ReleaseVersion) -> Record {
         .with("chart", metadata.name.as_str())
         .with("version", metadata.version.as_str())
         .with("appVersion", metadata.app_version.as_str())
-        .with_some("annotations", map(&metadata.annotations))
-        .with_some("labels", map(&version.labels))
+        .with_option("annotations", map(&metadata.annotations))
+        .with_option("labels", map(&version.labels))
         .with_records("dependencies", metadata.dependencies.iter().map(dependency).collect())
         .with("namespace", version.namespace.as_str())
         .with("revision", i64::try_from(version.number).unwrap_or(i64::MAX))
         .with("status", version.status_word())
-        .with("deployedAt", moment::seconds(version.info.last_deployed.as_ref()))
-        .with_some("applyMethod", some(&version.apply_method))
+        .with("deployedAt", time::seconds(version.info.last_deployed.as_ref()))
+        .with_option("applyMethod", non_empty(&version.apply_method))
 }
 
 fn dependency(entry: &Dependency) -> Record {
@@ -53,16 +53,16 @@ fn dependency(entry: &Dependency) -> Record {
     let tags: Vec<Node> = entry.tags.iter().map(|tag| Node::from(tag.as_str())).collect();
     Record::default()
         .with("name", entry.name.as_str())
-        .with_some("version", some(&entry.version))
+        .with_option("version", non_empty(&entry.version))
         .with("repository", entry.repository.as_str())
-        .with_some("condition", some(&entry.condition))
-        .with_some("tags", list(&tags))
-        .with_some("enabled", Some(true).filter(|_| entry.enabled))
-        .with_some("import-values", list(&entry.import_values))
-        .with_some("alias", some(&entry.alias))
+        .with_option("condition", non_empty(&entry.condition))
+        .with_option("tags", list(&tags))
+        .with_option("enabled", Some(true).filter(|_| entry.enabled))
+        .with_option("import-values", list(&entry.import_values))
+        .with_option("alias", non_empty(&entry.alias))
 }
 
-fn some(text: &str) -> Option<&str> {
+fn non_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 

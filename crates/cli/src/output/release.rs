@@ -1,4 +1,4 @@
-//! What is shown of a release after it was changed, and by `status` and `get all`.
+//! The output of `install`, `upgrade`, `status` and `get all`.
 
 use pintle::objects::HookEvent;
 use pintle::release::{ReleaseVersion, StoredHook, helm};
@@ -6,39 +6,39 @@ use pintle_tree::{Map, Node};
 
 use super::color::Paint;
 use super::format::{Format, print_json, yaml};
-use super::moment;
+use super::time;
 use crate::connect;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::ui::Ui;
 
-/// A release and how much of it to show.
+/// A release, and which parts of it to print.
 pub(crate) struct Shown<'a> {
     /// The release.
     pub(crate) version: &'a ReleaseVersion,
-    /// Whether values, hooks and objects are shown too.
+    /// Whether to print values, hooks and objects.
     pub(crate) details: bool,
-    /// Whether the chart is named.
+    /// Whether to print the chart.
     pub(crate) chart: bool,
-    /// Whether notes are shown.
+    /// Whether to print the notes.
     pub(crate) notes: bool,
-    /// The objects in the cluster as tables, each under the line that names its kind.
+    /// The tables of objects in the cluster, by heading.
     pub(crate) resources: &'a str,
-    /// Further lines below the description.
+    /// Additional lines below the description.
     pub(crate) remarks: Vec<String>,
-    /// Whether the id of the version is shown, if it has one.
+    /// Whether to print the version id, if there is one.
     pub(crate) id: bool,
 }
 
 impl<'a> Shown<'a> {
-    /// Shows what installing and upgrading show.
+    /// The parts that `install` and `upgrade` print.
     pub(crate) fn of(version: &'a ReleaseVersion, invocation: &Invocation<'_>) -> Shown<'a> {
         let details = invocation.debug();
         let id = connect::keeps_ids(invocation.personality, invocation.environment);
         Shown { version, details, chart: false, notes: true, resources: "", remarks: Vec::new(), id }
     }
 
-    /// Prints it in one of the formats.
+    /// Prints the release in a format.
     pub(crate) fn print(&self, format: Format, ui: &mut Ui) -> Result<(), Failure> {
         if format.is_data() {
             let text = helm::encode(self.version)
@@ -66,13 +66,13 @@ impl<'a> Shown<'a> {
         Ok(())
     }
 
-    /// The lines up to the tests.
+    /// The text output up to the tests.
     fn head(&self, paint: Paint) -> String {
         let version = self.version;
         let info = &version.info;
         let mut text = format!("NAME: {}\n", version.name);
         if info.last_deployed.is_some() {
-            text.push_str(&format!("LAST DEPLOYED: {}\n", moment::ansic(info.last_deployed.as_ref())));
+            text.push_str(&format!("LAST DEPLOYED: {}\n", time::ansic(info.last_deployed.as_ref())));
         }
         text.push_str(&format!("NAMESPACE: {}\n", paint.namespace(&version.namespace)));
         text.push_str(&format!("STATUS: {}\n", paint.status(info.status, version.status_word())));
@@ -111,7 +111,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// The values of a release together with the defaults of its chart.
+/// The values of a release merged with the defaults of its chart.
 pub(crate) fn computed_values(version: &ReleaseVersion, ui: &mut Ui) -> Result<Map<Node>, Failure> {
     let mut log = Vec::new();
     let values = pintle::ops::computed_values(version, &mut log);
@@ -121,7 +121,7 @@ pub(crate) fn computed_values(version: &ReleaseVersion, ui: &mut Ui) -> Result<M
     Ok(values?)
 }
 
-/// Prints hooks as they were rendered.
+/// Prints the rendered hooks.
 pub(crate) fn print_hooks(hooks: &[StoredHook], ui: &mut Ui) -> Result<(), Failure> {
     for hook in hooks {
         ui.print(&format!("---\n# Source: {}\n{}\n", hook.path, hook.manifest))?;
@@ -129,7 +129,7 @@ pub(crate) fn print_hooks(hooks: &[StoredHook], ui: &mut Ui) -> Result<(), Failu
     Ok(())
 }
 
-/// How the tests went that have been started.
+/// The results of the tests that have been started.
 fn tests(hooks: &[StoredHook]) -> String {
     let mut tests = hooks.iter().filter(|hook| hook.events.contains(&HookEvent::Test)).peekable();
     if tests.peek().is_none() {
@@ -141,8 +141,8 @@ fn tests(hooks: &[StoredHook]) -> String {
         format!(
             "TEST SUITE:     {}\nLast Started:   {}\nLast Completed: {}\nPhase:          {}\n",
             hook.name,
-            moment::ansic(run.started.as_ref()),
-            moment::ansic(run.completed.as_ref()),
+            time::ansic(run.started.as_ref()),
+            time::ansic(run.completed.as_ref()),
             run.phase.as_str(),
         )
     });

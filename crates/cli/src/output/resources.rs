@@ -1,4 +1,4 @@
-//! What the cluster has of a release, as `status` shows it: tables for people, objects for programs.
+//! The objects of a release in the cluster, as `status` prints them: tables, or objects in machine-readable formats.
 
 use pintle::objects::Object;
 use pintle::release::{ReleaseVersion, StoredHook, Timestamp};
@@ -6,11 +6,11 @@ use pintle_tree::{Map, Node};
 
 use super::format::Record;
 
-/// Columns are at least this wide, and this far apart.
-const LEAST_WIDTH: usize = 6;
+/// The minimum width of columns, and the gap between them, as in kubectl.
+const MIN_WIDTH: usize = 6;
 const GAP: usize = 3;
 
-/// The tables of all kinds, each with its heading and an empty line below.
+/// The tables of all kinds, each with its heading and an empty line after it.
 pub(crate) fn tables(kinds: &[(String, Vec<Object>)]) -> String {
     let mut text = String::new();
     let mut printer = Printer::default();
@@ -24,7 +24,7 @@ pub(crate) fn tables(kinds: &[(String, Vec<Object>)]) -> String {
     text
 }
 
-/// Remembers which headings were printed last: equal ones are printed once.
+/// Prints tables, and the column headings only if they differ from those before, as kubectl does.
 #[derive(Default)]
 struct Printer {
     columns: Option<Node>,
@@ -59,15 +59,15 @@ impl Printer {
             let shown = cells.iter().zip(columns).filter(|(_, column)| narrow(column));
             lines.push(shown.map(|(cell, _)| cell_text(cell)).collect());
         }
-        lay_out(&lines, text);
+        push_padded(&lines, text);
     }
 }
 
-/// An object of a server that makes no table of it.
+/// A row for an object that the server did not return as a `Table`.
 fn plain(object: &Object, text: &mut String) {
     let created = object.text(&["metadata", "creationTimestamp"]);
     let age = if created.is_empty() { "<unknown>" } else { created };
-    lay_out(
+    push_padded(
         &[vec!["NAME".to_owned(), "AGE".to_owned()], vec![object.name().to_owned(), age.to_owned()]],
         text,
     );
@@ -77,7 +77,7 @@ fn heading(column: &Node) -> String {
     column.get("name").and_then(Node::as_str).unwrap_or_default().to_uppercase()
 }
 
-/// The text of a cell: one line, with a sign that there were more.
+/// The text of a cell: the first line, marked if there are more.
 fn cell_text(cell: &Node) -> String {
     match cell {
         Node::Nil => String::new(),
@@ -97,18 +97,18 @@ fn cell_text(cell: &Node) -> String {
     }
 }
 
-/// Escapes what could take over a terminal.
+/// Escapes control characters.
 fn without_controls(text: &str) -> String {
     text.replace('\u{1b}', "^[").replace('\t', " ")
 }
 
-/// Pads all cells but the last of each line.
-fn lay_out(lines: &[Vec<String>], text: &mut String) {
+/// Appends the rows with all cells but the last padded.
+fn push_padded(lines: &[Vec<String>], text: &mut String) {
     let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
     let wide = |at: usize| {
         let ends_here = |line: &&Vec<String>| line.len() > at + 1;
         let widths = lines.iter().filter(ends_here).map(|line| line[at].chars().count());
-        widths.max().map_or(0, |width| (width + GAP).max(LEAST_WIDTH))
+        widths.max().map_or(0, |width| (width + GAP).max(MIN_WIDTH))
     };
     let widths: Vec<usize> = (0..columns).map(wide).collect();
     for line in lines {
@@ -122,34 +122,34 @@ fn lay_out(lines: &[Vec<String>], text: &mut String) {
     }
 }
 
-/// The release without its chart and with its objects, as data.
+/// The record of the release without its chart and with its objects.
 pub(crate) fn record(version: &ReleaseVersion, kinds: &[(String, Vec<Object>)], id: bool) -> Record {
     let info = &version.info;
     let info = Record::default()
-        .with_some("first_deployed", time(info.first_deployed.as_ref()))
-        .with_some("last_deployed", time(info.last_deployed.as_ref()))
-        .with_some("deleted", time(info.deleted.as_ref()))
-        .with_some("description", some(&info.description))
-        .with_some("status", some(version.status_word()))
-        .with_some("notes", some(&info.notes))
-        .with_some("resources", objects(kinds));
-    // Like everything that is empty, the number 0 is left out.
+        .with_option("first_deployed", time(info.first_deployed.as_ref()))
+        .with_option("last_deployed", time(info.last_deployed.as_ref()))
+        .with_option("deleted", time(info.deleted.as_ref()))
+        .with_option("description", non_empty(&info.description))
+        .with_option("status", non_empty(version.status_word()))
+        .with_option("notes", non_empty(&info.notes))
+        .with_option("resources", objects(kinds));
+    // Go's `omitempty` omits 0 too.
     let number = Some(i64::try_from(version.number).unwrap_or(i64::MAX)).filter(|number| *number != 0);
     let config = version.config.clone().filter(|config| !config.is_empty());
     Record::default()
-        .with_some("name", some(&version.name))
+        .with_option("name", non_empty(&version.name))
         .with_record("info", info)
-        .with_some("config", config.map(Node::Map))
-        .with_some("manifest", some(&version.manifest))
+        .with_option("config", config.map(Node::Map))
+        .with_option("manifest", non_empty(&version.manifest))
         .with_records("hooks", version.hooks.iter().map(hook).collect())
-        .with_some("version", number.map(Node::Int))
-        .with_some("namespace", some(&version.namespace))
-        .with_some("apply_method", some(&version.apply_method))
-        .with_some("permissions", permissions(version))
-        .with_some("id", version.id.as_ref().filter(|_| id).map(ToString::to_string))
+        .with_option("version", number.map(Node::Int))
+        .with_option("namespace", non_empty(&version.namespace))
+        .with_option("apply_method", non_empty(&version.apply_method))
+        .with_option("permissions", permissions(version))
+        .with_option("id", version.id.as_ref().filter(|_| id).map(ToString::to_string))
 }
 
-/// What scripts of the chart may do, if anything. Helm knows no such thing.
+/// The permissions of the scripts, if any; Helm has no such field.
 fn permissions(version: &ReleaseVersion) -> Option<Node> {
     let granted = pintle::ops::granted_permissions(version);
     let names: Vec<Node> = granted.iter().map(|permission| Node::from(permission.as_str())).collect();
@@ -171,25 +171,25 @@ fn hook(hook: &StoredHook) -> Record {
         Some(Node::List(list)).filter(|_| !texts.is_empty())
     };
     let run = Record::default()
-        .with_some("started_at", time(hook.last_run.started.as_ref()))
-        .with_some("completed_at", time(hook.last_run.completed.as_ref()))
+        .with_option("started_at", time(hook.last_run.started.as_ref()))
+        .with_option("completed_at", time(hook.last_run.completed.as_ref()))
         .with("phase", hook.last_run.phase.as_str());
     Record::default()
-        .with_some("name", some(&hook.name))
-        .with_some("kind", some(&hook.kind))
-        .with_some("path", some(&hook.path))
-        .with_some("manifest", some(&hook.manifest))
-        .with_some("events", texts(hook.events.iter().map(|event| event.as_str()).collect()))
+        .with_option("name", non_empty(&hook.name))
+        .with_option("kind", non_empty(&hook.kind))
+        .with_option("path", non_empty(&hook.path))
+        .with_option("manifest", non_empty(&hook.manifest))
+        .with_option("events", texts(hook.events.iter().map(|event| event.as_str()).collect()))
         .with_record("last_run", run)
-        .with_some("weight", Some(hook.weight).filter(|weight| *weight != 0))
-        .with_some("delete_policies", texts(hook.delete_policies.iter().map(String::as_str).collect()))
-        .with_some(
+        .with_option("weight", Some(hook.weight).filter(|weight| *weight != 0))
+        .with_option("delete_policies", texts(hook.delete_policies.iter().map(String::as_str).collect()))
+        .with_option(
             "output_log_policies",
             texts(hook.output_log_policies.iter().map(String::as_str).collect()),
         )
 }
 
-fn some(text: &str) -> Option<&str> {
+fn non_empty(text: &str) -> Option<&str> {
     Some(text).filter(|text| !text.is_empty())
 }
 

@@ -1,8 +1,8 @@
-//! Tables as Helm prints them: columns padded to their widest cell and joined by tabs.
+//! Tables in Helm's layout (`gosuri/uitable`): columns padded to the widest cell and joined by tabs.
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// Lays out rows of cells. Cells wider than `limit` are cut and end in `...`; 0 means no limit. There is no line break
+/// Formats rows of cells. Cells wider than `limit` are cut and end in `...`; 0 means no limit. There is no line break
 /// after the last row.
 pub(crate) fn table(rows: &[Vec<String>], limit: usize) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -16,15 +16,15 @@ pub(crate) fn table(rows: &[Vec<String>], limit: usize) -> String {
     rows.iter().map(|row| line(row, &widths)).collect::<Vec<String>>().join("\n")
 }
 
-/// One row, which has as many lines as its cell with the most lines.
+/// One row, which has as many lines as its tallest cell.
 fn line(row: &[String], widths: &[usize]) -> String {
-    let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| fit(cell, *width)).collect();
+    let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| truncate(cell, *width)).collect();
     let height = cells.iter().map(|cell| cell.split('\n').count()).max().unwrap_or(0);
     if height <= 1 {
         return cells.join("\t");
     }
     let part = |cell: &str, width: usize, at: usize| match cell.split('\n').nth(at) {
-        Some(text) => fit(text, width),
+        Some(text) => truncate(text, width),
         None => " ".repeat(width.max(1)),
     };
     let lines = (0..height).map(|at| {
@@ -34,7 +34,7 @@ fn line(row: &[String], widths: &[usize]) -> String {
     lines.collect::<Vec<String>>().join("\n")
 }
 
-/// The width of a text on a terminal: colours have none, and neither have line breaks.
+/// The width of a text on a terminal; color sequences and line breaks have none.
 fn width_of(text: &str) -> usize {
     if !text.contains(['\u{1b}', '\n']) {
         return text.width();
@@ -43,7 +43,7 @@ fn width_of(text: &str) -> usize {
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
         if character == '\u{1b}' {
-            // The colours that we use end with `m`.
+            // Our color sequences end with `m`.
             characters.by_ref().find(|c| *c == 'm');
         } else {
             width += character.width().unwrap_or(0);
@@ -52,7 +52,7 @@ fn width_of(text: &str) -> usize {
     width
 }
 
-fn fit(cell: &str, width: usize) -> String {
+fn truncate(cell: &str, width: usize) -> String {
     let own = width_of(cell);
     if own <= width || width == 0 {
         return format!("{cell}{}", " ".repeat(width.saturating_sub(own)));
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_take_no_room() {
+    fn colors_have_no_width() {
         assert_eq!(
             table(&rows(&[&["\u{1b}[1mN\u{1b}[22m", "x"], &["abc", "y"]]), 0),
             "\u{1b}[1mN\u{1b}[22m  \tx\nabc\ty"

@@ -1,13 +1,13 @@
-//! What reaches a terminal. Charts, records, registries and servers are other people's text, and a terminal takes some of
-//! it for commands: to move the cursor, to hide what was said, to answer in the user's place. So everything that is written
-//! to a terminal goes through here, where such characters are shown instead of obeyed. What goes into a file or a pipe is
-//! left alone.
+//! Escapes control characters in terminal output. Charts, release records, registries and servers provide text that we
+//! print, and control sequences in it could move the cursor, hide output or make the terminal send input. So everything
+//! that is written to a terminal goes through this module, which prints such characters in escaped form. Output to
+//! files and pipes is not changed.
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
-/// The sequences that this program itself colours with. In the text of others they do no more than colour.
-const OWN: &[&[u8]] = &[
+/// The color sequences of this program. They are passed on wherever they come from, because colors do no harm.
+const OWN_SEQUENCES: &[&[u8]] = &[
     b"\x1b[0m",
     b"\x1b[1m",
     b"\x1b[22m",
@@ -19,15 +19,15 @@ const OWN: &[&[u8]] = &[
     b"\x1b[1;33m",
 ];
 
-/// Text in which no character commands a terminal, without colours and of one line.
-pub(crate) fn shown(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(|letter| letter.is_control() || is_command(letter)) {
+/// Escapes all control characters, including line breaks and colors.
+pub(crate) fn sanitize(text: &str) -> Cow<'_, str> {
+    if !text.chars().any(|letter| letter.is_control() || is_unsafe(letter)) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 8);
     for letter in text.chars() {
-        if letter.is_control() || is_command(letter) {
-            out.push_str(&spelled(letter));
+        if letter.is_control() || is_unsafe(letter) {
+            out.push_str(&escape(letter));
         } else {
             out.push(letter);
         }
@@ -35,8 +35,8 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Controls of both ranges, and characters that turn the direction of what follows.
-fn is_command(letter: char) -> bool {
+/// C0 and C1 control characters, and those that change the text direction, which can disguise file names.
+fn is_unsafe(letter: char) -> bool {
     let turns = matches!(
         letter,
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
@@ -44,51 +44,52 @@ fn is_command(letter: char) -> bool {
     turns || (letter.is_control() && !matches!(letter, '\n' | '\t'))
 }
 
-fn spelled(letter: char) -> String {
+fn escape(letter: char) -> String {
     match u32::from(letter) {
         code @ 0..0x80 => format!("\\x{code:02x}"),
         code => format!("\\u{{{code:x}}}"),
     }
 }
 
-/// A stream that shows commands instead of passing them on, if a terminal is at its end.
-pub(crate) struct Shown<W> {
+/// A writer that escapes control characters if the stream is a terminal.
+pub(crate) struct SanitizedWriter<W> {
     stream: W,
     terminal: bool,
-    /// The beginning of a character or of a sequence of ours, whose end may still come.
-    held: Vec<u8>,
+    /// An incomplete character or color sequence at the end of the last write.
+    pending: Vec<u8>,
 }
 
-impl<W: Write + IsTerminal> Shown<W> {
-    /// Over one of the streams of the process.
-    pub(crate) fn new(stream: W) -> Shown<W> {
+impl<W: Write + IsTerminal> SanitizedWriter<W> {
+    /// Wraps one of the standard streams.
+    pub(crate) fn new(stream: W) -> SanitizedWriter<W> {
         let terminal = stream.is_terminal();
-        Shown { stream, terminal, held: Vec::new() }
+        SanitizedWriter { stream, terminal, pending: Vec::new() }
     }
 }
 
-impl<W: Write> Write for Shown<W> {
+impl<W: Write> Write for SanitizedWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if !self.terminal {
             return self.stream.write(bytes);
         }
-        self.held.extend_from_slice(bytes);
-        let mut out = Vec::with_capacity(self.held.len());
-        let rest = convert(&self.held, false, &mut out);
-        self.held.drain(..rest);
+        self.pending.extend_from_slice(bytes);
+        let mut out = Vec::with_capacity(self.pending.len());
+        let rest = convert(&self.pending, false, &mut out);
+        self.pending.drain(..rest);
         self.stream.write_all(&out)?;
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         let mut out = Vec::new();
-        convert(&std::mem::take(&mut self.held), true, &mut out);
+        convert(&std::mem::take(&mut self.pending), true, &mut out);
         self.stream.write_all(&out)?;
         self.stream.flush()
     }
 }
 
-/// Converts bytes, up to what may still be the beginning of something unless they are the `last`. Gives how many it took.
+/// Escapes bytes into `out` and returns how many were consumed. Unless this is the `last` chunk, an incomplete
+/// character or sequence at the end is left for the next one.
 fn convert(bytes: &[u8], last: bool, out: &mut Vec<u8>) -> usize {
     let mut at = 0;
     while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
@@ -98,25 +99,25 @@ fn convert(bytes: &[u8], last: bool, out: &mut Vec<u8>) -> usize {
             at += plain;
             continue;
         }
-        if let Some(own) = OWN.iter().find(|own| rest.starts_with(own)) {
+        if let Some(own) = OWN_SEQUENCES.iter().find(|own| rest.starts_with(own)) {
             out.extend_from_slice(own);
             at += own.len();
             continue;
         }
-        // A line break of another system is none to be afraid of.
+        // A Windows line break is harmless.
         if rest.starts_with(b"\r\n") {
             out.extend_from_slice(b"\r\n");
             at += 2;
             continue;
         }
-        let unfinished = OWN.iter().any(|own| own.starts_with(rest)) || rest == b"\r";
+        let unfinished = OWN_SEQUENCES.iter().any(|own| own.starts_with(rest)) || rest == b"\r";
         match character(rest) {
             _ if unfinished && !last => return at,
             Character::Unfinished if !last => return at,
             Character::Whole(letter) => {
                 let length = letter.len_utf8();
-                if is_command(letter) {
-                    out.extend_from_slice(spelled(letter).as_bytes());
+                if is_unsafe(letter) {
+                    out.extend_from_slice(escape(letter).as_bytes());
                 } else {
                     out.extend_from_slice(&rest[..length]);
                 }
@@ -133,9 +134,9 @@ fn convert(bytes: &[u8], last: bool, out: &mut Vec<u8>) -> usize {
 
 enum Character {
     Whole(char),
-    /// It may become one.
+    /// Incomplete; more bytes may follow.
     Unfinished,
-    /// These bytes are no text.
+    /// Not UTF-8.
     None,
 }
 
@@ -156,17 +157,17 @@ fn character(bytes: &[u8]) -> Character {
 mod tests {
     use super::*;
 
-    fn on_a_terminal(pieces: &[&[u8]]) -> String {
-        let mut stream = Shown { stream: Vec::new(), terminal: true, held: Vec::new() };
-        for piece in pieces {
-            stream.write_all(piece).unwrap();
+    fn on_a_terminal(chunks: &[&[u8]]) -> String {
+        let mut stream = SanitizedWriter { stream: Vec::new(), terminal: true, pending: Vec::new() };
+        for chunk in chunks {
+            stream.write_all(chunk).unwrap();
         }
         stream.flush().unwrap();
         String::from_utf8(stream.stream).unwrap()
     }
 
     #[test]
-    fn what_would_command_a_terminal_is_shown() {
+    fn control_characters_are_escaped_on_a_terminal() {
         for (text, wanted) in [
             ("plain \u{e9}\u{1f980}\ttext\r\n", "plain \u{e9}\u{1f980}\ttext\r\n"),
             ("up \u{1b}[2A and gone\u{1b}[J", "up \\x1b[2A and gone\\x1b[J"),
@@ -178,7 +179,7 @@ mod tests {
             ("end \u{1b}", "end \\x1b"),
         ] {
             assert_eq!(on_a_terminal(&[text.as_bytes()]), wanted);
-            // The same wherever it is cut.
+            // The result is the same wherever the text is split.
             for at in 0..text.len() {
                 assert_eq!(on_a_terminal(&[&text.as_bytes()[..at], &text.as_bytes()[at..]]), wanted, "{at}");
             }
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_of_ours_are_kept() {
+    fn our_own_colors_are_kept() {
         let text = "\u{1b}[1;31merror:\u{1b}[0m no";
         assert_eq!(on_a_terminal(&[text.as_bytes()]), text);
         assert_eq!(on_a_terminal(&[&text.as_bytes()[..4], &text.as_bytes()[4..]]), text);
@@ -195,14 +196,14 @@ mod tests {
 
     #[test]
     fn files_and_pipes_get_every_byte() {
-        let mut stream = Shown { stream: Vec::new(), terminal: false, held: Vec::new() };
+        let mut stream = SanitizedWriter { stream: Vec::new(), terminal: false, pending: Vec::new() };
         stream.write_all(b"\x1b[2J\xff\r").unwrap();
         assert_eq!(stream.stream, b"\x1b[2J\xff\r");
     }
 
     #[test]
-    fn a_name_stays_in_its_line() {
-        assert_eq!(shown("a\nb\u{1b}[1m\u{202e}"), "a\\x0ab\\x1b[1m\\u{202e}");
-        assert!(matches!(shown("Deployment/shop/web"), Cow::Borrowed(_)));
+    fn sanitized_text_is_one_line() {
+        assert_eq!(sanitize("a\nb\u{1b}[1m\u{202e}"), "a\\x0ab\\x1b[1m\\u{202e}");
+        assert!(matches!(sanitize("Deployment/shop/web"), Cow::Borrowed(_)));
     }
 }

@@ -8,7 +8,7 @@ const fn method(name: &'static str, result: Type) -> Method {
     Method { name, params: &[], variadic: None, result }
 }
 
-/// A method that templates may not call, because it gives nothing back.
+/// A method that templates cannot call, because it returns nothing.
 const fn refused(name: &'static str, text: &'static str) -> Method {
     Method { name, params: &[], variadic: Some(Type::Any), result: Type::Refused(text) }
 }
@@ -56,12 +56,12 @@ pub(super) struct Structure {
     pub(super) fields: Vec<(&'static str, Value)>,
     /// Its methods, none of which takes arguments.
     pub(super) methods: &'static [Method],
-    /// What the methods give.
+    /// The results of the methods.
     pub(super) results: Vec<(&'static str, Value)>,
 }
 
 impl Structure {
-    /// A structure without methods.
+    /// A struct without methods.
     pub(super) fn new(name: &'static str, fields: Vec<(&'static str, Value)>) -> Self {
         Structure { name, fields, methods: &[], results: Vec::new() }
     }
@@ -112,7 +112,7 @@ impl Object for Structure {
     }
 }
 
-/// A string of a type with a name.
+/// A string of a named type.
 #[derive(Debug)]
 struct Named {
     name: &'static str,
@@ -205,7 +205,7 @@ impl Object for Slice {
     }
 }
 
-/// A pointer to nothing, or an error that did not happen.
+/// A nil pointer or a nil error.
 #[derive(Debug)]
 struct Absent(&'static str);
 

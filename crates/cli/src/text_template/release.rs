@@ -12,8 +12,8 @@ use super::go::{
     CHART, INFO, RELEASE, RUN, STATUS, STRING, Structure, VALIDATE, absent, named, slice, structure,
 };
 
-/// What `get all --template` can pick from. Helm has the labels of a version as its store keeps them, unless the
-/// version was asked for by its number.
+/// The data of `get all --template`. Helm includes the labels of the stored record, unless the version was selected by
+/// its number.
 pub(super) fn data(version: &ReleaseVersion, by_number: bool) -> Value {
     let mut labels = version.labels.clone();
     if !by_number {
@@ -33,7 +33,7 @@ fn text(text: &str) -> Value {
     Value::from(text)
 }
 
-/// A time, in the zone that Go reads it in.
+/// A time, in the zone in which Go parses it.
 fn time(time: Option<&Timestamp>) -> Value {
     let time = time.and_then(|time| GoTime::parse(RFC3339, time.to_string(), &Zone::local()).ok());
     pintle_sprig::time(time.unwrap_or_default())
@@ -117,7 +117,7 @@ fn moment(moment: Option<&Timestamp>) -> String {
     moment.map(ToString::to_string).unwrap_or_default()
 }
 
-/// JSON of fields in their order; empty ones are left out, but for the phase of a hook.
+/// Encodes fields as JSON in order, without empty ones, except for the phase of a hook.
 fn encoded(fields: &[(&str, String)]) -> Value {
     let written = |text: &str| {
         let written = json::write(&Node::from(text)).unwrap_or_default();
@@ -131,8 +131,8 @@ fn encoded(fields: &[(&str, String)]) -> Value {
     Value::Bytes(format!("{{{}}}", fields.join(",")).into())
 }
 
-/// The chart of a release, which never has others around or below it: records do not keep those. `root` tells that
-/// its topmost chart can be asked for, which is the same.
+/// The chart of a release. It has no parent and no dependencies: records do not store those. With `root`, its `Root`
+/// method returns the chart itself.
 fn chart(chart: &StoredChart, root: bool) -> Value {
     const LIST: &str = "[]*common.File";
     let files = |files: &[StoredFile]| slice(LIST, files.iter().map(file).collect());
@@ -292,7 +292,7 @@ fn dependency(entry: &Dependency) -> Value {
     )
 }
 
-/// A structure that can be validated; what is in a record was, before it was installed.
+/// A struct with a `Validate` method. It succeeds, because what is stored was validated before it was installed.
 fn validated(name: &'static str, fields: Vec<(&'static str, Value)>) -> Value {
     let results = vec![("Validate", absent("error"))];
     Value::object(Structure { methods: VALIDATE, results, ..Structure::new(name, fields) })

@@ -91,7 +91,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     })
 }
 
-/// A certificate for the address, and a token, both new.
+/// Generates a certificate for the address, and a token.
 fn identity(address: SocketAddr) -> Result<Identity, Failure> {
     let failed = |why: String| Failure::run_time(format!("cannot make a certificate: {why}"));
     let made = pintle_sprig::server_certificate(&[address.ip()]).map_err(failed)?;

@@ -1,4 +1,4 @@
-//! `get all`: everything that was recorded of a release.
+//! `get all`: shows all stored data of a release.
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;

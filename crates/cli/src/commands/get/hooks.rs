@@ -1,4 +1,4 @@
-//! `get hooks`: the hooks of a release.
+//! `get hooks`: shows the hooks of a release.
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;

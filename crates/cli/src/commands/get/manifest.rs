@@ -1,4 +1,4 @@
-//! `get manifest`: the objects of a release.
+//! `get manifest`: shows the objects of a release.
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! `get metadata`: the facts about a release.
+//! `get metadata`: shows the metadata of a release.
 
 use pintle::release::VersionRef;
 
@@ -29,10 +29,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let connection = Connection::open(invocation)?;
     let mut version = super::read(&connection, invocation.operand(0), &at)?;
     if at == VersionRef::Current {
-        // Helm shows all labels of the record, but only of the last version.
+        // Helm shows all labels of the record, but only for the last version.
         version.labels = connection.run(pintle::ops::stored_labels(&connection.session, &version))?;
     }
-    match Format::of(&invocation.flags) {
+    match Format::from_flags(&invocation.flags) {
         Format::Table => invocation.ui.print(&lines(&version)),
         format => print_data(invocation.ui, format, &record(&version)),
     }

@@ -1,4 +1,4 @@
-//! `get notes`: the notes of a release.
+//! `get notes`: shows the notes of a release.
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;

@@ -1,4 +1,4 @@
-//! `get values`: the values of a release.
+//! `get values`: shows the values of a release.
 
 use pintle_tree::Node;
 
@@ -33,7 +33,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     } else {
         version.config.map_or(Node::Nil, Node::Map)
     };
-    match Format::of(&invocation.flags) {
+    match Format::from_flags(&invocation.flags) {
         Format::Table => {
             let title = if all { "COMPUTED VALUES:\n" } else { "USER-SUPPLIED VALUES:\n" };
             invocation.ui.print(title)?;

@@ -1,4 +1,4 @@
-//! How registries are spoken to: flags, files with logins, proxies.
+//! Access to registries: flags, credential files, proxies.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::flag::{Flag, FlagCompletion, Kind};
 use crate::invocation::Invocation;
 use crate::path::join;
 
-/// Flags about all registries.
+/// Flags for all registries.
 pub(super) static ACCESS: &[Flag] = &[
     Flag::text("creds", "the credentials for registries: USER:PASSWORD").completes(FlagCompletion::Nothing),
     Flag::text("ca-file", "a CA bundle to trust in addition to the system's"),
@@ -26,7 +26,7 @@ pub(super) static ACCESS: &[Flag] = &[
     Flag::of("patience", Kind::Duration, "1m0s", "the idle timeout of a connection"),
 ];
 
-/// Flags about one side of a copy.
+/// Flags for the source or the destination of a copy.
 pub(super) static SIDES: &[Flag] = &[
     Flag::text("src-creds", "like --creds, for the source").completes(FlagCompletion::Nothing),
     Flag::text("dest-creds", "like --creds, for the destination").completes(FlagCompletion::Nothing),
@@ -36,29 +36,29 @@ pub(super) static SIDES: &[Flag] = &[
     Flag::switch("dest-insecure-skip-tls-verify", "like --insecure-skip-tls-verify, for the destination"),
 ];
 
-/// Which registries are meant.
+/// The registries to which credentials and TLS settings apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum RegistryRole {
     /// All.
     Both,
-    /// Those that images come from.
+    /// The sources of a copy.
     Source,
-    /// The one that they go to.
+    /// The destination of a copy.
     Destination,
 }
 
-/// A client for registries, as flags and environment want it.
-pub(super) fn client(invocation: &Invocation<'_>, side: Side) -> Result<Arc<Client>, Failure> {
+/// A registry client with the settings of flags and environment.
+pub(super) fn client(invocation: &Invocation<'_>, side: RegistryRole) -> Result<Arc<Client>, Failure> {
     let client = Client::new(settings(invocation, side)?).map_err(pintle::Error::from)?;
     Ok(Arc::new(client))
 }
 
-fn settings(invocation: &Invocation<'_>, side: Side) -> Result<Settings, Failure> {
+fn settings(invocation: &Invocation<'_>, side: RegistryRole) -> Result<Settings, Failure> {
     let flags = &invocation.flags;
     let (creds, plain, insecure) = match side {
-        Side::Both => ("creds", "plain-http", "insecure-skip-tls-verify"),
-        Side::Source => ("src-creds", "src-plain-http", "src-insecure-skip-tls-verify"),
-        Side::Destination => ("dest-creds", "dest-plain-http", "dest-insecure-skip-tls-verify"),
+        RegistryRole::Both => ("creds", "plain-http", "insecure-skip-tls-verify"),
+        RegistryRole::Source => ("src-creds", "src-plain-http", "src-insecure-skip-tls-verify"),
+        RegistryRole::Destination => ("dest-creds", "dest-plain-http", "dest-insecure-skip-tls-verify"),
     };
     let file = |name: &str| Some(flags.text(name)).filter(|path| !path.is_empty()).map(PathBuf::from);
     let certificate = match (file("cert-file"), file("key-file")) {
@@ -90,7 +90,7 @@ fn settings(invocation: &Invocation<'_>, side: Side) -> Result<Settings, Failure
     })
 }
 
-/// The files that may know logins: Helm's, Docker's, Podman's.
+/// The credential files of Helm, Docker and Podman.
 pub(crate) fn login_files(invocation: &Invocation<'_>) -> Vec<PathBuf> {
     let environment = invocation.environment;
     let set = |name: &str| environment.variable(name).filter(|text| !text.is_empty());
@@ -109,7 +109,7 @@ pub(crate) fn proxies(environment: &Environment) -> Proxies {
     Proxies { http: found.http, https: found.https, none: found.none }
 }
 
-/// Runs to the end, or until the user wants no more. What is whole by then stays.
+/// Runs until completion or Ctrl-C. Completed images are kept.
 pub(crate) fn run<T>(operation: impl Future<Output = T>) -> Result<T, Failure> {
     connect::runtime()?.block_on(async {
         let mut signals = Signals::new()?;

@@ -1,4 +1,4 @@
-//! `images config`: the entries of a registry mapping file.
+//! `images config`: edits the entries of a registry mapping file.
 
 use std::io;
 

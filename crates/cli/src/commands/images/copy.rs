@@ -1,4 +1,4 @@
-//! `images copy`: images from registries, charts, releases and folders to a registry or a folder.
+//! `images copy`: copies images from registries, charts, releases and directories to a registry or a directory.
 
 use std::path::{Path, PathBuf};
 
@@ -6,14 +6,14 @@ use pintle::images::{Strategy, Target};
 use pintle::ops::{CopyDestination, CopyImagesRequest, CopyPlan, ImageLock, plan_image_copy};
 use pintle::registry::copy::{Options, Outcome, execute};
 
-use super::access::{self, ACCESS, SIDES, Side};
-use super::copied;
+use super::access::{self, ACCESS, RegistryRole, SIDES};
+use super::copy_report;
 use super::files;
 use super::listing::images_of;
 use super::policy::{REGISTRIES, explain, registries};
-use super::subject::Named;
-use crate::bars;
+use super::subject::Subject;
 use crate::command::{ArgCompletion, Command, Operands};
+use crate::copy_progress;
 use crate::failure::{Failure, FailureKind};
 use crate::flag::groups::VALUES;
 use crate::flag::{Flag, FlagCompletion, Kind};
@@ -82,10 +82,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         return Err(Failure::usage("there are no images to copy")
             .hint("name an image, a chart, a folder (oci:FOLDER), --from-release or --from-list"));
     }
-    let plan = access::run(plan_image_copy(&request))?.map_err(in_words)?;
-    tell(invocation, &plan)?;
+    let plan = access::run(plan_image_copy(&request))?.map_err(copy_failure)?;
+    print_findings(invocation, &plan)?;
     if request.dry_run {
-        copied::print_plan(invocation, &plan)?;
+        copy_report::print_plan(invocation, &plan)?;
         return if plan.refused.is_empty() {
             Ok(())
         } else {
@@ -93,22 +93,22 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         };
     }
     let failed = !plan.refused.is_empty();
-    let outcomes = carry(invocation, plan, &request.options)?;
+    let outcomes = run_copy(invocation, plan, &request.options)?;
     let failed = failed || outcomes.iter().any(|outcome| outcome.result.is_err());
-    copied::print_outcomes(invocation, &outcomes)?;
+    copy_report::print_outcomes(invocation, &outcomes)?;
     if failed { Err(Failure::new(FailureKind::AlreadyReported, "")) } else { Ok(()) }
 }
 
-/// What stopped the plan, in the words and with the exit codes that the commands about images have.
-fn in_words(error: pintle::Error) -> Failure {
+/// Maps an error of the plan to the exit codes of the image commands.
+fn copy_failure(error: pintle::Error) -> Failure {
     match error {
         pintle::Error::Images(error) => explain(error),
         other => other.into(),
     }
 }
 
-/// Says what the user should know before anything is copied, and stops if something is wrong.
-fn tell(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Result<(), Failure> {
+/// Prints the findings of the plan, and fails if there are errors.
+fn print_findings(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Result<(), Failure> {
     for warning in plan.planned.iter().flat_map(|planned| &planned.warnings) {
         invocation.ui.warn(warning);
     }
@@ -130,14 +130,14 @@ fn tell(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Result<(), Failure>
     Err(failure.hint(hint.unwrap_or_else(|| "--keep-going copies the others".to_owned())))
 }
 
-fn carry(
+fn run_copy(
     invocation: &mut Invocation<'_>,
     plan: CopyPlan,
     options: &Options,
 ) -> Result<Vec<Outcome>, Failure> {
     let quiet = invocation.flags.on("quiet");
     let total = plan.planned.iter().map(|planned| planned.missing).sum();
-    let (progress, mut lines) = bars::progress(quiet, total);
+    let (progress, mut lines) = copy_progress::progress(quiet, total);
     let ui = &mut *invocation.ui;
     access::run(async move {
         let copying = execute(plan.planned, options, progress);
@@ -159,27 +159,27 @@ fn carry(
 fn request(invocation: &mut Invocation<'_>) -> Result<CopyImagesRequest, Failure> {
     let operands = invocation.flags.operands.clone();
     let (destination, sources) = operands.split_last().map_or(("", &[][..]), |(last, rest)| (last, rest));
-    let destination = to(invocation, destination)?;
+    let destination = parse_destination(invocation, destination)?;
     let mut images = Vec::new();
     let mut layouts = Vec::new();
-    let mut charts: Vec<Named> = Vec::new();
+    let mut charts: Vec<Subject> = Vec::new();
     for source in sources {
         match layout_of(source) {
             Some(rest) => layouts.push(layout(rest)),
             None if source.starts_with("oci://") || is_chart(source) => {
-                charts.push(Named::Chart(source.clone()))
+                charts.push(Subject::Chart(source.clone()))
             }
             None => images.push(source.clone()),
         }
     }
-    charts.extend(invocation.flags.list("from-chart").iter().cloned().map(Named::Chart));
-    charts.extend(invocation.flags.list("from-release").iter().cloned().map(Named::Release));
+    charts.extend(invocation.flags.list("from-chart").iter().cloned().map(Subject::Chart));
+    charts.extend(invocation.flags.list("from-release").iter().cloned().map(Subject::Release));
     for named in &charts {
         let found = images_of(invocation, named)?;
         images.extend(found.1.into_iter().map(|image| image.image));
     }
     for path in invocation.flags.list("from-list") {
-        images.extend(listed(path)?);
+        images.extend(read_list(path)?);
     }
     let flags = &invocation.flags;
     let platforms = flags.list("platform").iter().map(|text| text.trim().parse());
@@ -195,13 +195,13 @@ fn request(invocation: &mut Invocation<'_>) -> Result<CopyImagesRequest, Failure
             overwrite: flags.on("overwrite"),
         },
         dry_run: flags.on("dry-run"),
-        source: access::client(invocation, Side::Source)?,
-        target: access::client(invocation, Side::Destination)?,
+        source: access::client(invocation, RegistryRole::Source)?,
+        target: access::client(invocation, RegistryRole::Destination)?,
     })
 }
 
-/// Where images go.
-fn to(invocation: &Invocation<'_>, text: &str) -> Result<CopyDestination, Failure> {
+/// Parses the destination.
+fn parse_destination(invocation: &Invocation<'_>, text: &str) -> Result<CopyDestination, Failure> {
     if let Some(folder) = layout_of(text) {
         return match folder {
             "" => Err(Failure::usage("oci: needs a folder").hint("write oci:FOLDER")),
@@ -224,7 +224,7 @@ fn layout_of(text: &str) -> Option<&str> {
     text.strip_prefix("oci:").filter(|rest| !rest.starts_with("//"))
 }
 
-/// A folder, with the name of one image of it if one is given.
+/// An OCI layout directory, with the name of one of its images if given.
 fn layout(text: &str) -> (PathBuf, Option<String>) {
     match text.split_once(':') {
         Some((folder, name)) if !name.is_empty() => (folder.into(), Some(name.to_owned())),
@@ -232,15 +232,15 @@ fn layout(text: &str) -> (PathBuf, Option<String>) {
     }
 }
 
-/// Whether a word is the path of a chart rather than the name of an image.
+/// Whether an operand is the path of a chart rather than the name of an image.
 fn is_chart(word: &str) -> bool {
     word.starts_with(['.', '/', '~'])
         || word.ends_with(".tgz")
         || Path::new(word).join("Chart.yaml").is_file()
 }
 
-/// The images of a file: a lock, or one on each line.
-fn listed(path: &str) -> Result<Vec<String>, Failure> {
+/// The images of a file: a lock file, or one image per line.
+fn read_list(path: &str) -> Result<Vec<String>, Failure> {
     let text = files::read("--from-list", path)?;
     let text = String::from_utf8(text).map_err(|_| Failure::usage(format!("{path} is no text")))?;
     if text.lines().any(|line| line.trim_end() == "kind: ImagesLock") {

@@ -1,5 +1,5 @@
-//! Files that the commands about images read and write: inside the working folder unless a whole path is given,
-//! written whole or not at all, and never over another file by accident.
+//! Files of the image commands. Relative paths must stay in the working directory; files are written atomically, and
+//! never overwritten by accident.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use crate::failure::{Failure, reason};
 use crate::read;
 
-/// Refuses relative paths that lead out of the working folder; `flag` says where the path comes from.
+/// Rejects relative paths that leave the working directory; `flag` is named in the error.
 pub(super) fn check(flag: &str, path: &str) -> Result<(), Failure> {
     let mut depth = 0_i64;
     for component in Path::new(path).components() {
@@ -28,29 +28,29 @@ pub(super) fn check(flag: &str, path: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads a file that a flag names.
+/// Reads the file of a flag.
 pub(super) fn read(flag: &str, path: &str) -> Result<Vec<u8>, Failure> {
     check(flag, path)?;
     read::file(path, read::MAX_SETTINGS)
         .map_err(|error| Failure::usage(format!("{flag}: cannot read `{path}`: {}", reason(&error))))
 }
 
-/// What may become of a file that is there already.
+/// What to do with an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Existing {
-    /// It stays, and that is an error.
+    /// Keep it and fail.
     Keep,
-    /// It is replaced.
+    /// Replace it.
     Replace,
 }
 
-/// Refuses a path at which there is a file already.
+/// Fails if the file exists.
 pub(super) fn check_free(flag: &str, path: &str) -> Result<(), Failure> {
     check(flag, path)?;
-    if fs::symlink_metadata(path).is_ok() { Err(taken(flag, path)) } else { Ok(()) }
+    if fs::symlink_metadata(path).is_ok() { Err(already_exists(flag, path)) } else { Ok(()) }
 }
 
-/// Writes a file whole or not at all.
+/// Writes a file atomically.
 pub(super) fn write(flag: &str, path: &str, text: &[u8], existing: Existing) -> Result<(), Failure> {
     check(flag, path)?;
     let target = Path::new(path);
@@ -58,13 +58,14 @@ pub(super) fn write(flag: &str, path: &str, text: &[u8], existing: Existing) -> 
         check_free(flag, path)?;
     }
     let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::AlreadyExists => taken(flag, path),
+        io::ErrorKind::AlreadyExists => already_exists(flag, path),
         _ => Failure::usage(format!("{flag}: cannot write `{path}`: {}", reason(&error))),
     };
     let beside = temporary(target);
-    let outcome = put(&beside, text).and_then(|()| match existing {
+    let outcome = write_to(&beside, text).and_then(|()| match existing {
         Existing::Replace => fs::rename(&beside, target),
-        // A link is not made over a file that came to be meanwhile; where there are no links, the name is taken over.
+        // A hard link fails if the file was created meanwhile, unlike a rename. Where links are not supported, it is
+        // renamed.
         Existing::Keep => fs::hard_link(&beside, target).or_else(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => Err(error),
             _ => fs::rename(&beside, target),
@@ -74,7 +75,7 @@ pub(super) fn write(flag: &str, path: &str, text: &[u8], existing: Existing) -> 
     outcome.map_err(failed)
 }
 
-fn put(path: &Path, text: &[u8]) -> io::Result<()> {
+fn write_to(path: &Path, text: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(text)?;
     file.sync_all()
@@ -85,6 +86,6 @@ fn temporary(target: &Path) -> PathBuf {
     target.with_file_name(format!(".{name}.{}.tmp", std::process::id()))
 }
 
-fn taken(flag: &str, path: &str) -> Failure {
+fn already_exists(flag: &str, path: &str) -> Failure {
     Failure::usage(format!("{flag}: `{path}` already exists")).hint("remove it first, or choose another name")
 }

@@ -1,4 +1,4 @@
-//! `images inspect`: the images of a chart or of releases, and the values that they come from.
+//! `images inspect`: shows the images of a chart or of releases, and the values they come from.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +11,10 @@ use pintle::release::VersionRef;
 use pintle::values::Overrides;
 
 use super::files::{self, Existing};
-use super::inventory::{self, Chosen};
+use super::inventory::{self, Filter};
+use super::output::{self, FORMAT, OUTPUT};
 use super::policy::{PATHS, REGISTRIES, paths, registries};
-use super::subject::{Level, Named, SUBJECT, options};
-use super::written::{self, FORMAT, OUTPUT};
+use super::subject::{LogLevel, SUBJECT, Subject, options};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
@@ -53,16 +53,16 @@ static OWN: &[Flag] = &[
 const SKELETON: &str = "--generate-config-skeleton";
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let level = Level::of(invocation)?;
+    let level = LogLevel::from_flags(invocation)?;
     let policy = registries(&invocation.flags)?;
-    written::check_format(&invocation.flags)?;
+    output::check_format(&invocation.flags)?;
     let (record, found) = if invocation.flags.on("all-namespaces") {
-        refuse_names(invocation)?;
+        reject_subject(invocation)?;
         all(invocation, &policy, level)?
     } else {
-        let named = Named::of(invocation)?;
+        let named = Subject::from_flags(invocation)?;
         let subject = named.load(invocation)?;
-        let seen = look_at(invocation, &subject, level)?;
+        let seen = inspect_chart(invocation, &subject, level)?;
         (report(invocation, &subject, &seen, &policy, named.text()), registries_of(&seen))
     };
     let path = invocation.flags.text("generate-config-skeleton").to_owned();
@@ -70,23 +70,23 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         let existing =
             if invocation.flags.on("overwrite-skeleton") { Existing::Replace } else { Existing::Keep };
         files::write(SKELETON, &path, skeleton(&found).as_bytes(), existing)?;
-        if level >= Level::Info {
+        if level >= LogLevel::Info {
             invocation.ui.note(&format!("{path}: {} registries", found.len()));
         }
         return Ok(());
     }
-    written::put(invocation, &record)
+    output::write(invocation, &record)
 }
 
-/// Looks at a chart; of one that does not render, only the values.
-fn look_at(
+/// Inspects a chart; if it does not render, only its values.
+fn inspect_chart(
     invocation: &mut Invocation<'_>,
     subject: &ChartInput,
-    level: Level,
+    level: LogLevel,
 ) -> Result<Inspected, Failure> {
     let options = ImageOptions { filter: paths(&invocation.flags), ..options(invocation)? };
     let seen = images::inspect(subject, &options, &mut Reporting::new(invocation.ui))?;
-    if let Some(reason) = seen.unrendered.as_ref().filter(|_| level >= Level::Warn) {
+    if let Some(reason) = seen.unrendered.as_ref().filter(|_| level >= LogLevel::Warn) {
         invocation.ui.warn(&format!(
             "{} does not render with these values, so that only they are looked at: {reason}",
             subject.chart.name(),
@@ -103,7 +103,7 @@ fn report(
     path: &str,
 ) -> Record {
     let filter = &paths(&invocation.flags);
-    inventory::of(subject, seen, &Chosen { policy, filtered: policy.sources.is_some(), filter }, path)
+    inventory::record(subject, seen, &Filter { policy, filtered: policy.sources.is_some(), filter }, path)
 }
 
 fn registries_of(seen: &Inspected) -> BTreeSet<String> {
@@ -116,8 +116,8 @@ fn in_values(detection: &Detection) -> BTreeSet<String> {
     detection.images.iter().filter_map(|finding| Some(finding.reference.as_ref()?.registry())).collect()
 }
 
-/// With all releases asked for, nothing else can be named.
-fn refuse_names(invocation: &Invocation<'_>) -> Result<(), Failure> {
+/// `--all-namespaces` excludes a chart or release.
+fn reject_subject(invocation: &Invocation<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
     let named = ["chart-path", "release-name", "namespace"].into_iter().find(|name| flags.given(name));
     let other = match (named, flags.operands.first()) {
@@ -128,11 +128,11 @@ fn refuse_names(invocation: &Invocation<'_>) -> Result<(), Failure> {
     Err(Failure::usage(format!("--all-namespaces and {other} cannot be used together")))
 }
 
-/// Looks at all releases; those that cannot be looked at are told and listed.
+/// Inspects all releases; those that fail are reported and listed.
 fn all(
     invocation: &mut Invocation<'_>,
     policy: &Policy,
-    level: Level,
+    level: LogLevel,
 ) -> Result<(Record, BTreeSet<String>), Failure> {
     let connection = Connection::open(invocation)?;
     let releases =
@@ -143,7 +143,7 @@ fn all(
             pintle::ops::get(&connection.session, &release.namespace, &release.name, &VersionRef::Current);
         let outcome = connection.run(version).and_then(|version| {
             let subject = ChartInput::from_release(&version, &Overrides::default())?;
-            let seen = look_at(invocation, &subject, level)?;
+            let seen = inspect_chart(invocation, &subject, level)?;
             Ok((report(invocation, &subject, &seen, policy, &release.name), registries_of(&seen)))
         });
         match outcome {
@@ -156,7 +156,7 @@ fn all(
             }
             Err(failure) => {
                 let reason = failure.own.as_ref().unwrap_or(&failure.text);
-                if level >= Level::Warn {
+                if level >= LogLevel::Warn {
                     let (namespace, name) = (&release.namespace, &release.name);
                     invocation.ui.warn(&format!("{namespace}/{name} is skipped: {reason}"));
                 }

@@ -1,4 +1,4 @@
-//! What `images inspect` says about a chart, as data.
+//! The output of `images inspect` as data.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,24 +12,24 @@ use pintle_tree::{Map, Node, Str};
 
 use crate::output::format::Record;
 
-/// Which images are shown.
-pub(super) struct Chosen<'c> {
-    /// Sources and exclusions.
+/// Selects the images to show.
+pub(super) struct Filter<'c> {
+    /// The source and excluded registries.
     pub(super) policy: &'c Policy,
-    /// Whether only images of its sources are shown.
+    /// Whether to show only images of the source registries.
     pub(super) filtered: bool,
-    /// Which values take part.
+    /// The values to include.
     pub(super) filter: &'c PathFilter,
 }
 
-impl Chosen<'_> {
+impl Filter<'_> {
     fn shows(&self, registry: &str) -> bool {
         !self.filtered || self.policy.sources.iter().flatten().any(|source| source.matches(registry))
     }
 }
 
-/// All there is to say about a chart.
-pub(super) fn of(subject: &ChartInput, seen: &Inspected, chosen: &Chosen<'_>, path: &str) -> Record {
+/// The record of a chart.
+pub(super) fn record(subject: &ChartInput, seen: &Inspected, filter: &Filter<'_>, path: &str) -> Record {
     let metadata = &subject.chart.metadata;
     let chart = Record::default()
         .with("name", metadata.name.as_str())
@@ -37,12 +37,12 @@ pub(super) fn of(subject: &ChartInput, seen: &Inspected, chosen: &Chosen<'_>, pa
         .with("path", path)
         .with("dependencies", i64::try_from(subcharts(&seen.chart)).unwrap_or(i64::MAX));
     let findings: Vec<&Finding> =
-        seen.detection.images.iter().filter(|finding| is_shown(finding, chosen)).collect();
+        seen.detection.images.iter().filter(|finding| is_shown(finding, filter)).collect();
     let rendered = &seen.relocation;
     let used = used_values(rendered);
     let mut images: Vec<Record> =
-        findings.iter().filter_map(|finding| image(finding, &used, chosen)).collect();
-    images.extend(only_rendered(seen, rendered, chosen));
+        findings.iter().filter_map(|finding| image(finding, &used, filter)).collect();
+    images.extend(only_rendered(seen, rendered, filter));
     let globals = seen.detection.globals.iter();
     let globals = globals.map(|global| {
         Record::default().with("path", global.path.to_string()).with("value", global.text.as_str())
@@ -52,19 +52,19 @@ pub(super) fn of(subject: &ChartInput, seen: &Inspected, chosen: &Chosen<'_>, pa
         .with("images", Node::List(Vec::new()))
         .with_records("globalRegistries", globals.collect())
         .with_records("imagePatterns", findings.iter().map(|finding| pattern(finding)).collect())
-        .with_records("unreachable", unreachable(rendered, chosen))
-        .with_records("suspects", suspects(&rendered.suspects, chosen))
+        .with_records("unreachable", unreachable(rendered, filter))
+        .with_records("suspects", suspects(&rendered.suspects, filter))
         .with_records("unsupported", findings.iter().flat_map(|finding| unsupported(finding)).collect())
         .with_records("errors", findings.iter().filter_map(|finding| error(finding)).collect());
     if images.is_empty() { record } else { record.replacing("images", images) }
 }
 
-/// How many subcharts take part.
+/// The number of enabled subcharts.
 fn subcharts(chart: &Chart) -> usize {
     chart.subcharts.iter().map(|subchart| 1 + subcharts(subchart)).sum()
 }
 
-/// The registries of the images that rendering showed.
+/// The registries of the rendered images.
 pub(super) fn rendered_registries(seen: &Inspected) -> BTreeSet<String> {
     seen.relocation
         .images
@@ -74,20 +74,20 @@ pub(super) fn rendered_registries(seen: &Inspected) -> BTreeSet<String> {
         .collect()
 }
 
-fn is_shown(finding: &Finding, chosen: &Chosen<'_>) -> bool {
+fn is_shown(finding: &Finding, filter: &Filter<'_>) -> bool {
     match &finding.reference {
-        Some(image) => chosen.shows(&image.registry()),
-        // Nobody can say whose image it would be.
+        Some(image) => filter.shows(&image.registry()),
+        // Its registry is unknown.
         None => true,
     }
 }
 
-/// The values that reach an image of a rendered object.
+/// The values that determine an image of a rendered object.
 fn used_values(rendered: &Relocation) -> BTreeSet<&ValuePath> {
     rendered.images.iter().flat_map(|image| &image.values).collect()
 }
 
-fn image(finding: &Finding, used: &BTreeSet<&ValuePath>, chosen: &Chosen<'_>) -> Option<Record> {
+fn image(finding: &Finding, used: &BTreeSet<&ValuePath>, filter: &Filter<'_>) -> Option<Record> {
     let image = finding.reference.as_ref()?;
     let registry = image.registry();
     let written = match finding.part(Role::Registry).filter(|part| !part.text.is_empty()) {
@@ -99,32 +99,32 @@ fn image(finding: &Finding, used: &BTreeSet<&ValuePath>, chosen: &Chosen<'_>) ->
     let mut record = Record::default()
         .with("registry", registry.as_str())
         .with("repository", image.repository())
-        .with_some("tag", tag)
-        .with_some("digest", image.digest())
+        .with_option("tag", tag)
+        .with_option("digest", image.digest())
         .with("source", path.to_string())
-        .with_some("originalRegistry", written.filter(|written| *written != registry))
+        .with_option("originalRegistry", written.filter(|written| *written != registry))
         .with("valuePath", finding.path.to_string())
         .with("chart", finding.chart.as_str())
         .with("origin", finding.origin.to_string())
         .with("rendered", finding.parts.iter().any(|part| used.contains(&part.path)));
-    if chosen.policy.excludes_registry(&registry) {
+    if filter.policy.excludes_registry(&registry) {
         record = record.with("excluded", true);
     }
     Some(record)
 }
 
-/// Images of objects whose values were not recognised as images, or that have none.
-fn only_rendered(seen: &Inspected, rendered: &Relocation, chosen: &Chosen<'_>) -> Vec<Record> {
+/// Rendered images whose values were not recognised as images, or that have none.
+fn only_rendered(seen: &Inspected, rendered: &Relocation, filter: &Filter<'_>) -> Vec<Record> {
     let parts = seen.detection.images.iter().flat_map(|finding| &finding.parts);
     let known: BTreeSet<&ValuePath> = parts.map(|part| &part.path).collect();
     let mut more: BTreeMap<String, Record> = BTreeMap::new();
     for found in rendered.images.iter() {
-        let allowed = found.values.iter().all(|path| chosen.filter.allows(path));
+        let allowed = found.values.iter().all(|path| filter.filter.allows(path));
         if !allowed || found.values.iter().any(|path| known.contains(path)) {
             continue;
         }
         let Ok(image) = Reference::parse(&found.field.image) else { continue };
-        if !chosen.shows(&image.registry()) {
+        if !filter.shows(&image.registry()) {
             continue;
         }
         let source = match found.values.first() {
@@ -134,8 +134,8 @@ fn only_rendered(seen: &Inspected, rendered: &Relocation, chosen: &Chosen<'_>) -
         let record = Record::default()
             .with("registry", image.registry())
             .with("repository", image.repository())
-            .with_some("tag", image.tag())
-            .with_some("digest", image.digest())
+            .with_option("tag", image.tag())
+            .with_option("digest", image.digest())
             .with("source", source)
             .with("rendered", true);
         more.entry(found.field.image.clone()).or_insert(record);
@@ -143,7 +143,7 @@ fn only_rendered(seen: &Inspected, rendered: &Relocation, chosen: &Chosen<'_>) -
     more.into_values().collect()
 }
 
-/// How an image is written down.
+/// How the image is written in the values.
 fn pattern(finding: &Finding) -> Record {
     let kind = if matches!(finding.shape, Shape::String | Shape::Embedded(_)) { "string" } else { "map" };
     let structure =
@@ -160,15 +160,15 @@ fn pattern(finding: &Finding) -> Record {
 
 fn unsupported(finding: &Finding) -> Vec<Record> {
     let issues = finding.issues.iter().filter(|issue| !matches!(issue, Issue::Unparsable(_)));
-    issues.map(|issue| told(finding, issue)).collect()
+    issues.map(|issue| issue_record(finding, issue)).collect()
 }
 
 fn error(finding: &Finding) -> Option<Record> {
     let issue = finding.issues.iter().find(|issue| matches!(issue, Issue::Unparsable(_)))?;
-    Some(told(finding, issue))
+    Some(issue_record(finding, issue))
 }
 
-fn told(finding: &Finding, issue: &Issue) -> Record {
+fn issue_record(finding: &Finding, issue: &Issue) -> Record {
     Record::default()
         .with("path", finding.naming_path().to_string())
         .with("type", issue.name())
@@ -176,10 +176,10 @@ fn told(finding: &Finding, issue: &Issue) -> Record {
         .with("message", issue.to_string())
 }
 
-/// Images that no value says.
-fn unreachable(found: &Relocation, chosen: &Chosen<'_>) -> Vec<Record> {
+/// Images that are fixed in templates.
+fn unreachable(found: &Relocation, filter: &Filter<'_>) -> Vec<Record> {
     let shown = |image: &&Image| match Reference::parse(&image.field.image) {
-        Ok(reference) => chosen.shows(&reference.registry()),
+        Ok(reference) => filter.shows(&reference.registry()),
         Err(_) => true,
     };
     let images = found.images.iter().filter(|image| image.values.is_empty()).filter(shown);
@@ -191,14 +191,14 @@ fn unreachable(found: &Relocation, chosen: &Chosen<'_>) -> Vec<Record> {
             .with("object", image.field.object.to_string())
             .with("field", image.field.location.path.to_string())
             .with("template", template.as_str())
-            .with_some("line", line)
+            .with_option("line", line)
     };
     images.map(record).collect()
 }
 
-fn suspects(suspects: &[Suspect], chosen: &Chosen<'_>) -> Vec<Record> {
+fn suspects(suspects: &[Suspect], filter: &Filter<'_>) -> Vec<Record> {
     let shown = |suspect: &&Suspect| match Reference::parse(&suspect.image) {
-        Ok(reference) => chosen.shows(&reference.registry()),
+        Ok(reference) => filter.shows(&reference.registry()),
         Err(_) => true,
     };
     let record = |suspect: &Suspect| {

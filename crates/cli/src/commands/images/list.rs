@@ -1,11 +1,11 @@
-//! `images list`: the images that the objects of a chart or a release use, and what they stand for.
+//! `images list`: lists the images of a chart or a release, and their digests.
 
 use pintle::ops::{ImageLock, ListedImage, resolve_images};
 
-use super::access::{self, ACCESS, Side};
+use super::access::{self, ACCESS, RegistryRole};
 use super::files::{self, Existing};
 use super::listing::{self, images_of};
-use super::subject::{Named, SUBJECT};
+use super::subject::{SUBJECT, Subject};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::groups::VALUES;
@@ -42,7 +42,7 @@ static OWN: &[Flag] = &[
     Flag::text("output", "the output format: table, json, yaml, csv or cyclonedx")
         .short('o')
         .or("table")
-        .completes(FlagCompletion::Words(&listing::SHAPES)),
+        .completes(FlagCompletion::Words(&listing::FORMATS)),
     Flag::switch("unique", "print one line per image instead of one per use"),
     Flag::list("from-registry", "only images of these registries").completes(FlagCompletion::Nothing),
     Flag::switch("resolve", "resolve digests from the registries"),
@@ -51,8 +51,8 @@ static OWN: &[Flag] = &[
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let shape = listing::Shape::of(&invocation.flags)?;
-    let named = Named::of(invocation)?;
+    let shape = listing::ListFormat::from_flags(&invocation.flags)?;
+    let named = Subject::from_flags(invocation)?;
     let (chart, mut images) = images_of(invocation, &named)?;
     let wanted = invocation.flags.list("from-registry");
     images.retain(|image| wanted.is_empty() || wanted.iter().any(|wanted| *wanted == image.registry()));
@@ -63,7 +63,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         path => Some(ImageLock::read(path, &files::read("--verify", path)?)?),
     };
     if flags.on("resolve") || !lock.is_empty() || known.is_some() {
-        let client = access::client(invocation, Side::Both)?;
+        let client = access::client(invocation, RegistryRole::Both)?;
         access::run(resolve_images(&mut images, &client))?;
     }
     let unresolved = unresolved(invocation, &images);
@@ -82,7 +82,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     unresolved
 }
 
-/// Tells which images could not be resolved, if that was wanted.
+/// Reports the images that could not be resolved, if that was requested.
 fn unresolved(invocation: &mut Invocation<'_>, images: &[ListedImage]) -> Result<(), Failure> {
     let problems: Vec<&String> = images.iter().filter_map(|image| image.problem.as_ref()).collect();
     for problem in &problems {
@@ -94,7 +94,7 @@ fn unresolved(invocation: &mut Invocation<'_>, images: &[ListedImage]) -> Result
     }
 }
 
-/// Compares a lock with what is true now.
+/// Compares a lock file with the current digests.
 fn compare(
     invocation: &mut Invocation<'_>,
     path: &str,

@@ -1,4 +1,4 @@
-//! The images of a chart or a release, and the shapes in which they are listed.
+//! Collects the images of a chart or a release, and formats the list.
 
 use pintle::images::PathFilter;
 use pintle::ops::images::{ImageOptions, inspect};
@@ -6,7 +6,7 @@ use pintle::ops::{ImageUse, ListedImage, list_images};
 use pintle::registry::Digest;
 use pintle_tree::{Node, json};
 
-use super::subject::Named;
+use super::subject::Subject;
 use crate::failure::Failure;
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
@@ -21,7 +21,7 @@ pub(super) type ChartName = (String, String);
 /// The images that the objects of a chart or a release use.
 pub(super) fn images_of(
     invocation: &mut Invocation<'_>,
-    named: &Named,
+    named: &Subject,
 ) -> Result<(ChartName, Vec<ListedImage>), Failure> {
     let subject = named.load(invocation)?;
     let options = ImageOptions {
@@ -39,58 +39,58 @@ pub(super) fn images_of(
     Ok((chart, list_images(&seen.relocation.images)))
 }
 
-/// The words for shapes.
-pub(super) static SHAPES: [&str; 5] = ["table", "json", "yaml", "csv", "cyclonedx"];
+/// The values of `--output`.
+pub(super) static FORMATS: [&str; 5] = ["table", "json", "yaml", "csv", "cyclonedx"];
 
-/// How a list is printed.
+/// The output format of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// For people.
+pub(super) enum ListFormat {
+    /// A table.
     Table,
     /// Our own JSON.
     Json,
-    /// The same as YAML.
+    /// The same data as YAML.
     Yaml,
-    /// For spreadsheets.
+    /// CSV.
     Csv,
-    /// A bill of materials.
+    /// A CycloneDX SBOM.
     CycloneDx,
 }
 
-impl Shape {
-    /// What `--output` asks for.
-    pub(super) fn of(flags: &Parsed) -> Result<Shape, Failure> {
+impl ListFormat {
+    /// The format of `--output`.
+    pub(super) fn from_flags(flags: &Parsed) -> Result<ListFormat, Failure> {
         match flags.text("output") {
-            "table" => Ok(Shape::Table),
-            "json" => Ok(Shape::Json),
-            "yaml" => Ok(Shape::Yaml),
-            "csv" => Ok(Shape::Csv),
-            "cyclonedx" => Ok(Shape::CycloneDx),
+            "table" => Ok(ListFormat::Table),
+            "json" => Ok(ListFormat::Json),
+            "yaml" => Ok(ListFormat::Yaml),
+            "csv" => Ok(ListFormat::Csv),
+            "cyclonedx" => Ok(ListFormat::CycloneDx),
             other => Err(Failure::usage(format!("invalid output format `{other}`"))
-                .hint(format!("it may be {}", SHAPES.join(", ")))),
+                .hint(format!("it may be {}", FORMATS.join(", ")))),
         }
     }
 }
 
 /// The list as text.
 pub(super) fn text(
-    shape: Shape,
+    format: ListFormat,
     images: &[ListedImage],
     chart: &ChartName,
     unique: bool,
 ) -> Result<Vec<u8>, Failure> {
     let failed = |error: json::Error| Failure::run_time(format!("cannot write the output: {error}"));
     let records: Vec<Record> = images.iter().map(|image| record(image, unique)).collect();
-    Ok(match shape {
-        Shape::Table => rows(images, unique).into_bytes(),
-        Shape::Csv => csv(images, unique).into_bytes(),
-        Shape::Json => {
+    Ok(match format {
+        ListFormat::Table => rows(images, unique).into_bytes(),
+        ListFormat::Csv => csv(images, unique).into_bytes(),
+        ListFormat::Json => {
             let mut text = json::write_pretty(&Records(&records)).map_err(failed)?;
             text.push(b'\n');
             text
         }
-        Shape::Yaml => yaml_of(&json::write(&Records(&records)).map_err(failed)?)?,
-        Shape::CycloneDx => {
+        ListFormat::Yaml => yaml_of(&json::write(&Records(&records)).map_err(failed)?)?,
+        ListFormat::CycloneDx => {
             let mut text = json::write_pretty(&bill(images, chart)).map_err(failed)?;
             text.push(b'\n');
             text
@@ -98,7 +98,7 @@ pub(super) fn text(
     })
 }
 
-/// The digest that an image stands for, asked or written.
+/// The digest of an image, resolved or from its reference.
 fn digest(image: &ListedImage) -> Option<&Digest> {
     let asked = image.resolved.as_ref().map(|resolved| &resolved.digest);
     asked.or_else(|| image.name.as_ref()?.digest())
@@ -147,13 +147,13 @@ fn record(image: &ListedImage, unique: bool) -> Record {
     let record = Record::default()
         .with("image", image.full())
         .with("written", image.image.as_str())
-        .with_some("registry", name.map(|name| name.repository.registry().to_owned()))
-        .with_some("repository", name.map(|name| name.repository.path().to_owned()))
-        .with_some("tag", name.and_then(|name| name.tag()).map(ToOwned::to_owned))
-        .with_some("digest", digest(image).map(ToString::to_string))
-        .with_some("mediaType", resolved.map(|resolved| resolved.media_type.clone()))
+        .with_option("registry", name.map(|name| name.repository.registry().to_owned()))
+        .with_option("repository", name.map(|name| name.repository.path().to_owned()))
+        .with_option("tag", name.and_then(|name| name.tag()).map(ToOwned::to_owned))
+        .with_option("digest", digest(image).map(ToString::to_string))
+        .with_option("mediaType", resolved.map(|resolved| resolved.media_type.clone()))
         .with_records("platforms", platforms.collect())
-        .with_some("problem", image.problem.clone());
+        .with_option("problem", image.problem.clone());
     if unique { record } else { record.with_records("uses", image.uses.iter().map(use_record).collect()) }
 }
 
@@ -204,7 +204,7 @@ fn push_row(text: &mut String, cells: &[String]) {
     text.push('\n');
 }
 
-/// A bill of materials in the shape of CycloneDX 1.5. It has neither time nor number, so that two runs give the same.
+/// An SBOM in CycloneDX 1.5. It has no timestamp and no serial number, so that it is reproducible.
 fn bill(images: &[ListedImage], chart: &ChartName) -> Record {
     let component = |kind: &str, name: &str, version: &str| {
         Record::default().with("type", kind).with("name", name).with("version", version)
@@ -246,13 +246,13 @@ fn component_of(image: &ListedImage) -> Record {
         .with("type", "container")
         .with("bom-ref", image.full())
         .with("name", name)
-        .with_some("version", version)
-        .with_some("purl", purl(image, tag.as_deref()))
+        .with_option("version", version)
+        .with_option("purl", purl(image, tag.as_deref()))
         .with_records("hashes", hashes.into_iter().collect())
         .with_records("properties", properties)
 }
 
-/// The package URL; there is one only where the digest is known.
+/// The package URL; purl requires a digest for OCI images, so there is none without it.
 fn purl(image: &ListedImage, tag: Option<&str>) -> Option<String> {
     let repository = &image.name.as_ref()?.repository;
     let digest = digest(image)?;

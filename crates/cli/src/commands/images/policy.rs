@@ -1,4 +1,4 @@
-//! From flags to a policy: which images move, and where to.
+//! Builds the relocation policy from flags.
 
 use pintle::images::{Error, MappingFile, PathFilter, Policy, Source, Strategy, Target};
 
@@ -7,7 +7,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::flag::parsed::Parsed;
 use crate::flag::{Flag, FlagCompletion};
 
-/// Flags that say which images move and where to.
+/// Flags for the images to relocate and their target.
 pub(crate) static POLICY: &[Flag] = &[
     Flag::text("target-registry", "the target registry: host[:port][/path]")
         .short('t')
@@ -20,7 +20,7 @@ pub(crate) static POLICY: &[Flag] = &[
     .completes(FlagCompletion::Words(&["prefix-source-registry", "prefix-dotted-registry"])),
 ];
 
-/// Flags that say which registries are meant.
+/// Flags that select registries.
 pub(crate) static REGISTRIES: &[Flag] = &[
     Flag::list(
         "source-registries",
@@ -35,7 +35,7 @@ pub(crate) static REGISTRIES: &[Flag] = &[
     Flag::text("config", "").deprecated("use --registry-file instead"),
 ];
 
-/// Flags that choose values by their paths.
+/// Flags that select values by path.
 pub(crate) static PATHS: &[Flag] = &[
     Flag::array("include-pattern", "only values whose path matches, such as web.*; may be repeated")
         .completes(FlagCompletion::Nothing),
@@ -43,7 +43,7 @@ pub(crate) static PATHS: &[Flag] = &[
         .completes(FlagCompletion::Nothing),
 ];
 
-/// The policy that flags ask for, checked as far as it can be without images.
+/// The policy of the flags, validated as far as possible without images.
 pub(crate) fn policy(flags: &Parsed) -> Result<Policy, Failure> {
     let mut policy = registries(flags)?;
     let target = flags.text("target-registry");
@@ -55,7 +55,7 @@ pub(crate) fn policy(flags: &Parsed) -> Result<Policy, Failure> {
     Ok(policy)
 }
 
-/// The sources, exclusions and mappings that flags name, without a target.
+/// The sources, exclusions and mappings of the flags, without a target.
 pub(crate) fn registries(flags: &Parsed) -> Result<Policy, Failure> {
     let parse = |name: &str| {
         let parsed = flags.list(name).iter().map(|text| Source::parse(text.trim()));
@@ -74,7 +74,7 @@ pub(crate) fn registries(flags: &Parsed) -> Result<Policy, Failure> {
     Ok(Policy { sources, excludes: parse("exclude-registries")?, mapping, ..Policy::default() })
 }
 
-/// The values that flags choose.
+/// The values that the flags select.
 pub(crate) fn paths(flags: &Parsed) -> PathFilter {
     PathFilter {
         include: flags.list("include-pattern").to_vec(),
@@ -82,7 +82,7 @@ pub(crate) fn paths(flags: &Parsed) -> PathFilter {
     }
 }
 
-/// Refuses a command line without flags that it needs, naming all that are missing, in order.
+/// Fails if required flags are missing, and names all of them.
 pub(crate) fn require(flags: &Parsed, names: &[&str]) -> Result<(), Failure> {
     let mut missing: Vec<&str> = names.iter().copied().filter(|name| !flags.given(name)).collect();
     if missing.is_empty() {
@@ -102,7 +102,7 @@ pub(crate) fn explain(error: Error) -> Failure {
     }
 }
 
-/// What kind of failure it is.
+/// The failure kind of an error.
 pub(crate) fn class(error: &Error) -> FailureKind {
     match error {
         Error::Reference(_) | Error::InvalidDestination { .. } => FailureKind::BadImage,

@@ -1,4 +1,4 @@
-//! What `images override` says about what it did: each image before and after, what stays behind and why, and a verdict.
+//! The report of `images override`: each image before and after, what was not relocated and why, and a summary.
 
 use pintle::images::{Finding, Image, Issue, Obstacle, Outcome, Policy, Relocation};
 use pintle::ops::ChartInput;
@@ -8,7 +8,7 @@ use pintle_tree::json;
 use crate::failure::{Failure, FailureKind};
 use crate::output::format::Record;
 
-/// From this many per cent on, what is missing is only worth a warning.
+/// From this success rate on, missing images are only a warning.
 const WARNING: u64 = 98;
 
 /// The report about one chart.
@@ -16,22 +16,28 @@ pub(super) struct Report<'r> {
     chart: &'r str,
     seen: &'r Inspected,
     policy: &'r Policy,
-    /// Whether rendering has proved it.
+    /// Whether the result was verified by rendering.
     proved: bool,
-    /// How many images should move.
+    /// The number of images to relocate.
     total: usize,
-    /// How many of them do not.
+    /// The number of these that were not relocated.
     failed: usize,
 }
 
 impl<'r> Report<'r> {
-    /// The report about a chart.
-    pub(super) fn of(subject: &'r ChartInput, seen: &'r Inspected, policy: &'r Policy, proved: bool) -> Self {
-        let (total, failed) = if proved { by_proof(&seen.relocation) } else { by_looks(seen, policy) };
+    /// The report of a chart.
+    pub(super) fn new(
+        subject: &'r ChartInput,
+        seen: &'r Inspected,
+        policy: &'r Policy,
+        proved: bool,
+    ) -> Self {
+        let (total, failed) =
+            if proved { count_rendered(&seen.relocation) } else { count_values(seen, policy) };
         Report { chart: subject.chart.name(), seen, policy, proved, total, failed }
     }
 
-    /// Whether fewer than `threshold` per cent move.
+    /// Whether less than `threshold` per cent were relocated.
     pub(super) fn is_below(&self, threshold: u64) -> bool {
         let moved = self.total - self.failed;
         u64::try_from(moved).unwrap_or(0) * 100 < threshold * u64::try_from(self.total).unwrap_or(0)
@@ -45,25 +51,25 @@ impl<'r> Report<'r> {
         }
     }
 
-    /// How many of the images move.
+    /// The success rate in per cent.
     pub(super) fn details(&self) -> String {
         let moved = self.total - self.failed;
         let rate = if self.total == 0 { 100.0 } else { moved as f64 * 100.0 / self.total as f64 };
         format!("{rate:.1}% images matched ({}/{} failed)", self.failed, self.total)
     }
 
-    /// The verdict in one line.
+    /// The summary in one line.
     pub(super) fn verdict(&self) -> String {
         format!("{}: {}", self.status(), self.details())
     }
 
-    /// What may be wrong.
+    /// The warnings.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        for finding in self.concerned() {
+        for finding in self.relevant_findings() {
             let moves = self.is_moved(finding);
             let issues = finding.issues.iter().filter(|issue| match issue {
-                // What is written whole or proved is done.
+                // What is written as a whole or verified is complete.
                 Issue::InList | Issue::NoTagKey => !moves,
                 _ => true,
             });
@@ -85,8 +91,8 @@ impl<'r> Report<'r> {
         collisions.into_iter().map(|(place, images)| (place, images.into_iter().collect())).collect()
     }
 
-    /// Findings that the policy is about, or that nobody can tell.
-    fn concerned(&self) -> impl Iterator<Item = &'r Finding> {
+    /// The findings that the policy applies to, or for which this is unknown.
+    fn relevant_findings(&self) -> impl Iterator<Item = &'r Finding> {
         let policy = self.policy;
         self.seen.detection.images.iter().filter(move |finding| match &finding.reference {
             Some(image) => policy.moves(&image.registry()),
@@ -94,7 +100,7 @@ impl<'r> Report<'r> {
         })
     }
 
-    /// Whether an image of the values moves by them.
+    /// Whether an image of the values is relocated by the generated values.
     fn is_moved(&self, finding: &Finding) -> bool {
         let paths = || finding.parts.iter().map(|part| &part.path);
         let found = &self.seen.relocation;
@@ -104,12 +110,14 @@ impl<'r> Report<'r> {
         let moves = |image: &Image| {
             image.outcome == Outcome::ByValues && paths().any(|path| image.values.contains(path))
         };
-        found.unrendered.iter().any(|beyond| beyond.path == finding.path) || found.images.iter().any(moves)
+        found.unrendered.iter().any(|unreachable_records| unreachable_records.path == finding.path)
+            || found.images.iter().any(moves)
     }
 
-    /// The first image to be moved that is a string with both a tag and a digest.
+    /// The first image to relocate that has both a tag and a digest in one string.
     pub(super) fn tag_and_digest(&self) -> Option<String> {
-        let finding = self.concerned().find(|finding| finding.issues.contains(&Issue::TagAndDigest))?;
+        let finding =
+            self.relevant_findings().find(|finding| finding.issues.contains(&Issue::TagAndDigest))?;
         let path = finding.naming_path();
         Some(format!(
             "error parsing image in values path '{path}': '{}' has both a tag and a digest",
@@ -117,9 +125,9 @@ impl<'r> Report<'r> {
         ))
     }
 
-    /// What `--strict` does not let pass, and of what class that is.
+    /// The first problem that `--strict` rejects, with its failure kind.
     pub(super) fn strict(&self) -> Option<(FailureKind, String)> {
-        for finding in self.concerned() {
+        for finding in self.relevant_findings() {
             let path = finding.naming_path();
             for issue in &finding.issues {
                 let class = match issue {
@@ -150,7 +158,7 @@ impl<'r> Report<'r> {
         Some((FailureKind::Unsupported, format!("no value moves {}", place(stuck))))
     }
 
-    /// Each image before and after, for people.
+    /// The text output: each image before and after.
     pub(super) fn lines(&self, debug: bool) -> Vec<String> {
         if !self.proved {
             let moves = by_policy(self.seen, self.policy);
@@ -162,14 +170,14 @@ impl<'r> Report<'r> {
             match (&image.outcome, &image.after) {
                 (Outcome::ByValues, Some(after)) => lines.push(format!("  {} -> {after}", image.field.image)),
                 (Outcome::NeedsRewrite(obstacle), _) => {
-                    lines.push(format!("  stays: {}: {}", place(image), because(obstacle)));
+                    lines.push(format!("  stays: {}: {}", place(image), obstacle_text(obstacle)));
                 }
                 (Outcome::Unparsable(why), _) => lines.push(format!("  stays: {}: {why}", place(image))),
                 _ => {}
             }
         }
-        let beyond = found.unrendered.iter();
-        lines.extend(beyond.map(|it| {
+        let unreachable_records = found.unrendered.iter();
+        lines.extend(unreachable_records.map(|it| {
             let use_of_it = if it.carried { "carried by other fields" } else { "not used with these values" };
             format!("  {} -> {} ({use_of_it})", it.before, it.after)
         }));
@@ -196,9 +204,9 @@ impl<'r> Report<'r> {
             let found = &self.seen.relocation;
             record = record
                 .with_records("images", found.images.iter().map(image_record).collect())
-                .with_records("beyond", beyond(found))
+                .with_records("unreachable_records", unreachable_records(found))
                 .with_records("suspects", suspects(found))
-                .with_records("consequences", consequences(found));
+                .with_records("side_effect_records", side_effect_records(found));
         }
         let warnings = self.warnings().into_iter().map(|text| Record::default().with("message", text));
         let record = record.with_records("warnings", warnings.collect());
@@ -210,8 +218,8 @@ impl<'r> Report<'r> {
     }
 }
 
-/// How many images of objects should move, and how many of these do not.
-fn by_proof(found: &Relocation) -> (usize, usize) {
+/// Counts the rendered images to relocate, and those that were not.
+fn count_rendered(found: &Relocation) -> (usize, usize) {
     let failed = found
         .images
         .iter()
@@ -221,8 +229,8 @@ fn by_proof(found: &Relocation) -> (usize, usize) {
     (moved + failed, failed)
 }
 
-/// The same by what values look like.
-fn by_looks(seen: &Inspected, policy: &Policy) -> (usize, usize) {
+/// The same count by the values alone, without rendering.
+fn count_values(seen: &Inspected, policy: &Policy) -> (usize, usize) {
     let moves: Vec<_> = by_policy(seen, policy).collect();
     let stays = |finding: &&Finding| {
         !finding.parts.iter().any(|part| part.path.find(&seen.relocation.overrides).is_some())
@@ -231,7 +239,7 @@ fn by_looks(seen: &Inspected, policy: &Policy) -> (usize, usize) {
     (moves.len(), failed)
 }
 
-/// Images in values that should move, and what to.
+/// The images in values to relocate, with their targets.
 fn by_policy<'s>(seen: &'s Inspected, policy: &'s Policy) -> impl Iterator<Item = (&'s Finding, String)> {
     seen.detection.images.iter().filter_map(|finding| {
         let image = finding.reference.as_ref()?;
@@ -240,7 +248,7 @@ fn by_policy<'s>(seen: &'s Inspected, policy: &'s Policy) -> impl Iterator<Item 
     })
 }
 
-/// The images of a chart, each text with the same outcome once.
+/// The images of a chart; equal texts with equal results are listed once.
 fn unique(found: &Relocation) -> Vec<&Image> {
     let mut seen: Vec<(&str, &Outcome)> = Vec::new();
     found
@@ -265,7 +273,7 @@ fn place(image: &Image) -> String {
     format!("{} ({}, {template})", image.field.image, image.field.object)
 }
 
-fn because(obstacle: &Obstacle) -> String {
+fn obstacle_text(obstacle: &Obstacle) -> String {
     match obstacle {
         Obstacle::Hardcoded => "its registry is written in the template".to_owned(),
         Obstacle::Shape => "its values leave no room for a path".to_owned(),
@@ -277,7 +285,7 @@ fn because(obstacle: &Obstacle) -> String {
 fn image_record(image: &Image) -> Record {
     let (outcome, reason) = match &image.outcome {
         Outcome::ByValues => ("by values", None),
-        Outcome::NeedsRewrite(obstacle) => ("needs rewrite", Some(because(obstacle))),
+        Outcome::NeedsRewrite(obstacle) => ("needs rewrite", Some(obstacle_text(obstacle))),
         Outcome::Excluded => ("excluded", None),
         Outcome::Unchanged => ("left alone", None),
         Outcome::Unparsable(why) => ("unparsable", Some(why.clone())),
@@ -285,17 +293,17 @@ fn image_record(image: &Image) -> Record {
     let values: Vec<pintle_tree::Node> = image.values.iter().map(|path| path.to_string().into()).collect();
     Record::default()
         .with("image", image.field.image.as_str())
-        .with_some("relocated", image.after.as_deref())
+        .with_option("relocated", image.after.as_deref())
         .with("outcome", outcome)
-        .with_some("reason", reason)
+        .with_option("reason", reason)
         .with("object", image.field.object.to_string())
         .with("field", image.field.location.path.to_string())
         .with("template", image.field.location.template.as_str())
-        .with_some("line", image.written.as_ref().map(|at| i64::try_from(at.line).unwrap_or(i64::MAX)))
+        .with_option("line", image.written.as_ref().map(|at| i64::try_from(at.line).unwrap_or(i64::MAX)))
         .with("values", pintle_tree::Node::List(values))
 }
 
-fn beyond(found: &Relocation) -> Vec<Record> {
+fn unreachable_records(found: &Relocation) -> Vec<Record> {
     let record = |it: &pintle::images::UnrenderedImage| {
         Record::default()
             .with("path", it.path.to_string())
@@ -311,7 +319,7 @@ fn suspects(found: &Relocation) -> Vec<Record> {
         Record::default()
             .with("image", it.image.as_str())
             .with("kind", it.kind.name())
-            .with_some("becomes", it.after.as_deref())
+            .with_option("becomes", it.after.as_deref())
             .with("object", it.object.as_str())
             .with("field", it.location.path.to_string())
             .with("template", it.location.template.as_str())
@@ -319,7 +327,7 @@ fn suspects(found: &Relocation) -> Vec<Record> {
     found.suspects.iter().map(record).collect()
 }
 
-fn consequences(found: &Relocation) -> Vec<Record> {
+fn side_effect_records(found: &Relocation) -> Vec<Record> {
     let record = |it: &pintle::images::Consequence| {
         Record::default()
             .with("object", it.difference.object.to_string())

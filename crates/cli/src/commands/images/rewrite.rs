@@ -1,4 +1,5 @@
-//! `images rewrite`: moves the images of rendered objects, as a filter; and the flags by which other commands do it.
+//! `images rewrite`: relocates the images of rendered objects, as a filter. Also the flags with which other commands do
+//! it.
 
 use std::sync::Arc;
 
@@ -34,7 +35,7 @@ It also moves images that no value controls, and works as a post-renderer:
     ..Command::BLANK
 };
 
-/// `post-render images`: the same among the filters.
+/// `post-render images`: an alias of `images rewrite`.
 pub(crate) static FILTER: Command = Command {
     name: "images",
     short: "point the images of rendered objects at another registry",
@@ -49,7 +50,7 @@ Read rendered objects from standard input and print them with their images point
 
 static OWN: &[Flag] = &[Flag::switch("list", "report on stderr which images were rewritten")];
 
-/// Flags of commands that render, for moving images on the way.
+/// Flags of rendering commands, to relocate images.
 pub(crate) static REWRITE: &[Flag] = &[
     Flag::text(
         "rewrite-images",
@@ -72,7 +73,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     require_target(&invocation.flags)?;
     let policy = policy(&invocation.flags)?;
     let text = read::standard_input()?;
-    // Nothing is printed before all of it is known to be right.
+    // Nothing is printed before everything is processed, so that an error leaves no partial output.
     let (rewritten, moved) = pintle::images::rewrite(&text, &policy).map_err(explain)?;
     invocation.ui.out().write_all(&rewritten)?;
     if invocation.flags.on("list") {
@@ -92,7 +93,7 @@ fn require_target(flags: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// Where images go, for a command with [`REWRITE`]; none if they stay.
+/// The policy of a command with [`REWRITE`]; `None` without `--rewrite-images`.
 pub(crate) fn wanted(flags: &Parsed) -> Result<Option<Arc<Policy>>, Failure> {
     if !flags.given("rewrite-images") {
         let given = REWRITE.iter().find(|flag| flags.given(flag.name));

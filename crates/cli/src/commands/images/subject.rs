@@ -1,4 +1,4 @@
-//! Which chart or release a command about images is about, and how much it says.
+//! The chart or release of an image command, and its log level.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::invocation::Invocation;
 use crate::report::Reporting;
 use crate::{chart_reference, kubeconfig, request};
 
-/// Flags that name the chart or the release, and how it is rendered.
+/// Flags for the chart or release, and for rendering.
 pub(crate) static SUBJECT: &[Flag] = &[
     Flag::text("chart-path", "the directory or archive of the chart").short('c'),
     Flag::text("release-name", "use the chart and values of this release")
@@ -31,38 +31,38 @@ pub(crate) static SUBJECT: &[Flag] = &[
         .completes(FlagCompletion::Words(&["error", "warn", "info", "debug"])),
 ];
 
-/// What was named.
+/// The chart or release to work on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
-    /// A chart in a folder or an archive.
+pub(crate) enum Subject {
+    /// A chart in a directory or an archive.
     Chart(String),
     /// A release.
     Release(String),
 }
 
-impl Named {
-    /// The chart or release that flags and operand name; without any, the chart that the working folder is in.
-    pub(crate) fn of(invocation: &Invocation<'_>) -> Result<Named, Failure> {
+impl Subject {
+    /// The chart or release of flags and operand; by default the chart that contains the working directory.
+    pub(crate) fn from_flags(invocation: &Invocation<'_>) -> Result<Subject, Failure> {
         let flags = &invocation.flags;
         let operand = Some(invocation.operand(0)).filter(|word| !word.is_empty());
         let chart = Some(flags.text("chart-path")).filter(|text| !text.is_empty());
         let release = Some(flags.text("release-name")).filter(|text| !text.is_empty());
         match (chart, release, operand) {
-            (Some(path), None, None) => Ok(Named::Chart(path.to_owned())),
-            (None, Some(name), None) => Ok(Named::Release(name.to_owned())),
-            (None, None, Some(word)) if is_chart(invocation, word) => Ok(Named::Chart(word.to_owned())),
-            (None, None, Some(word)) => Ok(Named::Release(word.to_owned())),
-            (None, None, None) => around().map(Named::Chart),
+            (Some(path), None, None) => Ok(Subject::Chart(path.to_owned())),
+            (None, Some(name), None) => Ok(Subject::Release(name.to_owned())),
+            (None, None, Some(word)) if is_chart(invocation, word) => Ok(Subject::Chart(word.to_owned())),
+            (None, None, Some(word)) => Ok(Subject::Release(word.to_owned())),
+            (None, None, None) => enclosing_chart().map(Subject::Chart),
             _ => Err(Failure::usage("more than one chart or release is named")
                 .hint("give one of --chart-path, --release-name and an argument")),
         }
     }
 
-    /// Reads what was named.
+    /// Loads the chart or release.
     pub(crate) fn load(&self, invocation: &mut Invocation<'_>) -> Result<ChartInput, Failure> {
         let values = request::overrides(invocation)?;
         match self {
-            Named::Chart(path) => {
+            Subject::Chart(path) => {
                 let fetched;
                 let path = if is_remote(invocation, path) {
                     fetched = chart_reference::locate(invocation, path)?;
@@ -78,7 +78,7 @@ impl Named {
                 let reporter = &mut Reporting::new(invocation.ui);
                 Ok(ChartInput::from_chart(Path::new(path), &values, "release-name", &namespace, reporter)?)
             }
-            Named::Release(name) => {
+            Subject::Release(name) => {
                 let connection = Connection::open(invocation)?;
                 let (session, namespace) = (&connection.session, &connection.namespace);
                 let version = pintle::ops::get(session, namespace, name, &VersionRef::Current);
@@ -87,22 +87,22 @@ impl Named {
         }
     }
 
-    /// The words by which messages call it.
+    /// The name in messages.
     pub(crate) fn text(&self) -> &str {
         match self {
-            Named::Chart(text) | Named::Release(text) => text,
+            Subject::Chart(text) | Subject::Release(text) => text,
         }
     }
 }
 
-/// How a chart is looked at, but for what only some commands know.
+/// The common part of the inspection options.
 pub(crate) fn options(invocation: &Invocation<'_>) -> Result<ImageOptions, Failure> {
     let kube_version = request::kube_version(invocation)?;
     Ok(ImageOptions { kube_version, ..ImageOptions::default() })
 }
 
-/// Whether a word means a chart. What could be the name of a release is one if Helm has called us as its plugin, or if
-/// there is no such file.
+/// Whether an operand is a chart. What could be the name of a release is one if Helm runs us as a plugin, or if there
+/// is no such file.
 fn is_chart(invocation: &Invocation<'_>, word: &str) -> bool {
     let is_path = has_repository(invocation)
         || word.contains(['/', '\\'])
@@ -112,19 +112,19 @@ fn is_chart(invocation: &Invocation<'_>, word: &str) -> bool {
     is_path || (!of_plugin && Path::new(word).exists())
 }
 
-/// Whether the repository of the chart is given.
+/// Whether a repository is set.
 fn has_repository(invocation: &Invocation<'_>) -> bool {
     invocation.flags.declares("repo") && !invocation.flags.text("repo").is_empty()
 }
 
-/// Whether a chart has to be fetched.
+/// Whether the chart must be downloaded.
 fn is_remote(invocation: &Invocation<'_>, word: &str) -> bool {
     let is_name = word.contains('/') && !word.starts_with(['/', '.']) && !word.contains("..");
     has_repository(invocation) || (is_name && !Path::new(word).exists())
 }
 
-/// The chart that the working folder is in.
-fn around() -> Result<String, Failure> {
+/// The chart that contains the working directory.
+fn enclosing_chart() -> Result<String, Failure> {
     let folder = std::env::current_dir()?;
     let found = folder.ancestors().find(|folder| folder.join("Chart.yaml").is_file());
     found.map(|folder| folder.to_string_lossy().into_owned()).ok_or_else(|| {
@@ -133,31 +133,31 @@ fn around() -> Result<String, Failure> {
     })
 }
 
-/// How much is said beside the result.
+/// The log level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
-    /// Only what makes the command fail.
+pub(crate) enum LogLevel {
+    /// Errors only.
     Error,
-    /// Also what may be wrong.
+    /// Also warnings.
     Warn,
-    /// Also what was done.
+    /// Also results.
     Info,
-    /// Also how.
+    /// Also details.
     Debug,
 }
 
-impl Level {
-    /// What `--log-level`, `$LOG_LEVEL` and `--debug` ask for.
-    pub(crate) fn of(invocation: &Invocation<'_>) -> Result<Level, Failure> {
+impl LogLevel {
+    /// The level of `--log-level`, `$LOG_LEVEL` and `--debug`.
+    pub(crate) fn from_flags(invocation: &Invocation<'_>) -> Result<LogLevel, Failure> {
         let word = invocation.flags.text_or_setting("log-level", invocation.environment);
         match word.to_ascii_lowercase().as_str() {
-            "" if invocation.debug() => Ok(Level::Debug),
-            "" | "info" => Ok(Level::Info),
-            "error" => Ok(Level::Error),
-            "warn" | "warning" => Ok(Level::Warn),
-            "debug" => Ok(Level::Debug),
-            // The variable may be meant for other programs.
-            _ if !invocation.flags.given("log-level") => Ok(Level::Info),
+            "" if invocation.debug() => Ok(LogLevel::Debug),
+            "" | "info" => Ok(LogLevel::Info),
+            "error" => Ok(LogLevel::Error),
+            "warn" | "warning" => Ok(LogLevel::Warn),
+            "debug" => Ok(LogLevel::Debug),
+            // An unknown level in the variable is ignored: it may be meant for other programs.
+            _ if !invocation.flags.given("log-level") => Ok(LogLevel::Info),
             other => Err(Failure::usage(format!("unknown log level `{other}`"))
                 .hint("it may be error, warn, info or debug")),
         }

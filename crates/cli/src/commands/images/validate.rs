@@ -1,10 +1,10 @@
-//! `images validate`: whether a chart renders with given values.
+//! `images validate`: checks that a chart renders with additional values.
 
 use pintle::ops::images;
 use pintle::prepare::Prepared;
 
-use super::subject::{Level, Named, SUBJECT, options};
-use super::written::{self, OUTPUT};
+use super::output::{self, OUTPUT};
+use super::subject::{LogLevel, SUBJECT, Subject, options};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, FailureKind};
 use crate::flag::Flag;
@@ -34,28 +34,28 @@ static OWN: &[Flag] =
     &[Flag::switch("strict", "fail on missing values and on template text left in the output")];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let level = Level::of(invocation)?;
+    let level = LogLevel::from_flags(invocation)?;
     super::policy::require(&invocation.flags, &["values"])?;
-    written::check_file(&invocation.flags)?;
+    output::check_file(&invocation.flags)?;
     let options = options(invocation)?;
-    let subject = Named::of(invocation)?.load(invocation)?;
+    let subject = Subject::from_flags(invocation)?.load(invocation)?;
     let name = subject.chart.name();
     let prepared = images::validate(&subject, &options, false, &mut Reporting::new(invocation.ui))?;
     if invocation.flags.on("strict") {
-        refuse_gaps(&images::validate(&subject, &options, true, &mut pintle::Silent)?)?;
+        reject_incomplete_output(&images::validate(&subject, &options, true, &mut pintle::Silent)?)?;
     }
     if !invocation.flags.text("output-file").is_empty() {
-        written::put_text(invocation, &manifest(&prepared))?;
+        output::put_text(invocation, &manifest(&prepared))?;
     }
-    if level < Level::Info {
+    if level < LogLevel::Info {
         Ok(())
     } else {
         invocation.ui.print(&format!("{name} renders with these values.\n"))
     }
 }
 
-/// Refuses output in which something has no value, or a template was not rendered.
-fn refuse_gaps(prepared: &Prepared) -> Result<(), Failure> {
+/// Rejects output with missing values or unrendered template text.
+fn reject_incomplete_output(prepared: &Prepared) -> Result<(), Failure> {
     for (path, text) in &prepared.files {
         let text = String::from_utf8_lossy(text);
         for (index, line) in text.lines().enumerate() {

@@ -1,4 +1,4 @@
-//! The report of a rehearsal for programs.
+//! The report of a rehearsal as JSON.
 
 use pintle::rehearse::{Rehearsal, Stage};
 use pintle_tree::{Map, Node, Str, json};

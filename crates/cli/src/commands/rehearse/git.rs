@@ -1,8 +1,8 @@
-//! A folder as a commit has it.
+//! Reads a directory at a git commit.
 //!
-//! The repository comes with the chart, and so may its configuration, which can name commands for much of what git does:
-//! filters, compression of archives, signatures, helpers of remotes, hooks, monitors of files. So git is asked only for
-//! what none of these has a part in: which object a name means, what is in a tree, and the bytes of an object.
+//! The repository is as untrusted as the chart, and its configuration can run commands for much of what git does:
+//! filters, archive compression, signatures, remote helpers, hooks, file system monitors. So git is used only for what
+//! runs none of these: resolving a name, listing a tree, and reading objects.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -11,9 +11,9 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// The most files of a chart, and the most bytes of all of them.
-const MOST_FILES: usize = 20_000;
-const MOST_BYTES: u64 = 100 << 20;
+/// The limits for the number of files of a chart and for their total size.
+const MAX_FILES: usize = 20_000;
+const MAX_BYTES: u64 = 100 << 20;
 
 /// A file in a tree.
 struct Entry {
@@ -22,17 +22,17 @@ struct Entry {
     path: PathBuf,
 }
 
-/// The files below `folder` in a commit, in a new folder. Links and submodules are left out.
+/// Writes the files below `folder` at a commit to a temporary directory. Links and submodules are left out.
 ///
 /// # Errors
 ///
-/// What git says, or what is wrong with the tree.
+/// Errors of git, and invalid trees.
 pub(super) fn check_out(folder: &Path, commit: &str) -> Result<TempDir, String> {
     let revision = format!("{commit}^{{commit}}");
-    let commit = asked(folder, &["rev-parse", "--verify", "--end-of-options", &revision])?;
+    let commit = output(folder, &["rev-parse", "--verify", "--end-of-options", &revision])?;
     let commit = String::from_utf8_lossy(&commit).trim().to_owned();
-    // Inside a folder, git lists what is in it.
-    let listing = asked(folder, &["ls-tree", "-r", "-l", "-z", &commit, "--", "."])?;
+    // Git lists relative to its working directory.
+    let listing = output(folder, &["ls-tree", "-r", "-l", "-z", &commit, "--", "."])?;
     let entries = read_listing(&listing)?;
     if entries.is_empty() {
         return Err("it has no such folder".to_owned());
@@ -42,21 +42,21 @@ pub(super) fn check_out(folder: &Path, commit: &str) -> Result<TempDir, String> 
     Ok(made)
 }
 
-/// Git without anything that the repository could make it run.
+/// Git, without anything that the repository could make it run.
 fn git(folder: &Path) -> Command {
     let mut command = Command::new("git");
     command.args(["--no-pager", "--no-replace-objects"]).arg("-C").arg(folder);
     for setting in ["core.fsmonitor=false", "core.hooksPath=/dev/null", "log.showSignature=false"] {
         command.args(["-c", setting]);
     }
-    // Objects that a partial clone lacks are not fetched: a remote can be a command.
+    // Missing objects of a partial clone are not downloaded: a remote can be a command.
     command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none");
     command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0");
     command.stdin(Stdio::null());
     command
 }
 
-fn asked(folder: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
+fn output(folder: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     let answer =
         git(folder).args(arguments).output().map_err(|error| format!("git cannot be run: {error}"))?;
     if answer.status.success() { Ok(answer.stdout) } else { Err(first_line(&answer.stderr)) }
@@ -67,7 +67,7 @@ fn first_line(said: &[u8]) -> String {
     said.trim().lines().next().unwrap_or_default().trim_start_matches("fatal: ").to_owned()
 }
 
-/// Reads lines of `MODE TYPE OBJECT SIZE<tab>PATH`.
+/// Parses lines of `MODE TYPE OBJECT SIZE<tab>PATH`.
 fn read_listing(listing: &[u8]) -> Result<Vec<Entry>, String> {
     let mut entries = Vec::new();
     let mut bytes = 0_u64;
@@ -81,16 +81,16 @@ fn read_listing(listing: &[u8]) -> Result<Vec<Entry>, String> {
         }
         let size = size.parse().map_err(|_| format!("`{path}` has no size"))?;
         bytes = bytes.saturating_add(size);
-        entries.push(Entry { object: object.to_owned(), size, path: inside(path)? });
-        if entries.len() > MOST_FILES || bytes > MOST_BYTES {
-            return Err(format!("it has more than {MOST_FILES} files or {} MiB", MOST_BYTES >> 20));
+        entries.push(Entry { object: object.to_owned(), size, path: relative_path(path)? });
+        if entries.len() > MAX_FILES || bytes > MAX_BYTES {
+            return Err(format!("it has more than {MAX_FILES} files or {} MiB", MAX_BYTES >> 20));
         }
     }
     Ok(entries)
 }
 
-/// A path that stays where it is put. What git would not write itself, it lists all the same.
-fn inside(path: &str) -> Result<PathBuf, String> {
+/// A path that stays in its directory. Git lists names that it would not check out itself.
+fn relative_path(path: &str) -> Result<PathBuf, String> {
     let all_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
     if all_plain && !path.is_empty() && !path.contains('\\') {
         Ok(PathBuf::from(path))
@@ -109,7 +109,7 @@ fn write_files(folder: &Path, entries: &[Entry], to: &Path) -> Result<(), String
     let mut answers = BufReader::new(answers);
     let mut copied = || -> Result<(), String> {
         for entry in entries {
-            // One at a time, so that neither side waits for the other to read.
+            // One at a time, so that full pipes cannot block both sides.
             writeln!(questions, "{}", entry.object).and_then(|()| questions.flush()).map_err(failed)?;
             copy(&mut answers, entry, to)?;
         }
@@ -149,9 +149,9 @@ mod tests {
     #[test]
     fn names_that_lead_elsewhere_are_refused() {
         for name in ["../x", "/x", "a/../../x", "a\\..\\x", ""] {
-            assert!(inside(name).is_err(), "{name}");
+            assert!(relative_path(name).is_err(), "{name}");
         }
-        assert!(inside("templates/a b.yaml").is_ok());
+        assert!(relative_path("templates/a b.yaml").is_ok());
     }
 
     #[test]

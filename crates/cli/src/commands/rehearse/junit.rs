@@ -1,4 +1,4 @@
-//! The report of a rehearsal as JUnit has it, which every CI can show: a suite per stage, a case per object and hook.
+//! The report of a rehearsal as JUnit XML, which CI systems display: a suite per stage, a case per object and hook.
 
 use pintle::rehearse::{Finding, Rehearsal, Severity, Stage};
 
@@ -86,7 +86,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped(text).replace('"', "&quot;").replace('\n', "&#10;"))
 }
 
-/// XML has no characters for most controls, not even escaped ones.
+/// XML 1.0 cannot represent most control characters, not even escaped.
 fn escaped(text: &str) -> String {
     let allowed = |letter: &char| !letter.is_control() || matches!(letter, '\n' | '\t');
     let text: String = text.chars().filter(allowed).collect();

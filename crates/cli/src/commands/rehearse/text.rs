@@ -1,20 +1,20 @@
-//! The report of a rehearsal for people.
+//! The report of a rehearsal as text.
 
 use pintle::rehearse::{Finding, Rehearsal, Severity, Stage};
 
-/// How many findings the short report shows, so that all of it fits on a screen of 24 lines.
-const SHOWN: usize = 7;
-/// How much of a finding it shows.
+/// The number of findings in the short report, so that it fits on a terminal of 24 lines.
+const MAX_FINDINGS: usize = 7;
+/// The maximum length of a finding in the short report.
 const WIDTH: usize = 240;
 
-/// The report as text: what was found first, the worst before the rest, then how each stage went. The short one keeps
-/// to a screen; the other has every finding and every object.
+/// The report as text: findings by severity, then a line per stage. The short report fits on a screen; the verbose one
+/// has every finding and object.
 pub(super) fn text(report: &Rehearsal, verbose: bool) -> String {
     let mut out = format!(
         "Rehearsal of {} in namespace {} on Kubernetes {}\n",
         report.release, report.namespace, report.kube_version
     );
-    let mut room = if verbose { usize::MAX } else { SHOWN };
+    let mut room = if verbose { usize::MAX } else { MAX_FINDINGS };
     let mut left = 0;
     for (title, severity) in
         [("Problems", Severity::Error), ("Warnings", Severity::Warning), ("Notes", Severity::Note)]
@@ -54,20 +54,20 @@ fn add_summary(out: &mut String, stage: &Stage) {
     let ready = stage.objects.iter().filter(|object| object.ready).count();
     let mut parts = Vec::new();
     if !stage.objects.is_empty() {
-        parts.push(format!("{ready} of {} ready", counted(stage.objects.len(), "object")));
+        parts.push(format!("{ready} of {} ready", count_of(stage.objects.len(), "object")));
     }
     if !stage.hooks.is_empty() {
-        parts.push(counted(stage.hooks.len(), "hook"));
+        parts.push(count_of(stage.hooks.len(), "hook"));
     }
     let bad = stage.events.iter().filter(|event| event.kind == "Warning").count();
     if bad > 0 {
-        parts.push(counted(bad, "warning event"));
+        parts.push(count_of(bad, "warning event"));
     }
     let parts = if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) };
     out.push_str(&format!("{} {}: {word}{parts}\n", stage.name, stage.chart));
 }
 
-fn counted(count: usize, what: &str) -> String {
+fn count_of(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
@@ -91,7 +91,7 @@ fn add_stage(out: &mut String, stage: &Stage) {
     }
 }
 
-/// Where something was found, as far as it is known.
+/// The position of a finding, as far as it is known.
 pub(super) fn place(finding: &Finding) -> String {
     match (finding.file.as_str(), finding.line, finding.rendered_line) {
         ("", _, _) => String::new(),
@@ -109,7 +109,7 @@ fn add_finding(out: &mut String, finding: &Finding, whole: bool) {
     out.push_str(&format!("  {line}\n"));
 }
 
-/// The beginning of a text, on one line.
+/// The beginning of a text on one line.
 fn shortened(text: &str) -> String {
     let line = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     match line.char_indices().nth(WIDTH) {

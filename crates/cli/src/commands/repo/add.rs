@@ -1,4 +1,4 @@
-//! `repo add`: gives a repository a name.
+//! `repo add`: adds a repository.
 
 use pintle::repo::repository::{check_scheme, download_index};
 use pintle::repo::{Entry, Locked, Repositories, unreachable_repository};
@@ -39,13 +39,13 @@ static OWN: &[Flag] = &[
     Flag::switch("insecure-skip-tls-verify", "do not check the server's certificate"),
     Flag::switch("allow-deprecated-repos", "let repositories be added that are known to be gone"),
     Flag::switch("pass-credentials", "send credentials to every host, not just the repository's"),
-    // Helm 3 had it, and scripts still say it.
+    // A flag of Helm 3 that scripts still use.
     Flag::switch("no-update", "").deprecated("it has no effect: the index is always fetched"),
     TIMEOUT,
 ];
 
-/// Repositories that are gone for good, and where their charts are now.
-const GONE: [(&str, &str); 2] = [
+/// Repositories that were shut down, with their successors.
+const DEPRECATED: [(&str, &str); 2] = [
     ("//kubernetes-charts.storage.googleapis.com", "https://charts.helm.sh/stable"),
     ("//kubernetes-charts-incubator.storage.googleapis.com", "https://charts.helm.sh/incubator"),
 ];
@@ -53,7 +53,7 @@ const GONE: [(&str, &str); 2] = [
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let (name, url) = (invocation.operand(0).to_owned(), invocation.operand(1).to_owned());
     if !invocation.flags.on("allow-deprecated-repos")
-        && let Some((_, new)) = GONE.iter().find(|(old, _)| url.contains(old))
+        && let Some((_, new)) = DEPRECATED.iter().find(|(old, _)| url.contains(old))
     {
         let (url, new) = (quote(url.as_bytes()), quote(new.as_bytes()));
         return Err(Failure::usage(format!("repo {url} is no longer available; try {new} instead")));
@@ -84,7 +84,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     invocation.ui.print(&format!("{name} has been added to your repositories\n"))
 }
 
-/// Whether the repository is there as it is wanted.
+/// Whether the repository exists with the same settings.
 fn skips(
     invocation: &mut Invocation<'_>,
     repositories: &Repositories,

@@ -1,4 +1,4 @@
-//! `repo index`: makes the index of a repository.
+//! `repo index`: generates the index of a repository.
 
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             other
         } else {
             let empty = IndexDocument { generated: now, ..IndexDocument::default() };
-            // Helm goes on when it cannot write this one.
+            // Helm ignores errors when it writes this file.
             let _ = empty.write(&path, json);
             empty
         };
@@ -61,10 +61,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     Ok(index.write(&folder.join("index.yaml"), json)?)
 }
 
-/// The time of the index; `SOURCE_DATE_EPOCH` makes it the same each time.
+/// The time of the index; `SOURCE_DATE_EPOCH` makes it reproducible.
 fn now(invocation: &Invocation<'_>) -> Timestamp {
     match invocation.environment.source_date_epoch() {
         Some(seconds) => Timestamp::from_unix(seconds, 0),
-        None => clock::moment(),
+        None => clock::timestamp(),
     }
 }

@@ -1,4 +1,4 @@
-//! `repo list`: the repositories that have a name.
+//! `repo list`: lists the repositories that were added.
 
 use pintle::repo::Repositories;
 
@@ -26,10 +26,10 @@ pub(super) static COMMAND: Command = Command {
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let folders = remote::folders(&invocation.flags, invocation.environment);
-    // A file that cannot be read has no repositories, as in Helm.
+    // An unreadable file counts as empty, as in Helm.
     let repositories = Repositories::load(&folders.repository_config).ok().flatten().unwrap_or_default();
     let entries = &repositories.entries;
-    match Format::of(&invocation.flags) {
+    match Format::from_flags(&invocation.flags) {
         Format::Table if entries.is_empty() => {
             invocation.ui.note("no repositories to show");
             Ok(())

@@ -1,4 +1,4 @@
-//! `repo remove`: forgets repositories.
+//! `repo remove`: removes repositories.
 
 use pintle::repo::repository::remove_cache;
 use pintle::repo::{Locked, Repositories};
@@ -25,7 +25,7 @@ pub(super) static COMMAND: Command = Command {
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let folders = remote::folders(&invocation.flags, invocation.environment);
     let none = || Failure::usage("no repositories configured");
-    // No lock file is made where there is nothing to lock.
+    // Without a repository file there is nothing to lock.
     if Repositories::load(&folders.repository_config)
         .ok()
         .flatten()

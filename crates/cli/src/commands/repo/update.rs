@@ -1,4 +1,4 @@
-//! `repo update`: fetches the indexes of repositories.
+//! `repo update`: updates the cached indexes of repositories.
 
 use pintle::repo::{Entry, Repositories, repository};
 use pintle_tree::LogLine;

@@ -1,4 +1,4 @@
-//! `search hub`: looks for charts in a hub.
+//! `search hub`: searches for charts in a hub.
 
 use std::time::Duration;
 
@@ -35,18 +35,18 @@ static OWN: &[Flag] = &[
     Flag::switch("fail-on-no-result", "fail if nothing is found"),
 ];
 
-/// A hub that does not answer must not keep a user waiting for ever, as it does in Helm.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Helm has no timeout here; a hub that does not respond must not block for ever.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let getter = remote::getter(invocation, PATIENCE);
+    let getter = remote::getter(invocation, TIMEOUT);
     let words = invocation.flags.operands.join(" ");
     let charts = hub::search(&getter, invocation.flags.text("endpoint"), &words)?;
     let flags = &invocation.flags;
     if charts.is_empty() && flags.on("fail-on-no-result") {
         return Err(nothing_found());
     }
-    match Format::of(flags) {
+    match Format::from_flags(flags) {
         Format::Table if charts.is_empty() => invocation.ui.print("No results found\n"),
         Format::Table => {
             let limit = usize::try_from(flags.uint("max-col-width")).unwrap_or(usize::MAX);

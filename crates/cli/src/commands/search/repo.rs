@@ -1,4 +1,4 @@
-//! `search repo`: looks for charts in repositories.
+//! `search repo`: searches for charts in repositories.
 
 use pintle::repo::repository::index_path;
 use pintle::repo::search::{Hit, Pattern, search};
@@ -87,7 +87,7 @@ fn in_registry(invocation: &mut Invocation<'_>, reference: &str, version: &str) 
     print(invocation, &hits)
 }
 
-/// The indexes of all repositories; those that cannot be read are told and passed over.
+/// The indexes of all repositories; unreadable ones are reported and skipped.
 fn indexes(invocation: &mut Invocation<'_>) -> Result<Vec<(String, Cached)>, Failure> {
     let folders = remote::folders(&invocation.flags, invocation.environment);
     let repositories = Repositories::load(&folders.repository_config).ok().flatten();
@@ -117,7 +117,7 @@ fn print(invocation: &mut Invocation<'_>, hits: &[Hit]) -> Result<(), Failure> {
     if hits.is_empty() && invocation.flags.on("fail-on-no-result") {
         return Err(nothing_found());
     }
-    match Format::of(&invocation.flags) {
+    match Format::from_flags(&invocation.flags) {
         Format::Table if hits.is_empty() => invocation.ui.print("No results found\n"),
         Format::Table => {
             let heads = ["NAME", "CHART VERSION", "APP VERSION", "DESCRIPTION"].map(str::to_owned).to_vec();

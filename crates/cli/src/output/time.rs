@@ -1,4 +1,4 @@
-//! Times as Helm prints them.
+//! Timestamps as Helm prints them.
 
 use pintle::release::Timestamp;
 use pintle_time::{GoTime, RFC3339, RFC3339_NANO, Zone};
@@ -6,15 +6,15 @@ use pintle_time::{GoTime, RFC3339, RFC3339_NANO, Zone};
 /// Go's layout `time.ANSIC`.
 const ANSIC: &str = "Mon Jan _2 15:04:05 2006";
 
-/// How Go prints a time of its own accord.
+/// The layout of Go's `Time.String`.
 const PLAIN: &str = "2006-01-02 15:04:05.999999999 -0700 MST";
 
-/// A time in the words of C's `asctime`; no time is the first moment of year 1.
+/// A time in the layout of C's `asctime`; a missing one prints as Go's zero time.
 pub(crate) fn ansic(moment: Option<&Timestamp>) -> String {
     go_time(moment).format(ANSIC)
 }
 
-/// A time as Go prints it of its own accord, or by a layout of Go's; no time is a dash.
+/// A time in Go's default layout or another one; a missing one prints as a dash.
 pub(crate) fn plain(moment: Option<&Timestamp>, layout: &str) -> String {
     match moment {
         Some(_) if layout.is_empty() => go_time(moment).format(PLAIN),
@@ -23,19 +23,19 @@ pub(crate) fn plain(moment: Option<&Timestamp>, layout: &str) -> String {
     }
 }
 
-/// A time in whole seconds.
+/// A time without fractions of seconds.
 pub(crate) fn seconds(moment: Option<&Timestamp>) -> String {
     go_time(moment).format(RFC3339)
 }
 
-/// What Go makes of the text of a time: an offset that the local zone has is taken to mean that zone.
+/// Converts to Go's `Time`: when Go parses a timestamp whose offset is that of the local zone, it uses the local zone.
 fn go_time(moment: Option<&Timestamp>) -> GoTime {
     moment
         .and_then(|moment| GoTime::parse(RFC3339_NANO, moment.to_string(), &Zone::local()).ok())
         .unwrap_or_else(|| GoTime::from_unix(FIRST_SECOND, 0, Zone::utc()))
 }
 
-/// 0001-01-01T00:00:00Z.
+/// Go's zero time, 0001-01-01T00:00:00Z, as Unix time.
 const FIRST_SECOND: i64 = -62_135_596_800;
 
 #[cfg(test)]

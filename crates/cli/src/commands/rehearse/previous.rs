@@ -1,4 +1,4 @@
-//! Which older chart `--from` means: a path, a version, or the same folder at another commit.
+//! Finds the chart of `--from`: a path, a version, or the same directory at another commit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,28 +12,28 @@ use crate::failure::{Failure, FailureKind};
 use crate::invocation::Invocation;
 
 /// The chart to upgrade from.
-pub(super) enum Older {
-    /// None; the chart is upgraded from itself.
+pub(super) enum PreviousChart {
+    /// None: the chart is upgraded from itself.
     Itself,
-    /// What is at a path.
+    /// A chart at a path.
     At(PathBuf),
-    /// What a commit has, as a folder that goes away with this.
+    /// A chart of a commit, in a temporary directory that is deleted when this is dropped.
     Kept(TempDir),
 }
 
-impl Older {
-    /// Finds what `reference` means for a chart, which was typed in one way and is at a path.
+impl PreviousChart {
+    /// Finds the chart of `reference` relative to the current chart, given as typed and as a path.
     ///
     /// # Errors
     ///
-    /// When there is nothing of the kind.
-    pub(super) fn of(
+    /// When there is no such chart.
+    pub(super) fn find(
         invocation: &mut Invocation<'_>,
         (typed, chart): (&str, &str),
         reference: &str,
-    ) -> Result<Older, Failure> {
+    ) -> Result<PreviousChart, Failure> {
         if reference.is_empty() {
-            return Ok(Older::Itself);
+            return Ok(PreviousChart::Itself);
         }
         if let Some(commit) = reference.strip_prefix("git:") {
             return at_commit(Path::new(chart), commit);
@@ -41,20 +41,22 @@ impl Older {
         let is_path = Path::new(reference).exists();
         if !is_path && is_version(reference) {
             if Path::new(typed).exists() {
-                return of_version(Path::new(chart), reference);
+                return find_version(Path::new(chart), reference);
             }
-            return Ok(Older::At(chart_reference::locate_version(invocation, typed, reference)?.into()));
+            return Ok(PreviousChart::At(
+                chart_reference::locate_version(invocation, typed, reference)?.into(),
+            ));
         }
-        // What `--version` says is about the chart, not about the one before it.
-        Ok(Older::At(chart_reference::locate_version(invocation, reference, "")?.into()))
+        // `--version` applies to the new chart, not to this one.
+        Ok(PreviousChart::At(chart_reference::locate_version(invocation, reference, "")?.into()))
     }
 
-    /// Where it is.
+    /// The path of the chart.
     pub(super) fn path(&self) -> Option<PathBuf> {
         match self {
-            Older::Itself => None,
-            Older::At(path) => Some(path.clone()),
-            Older::Kept(folder) => Some(folder.path().to_owned()),
+            PreviousChart::Itself => None,
+            PreviousChart::At(path) => Some(path.clone()),
+            PreviousChart::Kept(folder) => Some(folder.path().to_owned()),
         }
     }
 }
@@ -63,19 +65,19 @@ fn refused(text: String, hint: &str) -> Failure {
     Failure::new(FailureKind::BadInput, text).hint(hint.to_owned())
 }
 
-/// Whether a word looks like `1.4.0`; paths and references to repositories do not.
+/// Whether a reference looks like `1.4.0`, unlike paths and references to repositories.
 fn is_version(word: &str) -> bool {
     let digits = word.strip_prefix('v').unwrap_or(word);
     digits.starts_with(|letter: char| letter.is_ascii_digit()) && !digits.contains(['/', '\\', ':'])
 }
 
-/// An archive of a version: beside the chart, in its folder, or where the program runs.
-fn of_version(chart: &Path, version: &str) -> Result<Older, Failure> {
+/// Finds an archive of a version: next to the chart, in its directory, or in the working directory.
+fn find_version(chart: &Path, version: &str) -> Result<PreviousChart, Failure> {
     let name = name_of(chart);
     let archive = format!("{name}-{version}.tgz");
     let folders = [chart.parent().unwrap_or(Path::new(".")), chart, Path::new(".")];
     let found = folders.iter().map(|folder| folder.join(&archive)).find(|path| path.is_file());
-    found.map(Older::At).ok_or_else(|| {
+    found.map(PreviousChart::At).ok_or_else(|| {
         refused(
             format!("there is no {archive} beside the chart, in its folder or here"),
             "give the path of an archive, or git:REF for what a commit has",
@@ -83,7 +85,7 @@ fn of_version(chart: &Path, version: &str) -> Result<Older, Failure> {
     })
 }
 
-/// The name that the chart calls itself by; for an archive, what is before its version.
+/// The name of the chart; for an archive, the part of its name before the version.
 fn name_of(chart: &Path) -> String {
     let text = fs::read(chart.join("Chart.yaml")).unwrap_or_default();
     let metadata = pintle_yaml::read(&text).unwrap_or_default();
@@ -95,15 +97,15 @@ fn name_of(chart: &Path) -> String {
     file[..end.unwrap_or(file.len())].to_owned()
 }
 
-/// The folder of the chart as a commit has it.
-fn at_commit(chart: &Path, commit: &str) -> Result<Older, Failure> {
+/// The directory of the chart at a commit.
+fn at_commit(chart: &Path, commit: &str) -> Result<PreviousChart, Failure> {
     if commit.is_empty() || commit.starts_with('-') || !chart.is_dir() {
         return Err(refused(
             format!("`git:{commit}` cannot be used for this chart"),
             "git:REF wants a commit, branch or tag, and a chart that is a folder in a work tree",
         ));
     }
-    git::check_out(chart, commit).map(Older::Kept).map_err(|why| {
+    git::check_out(chart, commit).map(PreviousChart::Kept).map_err(|why| {
         refused(
             format!("git has no `{commit}` of this chart: {why}"),
             "in a CI, fetch the commit first (`git fetch --depth 1 origin REF`)",

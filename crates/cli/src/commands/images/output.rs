@@ -1,4 +1,4 @@
-//! Where the result of a command about images goes, and in what format.
+//! The destination and format of the output of image commands.
 
 use pintle_tree::{Walk, json};
 
@@ -9,18 +9,18 @@ use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
 use crate::output::format::yaml_of;
 
-/// The flag for a file instead of standard output.
+/// The output file instead of standard output.
 pub(super) static OUTPUT: &[Flag] =
     &[Flag::text("output-file", "write to this file instead of stdout; it must not exist").short('o')];
 
-/// The flag for the format.
+/// The output format.
 pub(super) static FORMAT: &[Flag] = &[Flag::text("output-format", "the output format: yaml or json")
     .or("yaml")
     .completes(FlagCompletion::Words(&["yaml", "json"]))];
 
 const FILE: &str = "--output-file";
 
-/// Refuses formats that there are not.
+/// Rejects unknown formats.
 pub(super) fn check_format(flags: &Parsed) -> Result<(), Failure> {
     match flags.text("output-format") {
         "yaml" | "json" => Ok(()),
@@ -30,13 +30,13 @@ pub(super) fn check_format(flags: &Parsed) -> Result<(), Failure> {
     }
 }
 
-/// Prints data, or writes it to the file that was asked for.
-pub(super) fn put(invocation: &mut Invocation<'_>, data: &impl Walk) -> Result<(), Failure> {
+/// Prints data, or writes it to the output file.
+pub(super) fn write(invocation: &mut Invocation<'_>, data: &impl Walk) -> Result<(), Failure> {
     let text = text(&invocation.flags, data)?;
     put_text(invocation, &text)
 }
 
-/// Data in the format that was asked for.
+/// Encodes data in the output format.
 pub(super) fn text(flags: &Parsed, data: &impl Walk) -> Result<Vec<u8>, Failure> {
     let failed = |error: json::Error| Failure::run_time(format!("cannot write the output: {error}"));
     match flags.text("output-format") {
@@ -49,7 +49,7 @@ pub(super) fn text(flags: &Parsed, data: &impl Walk) -> Result<Vec<u8>, Failure>
     }
 }
 
-/// Prints text, or writes it to the file that was asked for.
+/// Prints text, or writes it to the output file.
 pub(super) fn put_text(invocation: &mut Invocation<'_>, text: &[u8]) -> Result<(), Failure> {
     match invocation.flags.text("output-file") {
         "" => Ok(invocation.ui.out().write_all(text)?),
@@ -57,7 +57,7 @@ pub(super) fn put_text(invocation: &mut Invocation<'_>, text: &[u8]) -> Result<(
     }
 }
 
-/// Refuses a file that could not be written, before any work is done.
+/// Fails early if the output file cannot be written.
 pub(super) fn check_file(flags: &Parsed) -> Result<(), Failure> {
     match flags.text("output-file") {
         "" => Ok(()),

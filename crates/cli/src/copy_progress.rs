@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::output::terminal::shown;
+use crate::output::terminal::sanitize;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use pintle::registry::copy::{CopyStats, Outcome};
 use pintle::registry::{Digest, Progress, Silent};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// What receives progress, and the lines that come out of it.
+/// Returns the progress receiver for copies, and the lines that it produces where there are no bars. With `quiet` there
+/// are neither.
 pub(crate) fn progress(quiet: bool, total: u64) -> (Arc<dyn Progress>, UnboundedReceiver<String>) {
     let (sender, receiver) = unbounded_channel();
     let progress: Arc<dyn Progress> = match quiet {
@@ -26,16 +27,16 @@ struct Lines(UnboundedSender<String>);
 
 impl Progress for Lines {
     fn image_finished(&self, outcome: &Outcome) {
-        // Whoever does not listen any more misses nothing.
+        // The receiver is dropped only when the copy was cancelled.
         let _ = self.0.send(line(outcome));
     }
 }
 
-/// What became of an image, in one line.
+/// The result of one image in one line.
 pub(crate) fn line(outcome: &Outcome) -> String {
     let Outcome { source, destination, digest, result } = outcome;
     match result {
-        Ok(tally) if is_still(tally) => format!("there   {destination} ({})", digest.short()),
+        Ok(tally) if is_unchanged(tally) => format!("there   {destination} ({})", digest.short()),
         Ok(tally) => {
             let CopyStats { copied, mounted, existing: there, bytes, artifacts, .. } = tally;
             let mut parts = vec![format!("{copied} blobs, {}", size(*bytes))];
@@ -49,12 +50,13 @@ pub(crate) fn line(outcome: &Outcome) -> String {
     }
 }
 
-/// Whether nothing had to be done.
-pub(crate) fn is_still(tally: &CopyStats) -> bool {
+/// Whether the image was at the destination already. A manifest is written last, so none written means nothing was
+/// missing.
+pub(crate) fn is_unchanged(tally: &CopyStats) -> bool {
     tally.manifests == 0
 }
 
-/// A number of bytes for people.
+/// A byte count in decimal units, as registries and Docker show it.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["kB", "MB", "GB", "TB", "PB"];
     if bytes < 1000 {
@@ -69,7 +71,7 @@ pub(crate) fn size(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// A bar for each blob that moves, and one for all.
+/// A bar for each blob in transfer, and one for the total.
 struct Bars {
     all: MultiProgress,
     total: ProgressBar,
@@ -126,8 +128,8 @@ impl Progress for Bars {
     }
 
     fn image_finished(&self, outcome: &Outcome) {
-        // A terminal that is gone shows nothing anyway.
-        let _ = self.all.println(shown(&line(outcome)));
+        // Errors of the terminal are ignored; the result is printed at the end anyway.
+        let _ = self.all.println(sanitize(&line(outcome)));
     }
 }
 

@@ -1,18 +1,18 @@
-//! What a copy would do and what it did, for people and for programs.
+//! The output of `images copy`: the plan and the results, as text or data.
 
 use pintle::ops::CopyPlan;
 use pintle::registry::copy::{CopyStats, DestinationStatus, Outcome, Planned};
 use pintle_tree::Node;
 
-use crate::bars::{is_still, size};
+use crate::copy_progress::{is_unchanged, size};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, print_data};
 use crate::output::table::table;
 
-/// Prints what would be done.
+/// Prints the plan.
 pub(super) fn print_plan(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Result<(), Failure> {
-    let format = Format::of(&invocation.flags);
+    let format = Format::from_flags(&invocation.flags);
     if format.is_data() {
         let refused = plan.refused.iter().map(|(image, error)| {
             Record::default().with("source", image.as_str()).with("error", error.to_string())
@@ -66,7 +66,7 @@ fn planned_record(planned: &Planned) -> Record {
         .with("destination", planned.job.destination.to_string())
         .with("state", state(&planned.status))
         .with("digest", planned.digest.to_string())
-        .with_some("before", before)
+        .with_option("before", before)
         .with("mediaType", planned.media_type.as_str())
         .with("platforms", platforms)
         .with("bytes", number(planned.bytes))
@@ -74,14 +74,14 @@ fn planned_record(planned: &Planned) -> Record {
         .with("signatures", number(planned.artifacts as u64))
 }
 
-/// Prints what was done.
+/// Prints the results.
 pub(super) fn print_outcomes(invocation: &mut Invocation<'_>, outcomes: &[Outcome]) -> Result<(), Failure> {
-    let format = Format::of(&invocation.flags);
+    let format = Format::from_flags(&invocation.flags);
     let mut sum = CopyStats::default();
     let (mut copied, mut there, mut failed) = (0, 0, 0);
     for outcome in outcomes {
         match &outcome.result {
-            Ok(tally) if is_still(tally) => there += 1,
+            Ok(tally) if is_unchanged(tally) => there += 1,
             Ok(tally) => {
                 copied += 1;
                 sum += *tally;
@@ -115,7 +115,7 @@ fn outcome_record(outcome: &Outcome) -> Record {
         .with("digest", outcome.digest.to_string());
     match &outcome.result {
         Ok(tally) => {
-            tally_record(record.with("state", if is_still(tally) { "there" } else { "copied" }), tally)
+            tally_record(record.with("state", if is_unchanged(tally) { "there" } else { "copied" }), tally)
         }
         Err(error) => record.with("state", "failed").with("error", error.to_string()),
     }

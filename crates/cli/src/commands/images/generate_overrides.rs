@@ -1,4 +1,4 @@
-//! `images override`: the values that point the images of a chart at another registry, with the proof that they do.
+//! `images override`: generates values that point the images of a chart at another registry, verified by rendering.
 
 use pintle::images::Policy;
 use pintle::ops::ChartInput;
@@ -6,10 +6,10 @@ use pintle::ops::images::{self, ImageOptions, Inspected};
 use pintle_tree::Node;
 
 use super::files::{self, Existing};
+use super::output::{self, FORMAT, OUTPUT};
 use super::policy::{PATHS, POLICY, REGISTRIES, paths, policy, require};
 use super::report::Report;
-use super::subject::{Level, Named, SUBJECT, options};
-use super::written::{self, FORMAT, OUTPUT};
+use super::subject::{LogLevel, SUBJECT, Subject, options};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, FailureKind};
 use crate::flag::groups::VALUES;
@@ -57,35 +57,35 @@ static OWN: &[Flag] = &[
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let level = Level::of(invocation)?;
+    let level = LogLevel::from_flags(invocation)?;
     check_flags(invocation)?;
     let policy = policy(&invocation.flags)?;
-    let subject = Named::of(invocation)?.load(invocation)?;
+    let subject = Subject::from_flags(invocation)?.load(invocation)?;
     let proves = !invocation.flags.on("no-validate");
     let seen = relocate(invocation, &subject, &policy, proves)?;
-    let report = Report::of(&subject, &seen, &policy, proves);
-    tell(invocation, &subject, &policy, &report, level)?;
+    let report = Report::new(&subject, &seen, &policy, proves);
+    report_result(invocation, &subject, &policy, &report, level)?;
     refuse(invocation, &report)?;
-    let text = written::text(&invocation.flags, &Node::Map(seen.relocation.overrides.clone()))?;
+    let text = output::text(&invocation.flags, &Node::Map(seen.relocation.overrides.clone()))?;
     match invocation.flags.on("dry-run") {
         true => Ok(invocation.ui.out().write_all(&text)?),
-        false => written::put_text(invocation, &text),
+        false => output::put_text(invocation, &text),
     }
 }
 
 fn check_flags(invocation: &Invocation<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
-    written::check_format(flags)?;
+    output::check_format(flags)?;
     if flags.last_text(&["registry-file", "config"]).is_none_or(str::is_empty) {
         require(flags, &["source-registries", "target-registry"])?;
     }
     if flags.uint("threshold") > 100 {
         return Err(Failure::usage("--threshold is a percentage, from 0 to 100"));
     }
-    if flags.on("dry-run") { Ok(()) } else { written::check_file(flags) }
+    if flags.on("dry-run") { Ok(()) } else { output::check_file(flags) }
 }
 
-/// Finds the values, with the proof or without.
+/// Finds the values, verified or not.
 fn relocate(
     invocation: &mut Invocation<'_>,
     subject: &ChartInput,
@@ -113,15 +113,15 @@ fn relocate(
     })
 }
 
-/// Says what was done, and writes the report that was asked for.
-fn tell(
+/// Prints a summary, and writes the report if requested.
+fn report_result(
     invocation: &mut Invocation<'_>,
     subject: &ChartInput,
     policy: &Policy,
     report: &Report<'_>,
-    level: Level,
+    level: LogLevel,
 ) -> Result<(), Failure> {
-    if level >= Level::Warn {
+    if level >= LogLevel::Warn {
         for text in policy.advice().iter().chain(&report.warnings()) {
             invocation.ui.warn(text);
         }
@@ -137,8 +137,8 @@ fn tell(
             path => files::write("--report", path, &text, Existing::Replace),
         };
     }
-    if level >= Level::Info {
-        for line in report.lines(level >= Level::Debug) {
+    if level >= LogLevel::Info {
+        for line in report.lines(level >= LogLevel::Debug) {
             invocation.ui.note(&line);
         }
         invocation.ui.note(&format!("{}: {}", subject.chart.name(), report.verdict()));
@@ -146,7 +146,7 @@ fn tell(
     Ok(())
 }
 
-/// Fails where the user wants that.
+/// Fails if `--strict` or the threshold demands it.
 fn refuse(invocation: &Invocation<'_>, report: &Report<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
     if !flags.on("allow-tag-and-digest")
