@@ -253,7 +253,7 @@ fn what_the_server_warns_about_is_passed_on() {
     let lax = &["install", "web", "chart", "--server-side=false", "--disable-openapi-validation"];
     compare(&env, |_| {}, &[lax, &["uninstall", "web"]]);
     let told = env.run(Program::Pintle, lax).succeeded().stderr;
-    assert_eq!(told, "warning: the server says: unknown field \"odd\"\n");
+    assert_eq!(told, "warning: server: unknown field \"odd\"\n");
 }
 
 #[test]

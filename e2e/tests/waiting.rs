@@ -322,7 +322,7 @@ fn waiting_for_pods_that_a_security_standard_forbids_is_given_up() {
     assert_all(
         &told,
         &[
-            "warning: the server says: would violate PodSecurity \"restricted:latest\": allowPrivilegeEscalation",
+            "warning: server: would violate PodSecurity \"restricted:latest\": allowPrivilegeEscalation",
             "error: Deployment/NAMESPACE/web: cannot create pods: pods \"web-",
             "is forbidden: violates PodSecurity \"restricted:latest\"",
             "pod or container \"main\" must set securityContext.runAsNonRoot=true",

@@ -247,8 +247,8 @@ impl Driver {
             (other, _) => {
                 let text = format!("unknown driver {}", quote(other.as_bytes()));
                 return Err(refuse(invocation, text)
-                    .with_pintle_text(format!("`HELM_DRIVER` names a store that does not exist: `{other}`"))
-                    .hint("the stores are native, secret, configmap, sql and memory"));
+                    .with_pintle_text(format!("`HELM_DRIVER` names an unknown storage driver: `{other}`"))
+                    .hint("the drivers are native, secret, configmap, sql and memory"));
             }
         })
     }

@@ -51,7 +51,7 @@ impl Grants {
     pub(crate) fn all(&self) -> Result<Vec<Grant>, String> {
         let wrong = |reason: String| {
             format!(
-                "the permissions that you have granted cannot be read from `{}`: {reason}; remove the file to be asked again",
+                "cannot read the granted permissions from `{}`: {reason}; remove the file to be asked again",
                 self.file.display()
             )
         };
@@ -101,7 +101,7 @@ impl Grants {
     /// Changes the file under a lock, so that concurrent processes do not lose each other's grants.
     fn change(&self, change: impl FnOnce(&mut Vec<Grant>)) -> Result<(), String> {
         let failed = |error: io::Error| {
-            format!("the permissions that you grant cannot be kept in `{}`: {error}", self.file.display())
+            format!("cannot store the granted permissions in `{}`: {error}", self.file.display())
         };
         let folder = self.file.parent().unwrap_or(Path::new("."));
         create_private_dir(folder).map_err(failed)?;

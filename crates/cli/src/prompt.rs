@@ -50,7 +50,7 @@ fn without_echo<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failu
     let refused = |error: rustix::io::Errno| {
         let error = io::Error::from(error);
         Failure::run_time(reason(&error))
-            .with_pintle_text("standard input is no terminal, so that what is typed cannot be hidden")
+            .with_pintle_text("standard input is not a terminal, so the input cannot be hidden")
     };
     let before = tcgetattr(rustix::stdio::stdin()).map_err(refused)?;
     let mut hidden = before.clone();
@@ -62,6 +62,6 @@ fn without_echo<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failu
 
 #[cfg(not(unix))]
 fn without_echo<T>(_: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    Err(Failure::run_time("what is typed cannot be hidden on this system")
-        .hint("give it by a file or on standard input"))
+    Err(Failure::run_time("the input cannot be hidden on this system")
+        .hint("pass it in a file or on standard input"))
 }

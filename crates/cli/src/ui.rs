@@ -183,7 +183,7 @@ pub(crate) fn print_server_warning(personality: Personality, text: &str) {
             let quoted = quote(format!("Warning: {text}").as_bytes());
             format!("I{now} {:7} warnings.go:107] {quoted}", std::process::id())
         }
-        Personality::Pintle => format!("warning: the server says: {text}"),
+        Personality::Pintle => format!("warning: server: {text}"),
     };
     let _ = eprint_line(&line);
 }

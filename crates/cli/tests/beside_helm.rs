@@ -333,7 +333,7 @@ fn charts_are_signed_and_verified_as_helm_does_it() {
 }
 
 #[test]
-fn helm_and_we_take_turns_on_one_home_and_one_registry() {
+fn helm_and_pintle_share_home_and_registry() {
     let place = TestEnv::new();
     let Some(sides) = sides(&place) else { return };
     let Some(locked) = guarded(place.path()) else { return };

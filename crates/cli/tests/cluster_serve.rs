@@ -107,7 +107,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn it_stops_when_it_is_asked_to_and_keeps_everything() {
+fn it_stops_on_signals_and_keeps_its_data() {
     let place = place();
     for (name, signal) in [("a", "-INT"), ("b", "-TERM")] {
         let server = Server::start(&place, "--cluster embedded:box.db --insecure");
@@ -126,7 +126,7 @@ fn it_stops_when_it_is_asked_to_and_keeps_everything() {
 
 #[cfg(unix)]
 #[test]
-fn only_whoever_has_the_kubeconfig_gets_in() {
+fn the_kubeconfig_is_required_for_access() {
     use std::os::unix::fs::PermissionsExt as _;
     let place = place();
     // What was there before may have been open to others.
@@ -157,7 +157,7 @@ fn only_whoever_has_the_kubeconfig_gets_in() {
 }
 
 #[test]
-fn a_web_page_can_write_nothing() {
+fn requests_of_web_pages_are_rejected() {
     let server = Server::start(&place(), "--insecure");
     let body = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"NAME"}}"#;
     let path = "/api/v1/namespaces/default/configmaps";
@@ -179,7 +179,7 @@ fn a_web_page_can_write_nothing() {
 }
 
 #[test]
-fn it_is_like_the_kubernetes_that_is_asked_for() {
+fn it_emulates_the_selected_kubernetes_version() {
     let place = place();
     for version in ["1.34", "1.35", "1.36"] {
         let server = Server::start(&place, &format!("--kube-version {version} --insecure"));
@@ -191,7 +191,7 @@ fn it_is_like_the_kubernetes_that_is_asked_for() {
 }
 
 #[test]
-fn at_a_real_pace_things_take_their_time() {
+fn at_real_pace_workloads_take_time() {
     let place = place();
     let installed = |flags: &str, takes: &str| {
         let _server = Server::start(&place, flags);
@@ -206,7 +206,7 @@ fn at_a_real_pace_things_take_their_time() {
 }
 
 #[test]
-fn what_is_taken_is_refused_with_a_way_out() {
+fn a_port_in_use_is_an_error_with_a_hint() {
     let place = place();
     let server = Server::start(&place, "--cluster embedded:box.db");
     let taken = ["exit 1", "box.db is in use by another process", "`pintle cluster serve`"];
@@ -265,7 +265,7 @@ fn timeless(shown: &str) -> Vec<&str> {
 }
 
 #[test]
-fn over_a_port_commands_say_what_they_say_of_a_file() {
+fn commands_print_the_same_over_a_port_and_on_a_file() {
     let place = place();
     let _server = Server::start(&place, "");
     for command in [
@@ -288,7 +288,7 @@ fn over_a_port_commands_say_what_they_say_of_a_file() {
 }
 
 #[test]
-fn an_address_without_a_port_that_can_be_is_refused_with_the_reason() {
+fn an_address_with_an_invalid_port_is_an_error_with_the_reason() {
     let place = TestEnv::new();
     for (address, reason) in [
         ("127.0.0.1:70000", "is not an address with a port between 0 and 65535"),

@@ -35,7 +35,7 @@ fn an_unknown_command_is_refused_with_suggestions() {
 }
 
 #[test]
-fn a_command_of_helm_that_is_not_built_yet_says_so() {
+fn an_unsupported_command_of_helm_is_an_error_that_says_so() {
     let place = TestEnv::new();
     assert_snapshot!(place.helm("plugin list"), @"
     exit 1
@@ -103,7 +103,7 @@ fn the_number_of_operands_is_checked() {
 }
 
 #[test]
-fn a_bad_word_for_colours_stops_everything() {
+fn an_invalid_color_mode_is_an_error() {
     let place = TestEnv::new();
     assert_snapshot!(place.helm("--color=pink version"), @r#"
     exit 1
@@ -132,7 +132,7 @@ fn the_flags_of_the_kubernetes_logger_are_accepted() {
 }
 
 #[test]
-fn debugging_does_not_tell_the_steps_of_helms_own_code() {
+fn debug_output_omits_helms_internal_steps() {
     let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
     place.write("web/templates/a.yaml", "kind: ConfigMap\n");

@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use support::TestEnv;
 
 #[test]
-fn commands_are_offered_with_what_they_do() {
+fn commands_are_completed_with_descriptions() {
     assert_snapshot!(TestEnv::new().helm("__complete ve"), @"
     exit 0
     --- stdout
@@ -51,7 +51,7 @@ fn flags_are_offered_once_unless_they_repeat() {
 }
 
 #[test]
-fn values_are_offered_where_they_are_known() {
+fn values_of_flags_are_completed() {
     let place = TestEnv::new();
     place.write("k", "contexts: [{name: b, context: {cluster: east}}, {name: a, context: {cluster: west}}]");
     assert_snapshot!(place.helm("__complete env --color="), @"
@@ -122,7 +122,7 @@ fn events_kubernetes_versions_and_permissions_are_offered() {
 }
 
 #[test]
-fn a_finished_command_line_says_so() {
+fn completion_of_a_complete_command_line_says_so() {
     assert_snapshot!(TestEnv::new().helm("__complete version ''"), @"
     exit 0
     --- stdout
@@ -134,7 +134,7 @@ fn a_finished_command_line_says_so() {
 }
 
 #[test]
-fn nonsense_is_answered_with_nothing() {
+fn invalid_completion_requests_get_no_choices() {
     let place = TestEnv::new();
     assert_snapshot!(place.helm("__complete nope ''"), @"
     exit 0
@@ -160,7 +160,7 @@ fn nonsense_is_answered_with_nothing() {
 }
 
 #[test]
-fn scripts_ask_the_program_that_they_are_for() {
+fn completion_scripts_call_their_program() {
     let place = TestEnv::new();
     for shell in ["bash", "zsh", "fish", "powershell"] {
         let script = place.pintle(&format!("completion {shell}"));

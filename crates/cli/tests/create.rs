@@ -101,7 +101,7 @@ fn bad_names_and_versions_are_refused() {
 }
 
 #[test]
-fn charts_of_the_third_generation_can_be_created_and_looked_at_only() {
+fn v3_charts_can_only_be_created_and_shown() {
     let place = TestEnv::new();
     let gate = [("HELM_EXPERIMENTAL_CHART_V3", "1")];
     assert_snapshot!(place.helm_with("create x --chart-api-version v3", &gate), @"

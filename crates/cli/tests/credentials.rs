@@ -18,7 +18,7 @@ fn place(user: &str) -> TestEnv {
 }
 
 #[test]
-fn a_token_that_no_header_can_have_is_an_error_in_helms_words() {
+fn a_token_that_is_not_a_valid_header_gives_helms_error() {
     let exec = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/sh, args: [login.sh], \
                 interactiveMode: Never}}";
     for user in ["{token: \"ses\\u0007ame\"}", "{token: \"ses\\name\"}", exec] {

@@ -17,7 +17,7 @@ fn place() -> TestEnv {
 }
 
 #[test]
-fn the_list_tells_what_is_missing() {
+fn the_list_shows_missing_dependencies() {
     let place = place();
     assert_snapshot!(place.helm("dependency list web"), @"
     exit 0

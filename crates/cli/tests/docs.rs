@@ -71,7 +71,7 @@ fn manual_pages_and_the_script_for_bash_can_be_written_too() {
 }
 
 #[test]
-fn what_cannot_be_written_is_refused_in_helm_s_words() {
+fn unwritable_output_gives_helms_error() {
     let place = TestEnv::new();
     assert_snapshot!(place.helm("docs --type foo"), @r#"
     exit 1

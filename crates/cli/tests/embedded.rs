@@ -64,7 +64,7 @@ fn holds(shown: &str, parts: &[&str]) {
 }
 
 #[test]
-fn a_release_lives_in_a_file() {
+fn a_release_is_stored_in_a_file() {
     let place = place();
     let there = "--cluster embedded:box.db";
     holds(
@@ -121,7 +121,7 @@ fn a_failing_hook_fails_the_release() {
 }
 
 #[test]
-fn only_what_makes_something_makes_a_file() {
+fn only_writing_commands_create_the_file() {
     let place = place();
     let there = "--cluster embedded:tpyo.db";
     for (line, told) in [
@@ -145,7 +145,7 @@ fn only_what_makes_something_makes_a_file() {
 }
 
 #[test]
-fn what_is_no_cluster_in_the_box_is_refused() {
+fn an_invalid_embedded_cluster_is_an_error() {
     let place = place();
     place.write("notes.txt", "mine");
     holds(&place.pintle("list --cluster kind"), &["exit 2", "invalid cluster `kind`"]);
@@ -180,7 +180,7 @@ fn other_clients_find_it_on_a_port() {
 }
 
 #[test]
-fn a_rehearsal_tells_the_same_each_time() {
+fn a_rehearsal_report_is_reproducible() {
     let place = place();
     let first = place.pintle("rehearse web --release-name a --output json");
     holds(&first, &["exit 0", r#""name":"rollback""#, r#""log":"all is well\n"#]);
@@ -192,7 +192,7 @@ fn a_rehearsal_tells_the_same_each_time() {
 }
 
 #[test]
-fn a_rehearsal_finds_what_is_wrong_and_where() {
+fn a_rehearsal_finds_problems_with_their_position() {
     let place = place();
     place.write("bad/Chart.yaml", "apiVersion: v2\nname: web\nversion: 2.0.0\n");
     let wrong = DEPLOYMENT.replace("          image", "          imagePulPolicy: Always\n          image");

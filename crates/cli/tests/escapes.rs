@@ -25,7 +25,7 @@ fn place() -> TestEnv {
 }
 
 #[test]
-fn nothing_of_a_chart_commands_a_terminal() {
+fn control_characters_of_a_chart_never_reach_a_terminal() {
     let place = place();
     let bad = format!("bad{EVIL}");
     for name in ["pintle", "helm"] {

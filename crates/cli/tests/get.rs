@@ -9,7 +9,7 @@ use support::TestEnv;
 const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
 
 #[test]
-fn alone_it_shows_what_can_be_had() {
+fn without_a_subcommand_it_prints_help() {
     let place = TestEnv::new();
     let shown = place.helm("get");
     for part in ["all", "hooks", "manifest", "metadata", "notes", "values"] {

@@ -64,7 +64,7 @@ fn a_version_that_is_asked_for_by_its_number_has_the_labels_of_its_user_only() {
 }
 
 #[test]
-fn numbers_of_versions_beyond_2_53_and_states_that_nobody_knows_are_treated_as_helm_does() {
+fn large_revisions_and_unknown_statuses_are_handled_as_helm_does() {
     let (place, cluster) = (TestEnv::new(), support::cluster::start());
     let record = |name: &str, number: u64, status: &str| {
         let record = format!(

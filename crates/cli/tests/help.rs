@@ -51,7 +51,7 @@ fn help_has_cobras_layout() {
 }
 
 #[test]
-fn all_ways_to_ask_give_the_same() {
+fn all_ways_to_ask_for_help_print_the_same() {
     let place = TestEnv::new();
     let want = place.pintle("help completion bash");
     for line in

@@ -27,7 +27,7 @@ fn cells(output: &str) -> Vec<String> {
 }
 
 #[test]
-fn hooks_are_listed_by_event_and_turn() {
+fn hooks_are_listed_by_event_and_order() {
     assert_eq!(
         cells(&chart().pintle("hooks list web --set weight=9")),
         [
@@ -57,7 +57,7 @@ fn one_event_can_be_asked_for_as_data() {
 }
 
 #[test]
-fn events_that_are_none_are_refused() {
+fn unknown_events_are_errors() {
     let text = chart().pintle("hooks list web --event pre-instal");
     assert!(text.starts_with(
         "exit 2\n--- stderr\nerror: unknown event `pre-instal`\n\nhint: the events are pre-install, "

@@ -201,7 +201,7 @@ fn link(target: &Path, path: &Path) {
 }
 
 #[test]
-fn folders_in_circles_are_refused() {
+fn symlink_loops_are_errors() {
     for (target, path) in
         [(".", "web/templates/b"), ("..", "web/templates/b"), ("../..", "web/charts/b"), ("/", "web/b")]
     {
@@ -237,7 +237,7 @@ fn schemas_without_end_are_refused() {
 }
 
 #[test]
-fn text_that_is_no_text_is_no_reason_to_stop() {
+fn invalid_utf8_is_not_fatal() {
     for bytes in [
         &b"a: \xff\xfe"[..],
         b"a: \x00",
@@ -312,7 +312,7 @@ fn pack(place: &TestEnv, tar: &[u8]) {
 }
 
 #[test]
-fn archives_that_leave_their_folder_or_burst_are_refused() {
+fn archives_with_path_traversal_or_bombs_are_rejected() {
     let zeros = vec![0; 6 << 20];
     let many: Vec<String> = (0..30).map(|index| format!("web/{index}")).collect();
     let burst: Vec<(&str, u8, &[u8])> = many.iter().map(|name| (&**name, b'0', &zeros[..4 << 20])).collect();
@@ -345,14 +345,14 @@ fn charts_inside_charts_without_end_are_refused() {
 }
 
 #[test]
-fn what_has_no_end_is_read_up_to_a_limit() {
+fn endless_input_is_read_up_to_a_limit() {
     let place = chart();
     refused(&place, &["list", "--kubeconfig", "/dev/zero"], "larger than 16 MiB");
     refused(&place, &["images", "copy", "--from-list", "/dev/zero", "oci:out"], "larger than 16 MiB");
 }
 
 #[test]
-fn a_pipe_in_the_place_of_an_index_does_not_hang() {
+fn a_pipe_instead_of_an_index_does_not_hang() {
     let place = chart();
     place.write("layout/oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#);
     let made = Command::new("mkfifo").arg(place.path().join("layout/index.json")).status();
@@ -361,7 +361,7 @@ fn a_pipe_in_the_place_of_an_index_does_not_hang() {
 }
 
 #[test]
-fn globs_and_schemas_of_hostile_charts_end() {
+fn globs_and_schemas_of_hostile_charts_terminate() {
     let place = chart();
     for index in 0..2_000 {
         place.write(&format!("web/files/{index}"), "x");

@@ -70,7 +70,7 @@ fn images_cross_the_air_gap_and_are_where_overrides_point() {
 }
 
 #[test]
-fn a_dry_run_shows_the_plan_and_makes_nothing() {
+fn a_dry_run_shows_the_plan_and_copies_nothing() {
     let place = TestEnv::new();
     set(&place);
     let told = place.pintle("images copy oci:set oci:gap --dry-run");
@@ -109,7 +109,7 @@ fn lists_and_locks_name_images() {
     place.write("Images.lock", &lock.replace(&digest, &other));
     let told = place.pintle("images copy --from-list Images.lock oci:three");
     assert!(told.starts_with("exit 1\n") && told.contains("no such image"), "{told}");
-    assert!(told.contains("1 of 1 images cannot be copied, so none was"), "{told}");
+    assert!(told.contains("1 of 1 images cannot be copied, so nothing was copied"), "{told}");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn tags_are_not_moved_by_accident() {
 }
 
 #[test]
-fn one_image_may_get_a_name_of_its_own() {
+fn one_image_can_be_copied_to_another_name() {
     let fake = Fake::honest();
     let place = TestEnv::new();
     set(&place);
@@ -147,7 +147,7 @@ fn one_image_may_get_a_name_of_its_own() {
 }
 
 #[test]
-fn wrong_words_are_told() {
+fn invalid_arguments_are_reported() {
     let place = TestEnv::new();
     set(&place);
     for (line, code, told) in [
@@ -159,7 +159,7 @@ fn wrong_words_are_told() {
         ("images copy oci:set oci:x --platform linux", 2, "`linux` is not a platform"),
         ("images copy oci:set oci:x --platform linux/s390x", 1, "not available for linux/s390x"),
         ("images copy oci:set hub.corp --creds me", 2, "the credentials are not USER:PASSWORD"),
-        ("images copy oci:set hub.corp --cert-file x", 2, "--cert-file and --key-file belong together"),
+        ("images copy oci:set hub.corp --cert-file x", 2, "--cert-file and --key-file must be set together"),
         ("images copy oci:set hub.corp --ca-file none.pem", 2, "cannot use none.pem"),
         ("images copy nginx quay.io/x/y hub.corp/z:1", 2, "names one image, and there are 2 to copy"),
         ("images copy", 2, "requires at least 1 argument"),
@@ -170,7 +170,7 @@ fn wrong_words_are_told() {
 }
 
 #[test]
-fn ctrl_c_leaves_a_folder_in_order() {
+fn ctrl_c_leaves_a_consistent_directory() {
     let fake = Fake::start(|asked| match asked.is("GET", "/blobs/sha256:") {
         true => Behavior::Changed(|reply| reply.fault(Fault::Silence)),
         false => Behavior::Honest,
@@ -258,7 +258,7 @@ pub(crate) fn certificates(place: &TestEnv) {
 }
 
 #[test]
-fn registries_with_certificates_of_their_own_are_trusted_if_told_to() {
+fn registries_with_private_certificates_are_trusted_with_a_ca_file() {
     let place = TestEnv::new();
     set(&place);
     certificates(&place);
@@ -306,7 +306,7 @@ fn one_that_hangs_up(place: &TestEnv) -> String {
 }
 
 #[test]
-fn a_registry_on_this_machine_that_hangs_up_is_not_taken_for_one_without_tls() {
+fn a_loopback_registry_that_closes_the_connection_is_not_retried_without_tls() {
     let place = TestEnv::new();
     set(&place);
     certificates(&place);
@@ -320,7 +320,7 @@ fn a_registry_on_this_machine_that_hangs_up_is_not_taken_for_one_without_tls() {
 }
 
 #[test]
-fn each_side_has_its_own_login() {
+fn source_and_destination_have_separate_credentials() {
     let place = TestEnv::new();
     set(&place);
     place
@@ -368,7 +368,7 @@ fn a_source_may_be_trusted_without_trusting_the_destination() {
 }
 
 #[test]
-fn patience_with_a_silent_registry_ends() {
+fn a_silent_registry_times_out() {
     let fake = Fake::start(|asked| match asked.is("GET", "/blobs/sha256:") {
         true => Behavior::Changed(|reply| reply.fault(Fault::Silence)),
         false => Behavior::Honest,

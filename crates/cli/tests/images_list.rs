@@ -54,7 +54,7 @@ fn images_are_listed_with_their_uses_and_values() {
 }
 
 #[test]
-fn programs_get_json_yaml_and_a_bill_of_materials() {
+fn images_are_listed_as_json_yaml_and_an_sbom() {
     let place = chart("");
     let told = place.pintle("images list ./web -o json");
     for part in [
@@ -99,7 +99,7 @@ fn put(fake: &Fake, tag: &str, made: &Made) {
 }
 
 #[test]
-fn registries_say_what_names_stand_for() {
+fn digests_are_resolved_by_registries() {
     let (fake, index) = filled();
     let place = chart(&fake.name(""));
     let told = place.pintle(&format!("images list ./web --resolve -o json --from-registry {}", fake.host));
@@ -114,7 +114,7 @@ fn registries_say_what_names_stand_for() {
 }
 
 #[test]
-fn a_lock_tells_when_names_come_to_stand_for_something_else() {
+fn a_lock_detects_moved_tags() {
     let (fake, before) = filled();
     let place = chart(&fake.name(""));
     let only = format!("--from-registry {}", fake.host);
@@ -123,7 +123,7 @@ fn a_lock_tells_when_names_come_to_stand_for_something_else() {
     let lock = std::fs::read_to_string(place.path().join("Images.lock")).unwrap();
     assert!(lock.contains("kind: ImagesLock") && lock.contains("arch: linux/arm64"), "{lock}");
     let told = place.pintle(&format!("images list ./web --verify Images.lock {only}"));
-    assert!(told.contains("Images.lock: 1 images are what they were"), "{told}");
+    assert!(told.contains("Images.lock: 1 images are unchanged"), "{told}");
     let after = index(7);
     put(&fake, "1.27", &after);
     let told = place.pintle(&format!("images list ./web --verify Images.lock {only}"));

@@ -83,7 +83,7 @@ fn only_images_change_and_a_second_time_nothing_does() {
 }
 
 #[test]
-fn a_mapping_file_says_where_images_go() {
+fn a_mapping_file_selects_the_target_of_images() {
     let place = chart();
     let mapping = "registries:\n  mappings:\n  - source: quay.io\n    target: hub.corp/q\n";
     place.write("mappings.yaml", mapping);
@@ -111,7 +111,7 @@ fn nothing_is_printed_when_it_fails() {
 }
 
 #[test]
-fn commands_that_render_do_it_on_the_way() {
+fn rendering_commands_rewrite_images_too() {
     let place = chart();
     let flags = "--rewrite-images --target-registry hub.corp:5000 --source-registries docker.io,quay.io";
     let plain = place.pintle("template rel web");
@@ -127,7 +127,8 @@ fn commands_that_render_do_it_on_the_way() {
     );
     let alone = place.pintle("install rel web --dry-run=client --registry-file x.yaml");
     assert!(
-        alone.starts_with("exit 2") && alone.contains("--registry-file does nothing by itself"),
+        alone.starts_with("exit 2")
+            && alone.contains("--registry-file has no effect without --rewrite-images"),
         "{alone}"
     );
 }

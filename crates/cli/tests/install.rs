@@ -16,7 +16,7 @@ fn place() -> TestEnv {
 }
 
 #[test]
-fn a_name_is_given_made_up_or_rendered() {
+fn a_release_name_is_given_generated_or_rendered() {
     let place = place();
     assert_snapshot!(place.helm("install ./web"), @"
     exit 1
@@ -97,7 +97,7 @@ fn words_that_mean_nothing_are_refused() {
 }
 
 #[test]
-fn a_chart_that_is_not_there_is_told_before_a_cluster_that_is_not_there() {
+fn a_missing_chart_is_reported_before_a_missing_cluster() {
     let place = place();
     assert_snapshot!(place.helm(&format!("install a ./nope {NOBODY}")), @r#"
     exit 1
@@ -235,7 +235,7 @@ fn a_rehearsal_without_a_cluster_shows_everything() {
 }
 
 #[test]
-fn colours_are_those_of_helm() {
+fn colors_are_those_of_helm() {
     let shown = place().helm("install a ./web --dry-run=client --color always");
     assert!(shown.contains("NAMESPACE: \u{1b}[36mdefault\u{1b}[0m\n"), "{shown}");
     assert!(shown.contains("STATUS: \u{1b}[33mpending-install\u{1b}[0m\n"), "{shown}");
@@ -280,7 +280,7 @@ fn every_other_flag_is_accepted() {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_used_is_told_where_helm_tells_it() {
+fn an_unusable_configuration_is_reported_where_helm_reports_it() {
     let place = TestEnv::new();
     place.write("k", "contexts: [{name: a, context: }]");
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
@@ -315,7 +315,7 @@ fn a_configuration_that_cannot_be_used_is_told_where_helm_tells_it() {
 }
 
 #[test]
-fn what_a_cluster_is_cannot_be_asked_without_one() {
+fn capabilities_of_a_cluster_require_a_cluster() {
     let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
     // Releases in memory need no cluster, but charts ask for its version.

@@ -764,7 +764,7 @@ fn the_report_has_tiers_and_the_threshold_a_code() {
 }
 
 #[test]
-fn how_much_is_said_can_be_chosen() {
+fn the_log_level_can_be_set() {
     let place = chart("image: {repository: web, tag: 1}\n", &[MAP]);
     let line = format!("override web {TARGET}");
     assert_eq!(irr_with(&place, &line, &[("LOG_LEVEL", "ERROR")]).err, "");
@@ -788,7 +788,7 @@ fn values_are_chosen_by_their_paths() {
 }
 
 #[test]
-fn the_chart_around_the_working_folder_is_meant_if_none_is_named() {
+fn the_chart_of_the_working_directory_is_the_default() {
     let place = TestEnv::new();
     place.write("Chart.yaml", CHART).write("values.yaml", "image: web:1\n").write(".helmignore", ".bin/\n");
     let run = irr(&place, "inspect");
@@ -798,7 +798,7 @@ fn the_chart_around_the_working_folder_is_meant_if_none_is_named() {
 }
 
 #[test]
-fn the_door_has_only_the_commands_about_images() {
+fn the_irr_entry_point_has_only_the_image_commands() {
     let place = TestEnv::new();
     let run = irr(&place, "--help");
     assert!(run.code == 0 && run.out.contains("Usage:\n  irr [command]\n"), "{}", run.out);

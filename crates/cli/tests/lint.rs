@@ -119,7 +119,7 @@ fn a_separator_may_have_a_comment_glued_to_it() {
 }
 
 #[test]
-fn a_definition_that_begins_as_json_and_is_none_is_told_as_json() {
+fn a_definition_that_begins_as_json_gets_json_errors() {
     let place = TestEnv::new();
     place
         .write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\nicon: https://example.com/i\n")
@@ -145,7 +145,7 @@ fn a_definition_that_begins_as_json_and_is_none_is_told_as_json() {
 }
 
 #[test]
-fn a_version_of_kubernetes_that_is_none_is_refused_before_anything_is_linted() {
+fn an_invalid_kubernetes_version_is_an_error_before_linting() {
     let place = TestEnv::new();
     assert_snapshot!(place.helm("lint nothing --kube-version bad"), @r#"
     exit 1

@@ -48,7 +48,7 @@ fn every_flag_is_accepted() {
 }
 
 #[test]
-fn a_cluster_that_cannot_be_found_is_told_with_what_to_do() {
+fn an_unreachable_cluster_is_an_error_with_a_hint() {
     let place = TestEnv::new();
     assert_snapshot!(place.pintle("list --kubeconfig nope"), @"
     exit 2
@@ -88,7 +88,7 @@ fn a_cluster_that_cannot_be_found_is_told_with_what_to_do() {
 }
 
 #[test]
-fn a_store_that_does_not_exist_is_refused() {
+fn an_unknown_storage_driver_is_an_error() {
     let place = TestEnv::new();
     assert_snapshot!(place.helm_with("list", &[("HELM_DRIVER", "drawer")]), @r#"
     exit 1

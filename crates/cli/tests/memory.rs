@@ -127,7 +127,7 @@ fn history_shows_all_versions_the_oldest_first() {
 }
 
 #[test]
-fn status_tells_of_tests_and_notes() {
+fn status_shows_tests_and_notes() {
     assert_snapshot!(helm("status web"), @"
     exit 0
     --- stdout
@@ -164,7 +164,7 @@ fn status_tells_of_tests_and_notes() {
 }
 
 #[test]
-fn everything_recorded_can_be_had() {
+fn everything_stored_can_be_shown() {
     assert_snapshot!(helm("get all web"), @r#"
     exit 0
     --- stdout
@@ -339,7 +339,7 @@ fn a_version_without_a_number_has_none_in_data() {
 }
 
 #[test]
-fn commands_that_need_no_release_do_not_look_at_the_driver() {
+fn commands_without_releases_ignore_the_driver() {
     let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
     for driver in ["memory", "unknown", "sql"] {

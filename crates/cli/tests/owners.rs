@@ -93,7 +93,7 @@ fn helm_reads_a_release_after_dry_runs_and_refusals_as_it_was() {
 }
 
 #[test]
-fn helm_goes_on_with_a_release_after_an_upgrade_of_ours_failed() {
+fn helm_can_upgrade_a_release_after_our_upgrade_failed() {
     let stage = Stage::new();
     stage.helm("install web web --set text=one");
     stage.place.write(
@@ -110,7 +110,7 @@ fn helm_goes_on_with_a_release_after_an_upgrade_of_ours_failed() {
 }
 
 #[test]
-fn as_helm_a_name_that_our_store_has_is_taken() {
+fn as_helm_a_name_in_our_store_is_in_use() {
     let stage = Stage::new();
     holds(&stage.pintle("install web web --set text=one"), &["exit 0"]);
     for line in [

@@ -31,7 +31,7 @@ fn archives_are_named_after_chart_and_version() {
 }
 
 #[test]
-fn an_epoch_makes_the_same_bytes_each_time() {
+fn source_date_epoch_makes_archives_reproducible() {
     let place = TestEnv::new();
     chart::write(&place);
     let pack = |folder: &str| {
@@ -73,7 +73,7 @@ fn dependencies_are_fetched_on_demand() {
 }
 
 #[test]
-fn what_cannot_be_packed_is_refused() {
+fn invalid_charts_are_not_packaged() {
     let place = TestEnv::new();
     chart::write(&place);
     assert_snapshot!(place.helm("package"), @"
@@ -116,7 +116,7 @@ fn only_folders_are_packed() {
 /// A disk that is full after 64 KiB, as a limit on the size of files has it.
 #[cfg(unix)]
 #[test]
-fn an_archive_that_does_not_fit_leaves_the_old_one_and_nothing_else() {
+fn a_full_disk_leaves_the_old_archive_and_nothing_else() {
     let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
     place.helm("package web -d out");

@@ -80,7 +80,7 @@ fn l_053_flags_answer_instead_of_the_user_on_a_terminal_too() {
 }
 
 #[test]
-fn the_question_goes_elsewhere_than_data_and_is_asked_once() {
+fn the_prompt_is_on_stderr_and_asked_once() {
     let (place, flag) = (TestEnv::new(), cluster::start());
     chart(&place, "web", "");
     chart(&place, "web/charts/db", "lua: [os]");
@@ -100,7 +100,7 @@ fn the_question_goes_elsewhere_than_data_and_is_asked_once() {
 }
 
 #[test]
-fn ctrl_c_at_the_question_ends_the_program_and_nothing_was_done() {
+fn ctrl_c_at_the_prompt_exits_without_changes() {
     let (place, flag) = (TestEnv::new(), cluster::start());
     chart(&place, "web", "lua: [os]");
     let terminal = Terminal::start(&place, &format!("install demo web {flag}"));
@@ -148,7 +148,7 @@ fn a_permission_is_asked_for_again_by_a_chart_that_did_not_have_it() {
 }
 
 #[test]
-fn going_back_to_more_permissions_is_going_back_to_what_was_granted() {
+fn a_rollback_uses_the_permissions_that_were_granted() {
     let (place, flag) = (TestEnv::new(), cluster::start());
     let run = |line: &str| place.pintle(&format!("{line} {flag}"));
     chart(&place, "web", "lua: [network, os]");
@@ -316,7 +316,7 @@ fn grants_are_shown_and_revoked_and_a_damaged_file_says_so() {
     has(&place.pintle("lua grants -o json"), &[r#""permissions":["network","os"]"#]);
     // What was agreed to for a release holds for the same scripts elsewhere.
     has(&place.pintle("template demo web"), &["exit 0"]);
-    has(&place.pintle("lua grants --revoke db"), &["exit 2", "there is no grant of"]);
+    has(&place.pintle("lua grants --revoke db"), &["exit 2", "there is no grant for"]);
     has(&place.pintle("lua grants --revoke web"), &["exit 0", "revoked network,os of chart web (sha256:"]);
     has(&run("uninstall demo"), &["exit 2", "not granted: network, os"]);
     has(&run("install other web --yes"), &["exit 0"]);

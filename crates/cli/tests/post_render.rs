@@ -55,7 +55,7 @@ fn filter(program: &Path, arguments: &[&str], input: &str) -> (i32, String, Stri
 }
 
 #[test]
-fn the_filter_is_a_program_and_a_command() {
+fn the_filter_is_an_entry_point_and_a_command() {
     let place = TestEnv::new();
     let by_name = filter(&place.linked("helm-hooks"), &[], JOB);
     let as_command = filter(Path::new(env!("CARGO_BIN_EXE_pintle")), &["post-render", "hooks"], JOB);
@@ -66,7 +66,7 @@ fn the_filter_is_a_program_and_a_command() {
 }
 
 #[test]
-fn nothing_comes_out_when_something_is_wrong() {
+fn errors_print_no_partial_output() {
     let place = TestEnv::new();
     let bad = JOB.replace("post-upgrade=10", "post-upgrade=ten");
     let input = format!("---\n{SETTINGS}---\n# Source: web/templates/job.yaml\n{bad}");
@@ -86,7 +86,7 @@ fn nothing_comes_out_when_something_is_wrong() {
 }
 
 #[test]
-fn words_that_it_knows_are_answered_and_others_refused() {
+fn known_arguments_are_accepted_and_others_rejected() {
     let place = TestEnv::new();
     let program = place.linked("helm-hooks");
     let version = format!("helm-hooks {}\n", env!("CARGO_PKG_VERSION"));

@@ -18,7 +18,7 @@ fn guarded() -> Option<(TestEnv, Program)> {
 }
 
 #[test]
-fn a_login_may_be_for_one_path_of_a_registry() {
+fn credentials_can_be_limited_to_a_path_of_a_registry() {
     let Some((place, registry)) = guarded() else { return };
     let host = &registry.host;
     let told = place.pintle(&format!("registry login {host}/team -u me -p pw"));
@@ -55,7 +55,7 @@ fn users_and_passwords_are_asked_for_and_passwords_are_not_shown() {
 }
 
 #[test]
-fn logins_of_docker_and_podman_and_programs_for_credentials_are_used() {
+fn docker_and_podman_credentials_and_credential_helpers_are_used() {
     let Some((place, registry)) = guarded() else { return };
     let host = &registry.host;
     let logins = format!(r#"{{"auths":{{"{host}":{{"auth":"bWU6cHc="}}}}}}"#);
@@ -98,7 +98,7 @@ fn logins_of_docker_and_podman_and_programs_for_credentials_are_used() {
 }
 
 #[test]
-fn authorities_that_cannot_be_read_are_an_error_and_no_crash() {
+fn unreadable_certificate_authorities_are_an_error() {
     let Some((place, registry)) = guarded() else { return };
     let line = format!("registry login {} -u me -p pw --ca-file nope", registry.host);
     let told = place.helm(&line);
@@ -112,7 +112,7 @@ fn authorities_that_cannot_be_read_are_an_error_and_no_crash() {
 }
 
 #[test]
-fn without_tls_is_taken_seriously_and_registries_on_this_machine_may_do_without() {
+fn plain_http_is_required_except_for_loopback_registries() {
     let Some((place, registry)) = guarded() else { return };
     let line = format!("push web-0.1.0.tgz oci://{}/charts --username me --password pw", registry.host);
     assert!(place.pintle(&line).starts_with("exit 0\n"));
@@ -123,7 +123,7 @@ fn without_tls_is_taken_seriously_and_registries_on_this_machine_may_do_without(
 }
 
 #[test]
-fn what_was_pushed_comes_back_with_its_name_and_its_provenance() {
+fn a_pushed_chart_is_pulled_with_its_provenance() {
     use pintle::registry::chart::WantedProvenance;
     use pintle::registry::{Client, Settings};
 

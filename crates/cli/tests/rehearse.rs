@@ -70,7 +70,7 @@ data: {a: one}
 ";
 
 #[test]
-fn fields_that_nobody_may_change_are_found_before_the_upgrade_does() {
+fn changes_of_immutable_fields_are_found() {
     let cases = [
         (JOB, "image: one", "image: two", "Job/once", "field is immutable"),
         (STATEFUL, "1Gi", "2Gi", "StatefulSet/db", "updates to statefulset spec for fields other than"),
@@ -103,7 +103,7 @@ fn an_older_chart_is_a_path_a_version_or_a_commit() {
     }
     holds(
         &place.pintle("rehearse --verbose charts/web --from 0.9.0"),
-        &["exit 2", "there is no web-0.9.0.tgz beside the chart", "git:REF"],
+        &["exit 2", "there is no web-0.9.0.tgz next to the chart", "git:REF"],
     );
     holds(
         &place.pintle("rehearse --verbose charts/web --from nothing"),
@@ -175,7 +175,7 @@ fn an_older_chart_is_a_path_a_version_or_a_commit() {
 }
 
 #[test]
-fn versions_that_are_gone_or_going_are_named_with_what_to_use() {
+fn removed_and_deprecated_api_versions_are_reported_with_replacements() {
     let place = TestEnv::new();
     let gone = "# first\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: web}\n";
     chart(&place, "gone", "1.0.0", gone);
@@ -220,7 +220,7 @@ spec:
 ";
 
 #[test]
-fn what_the_chart_counts_on_can_be_given() {
+fn prerequisites_of_the_chart_can_be_given() {
     let place = TestEnv::new();
     chart(&place, "web", "1.0.0", MONITOR);
     let missing = r#"no matches for kind "Monitor" in version "example.com/v1""#;
@@ -274,7 +274,7 @@ fn a_broken_definition_does_not_hide_the_rest() {
 }
 
 #[test]
-fn what_the_chart_brings_itself_is_not_missed() {
+fn definitions_of_the_chart_itself_are_known() {
     let place = TestEnv::new();
     let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  annotations: {helm.sh/hook: test}\n\
                spec:\n  restartPolicy: Never\n  serviceAccountName: mine\n  priorityClassName: mine\n  containers: [{name: a, image: b}]\n";
@@ -302,7 +302,7 @@ spec:
 ";
 
 #[test]
-fn what_does_not_become_ready_and_what_stays_is_told() {
+fn objects_that_are_not_ready_or_left_behind_are_reported() {
     let place = TestEnv::new();
     chart(&place, "web", "1.0.0", NEVER);
     let shown = place.pintle("rehearse --verbose web --timeout 1s");
@@ -495,7 +495,7 @@ spec:
 ";
 
 #[test]
-fn chance_does_not_reach_the_report() {
+fn random_values_do_not_change_the_report() {
     let place = TestEnv::new();
     chart(&place, "web", "1.0.0", RANDOM);
     let first = place.pintle("rehearse --verbose web -o json --timeout 1s");
@@ -545,7 +545,7 @@ fn scripts_run_as_they_do_in_an_install() {
 }
 
 #[test]
-fn the_report_keeps_to_a_screen_with_problems_first() {
+fn the_report_fits_on_a_screen_with_problems_first() {
     let place = TestEnv::new();
     let objects: Vec<String> = (0..40)
         .map(|number| {

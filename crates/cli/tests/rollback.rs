@@ -36,7 +36,7 @@ fn helm_knows_versions_by_number_only() {
 }
 
 #[test]
-fn we_know_versions_by_more_than_a_number() {
+fn versions_can_be_referenced_by_id() {
     let place = TestEnv::new();
     assert_snapshot!(place.pintle("rollback web ?"), @"
     exit 2

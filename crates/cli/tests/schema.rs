@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use support::{TestEnv, chart};
 
 #[test]
-fn a_derived_schema_fits_its_values() {
+fn a_derived_schema_matches_its_values() {
     let place = TestEnv::new();
     chart::write(&place);
     assert_snapshot!(place.pintle("schema derive web"), @r#"
@@ -94,14 +94,14 @@ fn a_schema_reads_no_file_outside_the_chart() {
 }
 
 #[test]
-fn values_that_do_not_fit_are_named() {
+fn values_that_violate_the_schema_are_reported() {
     let place = TestEnv::new();
     chart::write(&place);
     place.write("web/values.schema.json", "{\"properties\": {\"greeting\": {\"type\": \"string\"}}}");
     assert_snapshot!(place.pintle("schema check web"), @"
     exit 0
     --- stdout
-    The values fit the schema.
+    The values match the schema.
     ");
     assert_snapshot!(place.pintle("schema check web --set greeting=1"), @"
     exit 2

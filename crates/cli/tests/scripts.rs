@@ -67,15 +67,12 @@ fn told(shown: &str) -> String {
 }
 
 #[test]
-fn the_worked_examples_render_and_have_no_mistakes() {
+fn the_worked_examples_render_and_lint() {
     let place = TestEnv::new();
     for (name, flags, parts) in EXAMPLES {
         let chart = example(name);
         has(&place.pintle(&format!("template demo {chart} {flags}")), parts);
-        assert_eq!(
-            place.pintle(&format!("lua check {chart}")),
-            "exit 0\n--- stdout\nNo mistakes were found.\n"
-        );
+        assert_eq!(place.pintle(&format!("lua check {chart}")), "exit 0\n--- stdout\nNo problems found.\n");
         has(&place.pintle(&format!("lint {chart} --yes")), &["1 chart(s) linted, 0 chart(s) failed"]);
         let once = place.helm(&format!("template demo {chart} {flags}"));
         has(&once, &["exit 0"]);
@@ -126,7 +123,7 @@ fn the_worked_examples_are_installed_and_upgraded_in_a_cluster() {
 }
 
 #[test]
-fn a_password_is_made_once_and_kept() {
+fn a_generated_password_is_kept_on_upgrade() {
     let (place, flag) = (TestEnv::new(), cluster::start());
     let chart = example("password");
     let manifest = || place.pintle(&format!("get manifest keeper {flag}"));
@@ -138,7 +135,7 @@ fn a_password_is_made_once_and_kept() {
 }
 
 #[test]
-fn every_command_tells_the_scripts_of_its_chart() {
+fn every_command_emits_events_to_the_scripts_of_its_chart() {
     let (place, flag) = (TestEnv::new(), cluster::start());
     chart(&place, "web", TELLS, "");
     let at = |line: &str| {
@@ -266,7 +263,7 @@ fn l_054_permissions_are_kept_shown_and_asked_for_again_when_there_are_more() {
 }
 
 #[test]
-fn nothing_is_applied_when_a_handler_fails_before_and_the_record_tells_of_one_after() {
+fn a_failing_handler_prevents_the_apply_or_is_recorded_after_it() {
     let (place, flag) = (TestEnv::new(), cluster::start());
     chart(&place, "web", "events.on('pre-install', function() error('not today', 0) end)", "");
     let shown = place.pintle(&format!("install demo web {flag}"));
@@ -315,7 +312,7 @@ fn files_and_the_environment_are_reached_with_permission() {
 }
 
 #[test]
-fn what_scripts_change_is_explained_and_must_fit_the_schema() {
+fn changes_of_scripts_are_explained_and_validated() {
     let place = TestEnv::new();
     let sized = example("sized");
     let shown = place.pintle(&format!("template demo {sized} --explain"));
@@ -329,16 +326,16 @@ fn what_scripts_change_is_explained_and_must_fit_the_schema() {
 }
 
 #[test]
-fn authors_check_try_out_and_begin_scripts() {
+fn scripts_can_be_checked_run_and_created() {
     let place = TestEnv::new();
     has(&place.pintle("create new --lua"), &["exit 0"]);
-    has(&place.pintle("lua check new"), &["No mistakes were found."]);
+    has(&place.pintle("lua check new"), &["No problems found."]);
     has(&place.pintle("template demo new"), &["example.com/chart: new"]);
     has(
         &place.pintle("lua run new post-render"),
         &["# before post-render", "# after post-render", "example.com/chart: new"],
     );
-    has(&place.pintle("lua run new ready"), &["warning: no handler listens to `ready`"]);
+    has(&place.pintle("lua run new ready"), &["warning: the chart has no handler for `ready`"]);
     has(&place.pintle("lua run new instal"), &["exit 2", "there is no event `instal`"]);
     has(&place.pintle("lua types"), &["exit 0", "declare "]);
     place.write("new/ext/lua/chart.lua", "events.on('pre-instal', print)\nio.open('x')\n");
@@ -347,7 +344,7 @@ fn authors_check_try_out_and_begin_scripts() {
         &shown,
         &["ext/lua/chart.lua:1: there is no event `pre-instal`", "ext/lua/chart.lua:2: there is no `io`"],
     );
-    has(&shown, &["exit 3", "2 mistakes were found"]);
+    has(&shown, &["exit 3", "2 problems found"]);
     has(&place.pintle("lint new"), &["[ERROR] ext/lua/chart.lua: line 1: there is no event `pre-instal`"]);
     has(&place.pintle("template demo new"), &["exit 3", "there is no event `pre-instal`", ">    1 |"]);
 }
@@ -368,7 +365,7 @@ fn what_is_packed_can_be_changed_by_a_script() {
 }
 
 #[test]
-fn changed_values_must_fit_the_schemas_of_subcharts_too() {
+fn changed_values_must_match_the_schemas_of_subcharts() {
     let place = TestEnv::new();
     chart(
         &place,
@@ -394,7 +391,7 @@ fn changed_values_must_fit_the_schemas_of_subcharts_too() {
 }
 
 #[test]
-fn objects_that_scripts_give_back_are_looked_at() {
+fn objects_returned_by_scripts_are_validated() {
     let (place, flag) = (TestEnv::new(), cluster::start());
     let object = |text: &str| {
         let script = format!("events.on('post-render', function(ctx) table.insert(ctx.objects, {text}) end)");
@@ -445,7 +442,7 @@ fn what_is_explained_leaves_data_alone_and_names_wrappers_and_subcharts() {
 }
 
 #[test]
-fn every_event_can_be_tried_out() {
+fn every_event_can_be_run() {
     let place = TestEnv::new();
     chart(
         &place,
@@ -498,7 +495,7 @@ fn every_event_can_be_tried_out() {
 fn a_new_chart_with_a_script_passes_everything() {
     let (place, flag) = (TestEnv::new(), "--cluster embedded:box");
     has(&place.pintle("create new --lua"), &["exit 0"]);
-    has(&place.pintle("lua check new"), &["No mistakes were found."]);
+    has(&place.pintle("lua check new"), &["No problems found."]);
     has(&place.pintle("lint new --strict"), &["1 chart(s) linted, 0 chart(s) failed"]);
     for event in ["pre-render", "post-render"] {
         has(&place.pintle(&format!("lua run new {event} --is-upgrade")), &["exit 0"]);
@@ -508,7 +505,7 @@ fn a_new_chart_with_a_script_passes_everything() {
     has(&place.pintle(&format!("get manifest demo {flag}")), &["example.com/chart: new"]);
     has(&place.pintle(&format!("test demo {flag}")), &["Phase:          Succeeded"]);
     has(&place.pintle("package new"), &["exit 0"]);
-    has(&place.pintle("lua check new-0.1.0.tgz"), &["No mistakes were found."]);
+    has(&place.pintle("lua check new-0.1.0.tgz"), &["No problems found."]);
 }
 
 #[test]
@@ -672,7 +669,7 @@ fn get_values_shows_what_was_rendered() {
 }
 
 #[test]
-fn changes_that_do_not_count_are_warned_of() {
+fn ineffective_changes_are_warned_about() {
     let place = TestEnv::new();
     chart(&place, "web", "events.on('pre-render', function(ctx) ctx.values.db.enabled = false end)", "");
     place
@@ -705,7 +702,7 @@ fn changes_that_do_not_count_are_warned_of() {
 }
 
 #[test]
-fn lists_are_told_to_the_scripts_of_releases_that_want_to_hear_of_them() {
+fn list_events_reach_the_scripts_of_releases() {
     let flag = cluster::start();
     for driver in ["secret", "native"] {
         let place = TestEnv::new();
@@ -781,7 +778,7 @@ fn after_dependencies_are_built_handlers_see_what_was_resolved() {
 }
 
 #[test]
-fn what_is_waited_for_is_told_to_watchers_and_the_reason_of_ready_is_shown() {
+fn readiness_changes_reach_watch_handlers_and_the_reason_is_shown() {
     let (place, flag) = (TestEnv::new(), cluster::start());
     let script = "local turns = 0
         events.on('watch', function(ctx) local r = ctx.readiness
@@ -799,7 +796,7 @@ fn what_is_waited_for_is_told_to_watchers_and_the_reason_of_ready_is_shown() {
 }
 
 #[test]
-fn messages_say_what_can_be_done() {
+fn errors_have_hints() {
     let (place, flag) = (TestEnv::new(), cluster::start());
     let run = |line: &str| place.pintle(&format!("{line} {flag}"));
     chart(&place, "web", "events.on('pre-delete', function() error({code = 1}) end)", "");

@@ -61,7 +61,7 @@ fn each_part_can_be_shown_and_all_together() {
 }
 
 #[test]
-fn values_can_be_picked() {
+fn values_can_be_selected_with_jsonpath() {
     let place = TestEnv::new();
     chart::write(&place);
     assert_snapshot!(place.helm("show values web --jsonpath {.nested}{.list[1]}"), @r#"

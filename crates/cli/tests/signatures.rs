@@ -115,7 +115,7 @@ fn a_passphrase_is_asked_for_and_not_shown() {
 }
 
 #[test]
-fn endless_files_are_no_keyrings_and_no_provenance() {
+fn endless_files_are_rejected_as_keyrings_and_provenance() {
     let place = TestEnv::new();
     place.write("web-0.1.0.tgz", "x").write("web-0.1.0.tgz.prov", "x").write("none", "");
     let told = place.pintle("verify web-0.1.0.tgz --keyring /dev/zero");

@@ -100,7 +100,7 @@ fn names_and_namespaces_can_be_chosen() {
 }
 
 #[test]
-fn what_the_cluster_can_do_can_be_chosen() {
+fn capabilities_can_be_set() {
     let place = place();
     assert_snapshot!(
         place.helm("template web --kube-version 1.29 --api-versions monitoring/v1,x/v2 --is-upgrade --show-only templates/config.yaml"),
@@ -267,7 +267,7 @@ fn text_that_is_no_object_is_shown_on_demand() {
     assert_snapshot!(place.pintle("template web --no-hooks"), @"
     exit 1
     --- stderr
-    error: `web/templates/bad.yaml` renders to text that is no Kubernetes object
+    error: `web/templates/bad.yaml` renders to text that is not a Kubernetes object
       --> web/templates/bad.yaml, as rendered, document 1
       2 | b: [
     caused by: error converting YAML to JSON: yaml: line 2: did not find expected node content
@@ -279,7 +279,7 @@ fn text_that_is_no_object_is_shown_on_demand() {
 }
 
 #[test]
-fn charts_that_are_not_here_are_refused() {
+fn missing_charts_are_errors() {
     let place = place();
     assert_snapshot!(place.helm("template ./nowhere"), @r#"
     exit 1
@@ -301,7 +301,7 @@ fn charts_that_are_not_here_are_refused() {
 }
 
 #[test]
-fn a_cluster_that_is_not_there_and_plugins_are_refused() {
+fn missing_clusters_and_plugins_are_errors() {
     let place = place();
     assert_snapshot!(place.helm("template web --validate --kube-apiserver http://127.0.0.1:1"), @r#"
     exit 1
@@ -431,7 +431,7 @@ fn helm_3_is_followed_on_request() {
 }
 
 #[test]
-fn debugging_shows_only_what_was_asked_for_when_rendering_fails() {
+fn debug_shows_only_the_selected_templates_when_rendering_fails() {
     let place = TestEnv::new();
     place
         .write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n")
@@ -459,7 +459,7 @@ fn debugging_shows_only_what_was_asked_for_when_rendering_fails() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_an_empty_slice_of_bytes() {
+fn a_missing_file_is_an_empty_byte_slice() {
     let place = TestEnv::new();
     place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n").write(
         "web/templates/a.yaml",

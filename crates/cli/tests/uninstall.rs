@@ -9,7 +9,7 @@ use support::TestEnv;
 const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
 
 #[test]
-fn a_release_is_needed_and_the_way_of_deleting_is_checked_first() {
+fn a_release_is_required_and_the_cascade_value_is_checked_first() {
     let place = TestEnv::new();
     assert_snapshot!(place.helm("uninstall"), @r#"
     exit 1

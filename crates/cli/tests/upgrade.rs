@@ -10,7 +10,7 @@ use support::chart;
 const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
 
 #[test]
-fn a_release_and_a_chart_are_needed() {
+fn a_release_and_a_chart_are_required() {
     let place = TestEnv::new();
     assert_snapshot!(place.helm("upgrade web"), @r#"
     exit 1
@@ -29,7 +29,7 @@ fn a_release_and_a_chart_are_needed() {
 }
 
 #[test]
-fn errors_of_chart_and_values_come_without_the_words_about_the_upgrade() {
+fn errors_of_chart_and_values_have_no_upgrade_failed_prefix() {
     let place = TestEnv::new();
     chart::write(&place);
     assert_snapshot!(place.helm(&format!("upgrade a ./nope {NOBODY}")), @r#"

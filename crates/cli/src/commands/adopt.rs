@@ -24,7 +24,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     for name in invocation.flags.operands.clone() {
         let (session, namespace) = (&connection.session, &connection.namespace);
         let line = match connection.run(pintle::ops::adopt(session, namespace, &name))? {
-            0 => format!("release \"{name}\" was adopted before\n"),
+            0 => format!("release \"{name}\" is already adopted\n"),
             1 => format!("release \"{name}\" adopted with 1 version\n"),
             moved => format!("release \"{name}\" adopted with {moved} versions\n"),
         };

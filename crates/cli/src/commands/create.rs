@@ -84,7 +84,7 @@ fn generation(invocation: &Invocation<'_>) -> Result<Generation, Failure> {
             "this feature has been marked as experimental and is not enabled by default. Please set {V3_FEATURE_GATE}=1 \
              in your environment to use this feature",
         ))
-        .with_pintle_text("charts of API version v3 are an experiment of Helm's, and nothing can install them yet")
+        .with_pintle_text("charts of API version v3 are experimental in Helm, and cannot be installed yet")
         .hint(format!("leave --chart-api-version out to create a v2 chart, or set {V3_FEATURE_GATE}=1"))),
         other => Err(Failure::usage(format!("unsupported chart API version: {other} (supported: v2, v3)"))),
     }

@@ -111,9 +111,9 @@ fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         invocation.ui.print(&format!("{finding}\n"))?;
     }
     match findings.len() {
-        0 => invocation.ui.print("No mistakes were found.\n"),
-        1 => Err(Failure::new(FailureKind::BadChart, "1 mistake was found")),
-        count => Err(Failure::new(FailureKind::BadChart, format!("{count} mistakes were found"))),
+        0 => invocation.ui.print("No problems found.\n"),
+        1 => Err(Failure::new(FailureKind::BadChart, "1 problem found")),
+        count => Err(Failure::new(FailureKind::BadChart, format!("{count} problems found"))),
     }
 }
 
@@ -151,7 +151,7 @@ fn revoke(invocation: &mut Invocation<'_>, grants: &Grants, wanted: &[String]) -
     };
     let known = grants.all().map_err(Failure::run_time)?;
     if let Some(name) = wanted.iter().find(|name| !known.iter().any(|grant| is_meant(grant, name))) {
-        return Err(Failure::usage(format!("there is no grant of {name:?}")).hint(
+        return Err(Failure::usage(format!("there is no grant for {name:?}")).hint(
             "`pintle lua grants` shows all grants; the beginning of a digest has at least 6 characters",
         ));
     }
@@ -183,7 +183,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let TriedEvent { before, after, has_handlers } =
         pintle::ops::try_event(&session, &request, &mut Reporting::new(invocation.ui))?;
     if !has_handlers {
-        invocation.ui.warn(&format!("no handler listens to `{event}`"));
+        invocation.ui.warn(&format!("the chart has no handler for `{event}`"));
     }
     for (title, context) in [("before", &before), ("after", &after)] {
         invocation.ui.print(&format!("---\n# {title} {event}\n"))?;

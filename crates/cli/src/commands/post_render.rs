@@ -67,7 +67,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         return Err(Failure::usage(format!(
             "unknown argument `{word}`: objects are read from standard input"
         ))
-        .hint(format!("`{} --help` tells more", invocation.command_path.path)));
+        .hint(format!("`{} --help` shows the usage", invocation.command_path.path)));
     }
     let text = read::standard_input()?;
     match Filter::read(&text) {

@@ -58,7 +58,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     })?;
     if found.is_dir() {
         return Err(Failure::usage("cannot push directory, must provide chart archive (.tgz)")
-            .hint(format!("`{} package` makes one", invocation.personality.program())));
+            .hint(format!("`{} package` creates one", invocation.personality.program())));
     }
     let seconds = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let seconds = seconds.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or_default());

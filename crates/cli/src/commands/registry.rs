@@ -76,7 +76,7 @@ fn login(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     }
     if !is_host(&registry) {
         let text = format!("invalid reference: invalid registry {}", quote(registry.as_bytes()));
-        return Err(Failure::usage(text).hint("a registry is a host, with a port or without"));
+        return Err(Failure::usage(text).hint("a registry is HOST or HOST:PORT"));
     }
     let settings = registry_access::settings(invocation, invocation.flags.on("insecure"))?;
     let client = registry_access::build(settings)?;

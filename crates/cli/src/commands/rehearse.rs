@@ -73,8 +73,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
     let output = flags.text("output").to_owned();
     if !matches!(output.as_str(), "text" | "json" | "junit") {
-        return Err(Failure::usage(format!("`{output}` is no form of a report"))
-            .hint("the forms are text, json and junit"));
+        return Err(Failure::usage(format!("`{output}` is not a report format"))
+            .hint("the formats are text, json and junit"));
     }
     let reference = invocation.operand(0).to_owned();
     let chart = chart_reference::locate(invocation, &reference)?;

@@ -74,5 +74,5 @@ fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let reference = invocation.operand(0).to_owned();
     let chart = chart_reference::locate(invocation, &reference)?;
     pintle::ops::check_schema(Path::new(&chart), &overrides, &mut Reporting::new(invocation.ui))?;
-    invocation.ui.print("The values fit the schema.\n")
+    invocation.ui.print("The values match the schema.\n")
 }

@@ -25,5 +25,5 @@ fn nothing_found() -> Failure {
 
 fn bad_constraint(error: &dyn std::fmt::Display, text: &str) -> Failure {
     Failure::usage(format!("an invalid version/constraint format: {error}"))
-        .with_pintle_text(format!("{} is no range of versions: {error}", quote(text.as_bytes())))
+        .with_pintle_text(format!("{} is not a version range: {error}", quote(text.as_bytes())))
 }

@@ -113,7 +113,7 @@ fn permissions(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let chart = chart_reference::locate(invocation, &reference)?;
     let asked = pintle::ops::permissions(Path::new(&chart), &mut Reporting::new(invocation.ui))?;
     if asked.charts.is_empty() {
-        return invocation.ui.print("The chart asks for no permissions.\n");
+        return invocation.ui.print("The chart requests no permissions.\n");
     }
     let mut cells = vec![["CHART", "PERMISSION", "WHAT IT ALLOWS"].map(str::to_owned).to_vec()];
     for (path, permissions) in &asked.charts {

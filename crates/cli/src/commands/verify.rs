@@ -51,7 +51,7 @@ fn verify_in_registry(invocation: &mut Invocation<'_>, reference: &str) -> Resul
     let flags = &invocation.flags;
     if flags.text("key").is_empty() {
         return Err(Failure::usage(format!("no key to verify {reference} with"))
-            .hint("--key names the file of the public key that belongs to the signature of cosign"));
+            .hint("set --key to the file of the public key for the cosign signature"));
     }
     let key = PublicKey::read(&provenance::read(flags.text("key"), KEY_LIMIT)?)?;
     let version = match flags.text("version").trim() {

@@ -67,7 +67,7 @@ fn add_script_details(error: &lua::Error, failure: &mut Failure) {
         _ => format!("the scripts of {chart} cannot be loaded: {}", source.message),
     });
     add_excerpt(source.excerpt.as_deref().unwrap_or_default(), &source.trace.join("\n"), failure);
-    failure.hint.get_or_insert_with(|| "`pintle lua check CHART` looks for mistakes in scripts".to_owned());
+    failure.hint.get_or_insert_with(|| "`pintle lua check CHART` checks scripts for problems".to_owned());
 }
 
 fn add_excerpt(excerpt: &str, trace: &str, failure: &mut Failure) {
@@ -83,10 +83,10 @@ fn add_excerpt(excerpt: &str, trace: &str, failure: &mut Failure) {
 fn connection_hint(cause: &cluster::Error) -> String {
     let text = match cause {
         cluster::Error::Credentials { stderr, .. } if !stderr.is_empty() => {
-            return format!("the program that gives credentials says: {stderr}");
+            return format!("the credential plugin printed: {stderr}");
         }
         cluster::Error::Credentials { .. } => {
-            "the kubeconfig names a program that gives credentials, under `exec` of its user"
+            "the kubeconfig gets credentials from a program, under `exec` of its user"
         }
         cluster::Error::Configuration(_) => {
             "--kubeconfig or $KUBECONFIG names the file that describes the cluster, and --kube-context the \
@@ -208,7 +208,7 @@ fn place(frame: &Frame) -> String {
 /// Adds the details of a rendered document that is not an object: which document, and the wrong line.
 fn add_object_details(error: &objects::Error, rendered: &[u8], failure: &mut Failure) {
     let objects::Error::Document { path, index, reason, line, .. } = error else { return };
-    failure.own = Some(format!("`{path}` renders to text that is no Kubernetes object"));
+    failure.own = Some(format!("`{path}` renders to text that is not a Kubernetes object"));
     failure.causes.push(reason.clone());
     let text = String::from_utf8_lossy(rendered);
     let Some(line) = line else { return };

@@ -45,7 +45,7 @@ pub(crate) fn blurred(text: &str) -> String {
 }
 
 #[test]
-fn what_is_blurred_leaves_the_rest() {
+fn masking_keeps_the_rest() {
     let line = "web-6d4cf56db6-x7x2k   1/1  Running   0   1m5s   10.244.1.7   node1   <none>\n";
     assert_eq!(blurred(line), "web-HASH-NAME 1/1 Running 0 AGE ADDRESS NODE <none>\n");
     assert_eq!(blurred("cpu:     10m\n"), "cpu: 10m\n");

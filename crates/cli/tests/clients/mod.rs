@@ -49,7 +49,7 @@ macro_rules! stories {
         })*
 
         #[test]
-        fn every_story_is_told() {
+        fn every_scenario_passes() {
             let told = [$(stringify!($name)),*];
             let files = std::fs::read_dir(story::folder()).expect("the stories are there");
             for file in files {

@@ -4,7 +4,7 @@ use super::side::{Side, Tools};
 use super::story::Story;
 
 #[test]
-fn what_needs_running_containers_is_refused_in_clear_words() {
+fn requests_that_need_running_containers_are_rejected() {
     let story = Story {
         namespace: "refused".to_owned(),
         files: vec![("file".to_owned(), "text".to_owned())],

@@ -93,7 +93,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 /// Generates a certificate for the address, and a token.
 fn identity(address: SocketAddr) -> Result<Identity, Failure> {
-    let failed = |why: String| Failure::run_time(format!("cannot make a certificate: {why}"));
+    let failed = |why: String| Failure::run_time(format!("cannot create a certificate: {why}"));
     let made = pintle_sprig::server_certificate(&[address.ip()]).map_err(failed)?;
     let mut token = [0; 32];
     OsRng.try_fill_bytes(&mut token).map_err(|error| failed(error.to_string()))?;

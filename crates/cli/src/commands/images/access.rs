@@ -64,7 +64,7 @@ fn settings(invocation: &Invocation<'_>, side: RegistryRole) -> Result<Settings,
     let certificate = match (file("cert-file"), file("key-file")) {
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (None, None) => None,
-        _ => return Err(Failure::usage("--cert-file and --key-file belong together")),
+        _ => return Err(Failure::usage("--cert-file and --key-file must be set together")),
     };
     let pair = [creds, "creds"]
         .into_iter()
@@ -116,7 +116,7 @@ pub(crate) fn run<T>(operation: impl Future<Output = T>) -> Result<T, Failure> {
         tokio::select! {
             outcome = operation => Ok(outcome),
             () = signals.next() => Err(Failure::new(FailureKind::Cancelled, "cancelled")
-                .hint("what was whole is kept; the same command goes on from there")),
+                .hint("completed images are kept; run the same command again to resume")),
         }
     })
 }

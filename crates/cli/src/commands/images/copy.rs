@@ -80,7 +80,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let request = request(invocation)?;
     if request.images.is_empty() && request.layouts.is_empty() {
         return Err(Failure::usage("there are no images to copy")
-            .hint("name an image, a chart, a folder (oci:FOLDER), --from-release or --from-list"));
+            .hint("name an image, a chart, a directory (oci:DIR), --from-release or --from-list"));
     }
     let plan = access::run(plan_image_copy(&request))?.map_err(copy_failure)?;
     print_findings(invocation, &plan)?;
@@ -113,7 +113,7 @@ fn print_findings(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Result<()
         invocation.ui.warn(warning);
     }
     for place in &plan.staying {
-        invocation.ui.warn(&format!("{place} stays where it is: no source registry or mapping speaks of it"));
+        invocation.ui.warn(&format!("{place} is not relocated: no source registry or mapping matches it"));
     }
     let flags = &invocation.flags;
     let goes_on = flags.on("keep-going") || flags.on("dry-run");
@@ -126,7 +126,8 @@ fn print_findings(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Result<()
         return Ok(());
     }
     let (refused, all) = (plan.refused.len(), plan.refused.len() + plan.planned.len());
-    let failure = Failure::run_time(format!("{refused} of {all} images cannot be copied, so none was"));
+    let failure =
+        Failure::run_time(format!("{refused} of {all} images cannot be copied, so nothing was copied"));
     Err(failure.hint(hint.unwrap_or_else(|| "--keep-going copies the others".to_owned())))
 }
 
@@ -204,7 +205,7 @@ fn request(invocation: &mut Invocation<'_>) -> Result<CopyImagesRequest, Failure
 fn parse_destination(invocation: &Invocation<'_>, text: &str) -> Result<CopyDestination, Failure> {
     if let Some(folder) = layout_of(text) {
         return match folder {
-            "" => Err(Failure::usage("oci: needs a folder").hint("write oci:FOLDER")),
+            "" => Err(Failure::usage("oci: needs a folder").hint("write oci:DIR")),
             folder => Ok(CopyDestination::Layout(PathBuf::from(folder))),
         };
     }
@@ -242,7 +243,7 @@ fn is_chart(word: &str) -> bool {
 /// The images of a file: a lock file, or one image per line.
 fn read_list(path: &str) -> Result<Vec<String>, Failure> {
     let text = files::read("--from-list", path)?;
-    let text = String::from_utf8(text).map_err(|_| Failure::usage(format!("{path} is no text")))?;
+    let text = String::from_utf8(text).map_err(|_| Failure::usage(format!("{path} is not UTF-8")))?;
     if text.lines().any(|line| line.trim_end() == "kind: ImagesLock") {
         let lock = ImageLock::read(path, text.as_bytes())?;
         let pinned = lock.images.into_iter().map(|(name, locked)| match locked.digest {

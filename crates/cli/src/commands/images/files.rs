@@ -20,9 +20,9 @@ pub(super) fn check(flag: &str, path: &str) -> Result<(), Failure> {
         }
         if depth < 0 {
             return Err(Failure::usage(format!(
-                "{flag}: path traversal: `{path}` leads out of the working folder"
+                "{flag}: path traversal: `{path}` leads out of the working directory"
             ))
-            .hint("give the whole path, from the root, if this is wanted"));
+            .hint("use an absolute path if this is intended"));
         }
     }
     Ok(())

@@ -80,7 +80,7 @@ fn check_flags(invocation: &Invocation<'_>) -> Result<(), Failure> {
         require(flags, &["source-registries", "target-registry"])?;
     }
     if flags.uint("threshold") > 100 {
-        return Err(Failure::usage("--threshold is a percentage, from 0 to 100"));
+        return Err(Failure::usage("--threshold must be a percentage between 0 and 100"));
     }
     if flags.on("dry-run") { Ok(()) } else { output::check_file(flags) }
 }
@@ -105,7 +105,7 @@ fn relocate(
         let mut failure = Failure::from(error);
         if failure.hint.is_none() && failure.class == FailureKind::RunTime {
             failure.hint = Some(
-                "give the values that the chart needs with --values or --set, or --no-validate to do without a proof"
+                "set the required values with --values or --set, or skip the verification with --no-validate"
                     .to_owned(),
             );
         }
@@ -153,21 +153,21 @@ fn refuse(invocation: &Invocation<'_>, report: &Report<'_>) -> Result<(), Failur
         && let Some(text) = report.tag_and_digest()
     {
         return Err(Failure::new(FailureKind::BadImage, text)
-            .hint("remove one of them, or give --allow-tag-and-digest to move the image with both"));
+            .hint("remove one of them, or set --allow-tag-and-digest to relocate the image with both"));
     }
     if flags.on("strict")
         && let Some((class, text)) = report.strict()
     {
-        return Err(Failure::new(class, text).hint("without --strict this is only told"));
+        return Err(Failure::new(class, text).hint("without --strict this is only reported"));
     }
     if report.is_below(flags.uint("threshold")) {
         let text = format!(
-            "fewer than {} % of the images can be moved: {}",
+            "fewer than {} % of the images can be relocated: {}",
             flags.uint("threshold"),
             report.details()
         );
         return Err(Failure::new(FailureKind::BadImage, text)
-            .hint("`pintle images rewrite` moves what values cannot reach"));
+            .hint("`pintle images rewrite` relocates images that no value controls"));
     }
     Ok(())
 }

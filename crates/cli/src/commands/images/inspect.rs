@@ -88,7 +88,7 @@ fn inspect_chart(
     let seen = images::inspect(subject, &options, &mut Reporting::new(invocation.ui))?;
     if let Some(reason) = seen.unrendered.as_ref().filter(|_| level >= LogLevel::Warn) {
         invocation.ui.warn(&format!(
-            "{} does not render with these values, so that only they are looked at: {reason}",
+            "{} does not render with these values, so only the values are inspected: {reason}",
             subject.chart.name(),
         ));
     }
@@ -166,7 +166,7 @@ fn all(
         }
     }
     if records.is_empty() && !skipped.is_empty() {
-        return Err(Failure::run_time("no release could be looked at"));
+        return Err(Failure::run_time("no release could be inspected"));
     }
     Ok((Record::default().with_records("releases", records).with_records("skipped", skipped), found))
 }

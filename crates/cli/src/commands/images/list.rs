@@ -90,7 +90,7 @@ fn unresolved(invocation: &mut Invocation<'_>, images: &[ListedImage]) -> Result
     }
     match problems.len() {
         0 => Ok(()),
-        count => Err(Failure::run_time(format!("{count} of {} images could not be looked at", images.len()))),
+        count => Err(Failure::run_time(format!("{count} of {} images could not be resolved", images.len()))),
     }
 }
 
@@ -106,8 +106,8 @@ fn compare(
         invocation.ui.warn(difference);
     }
     match differences.len() {
-        0 => invocation.ui.print(&format!("{path}: {} images are what they were\n", now.images.len())),
+        0 => invocation.ui.print(&format!("{path}: {} images are unchanged\n", now.images.len())),
         count => Err(Failure::run_time(format!("{path}: {count} differences"))
-            .hint(format!("`--lock {path}` writes it anew"))),
+            .hint(format!("`--lock {path}` updates the file"))),
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn images_of(
     let seen = inspect(&subject, &options, &mut Reporting::new(invocation.ui))?;
     if let Some(reason) = seen.unrendered {
         return Err(Failure::run_time(format!("{} does not render: {reason}", named.text()))
-            .hint("give the values that it needs with --values or --set"));
+            .hint("set the required values with --values or --set"));
     }
     let metadata = &subject.chart.metadata;
     let chart = (subject.chart.name().to_owned(), metadata.version.to_string());

@@ -184,7 +184,7 @@ impl<'r> Report<'r> {
         let staying = found.suspects.iter().filter(|suspect| suspect.after.is_none()).count();
         if staying > 0 {
             lines.push(format!(
-                "  {staying} strings elsewhere look like images and stay; `images inspect` lists them"
+                "  {staying} other strings look like images and are kept; `images inspect` lists them"
             ));
         }
         if debug {
@@ -276,7 +276,7 @@ fn place(image: &Image) -> String {
 fn obstacle_text(obstacle: &Obstacle) -> String {
     match obstacle {
         Obstacle::Hardcoded => "its registry is written in the template".to_owned(),
-        Obstacle::Shape => "its values leave no room for a path".to_owned(),
+        Obstacle::Shape => "its values cannot hold a path".to_owned(),
         Obstacle::Shared { value, other } => format!("`{value}` serves {other} too"),
         Obstacle::SideEffect { value, what } => format!("`{value}` would also change {what}"),
     }

@@ -98,8 +98,10 @@ pub(crate) fn wanted(flags: &Parsed) -> Result<Option<Arc<Policy>>, Failure> {
     if !flags.given("rewrite-images") {
         let given = REWRITE.iter().find(|flag| flags.given(flag.name));
         return match given {
-            Some(flag) => Err(Failure::usage(format!("--{} does nothing by itself", flag.name))
-                .hint("--rewrite-images points images at other registries")),
+            Some(flag) => {
+                Err(Failure::usage(format!("--{} has no effect without --rewrite-images", flag.name))
+                    .hint("--rewrite-images points images at other registries"))
+            }
             None => Ok(None),
         };
     }

@@ -53,7 +53,7 @@ impl Subject {
             (None, None, Some(word)) if is_chart(invocation, word) => Ok(Subject::Chart(word.to_owned())),
             (None, None, Some(word)) => Ok(Subject::Release(word.to_owned())),
             (None, None, None) => enclosing_chart().map(Subject::Chart),
-            _ => Err(Failure::usage("more than one chart or release is named")
+            _ => Err(Failure::usage("more than one chart or release is given")
                 .hint("give one of --chart-path, --release-name and an argument")),
         }
     }
@@ -128,7 +128,7 @@ fn enclosing_chart() -> Result<String, Failure> {
     let folder = std::env::current_dir()?;
     let found = folder.ancestors().find(|folder| folder.join("Chart.yaml").is_file());
     found.map(|folder| folder.to_string_lossy().into_owned()).ok_or_else(|| {
-        Failure::usage("no chart or release is named, and the working folder is in none")
+        Failure::usage("no chart or release is given, and the working directory is not in a chart")
             .hint("give the path of a chart or the name of a release")
     })
 }

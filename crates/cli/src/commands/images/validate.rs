@@ -62,8 +62,9 @@ fn reject_incomplete_output(prepared: &Prepared) -> Result<(), Failure> {
             let gap = ["<no value>", "{{"].into_iter().find(|gap| line.contains(gap));
             if let Some(gap) = gap {
                 let text = format!("{path}, as rendered, line {}: `{gap}` in `{}`", index + 1, line.trim());
-                return Err(Failure::new(FailureKind::Unsupported, text)
-                    .hint("without --strict this is not looked for"));
+                return Err(
+                    Failure::new(FailureKind::Unsupported, text).hint("without --strict this is not checked")
+                );
             }
         }
     }

@@ -57,8 +57,7 @@ fn git(folder: &Path) -> Command {
 }
 
 fn output(folder: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
-    let answer =
-        git(folder).args(arguments).output().map_err(|error| format!("git cannot be run: {error}"))?;
+    let answer = git(folder).args(arguments).output().map_err(|error| format!("cannot run git: {error}"))?;
     if answer.status.success() { Ok(answer.stdout) } else { Err(first_line(&answer.stderr)) }
 }
 
@@ -83,7 +82,7 @@ fn read_listing(listing: &[u8]) -> Result<Vec<Entry>, String> {
         bytes = bytes.saturating_add(size);
         entries.push(Entry { object: object.to_owned(), size, path: relative_path(path)? });
         if entries.len() > MAX_FILES || bytes > MAX_BYTES {
-            return Err(format!("it has more than {MAX_FILES} files or {} MiB", MAX_BYTES >> 20));
+            return Err(format!("the chart has more than {MAX_FILES} files or {} MiB", MAX_BYTES >> 20));
         }
     }
     Ok(entries)
@@ -102,7 +101,7 @@ fn relative_path(path: &str) -> Result<PathBuf, String> {
 fn write_files(folder: &Path, entries: &[Entry], to: &Path) -> Result<(), String> {
     let mut command = git(folder);
     command.args(["cat-file", "--batch"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn().map_err(|error| format!("git cannot be run: {error}"))?;
+    let mut child = command.spawn().map_err(|error| format!("cannot run git: {error}"))?;
     let (Some(mut questions), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
         return Err("git has no streams".to_owned());
     };
@@ -127,7 +126,7 @@ fn copy(answers: &mut impl std::io::BufRead, entry: &Entry, to: &Path) -> Result
     answers.by_ref().take(1024).read_line(&mut head).map_err(failed)?;
     let name = entry.path.display();
     if head.trim_end() != format!("{} blob {}", entry.object, entry.size) {
-        return Err(format!("the object of `{name}` is not there"));
+        return Err(format!("the object of `{name}` is missing"));
     }
     let path = to.join(&entry.path);
     fs::create_dir_all(path.parent().unwrap_or(to)).map_err(failed)?;
@@ -135,7 +134,7 @@ fn copy(answers: &mut impl std::io::BufRead, entry: &Entry, to: &Path) -> Result
     let size = std::io::copy(&mut answers.by_ref().take(entry.size), &mut file).map_err(failed)?;
     let mut end = [0];
     answers.read_exact(&mut end).map_err(failed)?;
-    if size == entry.size { Ok(()) } else { Err(format!("the object of `{name}` is not whole")) }
+    if size == entry.size { Ok(()) } else { Err(format!("the object of `{name}` is truncated")) }
 }
 
 fn failed(error: impl std::fmt::Display) -> String {

@@ -79,8 +79,8 @@ fn find_version(chart: &Path, version: &str) -> Result<PreviousChart, Failure> {
     let found = folders.iter().map(|folder| folder.join(&archive)).find(|path| path.is_file());
     found.map(PreviousChart::At).ok_or_else(|| {
         refused(
-            format!("there is no {archive} beside the chart, in its folder or here"),
-            "give the path of an archive, or git:REF for what a commit has",
+            format!("there is no {archive} next to the chart, in its directory or in the working directory"),
+            "give the path of an archive, or git:REF for a commit",
         )
     })
 }
@@ -102,13 +102,13 @@ fn at_commit(chart: &Path, commit: &str) -> Result<PreviousChart, Failure> {
     if commit.is_empty() || commit.starts_with('-') || !chart.is_dir() {
         return Err(refused(
             format!("`git:{commit}` cannot be used for this chart"),
-            "git:REF wants a commit, branch or tag, and a chart that is a folder in a work tree",
+            "git:REF needs a commit, branch or tag, and a chart directory in a work tree",
         ));
     }
     git::check_out(chart, commit).map(PreviousChart::Kept).map_err(|why| {
         refused(
             format!("git has no `{commit}` of this chart: {why}"),
-            "in a CI, fetch the commit first (`git fetch --depth 1 origin REF`)",
+            "in CI, fetch the commit first (`git fetch --depth 1 origin REF`)",
         )
     })
 }

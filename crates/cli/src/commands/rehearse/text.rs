@@ -87,7 +87,7 @@ fn add_stage(out: &mut String, stage: &Stage) {
     let told = stage.events.len();
     if told > 0 {
         let bad = stage.events.iter().filter(|event| event.kind == "Warning").count();
-        out.push_str(&format!("  {told} events, {bad} of them warnings\n"));
+        out.push_str(&format!("  {told} events, {bad} warnings\n"));
     }
 }
 

@@ -41,7 +41,7 @@ Registries have no index to look into, but they list the versions of a chart:
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("regexp", "take the word for a regular expression").short('r'),
+    Flag::switch("regexp", "treat the keyword as a regular expression").short('r'),
     Flag::switch("versions", "list all versions of each chart, not just the newest").short('l'),
     Flag::switch("devel", "include pre-releases, as --version '>0.0.0-0' does; ignored if --version is set"),
     Flag::text("version", "a range of versions, such as ^2.0.0"),
