@@ -1,9 +1,10 @@
-//! The real Helm and this program, called `helm`, run the same commands on the same registries, each in a home and a folder
-//! of its own; exit codes, output and the files they leave are compared after each.
+//! Runs the same commands with the real Helm and with this program called `helm`, on the same registries, each in its
+//! own home and directory; exit codes, output and resulting files are compared after each command.
 //!
-//! Commands are in `beside_helm/*.txt`, one per line. `{plain}` is a registry for everybody, `{guarded}` one with a login
-//! (me, pw), `{closed}` a port where nobody listens. A line may end in `<<< text` for standard input. A line that begins
-//! with `~` differs on purpose: what it says there is in COMPATIBILITY.md; only that both programs run is checked.
+//! Commands are in `beside_helm/*.txt`, one per line. `{plain}` is an open registry, `{guarded}` one that requires
+//! credentials (me, pw), `{closed}` a port that refuses connections. A line may end in `<<< text` for standard input. A
+//! line that begins with `~` differs on purpose, as described in COMPATIBILITY.md; it is only checked that both
+//! programs run.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 mod oci;
@@ -18,13 +19,13 @@ use tempfile::TempDir;
 use crate::registries::program::{Program, distribution};
 use crate::support::{TestEnv, real_helm, words};
 
-/// One of the two programs, with its home and its folder.
+/// One of the two programs, with its home and its directory.
 struct Side {
     program: PathBuf,
     root: TempDir,
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
     code: i32,
@@ -34,7 +35,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// What there is to say about it next to another: of the files only those that the other does not have.
+    /// The result for a comparison; of the files only those that the other side does not have.
     fn beside(&self, other: &Outcome) -> String {
         let files: Vec<_> = self.files.iter().filter(|file| !other.files.contains(file)).collect();
         format!("exit {}\n{}{}only here: {files:?}", self.code, self.stdout, self.stderr)
@@ -73,7 +74,7 @@ impl Side {
             .spawn()
             .unwrap();
         if let (Some(mut pipe), Some(input)) = (child.stdin.take(), input) {
-            // A program that fails before it reads hangs up.
+            // A program that fails early closes its input.
             let _ = pipe.write_all(format!("{input}\n").as_bytes());
         }
         let output = child.wait_with_output().unwrap();
@@ -87,7 +88,7 @@ impl Side {
         }
     }
 
-    /// All files with their content. Signatures are never the same twice, and archives are packed by other libraries.
+    /// All files with their content. Signatures are never equal, and archives depend on the compression library.
     fn files(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
         let mut open = vec![self.root.path().to_owned()];
@@ -124,7 +125,7 @@ fn skip(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// Both programs, or nothing if the real one is not there.
+/// Both programs, or `None` if the real one is not installed.
 fn sides(place: &TestEnv) -> Option<[Side; 2]> {
     let Some(real) = real_helm("PINTLE_HELM", "4.2.4") else {
         skip("the real Helm 4.2.4 is missing");
@@ -133,7 +134,7 @@ fn sides(place: &TestEnv) -> Option<[Side; 2]> {
     Some([Side::new(real), Side::new(place.linked("helm"))])
 }
 
-/// A chart as a folder and as archives, the same to the byte and to the second on both sides.
+/// A chart as a directory and as archives, with equal bytes and times on both sides.
 fn charts(side: &Side) {
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     let write = |path: &str, text: &str| {
@@ -167,7 +168,7 @@ fn charts(side: &Side) {
     write("broken.json", "{");
 }
 
-/// Runs the lines of a table, and lists where the programs differ.
+/// Runs the lines of a table, and returns the differences.
 fn compare(sides: &[Side; 2], archives: Archives, table: &str, replace: &[(&str, &str)]) {
     let mut differences = Vec::new();
     let mut count = 0;
@@ -200,8 +201,8 @@ fn compare(sides: &[Side; 2], archives: Archives, table: &str, replace: &[(&str,
     assert!(count > 0);
 }
 
-/// Gives both sides the archives of the real Helm, with one time, which is part of what is pushed: the digests of what they
-/// push must be the same.
+/// Gives both sides the archives of the real Helm with the same timestamp, which is part of the pushed manifest: the
+/// digests must be equal.
 fn share_archives(sides: &[Side; 2]) {
     let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     let [helm, ours] = sides;
@@ -220,7 +221,7 @@ fn share_archives(sides: &[Side; 2]) {
     }
 }
 
-/// Digests of archives, which differ from one library to the next.
+/// Digests of archives, which depend on the compression library.
 fn without_digests(outcome: Outcome) -> Outcome {
     let clean = |text: &str| {
         let mut parts = text.split("sha256:");
@@ -243,7 +244,7 @@ enum Archives {
     Pulled,
 }
 
-/// A registry that asks for a login: me, pw.
+/// A registry that requires credentials: me, pw.
 fn guarded(folder: &Path) -> Option<Program> {
     let file = folder.join("htpasswd");
     std::fs::write(&file, HTPASSWD).unwrap();
@@ -264,7 +265,7 @@ fn registries_are_used_as_helm_uses_them() {
     compare(&sides, Archives::Shared, include_str!("beside_helm/registry.txt"), &replace);
 }
 
-/// Keys of GnuPG as files on both sides; nothing if it is not installed.
+/// GnuPG keys as files on both sides; `None` if it is not installed.
 fn keys(place: &TestEnv, sides: &[Side; 2]) -> bool {
     if Command::new("gpg").arg("--version").output().is_err() {
         skip("gpg is not installed");
@@ -317,7 +318,7 @@ fn charts_are_signed_and_verified_as_helm_does_it() {
     }
     sides.iter().for_each(charts);
     compare(&sides, Archives::Own, include_str!("beside_helm/provenance.txt"), &[]);
-    // Each verifies what the other has signed.
+    // Each verifies the signatures of the other.
     for side in &sides {
         std::fs::create_dir(side.work().join("from")).unwrap();
     }
@@ -348,7 +349,7 @@ fn helm_and_pintle_share_home_and_registry() {
     };
     let config = ".config/helm/registry/config.json";
     for (first, second) in [(helm, ours), (ours, helm)] {
-        // Who is logged in is known to the other.
+        // Each uses the credentials that the other stored.
         assert_eq!(
             first.run(&format!("registry login {host} -u me --password-stdin --plain-http <<< pw")).code,
             0
@@ -361,7 +362,7 @@ fn helm_and_pintle_share_home_and_registry() {
         assert_eq!((pushed.code, again.code), (0, 0), "{pushed:?} {again:?}");
         assert!(digest(&pushed).is_some());
         assert_eq!(digest(&pushed), digest(&again));
-        // And logs the other out.
+        // And removes them.
         assert_eq!(second.run(&format!("registry logout {host}")).code, 0);
         std::fs::copy(second.home().join(config), first.home().join(config)).unwrap();
         let refused = first.run(&format!("push web-1.1.0.tgz oci://{host}/turns --plain-http"));

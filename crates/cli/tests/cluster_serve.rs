@@ -1,4 +1,4 @@
-//! `cluster serve`: the cluster in the box on a port, and who may use its file at the same time
+//! `cluster serve`: the embedded cluster on a port, and concurrent use of its file
 
 use crate::support;
 
@@ -34,11 +34,11 @@ spec:
     spec: {containers: [{name: web, image: nginx}]}
 ";
 
-fn place() -> TestEnv {
-    let place = TestEnv::new();
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-    place.write("web/templates/all.yaml", CHART);
-    place
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write("web/templates/all.yaml", CHART);
+    env
 }
 
 fn holds(shown: &str, parts: &[&str]) {
@@ -47,7 +47,7 @@ fn holds(shown: &str, parts: &[&str]) {
     }
 }
 
-/// `pintle cluster serve`, and where it listens.
+/// `pintle cluster serve` with its address.
 struct Server {
     child: Child,
     address: String,
@@ -55,11 +55,11 @@ struct Server {
 
 impl Server {
     /// Starts it; its kubeconfig is `config.yaml`.
-    fn start(place: &TestEnv, flags: &str) -> Server {
+    fn start(env: &TestEnv, flags: &str) -> Server {
         let mut child = Command::new(env!("CARGO_BIN_EXE_pintle"))
             .args(["cluster", "serve", "--write-kubeconfig", "config.yaml"])
             .args(flags.split(' ').filter(|flag| !flag.is_empty()))
-            .current_dir(place.path())
+            .current_dir(env.path())
             .env_clear()
             .stdout(Stdio::piped())
             .spawn()
@@ -67,19 +67,19 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("it prints")).read_line(&mut line).expect("it prints");
         assert_eq!(line, "export KUBECONFIG=config.yaml\n");
-        let config = std::fs::read_to_string(place.path().join("config.yaml")).expect("it was written");
+        let config = std::fs::read_to_string(env.path().join("config.yaml")).expect("it was written");
         let address = config.split_once("server: http").expect("it names a server").1;
         let address = address.lines().next().unwrap_or_default().trim_start_matches('s');
         let address = address.trim_start_matches("://").to_owned();
         Server { child, address }
     }
 
-    /// What is at a path of one that is insecure.
+    /// Gets a path of a server without authentication.
     fn get(&self, path: &str) -> String {
         self.ask(&format!("GET {path} HTTP/1.1\r\n"), "")
     }
 
-    /// The answer to a request that begins with these lines. One that breaks off is answered with what came.
+    /// The response to a request with these header lines; partial if the connection breaks.
     fn ask(&self, head: &str, body: &str) -> String {
         let mut stream = TcpStream::connect(&self.address).expect("it listens");
         let length = body.len();
@@ -90,7 +90,7 @@ impl Server {
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// Sends a signal; gives the exit code.
+    /// Sends a signal and returns the exit code.
     fn end(mut self, signal: &str) -> Option<i32> {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args([signal, &pid]).status().expect("kill is there");
@@ -108,19 +108,19 @@ impl Drop for Server {
 
 #[test]
 fn it_stops_on_signals_and_keeps_its_data() {
-    let place = place();
+    let env = env();
     for (name, signal) in [("a", "-INT"), ("b", "-TERM")] {
-        let server = Server::start(&place, "--cluster embedded:box.db --insecure");
-        // Somebody watches, and does not keep it from ending.
+        let server = Server::start(&env, "--cluster embedded:box.db --insecure");
+        // An open watch does not keep it from exiting.
         let mut watch = TcpStream::connect(&server.address).expect("it listens");
         write!(watch, "GET /api/v1/pods?watch=1 HTTP/1.1\r\nHost: localhost\r\n\r\n").expect("it reads");
         let installed =
-            place.called("pintle", &format!("install {name} web --wait"), &[("KUBECONFIG", "config.yaml")]);
+            env.called("pintle", &format!("install {name} web --wait"), &[("KUBECONFIG", "config.yaml")]);
         holds(&installed, &["exit 0", "STATUS: deployed"]);
         assert_eq!(server.end(signal), Some(0), "{signal}");
-        let refused = place.pintle("list --kubeconfig config.yaml");
+        let refused = env.pintle("list --kubeconfig config.yaml");
         holds(&refused, &["exit 1"]);
-        holds(&place.pintle("list --cluster embedded:box.db"), &["exit 0", &format!("\n{name} ")]);
+        holds(&env.pintle("list --cluster embedded:box.db"), &["exit 0", &format!("\n{name} ")]);
     }
 }
 
@@ -128,37 +128,37 @@ fn it_stops_on_signals_and_keeps_its_data() {
 #[test]
 fn the_kubeconfig_is_required_for_access() {
     use std::os::unix::fs::PermissionsExt as _;
-    let place = place();
-    // What was there before may have been open to others.
-    place.write("config.yaml", "");
-    std::fs::set_permissions(place.path().join("config.yaml"), std::fs::Permissions::from_mode(0o644))
+    let env = env();
+    // An existing file may have been readable by others.
+    env.write("config.yaml", "");
+    std::fs::set_permissions(env.path().join("config.yaml"), std::fs::Permissions::from_mode(0o644))
         .expect("it is ours");
-    let server = Server::start(&place, "--cluster embedded:box.db");
+    let server = Server::start(&env, "--cluster embedded:box.db");
     for file in ["config.yaml", "box.db"] {
-        let mode = std::fs::metadata(place.path().join(file)).expect("it is there").permissions().mode();
+        let mode = std::fs::metadata(env.path().join(file)).expect("it is there").permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{file}");
     }
-    holds(&place.pintle("install a web --wait --kubeconfig config.yaml"), &["exit 0"]);
+    holds(&env.pintle("install a web --wait --kubeconfig config.yaml"), &["exit 0"]);
     let answer = server.get("/api/v1/secrets");
     assert!(!answer.contains("200 OK") && !answer.contains("SecretList"), "{answer}");
 
-    let config = std::fs::read_to_string(place.path().join("config.yaml")).expect("it is there");
+    let config = std::fs::read_to_string(env.path().join("config.yaml")).expect("it is there");
     let (before, token) = config.split_once("token: ").expect("there is one");
     let (token, after) = token.split_once('\n').expect("it ends");
     assert_eq!(token.len(), 64, "{token}");
     let other = token.chars().rev().collect::<String>();
-    place.write("wrong.yaml", &format!("{before}token: {other}\n{after}"));
-    let shown = place.pintle("list --kubeconfig wrong.yaml");
+    env.write("wrong.yaml", &format!("{before}token: {other}\n{after}"));
+    let shown = env.pintle("list --kubeconfig wrong.yaml");
     holds(&shown, &["exit 1", "Unauthorized"]);
     assert!(!shown.contains(&other), "{shown}");
     let without = config.lines().filter(|line| !line.contains("certificate-authority-data"));
-    place.write("stranger.yaml", &without.collect::<Vec<_>>().join("\n"));
-    holds(&place.pintle("list --kubeconfig stranger.yaml"), &["exit 1"]);
+    env.write("stranger.yaml", &without.collect::<Vec<_>>().join("\n"));
+    holds(&env.pintle("list --kubeconfig stranger.yaml"), &["exit 1"]);
 }
 
 #[test]
 fn requests_of_web_pages_are_rejected() {
-    let server = Server::start(&place(), "--insecure");
+    let server = Server::start(&env(), "--insecure");
     let body = r#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"NAME"}}"#;
     let path = "/api/v1/namespaces/default/configmaps";
     let json = "Content-Type: application/json\r\n";
@@ -180,11 +180,11 @@ fn requests_of_web_pages_are_rejected() {
 
 #[test]
 fn it_emulates_the_selected_kubernetes_version() {
-    let place = place();
+    let env = env();
     for version in ["1.34", "1.35", "1.36"] {
-        let server = Server::start(&place, &format!("--kube-version {version} --insecure"));
+        let server = Server::start(&env, &format!("--kube-version {version} --insecure"));
         holds(&server.get("/version"), &["200 OK", &format!("\"gitVersion\":\"v{version}.")]);
-        holds(&place.pintle("install a web --wait --kubeconfig config.yaml"), &["exit 0"]);
+        holds(&env.pintle("install a web --wait --kubeconfig config.yaml"), &["exit 0"]);
         let node = server.get("/api/v1/nodes/pintle");
         holds(&node, &[&format!("\"kubeletVersion\":\"v{version}.")]);
     }
@@ -192,57 +192,57 @@ fn it_emulates_the_selected_kubernetes_version() {
 
 #[test]
 fn at_real_pace_workloads_take_time() {
-    let place = place();
+    let env = env();
     let installed = |flags: &str, takes: &str| {
-        let _server = Server::start(&place, flags);
+        let _server = Server::start(&env, flags);
         let start = Instant::now();
         let install = format!("install a web --set takes={takes} --wait --kubeconfig config.yaml");
-        holds(&place.pintle(&install), &["exit 0", "STATUS: deployed"]);
+        holds(&env.pintle(&install), &["exit 0", "STATUS: deployed"]);
         start.elapsed()
     };
     assert!(installed("--pace real", "3s") >= Duration::from_secs(3));
-    // Whoever waited for that would give up after five minutes.
+    // A command that waited for it would time out after five minutes.
     installed("--pace fast", "24h");
 }
 
 #[test]
-fn a_port_in_use_is_an_error_with_a_hint() {
-    let place = place();
-    let server = Server::start(&place, "--cluster embedded:box.db");
+fn a_file_in_use_is_an_error_with_a_hint() {
+    let env = env();
+    let server = Server::start(&env, "--cluster embedded:box.db");
     let taken = ["exit 1", "box.db is in use by another process", "`pintle cluster serve`"];
     std::thread::scope(|scope| {
         for command in ["cluster serve", "cluster status", "cluster reset", "install a web"] {
-            let (place, taken) = (&place, &taken);
-            scope.spawn(move || holds(&place.pintle(&format!("{command} --cluster embedded:box.db")), taken));
+            let (env, taken) = (&env, &taken);
+            scope.spawn(move || holds(&env.pintle(&format!("{command} --cluster embedded:box.db")), taken));
         }
     });
     let address = &server.address;
-    let shown = place.pintle(&format!("cluster serve --address {address}"));
+    let shown = env.pintle(&format!("cluster serve --address {address}"));
     holds(&shown, &["exit 1", &format!("cannot listen at {address}: address already in use")]);
-    let shown = place.pintle("cluster serve --write-kubeconfig none/config.yaml");
+    let shown = env.pintle("cluster serve --write-kubeconfig none/config.yaml");
     holds(&shown, &["exit 1", "cannot write `none/config.yaml`"]);
 }
 
 #[test]
 fn commands_on_one_file_wait_for_each_other() {
-    let place = place();
+    let env = env();
     std::thread::scope(|scope| {
         for number in 0..4 {
             let line = format!("install r{number} web --wait --cluster embedded:box.db");
-            let place = &place;
-            scope.spawn(move || holds(&place.pintle(&line), &["exit 0"]));
+            let env = &env;
+            scope.spawn(move || holds(&env.pintle(&line), &["exit 0"]));
         }
     });
-    holds(&place.pintle("list --cluster embedded:box.db"), &["\nr0 ", "\nr1 ", "\nr2 ", "\nr3 "]);
+    holds(&env.pintle("list --cluster embedded:box.db"), &["\nr0 ", "\nr1 ", "\nr2 ", "\nr3 "]);
 }
 
 #[test]
 fn files_that_cannot_be_clusters_are_left_alone() {
-    let place = place();
-    place.write("folder/file", "").write("notes.txt", "mine").write("empty.db", "");
-    holds(&place.pintle("install a web --cluster embedded:empty.db"), &["exit 0"]);
-    let whole = std::fs::read(place.path().join("empty.db")).expect("it is there");
-    std::fs::write(place.path().join("half.db"), &whole[..3000]).expect("it can be written");
+    let env = env();
+    env.write("folder/file", "").write("notes.txt", "mine").write("empty.db", "");
+    holds(&env.pintle("install a web --cluster embedded:empty.db"), &["exit 0"]);
+    let whole = std::fs::read(env.path().join("empty.db")).expect("it is there");
+    std::fs::write(env.path().join("half.db"), &whole[..3000]).expect("it can be written");
     for (file, why) in [
         ("folder", "it is a directory"),
         ("notes.txt", "it is not a cluster file"),
@@ -251,14 +251,14 @@ fn files_that_cannot_be_clusters_are_left_alone() {
     ] {
         let why = format!("cannot open {file} as a cluster: {why}");
         for command in ["cluster serve", "list"] {
-            holds(&place.pintle(&format!("{command} --cluster embedded:{file}")), &["exit 2", &why]);
+            holds(&env.pintle(&format!("{command} --cluster embedded:{file}")), &["exit 2", &why]);
         }
     }
-    assert_eq!(std::fs::read(place.path().join("notes.txt")).expect("it is there"), b"mine");
-    assert_eq!(std::fs::read(place.path().join("half.db")).expect("it is there").len(), 3000);
+    assert_eq!(std::fs::read(env.path().join("notes.txt")).expect("it is there"), b"mine");
+    assert_eq!(std::fs::read(env.path().join("half.db")).expect("it is there").len(), 3000);
 }
 
-/// The words of a text; those with digits in them, such as times and ids, are one mark.
+/// The words of a text; those with digits, such as times and ids, are masked.
 fn timeless(shown: &str) -> Vec<&str> {
     let blur = |word| if str::contains(word, |letter: char| letter.is_ascii_digit()) { "#" } else { word };
     shown.split_whitespace().map(blur).collect()
@@ -266,8 +266,8 @@ fn timeless(shown: &str) -> Vec<&str> {
 
 #[test]
 fn commands_print_the_same_over_a_port_and_on_a_file() {
-    let place = place();
-    let _server = Server::start(&place, "");
+    let env = env();
+    let _server = Server::start(&env, "");
     for command in [
         "install a web --wait",
         "upgrade a web --wait --set takes=30s",
@@ -281,21 +281,21 @@ fn commands_print_the_same_over_a_port_and_on_a_file() {
         "uninstall a --wait",
         "list --all",
     ] {
-        let port = place.pintle(&format!("{command} --kubeconfig config.yaml"));
-        let file = place.pintle(&format!("{command} --cluster embedded:box.db"));
+        let port = env.pintle(&format!("{command} --kubeconfig config.yaml"));
+        let file = env.pintle(&format!("{command} --cluster embedded:box.db"));
         assert_eq!(timeless(&port), timeless(&file), "{command}");
     }
 }
 
 #[test]
 fn an_address_with_an_invalid_port_is_an_error_with_the_reason() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     for (address, reason) in [
         ("127.0.0.1:70000", "is not an address with a port between 0 and 65535"),
         ("127.0.0.1", "is not an address with a port"),
         ("0.0.0.0:6443", "is not a loopback address"),
     ] {
-        let shown = place.pintle(&format!("cluster serve --address {address}"));
+        let shown = env.pintle(&format!("cluster serve --address {address}"));
         let expected =
             format!("exit 2\n--- stderr\nerror: `{address}` {reason}\n\nhint: use an address such as");
         assert!(shown.starts_with(&expected), "{shown}");

@@ -1,4 +1,4 @@
-//! The grammar of the command line: what is refused, and in whose words.
+//! The parser of the command line: which input is rejected, and with which text.
 
 use crate::support;
 
@@ -7,8 +7,8 @@ use support::TestEnv;
 
 #[test]
 fn an_unknown_command_is_refused_with_suggestions() {
-    let place = TestEnv::new();
-    assert_snapshot!(place.helm("instal"), @r#"
+    let env = TestEnv::new();
+    assert_snapshot!(env.helm("instal"), @r#"
     exit 1
     --- stderr
     Error: unknown command "instal" for "helm"
@@ -18,14 +18,14 @@ fn an_unknown_command_is_refused_with_suggestions() {
 
     Run 'helm --help' for usage.
     "#);
-    assert_snapshot!(place.pintle("versoin"), @"
+    assert_snapshot!(env.pintle("versoin"), @"
     exit 2
     --- stderr
     error: unknown command `versoin`
 
     hint: did you mean `version`?
     ");
-    assert_snapshot!(place.pintle("nonsense"), @"
+    assert_snapshot!(env.pintle("nonsense"), @"
     exit 2
     --- stderr
     error: unknown command `nonsense`
@@ -36,13 +36,13 @@ fn an_unknown_command_is_refused_with_suggestions() {
 
 #[test]
 fn an_unsupported_command_of_helm_is_an_error_that_says_so() {
-    let place = TestEnv::new();
-    assert_snapshot!(place.helm("plugin list"), @"
+    let env = TestEnv::new();
+    assert_snapshot!(env.helm("plugin list"), @"
     exit 1
     --- stderr
     Error: `helm plugin` is not supported yet; `helm --help` lists the supported commands
     ");
-    assert_snapshot!(place.pintle("plugin list"), @"
+    assert_snapshot!(env.pintle("plugin list"), @"
     exit 1
     --- stderr
     error: `pintle plugin` is not supported yet
@@ -53,28 +53,28 @@ fn an_unsupported_command_of_helm_is_an_error_that_says_so() {
 
 #[test]
 fn unknown_flags_and_missing_values_read_as_in_helm() {
-    let place = TestEnv::new();
-    assert_snapshot!(place.helm("version --nope"), @"
+    let env = TestEnv::new();
+    assert_snapshot!(env.helm("version --nope"), @"
     exit 1
     --- stderr
     Error: unknown flag: --nope
     ");
-    assert_snapshot!(place.helm("version -x"), @"
+    assert_snapshot!(env.helm("version -x"), @"
     exit 1
     --- stderr
     Error: unknown shorthand flag: 'x' in -x
     ");
-    assert_snapshot!(place.helm("env -n"), @"
+    assert_snapshot!(env.helm("env -n"), @"
     exit 1
     --- stderr
     Error: flag needs an argument: 'n' in -n
     ");
-    assert_snapshot!(place.helm("env --qps=zz"), @r#"
+    assert_snapshot!(env.helm("env --qps=zz"), @r#"
     exit 1
     --- stderr
     Error: invalid argument "zz" for "--qps" flag: strconv.ParseFloat: parsing "zz": invalid syntax
     "#);
-    assert_snapshot!(place.pintle("version --nope"), @"
+    assert_snapshot!(env.pintle("version --nope"), @"
     exit 2
     --- stderr
     error: unknown flag: --nope
@@ -85,15 +85,15 @@ fn unknown_flags_and_missing_values_read_as_in_helm() {
 
 #[test]
 fn the_number_of_operands_is_checked() {
-    let place = TestEnv::new();
-    assert_snapshot!(place.helm("version x"), @r#"
+    let env = TestEnv::new();
+    assert_snapshot!(env.helm("version x"), @r#"
     exit 1
     --- stderr
     Error: "helm version" accepts no arguments
 
     Usage:  helm version [flags]
     "#);
-    assert_snapshot!(place.pintle("env A B"), @"
+    assert_snapshot!(env.pintle("env A B"), @"
     exit 2
     --- stderr
     error: `pintle env` accepts at most 1 argument, but 2 were given
@@ -104,13 +104,13 @@ fn the_number_of_operands_is_checked() {
 
 #[test]
 fn an_invalid_color_mode_is_an_error() {
-    let place = TestEnv::new();
-    assert_snapshot!(place.helm("--color=pink version"), @r#"
+    let env = TestEnv::new();
+    assert_snapshot!(env.helm("--color=pink version"), @r#"
     exit 1
     --- stderr
     level=WARN msg="command failed" error="invalid color mode \"pink\": must be one of: never, auto, always"
     "#);
-    assert_snapshot!(place.pintle("version --colour=pink"), @r#"
+    assert_snapshot!(env.pintle("version --colour=pink"), @r#"
     exit 2
     --- stderr
     error: invalid color mode "pink": must be one of: never, auto, always
@@ -119,12 +119,12 @@ fn an_invalid_color_mode_is_an_error() {
 
 #[test]
 fn the_flags_of_the_kubernetes_logger_are_accepted() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let line = "version --short -v 3 --vmodule=a=1 --logtostderr=false --alsologtostderr --stderrthreshold=2 \
                 --add-dir-header --skip-headers --skip-log-headers --one-output --log-dir d --log-file f \
                 --log-file-max-size 1 --log-backtrace-at f:1 --alsologtostderrthreshold 1 \
                 --legacy-stderr-threshold-behavior";
-    assert_snapshot!(place.helm(line), @"
+    assert_snapshot!(env.helm(line), @"
     exit 0
     --- stdout
     v4.2.4
@@ -133,8 +133,8 @@ fn the_flags_of_the_kubernetes_logger_are_accepted() {
 
 #[test]
 fn debug_output_omits_helms_internal_steps() {
-    let place = TestEnv::new();
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-    place.write("web/templates/a.yaml", "kind: ConfigMap\n");
-    assert_eq!(place.helm("template web --debug"), place.helm("template web"));
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write("web/templates/a.yaml", "kind: ConfigMap\n");
+    assert_eq!(env.helm("template web --debug"), env.helm("template web"));
 }

@@ -1,4 +1,4 @@
-//! `completion`, and what the scripts ask for.
+//! `completion`, and the requests of its scripts.
 
 use crate::support;
 
@@ -31,8 +31,8 @@ fn commands_are_completed_with_descriptions() {
 
 #[test]
 fn flags_are_offered_once_unless_they_repeat() {
-    let place = TestEnv::new();
-    assert_snapshot!(place.helm("__completeNoDesc env --kube-as-user x --kube-as-group y --kube-as"), @"
+    let env = TestEnv::new();
+    assert_snapshot!(env.helm("__completeNoDesc env --kube-as-user x --kube-as-group y --kube-as"), @"
     exit 0
     --- stdout
     --kube-as-group
@@ -40,7 +40,7 @@ fn flags_are_offered_once_unless_they_repeat() {
     --- stderr
     Completion ended with directive: ShellCompDirectiveNoFileComp
     ");
-    assert_snapshot!(place.helm("__complete version --sh"), @"
+    assert_snapshot!(env.helm("__complete version --sh"), @"
     exit 0
     --- stdout
     --short	print only the version number
@@ -52,9 +52,9 @@ fn flags_are_offered_once_unless_they_repeat() {
 
 #[test]
 fn values_of_flags_are_completed() {
-    let place = TestEnv::new();
-    place.write("k", "contexts: [{name: b, context: {cluster: east}}, {name: a, context: {cluster: west}}]");
-    assert_snapshot!(place.helm("__complete env --color="), @"
+    let env = TestEnv::new();
+    env.write("k", "contexts: [{name: b, context: {cluster: east}}, {name: a, context: {cluster: west}}]");
+    assert_snapshot!(env.helm("__complete env --color="), @"
     exit 0
     --- stdout
     never
@@ -64,7 +64,7 @@ fn values_of_flags_are_completed() {
     --- stderr
     Completion ended with directive: ShellCompDirectiveNoFileComp
     ");
-    assert_snapshot!(place.helm("__complete env --colour ''"), @"
+    assert_snapshot!(env.helm("__complete env --colour ''"), @"
     exit 0
     --- stdout
     never
@@ -74,7 +74,7 @@ fn values_of_flags_are_completed() {
     --- stderr
     Completion ended with directive: ShellCompDirectiveNoFileComp
     ");
-    assert_snapshot!(place.helm("__complete --kubeconfig k --kube-context ''"), @"
+    assert_snapshot!(env.helm("__complete --kubeconfig k --kube-context ''"), @"
     exit 0
     --- stdout
     a	west
@@ -83,7 +83,7 @@ fn values_of_flags_are_completed() {
     --- stderr
     Completion ended with directive: ShellCompDirectiveNoFileComp
     ");
-    assert_snapshot!(place.helm("__complete env --kubeconfig ''"), @"
+    assert_snapshot!(env.helm("__complete env --kubeconfig ''"), @"
     exit 0
     --- stdout
     :0
@@ -94,9 +94,9 @@ fn values_of_flags_are_completed() {
 
 #[test]
 fn events_kubernetes_versions_and_permissions_are_offered() {
-    let place = TestEnv::new();
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-    assert_snapshot!(place.pintle("__complete lua run web pre-r"), @"
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    assert_snapshot!(env.pintle("__complete lua run web pre-r"), @"
     exit 0
     --- stdout
     pre-render	After values are merged, before templates are rendered. There are no objects yet.
@@ -105,7 +105,7 @@ fn events_kubernetes_versions_and_permissions_are_offered() {
     --- stderr
     Completion ended with directive: ShellCompDirectiveNoFileComp
     ");
-    assert_snapshot!(place.pintle("__completeNoDesc install web ./web --accept-perms ''"), @"
+    assert_snapshot!(env.pintle("__completeNoDesc install web ./web --accept-perms ''"), @"
     exit 0
     --- stdout
     network
@@ -116,7 +116,7 @@ fn events_kubernetes_versions_and_permissions_are_offered() {
     Completion ended with directive: ShellCompDirectiveNoFileComp
     ");
     for line in ["rehearse ./web", "cluster serve"] {
-        let offered = place.pintle(&format!("__completeNoDesc {line} --kube-version ''"));
+        let offered = env.pintle(&format!("__completeNoDesc {line} --kube-version ''"));
         assert!(offered.contains("\n1.36.") && offered.contains("\n1.34."), "{offered}");
     }
 }
@@ -135,8 +135,8 @@ fn completion_of_a_complete_command_line_says_so() {
 
 #[test]
 fn invalid_completion_requests_get_no_choices() {
-    let place = TestEnv::new();
-    assert_snapshot!(place.helm("__complete nope ''"), @"
+    let env = TestEnv::new();
+    assert_snapshot!(env.helm("__complete nope ''"), @"
     exit 0
     --- stdout
     :0
@@ -144,7 +144,7 @@ fn invalid_completion_requests_get_no_choices() {
     [Debug] [Error] unable to find a command for arguments: [nope]
     Completion ended with directive: ShellCompDirectiveDefault
     ");
-    assert_snapshot!(place.helm("__complete env --nope ''"), @"
+    assert_snapshot!(env.helm("__complete env --nope ''"), @"
     exit 0
     --- stdout
     :0
@@ -152,7 +152,7 @@ fn invalid_completion_requests_get_no_choices() {
     [Debug] [Error] Error while parsing flags from args [--nope]: unknown flag: --nope
     Completion ended with directive: ShellCompDirectiveDefault
     ");
-    assert_snapshot!(place.helm("__complete"), @"
+    assert_snapshot!(env.helm("__complete"), @"
     exit 1
     --- stderr
     Error: requires at least 1 arg(s), only received 0
@@ -161,19 +161,19 @@ fn invalid_completion_requests_get_no_choices() {
 
 #[test]
 fn completion_scripts_call_their_program() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     for shell in ["bash", "zsh", "fish", "powershell"] {
-        let script = place.pintle(&format!("completion {shell}"));
+        let script = env.pintle(&format!("completion {shell}"));
         assert!(script.contains("pintle") && script.contains(" __complete "), "{shell}");
         assert!(!script.contains('@') || !script.contains("@PROGRAM@"), "{shell}");
-        let plain = place.helm(&format!("completion {shell} --no-descriptions"));
+        let plain = env.helm(&format!("completion {shell} --no-descriptions"));
         assert!(plain.contains("helm") && plain.contains(" __completeNoDesc "), "{shell}");
     }
 }
 
-/// Asks the script for bash, with no width of a terminal but the one that is given.
-fn ask_bash(place: &TestEnv, setup: &str, words: &str, line: &str) -> String {
-    let script = place.helm("completion bash");
+/// Runs the bash script, with only the given terminal width.
+fn ask_bash(env: &TestEnv, setup: &str, words: &str, line: &str) -> String {
+    let script = env.helm("completion bash");
     let (_, script) = script.split_once("--- stdout\n").expect("the script is on standard output");
     let count = words.split(' ').count() - 1;
     let text = format!(
@@ -184,8 +184,8 @@ fn ask_bash(place: &TestEnv, setup: &str, words: &str, line: &str) -> String {
     let output = std::process::Command::new("bash")
         .args(["--norc", "-O", "expand_aliases", "-c", &text])
         .env_remove("COLUMNS")
-        .env("HELM", place.linked("helm"))
-        .current_dir(place.path())
+        .env("HELM", env.linked("helm"))
+        .current_dir(env.path())
         .output()
         .expect("bash can be run");
     assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -194,8 +194,8 @@ fn ask_bash(place: &TestEnv, setup: &str, words: &str, line: &str) -> String {
 
 #[test]
 fn the_bash_script_completes() {
-    let place = TestEnv::new();
-    let ask = |words: &str, line: &str| ask_bash(&place, "COLUMNS=60", words, line);
+    let env = TestEnv::new();
+    let ask = |words: &str, line: &str| ask_bash(&env, "COLUMNS=60", words, line);
     assert_snapshot!(ask("$HELM versi", "helm versi"), @"
     compopt +o default
     version
@@ -216,8 +216,8 @@ fn the_bash_script_completes() {
 
 #[test]
 fn the_bash_script_describes_choices_only_where_there_is_a_width() {
-    let place = TestEnv::new();
-    let ask = |setup: &str| ask_bash(&place, setup, "$HELM completion ''", "helm completion ");
+    let env = TestEnv::new();
+    let ask = |setup: &str| ask_bash(&env, setup, "$HELM completion ''", "helm completion ");
     assert_snapshot!(ask(""), @"
     compopt +o default
     bash
@@ -243,10 +243,10 @@ fn the_bash_script_describes_choices_only_where_there_is_a_width() {
 
 #[test]
 fn the_bash_script_evaluates_what_was_typed_and_runs_none_of_it() {
-    let place = TestEnv::new();
-    place.write("k", "contexts: [{name: east, context: }]");
-    let ask = |setup: &str, words: &str| ask_bash(&place, setup, words, "helm ...");
-    // The shell that types has the alias; the words are as typed, with their quotes.
+    let env = TestEnv::new();
+    env.write("k", "contexts: [{name: east, context: }]");
+    let ask = |setup: &str, words: &str| ask_bash(&env, setup, words, "helm ...");
+    // The interactive shell has the alias; the words are as typed, with their quotes.
     assert_snapshot!(ask("alias h=\"$HELM\"", "h versi"), @"
     compopt +o default
     version
@@ -259,14 +259,14 @@ fn the_bash_script_evaluates_what_was_typed_and_runs_none_of_it() {
     ask("", "$HELM --kubeconfig '$(touch ran)' versi");
     ask("", "$HELM --kubeconfig '`touch ran`' versi");
     ask("", "$HELM '>' ran versi");
-    assert!(!place.path().join("ran").exists(), "completing is not running");
+    assert!(!env.path().join("ran").exists(), "completing is not running");
 }
 
 #[test]
 fn flags_of_all_commands_may_stand_before_the_request() {
-    let place = TestEnv::new();
-    place.write("k", "contexts: [{name: a, context: }, {name: b}, {name: c, context: {cluster: east}}]");
-    assert_snapshot!(place.helm("--kubeconfig k --debug __complete env --kube-context ''"), @"
+    let env = TestEnv::new();
+    env.write("k", "contexts: [{name: a, context: }, {name: b}, {name: c, context: {cluster: east}}]");
+    assert_snapshot!(env.helm("--kubeconfig k --debug __complete env --kube-context ''"), @"
     exit 0
     --- stdout
     a
@@ -276,7 +276,7 @@ fn flags_of_all_commands_may_stand_before_the_request() {
     --- stderr
     Completion ended with directive: ShellCompDirectiveNoFileComp
     ");
-    assert_snapshot!(place.helm("--kubeconfig=k __completeNoDesc version --sh"), @"
+    assert_snapshot!(env.helm("--kubeconfig=k __completeNoDesc version --sh"), @"
     exit 0
     --- stdout
     --short
@@ -288,8 +288,8 @@ fn flags_of_all_commands_may_stand_before_the_request() {
 
 #[test]
 fn scripts_begin_and_register_as_cobra_s_do() {
-    let place = TestEnv::new();
-    let first = |shell: &str| place.helm(&format!("completion {shell}")).lines().nth(2).map(str::to_owned);
+    let env = TestEnv::new();
+    let first = |shell: &str| env.helm(&format!("completion {shell}")).lines().nth(2).map(str::to_owned);
     assert_eq!(
         first("bash").as_deref(),
         Some("# bash completion V2 for helm                                 -*- shell-script -*-")
@@ -303,37 +303,34 @@ fn scripts_begin_and_register_as_cobra_s_do() {
         first("powershell").as_deref(),
         Some("# powershell completion for helm                                 -*- shell-script -*-")
     );
-    assert!(place.helm("completion bash").contains("\ncomplete -o default -F __start_helm helm\n"));
-    assert!(place.helm("completion zsh").contains("\ncompdef _helm helm\n"));
-    assert!(place.helm("completion powershell").contains("-ScriptBlock ${__helmCompleterBlock}"));
+    assert!(env.helm("completion bash").contains("\ncomplete -o default -F __start_helm helm\n"));
+    assert!(env.helm("completion zsh").contains("\ncompdef _helm helm\n"));
+    assert!(env.helm("completion powershell").contains("-ScriptBlock ${__helmCompleterBlock}"));
 }
 
 #[test]
 fn revisions_come_in_the_order_in_which_helm_s_records_are_listed() {
-    let place = TestEnv::new();
-    place.write("c/Chart.yaml", "apiVersion: v2\nname: c\nversion: 0.1.0\n");
-    place.write("c/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
+    let env = TestEnv::new();
+    env.write("c/Chart.yaml", "apiVersion: v2\nname: c\nversion: 0.1.0\n");
+    env.write("c/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n");
     let cluster = crate::support::cluster::start();
     for _ in 0..11 {
-        place.helm(&format!("upgrade --install web c --history-max 0 {cluster}"));
+        env.helm(&format!("upgrade --install web c --history-max 0 {cluster}"));
     }
     let order = |answer: String| -> Vec<u64> {
         answer.lines().filter_map(|line| line.split('\t').next()?.parse().ok()).collect()
     };
-    let helm = order(place.helm(&format!("__complete rollback web {cluster} ''")));
+    let helm = order(env.helm(&format!("__complete rollback web {cluster} ''")));
     assert_eq!(helm, [1, 10, 11, 2, 3, 4, 5, 6, 7, 8, 9]);
-    let ours = place.called(
-        "pintle",
-        &format!("__complete rollback web {cluster} ''"),
-        &[("HELM_DRIVER", "secret")],
-    );
+    let ours =
+        env.called("pintle", &format!("__complete rollback web {cluster} ''"), &[("HELM_DRIVER", "secret")]);
     assert_eq!(order(ours), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
 }
 
 #[test]
 fn charts_begin_with_a_path() {
-    let place = TestEnv::new();
-    assert_snapshot!(place.helm("__completeNoDesc install web ''"), @"
+    let env = TestEnv::new();
+    assert_snapshot!(env.helm("__completeNoDesc install web ''"), @"
     exit 0
     --- stdout
     oci://
@@ -346,7 +343,7 @@ fn charts_begin_with_a_path() {
     --- stderr
     Completion ended with directive: ShellCompDirectiveNoSpace
     ");
-    assert_snapshot!(place.helm("__complete show chart we"), @"
+    assert_snapshot!(env.helm("__complete show chart we"), @"
     exit 0
     --- stdout
     :0

@@ -4,17 +4,17 @@ use crate::support;
 
 use support::TestEnv;
 
-/// A place with a kubeconfig whose server nobody listens at.
-fn place(user: &str) -> TestEnv {
-    let place = TestEnv::new();
+/// An environment with a kubeconfig of a server that refuses connections.
+fn env(user: &str) -> TestEnv {
+    let env = TestEnv::new();
     let config = format!(
         "apiVersion: v1\nkind: Config\ncurrent-context: a\n\
          contexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
          clusters: [{{name: a, cluster: {{server: 'https://127.0.0.1:1'}}}}]\n\
          users: [{{name: a, user: {user}}}]\n"
     );
-    place.write("config.yaml", &config);
-    place
+    env.write("config.yaml", &config);
+    env
 }
 
 #[test]
@@ -22,13 +22,13 @@ fn a_token_that_is_not_a_valid_header_gives_helms_error() {
     let exec = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/sh, args: [login.sh], \
                 interactiveMode: Never}}";
     for user in ["{token: \"ses\\u0007ame\"}", "{token: \"ses\\name\"}", exec] {
-        let place = place(user);
+        let env = env(user);
         let login = r#"echo '{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{"token":"ses\u0007ame"}}'"#;
-        place.write("login.sh", login);
+        env.write("login.sh", login);
         let wanted =
             "Get \"https://127.0.0.1:1/version\": net/http: invalid header field value for \"Authorization\"";
         for name in ["pintle", "helm"] {
-            let shown = place.called(name, "list --kubeconfig config.yaml", &[]);
+            let shown = env.called(name, "list --kubeconfig config.yaml", &[]);
             assert!(shown.starts_with("exit 1") && shown.contains(wanted), "{user}: {shown}");
             assert!(!shown.contains("internal error") && !shown.contains("ame"), "{user}: {shown}");
             assert_eq!(shown.contains("control characters"), name == "pintle", "{shown}");
@@ -38,7 +38,7 @@ fn a_token_that_is_not_a_valid_header_gives_helms_error() {
 
 #[test]
 fn a_password_in_an_address_is_not_shown() {
-    let place = place("{}");
+    let env = env("{}");
     for name in ["pintle", "helm"] {
         for (line, told) in [
             ("list --kube-apiserver https://me:secret@127.0.0.1:1", "https://me:***@127.0.0.1:1/version"),
@@ -50,8 +50,8 @@ fn a_password_in_an_address_is_not_shown() {
             ("template https://me:secret@host/chart.tgz", "https://me:***@host/chart.tgz"),
             ("template web -f https://me:secret@host/values.yaml", "https://me:***@host/values.yaml"),
         ] {
-            place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-            let shown = place.called(name, line, &[]);
+            env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+            let shown = env.called(name, line, &[]);
             assert!(!shown.contains("secret") && shown.contains(told), "{name} {line}: {shown}");
         }
     }

@@ -1,4 +1,4 @@
-//! Files of the embedded cluster that something has damaged.
+//! Damaged files of the embedded cluster.
 
 use crate::support;
 
@@ -6,7 +6,7 @@ use std::fs;
 
 use support::TestEnv;
 
-/// A row of numbers that is the same in every run.
+/// A deterministic sequence of pseudo-random numbers.
 struct Chance(u64);
 
 impl Chance {
@@ -16,7 +16,7 @@ impl Chance {
     }
 }
 
-/// A damage, by its number: bytes, a piece of a page, a whole page, the end, or two pages that change places.
+/// Damages the file in one of several ways: bytes, part of a page, a whole page, the end, or two swapped pages.
 fn damage(whole: &[u8], number: u64) -> Vec<u8> {
     const PAGE: usize = 4096;
     let mut chance = Chance(number);
@@ -30,7 +30,7 @@ fn damage(whole: &[u8], number: u64) -> Vec<u8> {
             }
         }
         1 => {
-            // Most of what is in use is at the beginning.
+            // Most used pages are at the beginning.
             let at = chance.below(bytes.len().min(64 * PAGE));
             bytes[at] = chance.below(256) as u8;
         }
@@ -54,28 +54,28 @@ fn damage(whole: &[u8], number: u64) -> Vec<u8> {
 
 #[test]
 fn a_damaged_file_is_an_error_that_names_it_and_never_a_panic() {
-    let place = TestEnv::new();
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-    place.write(
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write(
         "web/templates/all.yaml",
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\ndata: {a: b}\n",
     );
-    let installed = place.pintle("install first web --cluster embedded:whole.db");
+    let installed = env.pintle("install first web --cluster embedded:whole.db");
     assert!(installed.contains("exit 0"), "{installed}");
-    let whole = fs::read(place.path().join("whole.db")).expect("it is there");
+    let whole = fs::read(env.path().join("whole.db")).expect("it is there");
     let (from, count) = (number("PINTLE_TEST_DAMAGE_FROM", 0), number("PINTLE_TEST_DAMAGES", 60));
     let mut refused = 0;
     for number in from..from + count {
         let file = format!("damaged-{number}.db");
-        let path = place.path().join(&file);
+        let path = env.path().join(&file);
         fs::write(&path, damage(&whole, number)).expect("it can be written");
         for command in ["list", "install second web"] {
-            let shown = place.pintle(&format!("{command} --cluster embedded:{file}"));
+            let shown = env.pintle(&format!("{command} --cluster embedded:{file}"));
             for word in ["internal error", "panicked", "This is a bug", "exit 101", "exit 134"] {
                 assert!(!shown.contains(word), "damage {number}, {command}: {shown}");
             }
             if shown.contains("exit 0") {
-                // What is not in use may be damaged; what is there must be all that was.
+                // Damage in unused pages may go unnoticed; but if the file opens, the data must be complete.
                 assert!(command != "list" || shown.contains("first"), "damage {number}: {shown}");
                 continue;
             }

@@ -48,25 +48,25 @@ fn all_variables_are_shown_sorted() {
 
 #[test]
 fn flags_win_over_variables() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let variables =
         [("HELM_NAMESPACE", "from-variable"), ("HELM_CACHE_HOME", "/cache/"), ("HELM_DEBUG", "1")];
-    assert_snapshot!(place.helm_with("env -n from-flag HELM_NAMESPACE", &variables), @"
+    assert_snapshot!(env.helm_with("env -n from-flag HELM_NAMESPACE", &variables), @"
     exit 0
     --- stdout
     from-flag
     ");
-    assert_snapshot!(place.helm_with("env HELM_NAMESPACE", &variables), @"
+    assert_snapshot!(env.helm_with("env HELM_NAMESPACE", &variables), @"
     exit 0
     --- stdout
     from-variable
     ");
-    assert_snapshot!(place.helm_with("env HELM_REPOSITORY_CACHE", &variables), @"
+    assert_snapshot!(env.helm_with("env HELM_REPOSITORY_CACHE", &variables), @"
     exit 0
     --- stdout
     /cache/repository
     ");
-    assert_snapshot!(place.helm_with("env HELM_DEBUG --debug=false", &variables), @"
+    assert_snapshot!(env.helm_with("env HELM_DEBUG --debug=false", &variables), @"
     exit 0
     --- stdout
     false
@@ -110,30 +110,30 @@ fn every_global_flag_shows_in_its_variable() {
 
 #[test]
 fn the_namespace_comes_from_the_context() {
-    let place = TestEnv::new();
-    place.write(".kube/config", KUBECONFIG).write("other", "current-context: two");
-    assert_snapshot!(place.helm("env HELM_NAMESPACE"), @"
+    let env = TestEnv::new();
+    env.write(".kube/config", KUBECONFIG).write("other", "current-context: two");
+    assert_snapshot!(env.helm("env HELM_NAMESPACE"), @"
     exit 0
     --- stdout
     first
     ");
-    assert_snapshot!(place.helm("env HELM_NAMESPACE --kube-context two"), @"
+    assert_snapshot!(env.helm("env HELM_NAMESPACE --kube-context two"), @"
     exit 0
     --- stdout
     second
     ");
-    assert_snapshot!(place.helm("env HELM_NAMESPACE --kube-context three"), @"
+    assert_snapshot!(env.helm("env HELM_NAMESPACE --kube-context three"), @"
     exit 0
     --- stdout
     default
     ");
-    assert_snapshot!(place.helm("env HELM_NAMESPACE --kube-context none"), @"
+    assert_snapshot!(env.helm("env HELM_NAMESPACE --kube-context none"), @"
     exit 0
     --- stdout
     default
     ");
     let both = [("KUBECONFIG", "other:missing:.kube/config")];
-    assert_snapshot!(place.helm_with("env HELM_NAMESPACE", &both), @"
+    assert_snapshot!(env.helm_with("env HELM_NAMESPACE", &both), @"
     exit 0
     --- stdout
     second

@@ -1,4 +1,4 @@
-//! Text of charts that would command a terminal.
+//! Control characters in the text of charts.
 
 use crate::support;
 
@@ -7,26 +7,26 @@ use std::process::Command;
 use support::TestEnv;
 use support::terminal::Terminal;
 
-/// Goes up, hides what follows, turns it round; and the same by one byte of the second range of controls.
+/// Moves the cursor, hides text, reverses its direction; and a C1 control character.
 const EVIL: &str = "x\u{1b}[2A\u{1b}[8m\u{202e}y\u{9b}2Kz\u{7}";
-/// What YAML lets pass of it.
+/// The part of it that YAML allows.
 const TURNED: &str = "x\u{202e}y";
 const SHOWN: &str = "x\\x1b[2A\\x1b[8m\\u{202e}y\\u{9b}2Kz\\x07";
 
-fn place() -> TestEnv {
-    let place = TestEnv::new();
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-    place.write("web/README.md", &format!("{EVIL}\n"));
-    place.write("web/templates/good.yaml", &format!("kind: ConfigMap\ndata: {{a: \"{TURNED}\"}}\n"));
-    place.write(&format!("bad{EVIL}/Chart.yaml"), "apiVersion: v2\nname: bad\nversion: 1.0.0\n");
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write("web/README.md", &format!("{EVIL}\n"));
+    env.write("web/templates/good.yaml", &format!("kind: ConfigMap\ndata: {{a: \"{TURNED}\"}}\n"));
+    env.write(&format!("bad{EVIL}/Chart.yaml"), "apiVersion: v2\nname: bad\nversion: 1.0.0\n");
     let template = format!("# {EVIL}\n{{{{ fail \"{EVIL}\" }}}}\n");
-    place.write(&format!("bad{EVIL}/templates/{EVIL}.yaml"), &template);
-    place
+    env.write(&format!("bad{EVIL}/templates/{EVIL}.yaml"), &template);
+    env
 }
 
 #[test]
 fn control_characters_of_a_chart_never_reach_a_terminal() {
-    let place = place();
+    let env = env();
     let bad = format!("bad{EVIL}");
     for name in ["pintle", "helm"] {
         for (line, wanted) in [
@@ -36,7 +36,7 @@ fn control_characters_of_a_chart_never_reach_a_terminal() {
             ("show readme web".to_owned(), SHOWN),
             ("template a web".to_owned(), "x\\u{202e}y"),
         ] {
-            let (_, _, shown) = Terminal::start_as(&place, name, &line, true).end();
+            let (_, _, shown) = Terminal::start_as(&env, name, &line, true).end();
             for command in ["\u{1b}[2A", "\u{1b}[8m", "\u{202e}", "\u{9b}", "\u{7}"] {
                 assert!(!shown.contains(command), "{name} {line}: {command:?} in {shown:?}");
             }
@@ -47,12 +47,12 @@ fn control_characters_of_a_chart_never_reach_a_terminal() {
 
 #[test]
 fn what_goes_into_a_pipe_keeps_every_byte() {
-    let place = place();
+    let env = env();
     for name in ["pintle", "helm"] {
         for (line, wanted) in [("template a web", TURNED), ("show readme web", EVIL)] {
-            let output = Command::new(place.linked(name))
+            let output = Command::new(env.linked(name))
                 .args(line.split(' '))
-                .current_dir(place.path())
+                .current_dir(env.path())
                 .env_clear()
                 .output()
                 .expect("the program can be run");

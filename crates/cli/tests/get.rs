@@ -5,17 +5,17 @@ use crate::support;
 use insta::assert_snapshot;
 use support::TestEnv;
 
-/// A place where nobody listens.
-const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
+/// An API server that refuses connections.
+const UNREACHABLE: &str = "--kube-apiserver http://127.0.0.1:1";
 
 #[test]
 fn without_a_subcommand_it_prints_help() {
-    let place = TestEnv::new();
-    let shown = place.helm("get");
+    let env = TestEnv::new();
+    let shown = env.helm("get");
     for part in ["all", "hooks", "manifest", "metadata", "notes", "values"] {
         assert!(shown.contains(&format!("\n  {part}  ")), "{part}: {shown}");
     }
-    assert_snapshot!(place.helm("get all"), @r#"
+    assert_snapshot!(env.helm("get all"), @r#"
     exit 1
     --- stderr
     Error: "helm get all" requires 1 argument
@@ -26,18 +26,18 @@ fn without_a_subcommand_it_prints_help() {
 
 #[test]
 fn every_part_takes_a_release_and_a_version() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let wanted = "exit 1\n--- stderr\nError: kubernetes cluster unreachable: Get \"http://127.0.0.1:1/version\": dial tcp 127.0.0.1:1: connect: connection refused\n";
     for part in ["all --template x", "hooks", "manifest", "metadata -o json", "notes", "values --all -o yaml"]
     {
-        assert_eq!(place.helm(&format!("get {part} web --revision 2 {NOBODY}")), wanted, "{part}");
+        assert_eq!(env.helm(&format!("get {part} web --revision 2 {UNREACHABLE}")), wanted, "{part}");
     }
-    assert_snapshot!(place.helm("get values web --revision x"), @r#"
+    assert_snapshot!(env.helm("get values web --revision x"), @r#"
     exit 1
     --- stderr
     Error: invalid argument "x" for "--revision" flag: strconv.ParseInt: parsing "x": invalid syntax
     "#);
-    assert_snapshot!(place.helm("get manifest web -o json"), @"
+    assert_snapshot!(env.helm("get manifest web -o json"), @"
     exit 1
     --- stderr
     Error: unknown shorthand flag: 'o' in -o

@@ -3,7 +3,7 @@
 
 use crate::support::{self, TestEnv};
 
-/// Base64, which records are kept in.
+/// Base64, the encoding of records.
 fn base64(bytes: &[u8]) -> String {
     const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let group = |chunk: &[u8]| -> String {
@@ -18,7 +18,7 @@ fn base64(bytes: &[u8]) -> String {
     bytes.chunks(3).map(group).collect()
 }
 
-/// Puts a record where Helm keeps it.
+/// Stores a record in Helm's format.
 pub(crate) fn put_record(cluster: &str, name: &str, number: u64, status: &str, record: &str) {
     let data = base64(base64(record.as_bytes()).as_bytes());
     let labels = format!(
@@ -33,7 +33,7 @@ pub(crate) fn put_record(cluster: &str, name: &str, number: u64, status: &str, r
 
 #[test]
 fn releases_and_charts_have_the_fields_and_methods_of_go() {
-    let (place, cluster) = (TestEnv::new(), support::cluster::start());
+    let (env, cluster) = (TestEnv::new(), support::cluster::start());
     put_record(&cluster, "web", 7, "deployed", include_str!("get_template/record.json"));
     let lines: Vec<&str> = include_str!("get_template/cases.txt").lines().collect();
     assert!(lines.len() > 120, "only {} lines", lines.len());
@@ -41,7 +41,7 @@ fn releases_and_charts_have_the_fields_and_methods_of_go() {
     for case in lines.chunks(2) {
         let (template, expected) = (case[0], case[1]);
         let line = format!("get all web --template '{template}' {cluster}");
-        let shown = place.helm_with(&line, &[("HELM_DRIVER", "secret"), ("TZ", "UTC")]);
+        let shown = env.helm_with(&line, &[("HELM_DRIVER", "secret"), ("TZ", "UTC")]);
         let text = |text: &str| text.trim_end_matches("<no line break>\n").replace('\n', "\\n");
         let found = match shown.split_once("--- stdout\n") {
             Some((_, out)) => format!("= {}", text(out)),
@@ -56,16 +56,16 @@ fn releases_and_charts_have_the_fields_and_methods_of_go() {
 
 #[test]
 fn a_version_that_is_asked_for_by_its_number_has_the_labels_of_its_user_only() {
-    let (place, cluster) = (TestEnv::new(), support::cluster::start());
+    let (env, cluster) = (TestEnv::new(), support::cluster::start());
     put_record(&cluster, "web", 7, "deployed", include_str!("get_template/record.json"));
     let line = format!("get all web --revision 7 --template {{{{.Release.Labels}}}} {cluster}");
-    let shown = place.helm_with(&line, &[("HELM_DRIVER", "secret")]);
+    let shown = env.helm_with(&line, &[("HELM_DRIVER", "secret")]);
     assert!(shown.contains("--- stdout\nmap[team:red]<no line break>"), "{shown}");
 }
 
 #[test]
 fn large_revisions_and_unknown_statuses_are_handled_as_helm_does() {
-    let (place, cluster) = (TestEnv::new(), support::cluster::start());
+    let (env, cluster) = (TestEnv::new(), support::cluster::start());
     let record = |name: &str, number: u64, status: &str| {
         let record = format!(
             r#"{{"name":"{name}","info":{{"last_deployed":"2024-01-01T00:00:00Z","status":"{status}"}},"chart":{{"metadata":{{"name":"c","version":"1"}}}},"version":{number},"namespace":"default"}}"#
@@ -74,7 +74,7 @@ fn large_revisions_and_unknown_statuses_are_handled_as_helm_does() {
     };
     record("large", 9_007_199_254_740_993, "deployed");
     record("odd", 1, "strange");
-    let helm = |line: &str| place.helm_with(&format!("{line} {cluster}"), &[("HELM_DRIVER", "secret")]);
+    let helm = |line: &str| env.helm_with(&format!("{line} {cluster}"), &[("HELM_DRIVER", "secret")]);
     let status = helm("status large");
     assert!(status.contains("\nREVISION: 9007199254740993\n"), "{status}");
     let status = helm("status odd");

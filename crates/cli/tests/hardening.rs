@@ -1,11 +1,11 @@
-//! How the program is linked: read from the headers of the file itself, whatever built it.
+//! Checks how the program is linked, by the ELF headers of the file itself, whatever built it.
 
 #![cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64", target_endian = "little"))]
 
-/// A file of 64 bits.
+/// A 64-bit ELF file.
 struct Elf(Vec<u8>);
 
-/// A part of the file that is loaded, or says something to whoever loads it.
+/// A program header.
 struct Segment {
     kind: u32,
     flags: u32,
@@ -38,7 +38,7 @@ impl Elf {
         (0..count).map(segment).collect()
     }
 
-    /// What the loader is told under a tag.
+    /// The value of a tag of the dynamic section.
     fn told(&self, tag: u64) -> Option<u64> {
         let part = self.segments().into_iter().find(|segment| segment.kind == DYNAMIC)?;
         let mut entries = (part.offset..part.offset + part.size).step_by(16);

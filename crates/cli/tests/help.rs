@@ -1,4 +1,4 @@
-//! Help, in all the ways to ask for it.
+//! Help, and all ways to ask for it.
 
 use crate::support;
 
@@ -52,15 +52,15 @@ fn help_has_cobras_layout() {
 
 #[test]
 fn all_ways_to_ask_for_help_print_the_same() {
-    let place = TestEnv::new();
-    let want = place.pintle("help completion bash");
+    let env = TestEnv::new();
+    let want = env.pintle("help completion bash");
     for line in
         ["completion bash -h", "completion bash --help", "-n x completion bash --no-descriptions --help"]
     {
-        assert_eq!(place.pintle(line), want, "{line}");
+        assert_eq!(env.pintle(line), want, "{line}");
     }
-    assert_eq!(place.pintle(""), place.pintle("--help"));
-    assert_eq!(place.pintle("completion"), place.pintle("completion nonsense"));
+    assert_eq!(env.pintle(""), env.pintle("--help"));
+    assert_eq!(env.pintle("completion"), env.pintle("completion nonsense"));
 }
 
 #[test]

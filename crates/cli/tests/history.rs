@@ -5,33 +5,33 @@ use crate::support;
 use insta::assert_snapshot;
 use support::TestEnv;
 
-/// A place where nobody listens.
-const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
+/// An API server that refuses connections.
+const UNREACHABLE: &str = "--kube-apiserver http://127.0.0.1:1";
 
 #[test]
 fn a_release_is_needed_and_flags_are_read() {
-    let place = TestEnv::new();
-    assert_snapshot!(place.helm("history"), @r#"
+    let env = TestEnv::new();
+    assert_snapshot!(env.helm("history"), @r#"
     exit 1
     --- stderr
     Error: "helm history" requires 1 argument
 
     Usage:  helm history RELEASE_NAME [flags]
     "#);
-    assert_snapshot!(place.helm("hist web --max=all"), @r#"
+    assert_snapshot!(env.helm("hist web --max=all"), @r#"
     exit 1
     --- stderr
     Error: invalid argument "all" for "--max" flag: strconv.ParseInt: parsing "all": invalid syntax
     "#);
-    assert_snapshot!(place.helm(&format!("hist web --max 3 -o yaml {NOBODY}")), @r#"
+    assert_snapshot!(env.helm(&format!("hist web --max 3 -o yaml {UNREACHABLE}")), @r#"
     exit 1
     --- stderr
     Error: kubernetes cluster unreachable: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
     "#);
 }
 
-/// Records of a release `d` of which none can be read, the newest can be, or all can.
-fn with_records(place: &TestEnv, records: &[(u64, &str, &str)]) {
+/// Records of a release `d`: none readable, only the newest, or all.
+fn with_records(env: &TestEnv, records: &[(u64, &str, &str)]) {
     let mut objects = String::new();
     for (number, status, data) in records {
         objects.push_str(&format!(
@@ -40,17 +40,17 @@ fn with_records(place: &TestEnv, records: &[(u64, &str, &str)]) {
              \"{number}\"}}\ndata: {{release: {data}}}\n"
         ));
     }
-    place.write("records/Chart.yaml", "apiVersion: v2\nname: records\nversion: 0.1.0\n");
-    place.write("records/templates/a.yaml", &objects);
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
-    place.helm("install r records --cluster embedded:box.db");
+    env.write("records/Chart.yaml", "apiVersion: v2\nname: records\nversion: 0.1.0\n");
+    env.write("records/templates/a.yaml", &objects);
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
+    env.helm("install r records --cluster embedded:box.db");
 }
 
 #[test]
 fn a_release_of_which_no_record_can_be_read_is_not_taken_for_one_that_is_not_there() {
-    let place = TestEnv::new();
-    with_records(&place, &[(1, "superseded", "IVRoaXM="), (2, "deployed", "IVRoaXM=")]);
-    let helm = |line: &str| place.helm(&format!("{line} --cluster embedded:box.db"));
+    let env = TestEnv::new();
+    with_records(&env, &[(1, "superseded", "IVRoaXM="), (2, "deployed", "IVRoaXM=")]);
+    let helm = |line: &str| env.helm(&format!("{line} --cluster embedded:box.db"));
     let shown = helm("history d -o json");
     assert_eq!(shown, "exit 0\n--- stdout\n[]\n");
     assert!(helm("history d").starts_with("exit 0\n--- stdout\nREVISION\tUPDATED\tSTATUS\tCHART"));
@@ -64,7 +64,7 @@ fn a_release_of_which_no_record_can_be_read_is_not_taken_for_one_that_is_not_the
     refused("upgrade d web --install", "UPGRADE FAILED: no revision for release \"d\"");
     refused("uninstall d", "no release provided");
     refused("uninstall d --ignore-not-found", "no release provided");
-    let ours = place.pintle("history d --cluster embedded:box.db");
+    let ours = env.pintle("history d --cluster embedded:box.db");
     assert!(
         ours.contains("error: no revision for release \"d\"\n\nhint: release d has records, but none"),
         "{ours}"
@@ -73,11 +73,11 @@ fn a_release_of_which_no_record_can_be_read_is_not_taken_for_one_that_is_not_the
 
 #[test]
 fn a_list_shows_the_newest_version_that_can_be_read() {
-    let place = TestEnv::new();
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
-    place.helm("install d web --cluster embedded:box.db");
-    with_records(&place, &[(2, "deployed", "IVRoaXM=")]);
-    let listed = place.helm("list -q --cluster embedded:box.db");
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
+    env.helm("install d web --cluster embedded:box.db");
+    with_records(&env, &[(2, "deployed", "IVRoaXM=")]);
+    let listed = env.helm("list -q --cluster embedded:box.db");
     assert_eq!(listed, "exit 0\n--- stdout\nd\nr\n");
-    assert!(place.helm("status d --cluster embedded:box.db").contains("REVISION: 1\n"));
+    assert!(env.helm("status d --cluster embedded:box.db").contains("REVISION: 1\n"));
 }

@@ -5,23 +5,23 @@ use crate::support;
 use support::TestEnv;
 
 fn chart() -> TestEnv {
-    let place = TestEnv::new();
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-    place.write("web/values.yaml", "weight: 7\n");
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write("web/values.yaml", "weight: 7\n");
     let hook = |kind: &str, name: &str, annotations: &str| {
         format!("---\napiVersion: v1\nkind: {kind}\nmetadata:\n  name: {name}\n  annotations:\n{annotations}")
     };
-    place.write(
+    env.write(
         "web/templates/hooks.yaml",
         &(hook("Job", "migrate", "    helm.sh/hook: pre-install,post-upgrade\n    helm.sh/hook-weights: pre-install=-5,post-upgrade={{ .Values.weight }}\n    helm.sh/hook-delete-policy: hook-succeeded\n    helm.sh/hook-output-log-policy: hook-failed,hook-succeeded\n")
             + &hook("ConfigMap", "settings", "    helm.sh/hook: pre-install\n    helm.sh/hook-weight: \"-5\"\n")
             + &hook("Secret", "late", "    helm.sh/hook-weights: post-delete=1\n")),
     );
-    place.write("web/templates/plain.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\n");
-    place
+    env.write("web/templates/plain.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\n");
+    env
 }
 
-/// A table without the blanks that fill its columns.
+/// A table without padding.
 fn cells(output: &str) -> Vec<String> {
     output.lines().skip(2).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
@@ -42,8 +42,8 @@ fn hooks_are_listed_by_event_and_order() {
 
 #[test]
 fn one_event_can_be_asked_for_as_data() {
-    let place = chart();
-    let text = place.pintle("hooks list web --event post-upgrade,post-delete -o json");
+    let env = chart();
+    let text = env.pintle("hooks list web --event post-upgrade,post-delete -o json");
     assert_eq!(
         text,
         "exit 0\n--- stdout\n[{\"event\":\"post-delete\",\"turn\":1,\"weight\":1,\"kind\":\"Secret\",\"name\":\"late\",\
@@ -52,8 +52,8 @@ fn one_event_can_be_asked_for_as_data() {
          \"name\":\"migrate\",\"delete_policies\":[\"hook-succeeded\"],\"log_policies\":[\"hook-failed\",\"hook-succeeded\"],\
          \"unmanaged\":false,\"template\":\"web/templates/hooks.yaml\"}]\n"
     );
-    assert_eq!(place.pintle("hooks list web --event test -o yaml"), "exit 0\n--- stdout\n[]\n");
-    assert_eq!(place.pintle("hooks list web --event test"), "exit 0\n");
+    assert_eq!(env.pintle("hooks list web --event test -o yaml"), "exit 0\n--- stdout\n[]\n");
+    assert_eq!(env.pintle("hooks list web --event test"), "exit 0\n");
 }
 
 #[test]

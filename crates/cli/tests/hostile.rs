@@ -20,15 +20,15 @@ const TIME: Duration = Duration::from_secs(300);
 /// The address space that a run may use, in KiB; its stack and its libraries are part of it.
 const MEMORY: &str = "1000000";
 
-/// What became of a run.
+/// The result of a run.
 struct Outcome {
     code: Option<i32>,
     errors: String,
 }
 
 /// Runs the program with limits on its time and memory.
-fn run(place: &TestEnv, arguments: &[&str]) -> Outcome {
-    let errors = place.path().join(".errors");
+fn run(env: &TestEnv, arguments: &[&str]) -> Outcome {
+    let errors = env.path().join(".errors");
     let mut child = Command::new("sh")
         .args([
             "-c",
@@ -36,9 +36,9 @@ fn run(place: &TestEnv, arguments: &[&str]) -> Outcome {
             env!("CARGO_BIN_EXE_pintle"),
         ])
         .args(arguments)
-        .current_dir(place.path())
+        .current_dir(env.path())
         .env_clear()
-        .env("HOME", place.path())
+        .env("HOME", env.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(fs::File::create(&errors).expect("a file can be made"))
@@ -63,28 +63,28 @@ fn wait(child: &mut Child) -> Option<i32> {
     None
 }
 
-/// Asserts that a run ended by itself and told what was wrong.
-fn refused(place: &TestEnv, arguments: &[&str], text: &str) {
-    let Outcome { code, errors } = run(place, arguments);
+/// Asserts that a run ended by itself with an error.
+fn refused(env: &TestEnv, arguments: &[&str], text: &str) {
+    let Outcome { code, errors } = run(env, arguments);
     let shown = format!("{:.200} gave {code:?}: {:.2000}", arguments.join(" "), errors);
     assert!(matches!(code, Some(1..=3)), "{shown}");
     assert!(!errors.contains("panicked") && !errors.contains("overflowed its stack"), "{shown}");
     assert!(!errors.trim().is_empty() && errors.contains(text), "{shown}");
 }
 
-/// Asserts that a run ended by itself, well or not.
-fn survives(place: &TestEnv, arguments: &[&str]) {
-    let Outcome { code, errors } = run(place, arguments);
+/// Asserts that a run ended by itself, with success or an error.
+fn survives(env: &TestEnv, arguments: &[&str]) {
+    let Outcome { code, errors } = run(env, arguments);
     let shown = format!("{:.200} gave {code:?}: {:.2000}", arguments.join(" "), errors);
     assert!(matches!(code, Some(0..=3)), "{shown}");
     assert!(!errors.contains("panicked") && !errors.contains("overflowed its stack"), "{shown}");
 }
 
-/// A chart whose only template looks at all values.
+/// A chart whose only template reads all values.
 fn chart() -> TestEnv {
-    let place = TestEnv::new();
-    place.write("web/Chart.yaml", CHART).write("web/templates/a.yaml", "a: {{ .Values | toYaml | len }}\n");
-    place
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", CHART).write("web/templates/a.yaml", "a: {{ .Values | toYaml | len }}\n");
+    env
 }
 
 fn nested(open: &str, inside: &str, close: &str, depth: usize) -> String {
@@ -103,11 +103,11 @@ fn values_that_nest_without_end_are_refused() {
         "a: &a {<<: *a}\n".to_owned(),
         "a: \"x\n".repeat(100_001),
     ] {
-        let place = chart();
-        place.write("v.yaml", &text).write("bad/Chart.yaml", CHART).write("bad/values.yaml", &text);
-        refused(&place, &["template", "r", "web", "-f", "v.yaml"], "yaml");
-        refused(&place, &["template", "r", "bad"], "values.yaml");
-        refused(&place, &["lint", "bad"], "");
+        let env = chart();
+        env.write("v.yaml", &text).write("bad/Chart.yaml", CHART).write("bad/values.yaml", &text);
+        refused(&env, &["template", "r", "web", "-f", "v.yaml"], "yaml");
+        refused(&env, &["template", "r", "bad"], "values.yaml");
+        refused(&env, &["lint", "bad"], "");
     }
 }
 
@@ -116,10 +116,10 @@ fn values_as_deep_as_go_reads_them_are_fine() {
     for text in
         [nested("{a: ", "", "}", 9_000), nested("a: [", "", "]", 1) + "\nb: " + &nested("[", "", "]", 9_000)]
     {
-        let place = chart();
-        place.write("v.yaml", &text).write("web/values.yaml", &text);
-        survives(&place, &["template", "r", "web", "-f", "v.yaml", "-f", "v.yaml"]);
-        survives(&place, &["lint", "web", "-f", "v.yaml"]);
+        let env = chart();
+        env.write("v.yaml", &text).write("web/values.yaml", &text);
+        survives(&env, &["template", "r", "web", "-f", "v.yaml", "-f", "v.yaml"]);
+        survives(&env, &["lint", "web", "-f", "v.yaml"]);
     }
 }
 
@@ -137,19 +137,19 @@ fn aliases_that_multiply_are_refused() {
         }),
         format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), "*a, ".repeat(2_000)),
     ] {
-        let place = chart();
-        place.write("v.yaml", &text).write("bad/Chart.yaml", &(CHART.to_owned() + &text));
-        refused(&place, &["template", "r", "web", "-f", "v.yaml"], "document contains excessive aliasing");
-        refused(&place, &["show", "chart", "bad"], "excessive aliasing");
+        let env = chart();
+        env.write("v.yaml", &text).write("bad/Chart.yaml", &(CHART.to_owned() + &text));
+        refused(&env, &["template", "r", "web", "-f", "v.yaml"], "document contains excessive aliasing");
+        refused(&env, &["show", "chart", "bad"], "excessive aliasing");
     }
 }
 
 #[test]
 fn flags_that_nest_without_end_are_refused() {
-    let place = chart();
+    let env = chart();
     let path = format!("{}=1", vec!["a"; 30_000].join("."));
     for flag in ["--set", "--set-string", "--set-literal", "--set-json"] {
-        refused(&place, &["template", "r", "web", flag, &path], "error: failed parsing --set");
+        refused(&env, &["template", "r", "web", flag, &path], "error: failed parsing --set");
     }
     let many = (0..200).map(|index| format!("a[{index}][65536]=1,")).collect::<String>();
     for (flag, value) in [
@@ -161,23 +161,23 @@ fn flags_that_nest_without_end_are_refused() {
         ("--set-json", format!("a={}", "[".repeat(100_000))),
         ("--set-json", format!("a={}", nested("[", "", "]", 10_001))),
     ] {
-        refused(&place, &["template", "r", "web", flag, &value], "error: failed parsing --set");
+        refused(&env, &["template", "r", "web", flag, &value], "error: failed parsing --set");
     }
-    survives(&place, &["template", "r", "web", "--set-json", &format!("a={}", nested("[", "", "]", 9_999))]);
+    survives(&env, &["template", "r", "web", "--set-json", &format!("a={}", nested("[", "", "]", 9_999))]);
 }
 
 #[test]
 fn files_without_end_are_refused() {
-    let place = chart();
-    refused(&place, &["template", "r", "web", "-f", "/dev/zero"], "larger than 256 MiB");
-    refused(&place, &["template", "r", "web", "--set-file", "a=/dev/zero"], "larger than 256 MiB");
-    refused(&place, &["template", "r", "/dev/zero"], "not a regular file");
+    let env = chart();
+    refused(&env, &["template", "r", "web", "-f", "/dev/zero"], "larger than 256 MiB");
+    refused(&env, &["template", "r", "web", "--set-file", "a=/dev/zero"], "larger than 256 MiB");
+    refused(&env, &["template", "r", "/dev/zero"], "not a regular file");
     for name in
         ["Chart.yaml", "values.yaml", ".helmignore", "values.schema.json", "templates/b.yaml", "charts/b.tgz"]
     {
         for target in ["/dev/zero", "pipe", "itself", "folder"] {
-            let place = chart();
-            let path = place.path().join("web").join(name);
+            let env = chart();
+            let path = env.path().join("web").join(name);
             fs::create_dir_all(path.parent().expect("a file is in a folder")).expect("folders can be made");
             let _ = fs::remove_file(&path);
             match target {
@@ -189,8 +189,8 @@ fn files_without_end_are_refused() {
                 target => link(Path::new(target), &path),
             }
             for command in [TEMPLATE, &["lint", "web"], &["package", "web"], &["show", "all", "web"]] {
-                // Helm ignores a folder in some of these places.
-                survives(&place, command);
+                // Helm ignores a directory in some of these paths.
+                survives(&env, command);
             }
         }
     }
@@ -205,22 +205,22 @@ fn symlink_loops_are_errors() {
     for (target, path) in
         [(".", "web/templates/b"), ("..", "web/templates/b"), ("../..", "web/charts/b"), ("/", "web/b")]
     {
-        let place = chart();
-        fs::create_dir_all(place.path().join("web/charts")).expect("folders can be made");
-        link(Path::new(target), &place.path().join(path));
+        let env = chart();
+        fs::create_dir_all(env.path().join("web/charts")).expect("folders can be made");
+        link(Path::new(target), &env.path().join(path));
         if target == "/" {
             // Everything that the user can read would become part of the chart.
             continue;
         }
-        refused(&place, TEMPLATE, "error: ");
-        refused(&place, &["package", "web"], "error: ");
+        refused(&env, TEMPLATE, "error: ");
+        refused(&env, &["package", "web"], "error: ");
     }
 }
 
 #[test]
 fn schemas_without_end_are_refused() {
-    let place = chart();
-    place.write("web/values.yaml", "a: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n");
+    let env = chart();
+    env.write("web/values.yaml", "a: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\n");
     for schema in [
         r##"{"$ref": "#"}"##,
         r##"{"$ref": "#/definitions/a", "definitions": {"a": {"allOf": [{"$ref": "#/definitions/a"}, {"$ref": "#/definitions/a"}]}}}"##,
@@ -228,12 +228,12 @@ fn schemas_without_end_are_refused() {
         r#"{"properties": {"a": {"pattern": "((a{1,1000}){1,1000}){1,1000}"}}}"#,
         r#"{"properties": {"a": {"pattern": "(x+x+)+y"}}}"#,
     ] {
-        place.write("web/values.schema.json", schema);
-        refused(&place, &["lint", "web"], "");
-        survives(&place, TEMPLATE);
+        env.write("web/values.schema.json", schema);
+        refused(&env, &["lint", "web"], "");
+        survives(&env, TEMPLATE);
     }
-    place.write("web/values.schema.json", &nested("{\"not\": ", "{}", "}", 100_000));
-    refused(&place, TEMPLATE, "");
+    env.write("web/values.schema.json", &nested("{\"not\": ", "{}", "}", 100_000));
+    refused(&env, TEMPLATE, "");
 }
 
 #[test]
@@ -254,10 +254,10 @@ fn invalid_utf8_is_not_fatal() {
             ".helmignore",
             "templates/NOTES.txt",
         ] {
-            let place = chart();
-            fs::write(place.path().join("web").join(name), bytes).expect("a file can be written");
-            survives(&place, TEMPLATE);
-            survives(&place, &["lint", "web"]);
+            let env = chart();
+            fs::write(env.path().join("web").join(name), bytes).expect("a file can be written");
+            survives(&env, TEMPLATE);
+            survives(&env, &["lint", "web"]);
         }
     }
 }
@@ -272,10 +272,10 @@ fn templates_without_end_are_refused() {
         "{{ repeat 1000000000 \"x\" }}".to_owned(),
         "{{ until 1000000000 | len }}".to_owned(),
     ] {
-        let place = chart();
-        place.write("web/templates/a.yaml", &template);
-        refused(&place, TEMPLATE, "error: ");
-        refused(&place, &["lint", "web"], "");
+        let env = chart();
+        env.write("web/templates/a.yaml", &template);
+        refused(&env, TEMPLATE, "error: ");
+        refused(&env, &["lint", "web"], "");
     }
 }
 
@@ -302,9 +302,9 @@ fn archive(entries: &[(&str, u8, &[u8])]) -> Vec<u8> {
     tar
 }
 
-/// Packs a file with the system's gzip and gives it its place.
-fn pack(place: &TestEnv, tar: &[u8]) {
-    let file = fs::File::create(place.path().join("web.tgz")).expect("a file can be made");
+/// Packs a file with the system's gzip into its final path.
+fn pack(env: &TestEnv, tar: &[u8]) {
+    let file = fs::File::create(env.path().join("web.tgz")).expect("a file can be made");
     let mut gzip =
         Command::new("gzip").arg("-1").stdin(Stdio::piped()).stdout(file).spawn().expect("gzip is there");
     gzip.stdin.take().expect("the input is a pipe").write_all(tar).expect("gzip reads");
@@ -317,60 +317,60 @@ fn archives_with_path_traversal_or_bombs_are_rejected() {
     let many: Vec<String> = (0..30).map(|index| format!("web/{index}")).collect();
     let burst: Vec<(&str, u8, &[u8])> = many.iter().map(|name| (&**name, b'0', &zeros[..4 << 20])).collect();
     for entries in [vec![("web/../../x", b'0', &b"x"[..])], vec![("web/large", b'0', &zeros)], burst] {
-        let place = TestEnv::new();
-        pack(&place, &archive(&entries));
-        refused(&place, &["template", "r", "web.tgz"], "error: ");
-        refused(&place, &["show", "all", "web.tgz"], "error: ");
-        refused(&place, &["lint", "web.tgz"], "");
+        let env = TestEnv::new();
+        pack(&env, &archive(&entries));
+        refused(&env, &["template", "r", "web.tgz"], "error: ");
+        refused(&env, &["show", "all", "web.tgz"], "error: ");
+        refused(&env, &["lint", "web.tgz"], "");
     }
     // Links and devices are skipped or refused, never followed.
     for kind in [b'1', b'2', b'3', b'6'] {
-        let place = TestEnv::new();
-        pack(&place, &archive(&[("web/templates/b.yaml", kind, b"")]));
-        let Outcome { code, errors } = run(&place, &["template", "r", "web.tgz"]);
+        let env = TestEnv::new();
+        pack(&env, &archive(&[("web/templates/b.yaml", kind, b"")]));
+        let Outcome { code, errors } = run(&env, &["template", "r", "web.tgz"]);
         assert!(matches!(code, Some(0..=3)) && !errors.contains("root:"), "{kind}: {errors}");
     }
 }
 
 #[test]
 fn charts_inside_charts_without_end_are_refused() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let mut path = "web".to_owned();
     for _ in 0..70 {
-        place.write(&format!("{path}/Chart.yaml"), CHART);
+        env.write(&format!("{path}/Chart.yaml"), CHART);
         path += "/charts/web";
     }
-    place.write(&format!("{path}/Chart.yaml"), CHART);
-    refused(&place, TEMPLATE, "error: ");
+    env.write(&format!("{path}/Chart.yaml"), CHART);
+    refused(&env, TEMPLATE, "error: ");
 }
 
 #[test]
 fn endless_input_is_read_up_to_a_limit() {
-    let place = chart();
-    refused(&place, &["list", "--kubeconfig", "/dev/zero"], "larger than 16 MiB");
-    refused(&place, &["images", "copy", "--from-list", "/dev/zero", "oci:out"], "larger than 16 MiB");
+    let env = chart();
+    refused(&env, &["list", "--kubeconfig", "/dev/zero"], "larger than 16 MiB");
+    refused(&env, &["images", "copy", "--from-list", "/dev/zero", "oci:out"], "larger than 16 MiB");
 }
 
 #[test]
 fn a_pipe_instead_of_an_index_does_not_hang() {
-    let place = chart();
-    place.write("layout/oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#);
-    let made = Command::new("mkfifo").arg(place.path().join("layout/index.json")).status();
+    let env = chart();
+    env.write("layout/oci-layout", r#"{"imageLayoutVersion":"1.0.0"}"#);
+    let made = Command::new("mkfifo").arg(env.path().join("layout/index.json")).status();
     assert!(made.is_ok_and(|status| status.success()), "a pipe can be made");
-    refused(&place, &["images", "copy", "oci:layout", "oci:out"], "it is not a regular file");
+    refused(&env, &["images", "copy", "oci:layout", "oci:out"], "it is not a regular file");
 }
 
 #[test]
 fn globs_and_schemas_of_hostile_charts_terminate() {
-    let place = chart();
+    let env = chart();
     for index in 0..2_000 {
-        place.write(&format!("web/files/{index}"), "x");
+        env.write(&format!("web/files/{index}"), "x");
     }
-    place.write("web/templates/a.yaml", "{{ range until 1000000 }}{{ $_ := $.Files.Glob \"**\" }}{{ end }}");
-    refused(&place, TEMPLATE, "render limit reached");
-    place.write("web/templates/a.yaml", "");
-    place.write("web/values.yaml", &format!("a: {}\n", "ab".repeat(1 << 20)));
+    env.write("web/templates/a.yaml", "{{ range until 1000000 }}{{ $_ := $.Files.Glob \"**\" }}{{ end }}");
+    refused(&env, TEMPLATE, "render limit reached");
+    env.write("web/templates/a.yaml", "");
+    env.write("web/values.yaml", &format!("a: {}\n", "ab".repeat(1 << 20)));
     let schema = r#"{"properties": {"a": {"pattern": "(a|b)*a(a|b){500}c"}}}"#;
-    place.write("web/values.schema.json", schema);
-    refused(&place, TEMPLATE, "too complex to be checked");
+    env.write("web/values.schema.json", schema);
+    refused(&env, TEMPLATE, "too complex to be checked");
 }

@@ -1,4 +1,5 @@
-//! `images copy`: from registries, charts and folders to registries and folders, with real registries where there are.
+//! `images copy`: from registries, charts and directories to registries and directories, with real registries where
+//! installed.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 use crate::registries;
@@ -15,8 +16,8 @@ use support::TestEnv;
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 0.1.0\n";
 
 /// A folder `set` with an image for two platforms and its signature.
-fn set(place: &TestEnv) -> String {
-    let folder = place.path().join("set");
+fn set(env: &TestEnv) -> String {
+    let folder = env.path().join("set");
     let mut maker = LayoutBuilder::new(&folder);
     let amd = maker.image("amd64", &noise(100_000, 1));
     let arm = maker.image("arm64", &noise(100_000, 2));
@@ -28,16 +29,15 @@ fn set(place: &TestEnv) -> String {
 }
 
 /// A chart whose image is at this registry.
-fn chart(place: &TestEnv, host: &str) {
+fn chart(env: &TestEnv, host: &str) {
     let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\nspec:\n  containers:\n  - image: '{{ .Values.image }}'\n";
-    place
-        .write("web/Chart.yaml", CHART)
+    env.write("web/Chart.yaml", CHART)
         .write("web/values.yaml", &format!("image: {host}/mirror/dockerio/team/web:1.2\n"))
         .write("web/templates/pod.yaml", pod);
 }
 
-fn digest_of(place: &TestEnv, image: &str) -> String {
-    let told = place.pintle(&format!("images list ./web --resolve -o csv --unique --set image={image}"));
+fn digest_of(env: &TestEnv, image: &str) -> String {
+    let told = env.pintle(&format!("images list ./web --resolve -o csv --unique --set image={image}"));
     assert!(told.starts_with("exit 0\n"), "{told}");
     told.trim_end().rsplit(',').next().unwrap().to_owned()
 }
@@ -45,42 +45,42 @@ fn digest_of(place: &TestEnv, image: &str) -> String {
 #[test]
 fn images_cross_the_air_gap_and_are_where_overrides_point() {
     let (Some(here), Some(there)) = (distribution(""), distribution("")) else { return };
-    let place = TestEnv::new();
-    let digest = set(&place);
-    let told = place.pintle(&format!("images copy oci:set {}/mirror", here.host));
+    let env = TestEnv::new();
+    let digest = set(&env);
+    let told = env.pintle(&format!("images copy oci:set {}/mirror", here.host));
     assert!(told.contains("1 images copied, 0 were there"), "{told}");
     assert!(told.contains("1 signatures"), "{told}");
-    chart(&place, &here.host);
-    let told = place.pintle("images copy ./web oci:gap -q");
+    chart(&env, &here.host);
+    let told = env.pintle("images copy ./web oci:gap -q");
     assert!(told.starts_with("exit 0\n"), "{told}");
     assert_eq!(
-        open(&place.path().join("gap")).images().unwrap(),
+        open(&env.path().join("gap")).images().unwrap(),
         [format!("{}/mirror/dockerio/team/web:1.2", here.host)]
     );
-    let told = place.pintle(&format!("images copy oci:gap {}", there.host));
+    let told = env.pintle(&format!("images copy oci:gap {}", there.host));
     assert!(told.starts_with("exit 0\n"), "{told}");
     let line = format!("images override ./web -t {} -s {}", there.host, here.host);
-    let told = place.pintle(&line);
+    let told = env.pintle(&line);
     let image = told.lines().find_map(|line| line.strip_prefix("image: ")).expect(&told).to_owned();
     assert!(image.starts_with(&there.host), "{image}");
-    assert_eq!(digest_of(&place, &image), digest);
-    // Straight from one to the other, nothing is left to do.
-    let told = place.pintle(&format!("images copy ./web {} -o json", there.host));
+    assert_eq!(digest_of(&env, &image), digest);
+    // A direct copy has nothing left to do.
+    let told = env.pintle(&format!("images copy ./web {} -o json", there.host));
     assert!(told.contains(r#""state":"there""#) && told.contains(r#""imagesCopied":0"#), "{told}");
 }
 
 #[test]
 fn a_dry_run_shows_the_plan_and_copies_nothing() {
-    let place = TestEnv::new();
-    set(&place);
-    let told = place.pintle("images copy oci:set oci:gap --dry-run");
+    let env = TestEnv::new();
+    set(&env);
+    let told = env.pintle("images copy oci:set oci:gap --dry-run");
     assert!(told.contains("oci:set:docker.io/team/web:1.2"), "{told}");
     assert!(told.contains("1 images, at most 200.") && told.contains("to copy"), "{told}");
-    assert!(!place.path().join("gap").exists());
-    let told = place.pintle("images copy oci:set oci:gap --dry-run -o json --signatures=false");
+    assert!(!env.path().join("gap").exists());
+    let told = env.pintle("images copy oci:set oci:gap --dry-run -o json --signatures=false");
     assert!(told.contains(r#""state":"new""#) && told.contains(r#""signatures":0"#), "{told}");
     let told =
-        place.pintle("images copy oci:set:docker.io/team/web:1.2 oci:gap --platform linux/arm64 -o yaml");
+        env.pintle("images copy oci:set:docker.io/team/web:1.2 oci:gap --platform linux/arm64 -o yaml");
     assert!(
         told.contains("warning: oci:set:docker.io/team/web:1.2: with fewer platforms its digest is"),
         "{told}"
@@ -91,23 +91,23 @@ fn a_dry_run_shows_the_plan_and_copies_nothing() {
 #[test]
 fn lists_and_locks_name_images() {
     let fake = Fake::honest();
-    let place = TestEnv::new();
-    let digest = set(&place);
-    assert!(place.pintle(&format!("images copy oci:set {} -j 1", fake.host)).starts_with("exit 0\n"));
+    let env = TestEnv::new();
+    let digest = set(&env);
+    assert!(env.pintle(&format!("images copy oci:set {} -j 1", fake.host)).starts_with("exit 0\n"));
     let name = fake.name("dockerio/team/web:1.2");
-    place.write("list.txt", &format!("# ours\n\n{name} # the web\n"));
-    let told = place.pintle("images copy --from-list list.txt oci:one");
+    env.write("list.txt", &format!("# ours\n\n{name} # the web\n"));
+    let told = env.pintle("images copy --from-list list.txt oci:one");
     assert!(told.contains("1 images copied"), "{told}");
     let lock = format!(
         "apiVersion: v0\nkind: ImagesLock\nimages:\n- image: {name}\n  digest: {digest}\n  digests: []\n"
     );
-    place.write("Images.lock", &lock);
-    assert!(place.pintle("images copy --from-list Images.lock oci:two").contains("1 images copied"));
-    assert_eq!(open(&place.path().join("two")).images().unwrap(), [format!("{name}@{digest}")]);
-    // Content that is not what the lock says is not there.
+    env.write("Images.lock", &lock);
+    assert!(env.pintle("images copy --from-list Images.lock oci:two").contains("1 images copied"));
+    assert_eq!(open(&env.path().join("two")).images().unwrap(), [format!("{name}@{digest}")]);
+    // Content that differs from the lock counts as missing.
     let other = format!("sha256:{}", "0".repeat(64));
-    place.write("Images.lock", &lock.replace(&digest, &other));
-    let told = place.pintle("images copy --from-list Images.lock oci:three");
+    env.write("Images.lock", &lock.replace(&digest, &other));
+    let told = env.pintle("images copy --from-list Images.lock oci:three");
     assert!(told.starts_with("exit 1\n") && told.contains("no such image"), "{told}");
     assert!(told.contains("1 of 1 images cannot be copied, so nothing was copied"), "{told}");
 }
@@ -115,21 +115,21 @@ fn lists_and_locks_name_images() {
 #[test]
 fn tags_are_not_moved_by_accident() {
     let fake = Fake::honest();
-    let place = TestEnv::new();
-    set(&place);
-    let folder = place.path().join("other");
+    let env = TestEnv::new();
+    set(&env);
+    let folder = env.path().join("other");
     let mut maker = LayoutBuilder::new(&folder);
     let other = maker.image("amd64", b"other");
     maker.name("docker.io/team/web:1.2", &other);
-    assert!(place.pintle(&format!("images copy oci:other {}", fake.host)).starts_with("exit 0\n"));
-    let told = place.pintle(&format!("images copy oci:set {}", fake.host));
+    assert!(env.pintle(&format!("images copy oci:other {}", fake.host)).starts_with("exit 0\n"));
+    let told = env.pintle(&format!("images copy oci:set {}", fake.host));
     assert!(told.starts_with("exit 1\n") && told.contains("--overwrite moves the tag"), "{told}");
-    let told = place.pintle(&format!("images copy oci:set {} --dry-run --overwrite", fake.host));
+    let told = env.pintle(&format!("images copy oci:set {} --dry-run --overwrite", fake.host));
     assert!(told.starts_with("exit 0\n") && told.contains("overwrites"), "{told}");
-    let told = place.pintle(&format!("images copy oci:set {} --overwrite", fake.host));
+    let told = env.pintle(&format!("images copy oci:set {} --overwrite", fake.host));
     assert!(told.starts_with("exit 0\n"), "{told}");
-    // What can be copied is, if that is wanted.
-    let told = place.pintle(&format!(
+    // With --keep-going the other images are copied.
+    let told = env.pintle(&format!(
         "images copy {}/dockerio/team/web:1.2 {}/none:1 oci:gap --keep-going",
         fake.host, fake.host
     ));
@@ -139,17 +139,17 @@ fn tags_are_not_moved_by_accident() {
 #[test]
 fn one_image_can_be_copied_to_another_name() {
     let fake = Fake::honest();
-    let place = TestEnv::new();
-    set(&place);
-    let told = place.pintle(&format!("images copy oci:set {}/our/site:2", fake.host));
+    let env = TestEnv::new();
+    set(&env);
+    let told = env.pintle(&format!("images copy oci:set {}/our/site:2", fake.host));
     assert!(told.starts_with("exit 0\n"), "{told}");
     assert!(fake.state.lock().unwrap().manifests.contains_key(&("our/site".to_owned(), "2".to_owned())));
 }
 
 #[test]
 fn invalid_arguments_are_reported() {
-    let place = TestEnv::new();
-    set(&place);
+    let env = TestEnv::new();
+    set(&env);
     for (line, code, told) in [
         ("images copy hub.corp", 2, "there are no images to copy"),
         ("images copy a:b:c oci:x", 4, "a:b:c"),
@@ -164,7 +164,7 @@ fn invalid_arguments_are_reported() {
         ("images copy nginx quay.io/x/y hub.corp/z:1", 2, "names one image, and there are 2 to copy"),
         ("images copy", 2, "requires at least 1 argument"),
     ] {
-        let said = place.pintle(line);
+        let said = env.pintle(line);
         assert!(said.starts_with(&format!("exit {code}\n")) && said.contains(told), "{line}: {said}");
     }
 }
@@ -175,14 +175,14 @@ fn ctrl_c_leaves_a_consistent_directory() {
         true => Behavior::Changed(|reply| reply.fault(Fault::Silence)),
         false => Behavior::Honest,
     });
-    let place = TestEnv::new();
-    set(&place);
-    assert!(place.pintle(&format!("images copy oci:set {}", fake.host)).starts_with("exit 0\n"));
+    let env = TestEnv::new();
+    set(&env);
+    assert!(env.pintle(&format!("images copy oci:set {}", fake.host)).starts_with("exit 0\n"));
     let mut child = Command::new(env!("CARGO_BIN_EXE_pintle"))
         .args(["images", "copy", &fake.name("dockerio/team/web:1.2"), "oci:gap"])
-        .current_dir(place.path())
+        .current_dir(env.path())
         .env_clear()
-        .env("HOME", place.path())
+        .env("HOME", env.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -195,14 +195,14 @@ fn ctrl_c_leaves_a_consistent_directory() {
     }
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(open(&place.path().join("gap")).names().is_empty());
+    assert!(open(&env.path().join("gap")).names().is_empty());
 }
 
 #[test]
 #[cfg(target_os = "linux")]
 fn memory_does_not_depend_on_the_size_of_layers() {
-    let place = TestEnv::new();
-    let folder = place.path().join("big");
+    let env = TestEnv::new();
+    let folder = env.path().join("big");
     let mut maker = LayoutBuilder::new(&folder);
     let image = maker.image("amd64", &noise(128 << 20, 1));
     maker.name("docker.io/team/big:1", &image);
@@ -210,9 +210,9 @@ fn memory_does_not_depend_on_the_size_of_layers() {
     let to = fake.as_ref().map_or_else(|| "oci:gap".to_owned(), |registry| registry.host.clone());
     let mut child = Command::new(env!("CARGO_BIN_EXE_pintle"))
         .args(["images", "copy", "oci:big", &to, "-q"])
-        .current_dir(place.path())
+        .current_dir(env.path())
         .env_clear()
-        .env("HOME", place.path())
+        .env("HOME", env.path())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .spawn()
@@ -233,16 +233,16 @@ fn memory_does_not_depend_on_the_size_of_layers() {
     assert!((1..64 << 10).contains(&peak), "{peak} kB");
 }
 
-/// Certificates that our own template functions make, as files of the place.
-pub(crate) fn certificates(place: &TestEnv) {
+/// Certificates that our template functions generate, as files of the environment.
+pub(crate) fn certificates(env: &TestEnv) {
     let template = r#"{{ $ca := genCA "ours" 2 }}{{ $server := genSignedCert "127.0.0.1" (list "127.0.0.1") (list "localhost") 2 $ca }}
 {{- range $name, $text := dict "ca.pem" $ca.Cert "server.pem" $server.Cert "server.key" $server.Key }}
 {{ $name }}: |
 {{ $text | indent 2 }}
 {{- end }}
 "#;
-    place.write("keys/Chart.yaml", CHART).write("keys/templates/keys.yaml", template);
-    let told = place.pintle("template keys ./keys");
+    env.write("keys/Chart.yaml", CHART).write("keys/templates/keys.yaml", template);
+    let told = env.pintle("template keys ./keys");
     let mut file = None;
     for line in told.lines() {
         match (line.strip_suffix(": |"), line.strip_prefix("  "), &mut file) {
@@ -251,7 +251,7 @@ pub(crate) fn certificates(place: &TestEnv) {
             _ => {}
         }
         if let Some((name, text)) = file.as_ref().filter(|(_, text)| text.contains("-----END")) {
-            place.write(name, text);
+            env.write(name, text);
             file = None;
         }
     }
@@ -259,17 +259,17 @@ pub(crate) fn certificates(place: &TestEnv) {
 
 #[test]
 fn registries_with_private_certificates_are_trusted_with_a_ca_file() {
-    let place = TestEnv::new();
-    set(&place);
-    certificates(&place);
-    let here = place.path().display();
+    let env = TestEnv::new();
+    set(&env);
+    certificates(&env);
+    let here = env.path().display();
     let tls = format!(
         "  tls:\n    certificate: {here}/server.pem\n    key: {here}/server.key\n    clientcas: [{here}/ca.pem]\n"
     );
     let Some(registry) = distribution(&tls) else { return };
     let copy =
-        |flags: &str| place.pintle(&format!("images copy oci:set {} --retries 0 {flags}", registry.host));
-    // Signed by the same authority, the certificate of the server does as ours.
+        |flags: &str| env.pintle(&format!("images copy oci:set {} --retries 0 {flags}", registry.host));
+    // The server's certificate is signed by the same CA, so it works as a client certificate.
     let ours = "--cert-file server.pem --key-file server.key";
     let told = copy(&format!("--ca-file ca.pem {ours}"));
     assert!(told.starts_with("exit 0\n") && told.contains("1 images copied"), "{told}");
@@ -281,12 +281,12 @@ fn registries_with_private_certificates_are_trusted_with_a_ca_file() {
     }
 }
 
-/// A server that hangs up on whoever has shaken hands, as one does that misses a certificate and is quicker to close than
-/// its word about it is to arrive. Gives its address.
-fn one_that_hangs_up(place: &TestEnv) -> String {
+/// A server that closes the connection after the TLS handshake, as one does that requires a client certificate and
+/// closes before its alert arrives. Returns its address.
+fn one_that_hangs_up(env: &TestEnv) -> String {
     use rustls::pki_types::pem::PemObject as _;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-    let file = |name: &str| place.path().join(name);
+    let file = |name: &str| env.path().join(name);
     let chain = CertificateDer::pem_file_iter(file("server.pem")).unwrap().collect::<Result<_, _>>().unwrap();
     let key = PrivateKeyDer::from_pem_file(file("server.key")).unwrap();
     let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
@@ -307,11 +307,11 @@ fn one_that_hangs_up(place: &TestEnv) -> String {
 
 #[test]
 fn a_loopback_registry_that_closes_the_connection_is_not_retried_without_tls() {
-    let place = TestEnv::new();
-    set(&place);
-    certificates(&place);
-    let host = one_that_hangs_up(&place);
-    let copy = |flags: &str| place.pintle(&format!("images copy oci:set {host} --retries 0 {flags}"));
+    let env = TestEnv::new();
+    set(&env);
+    certificates(&env);
+    let host = one_that_hangs_up(&env);
+    let copy = |flags: &str| env.pintle(&format!("images copy oci:set {host} --retries 0 {flags}"));
     let told = copy("--ca-file ca.pem");
     assert!(told.contains(&format!("https://{host}/")) && !told.contains("http://"), "{told}");
     assert!(told.contains("does the server want a certificate of its clients?"), "{told}");
@@ -321,48 +321,47 @@ fn a_loopback_registry_that_closes_the_connection_is_not_retried_without_tls() {
 
 #[test]
 fn source_and_destination_have_separate_credentials() {
-    let place = TestEnv::new();
-    set(&place);
-    place
-        .write("keys/Chart.yaml", CHART)
+    let env = TestEnv::new();
+    set(&env);
+    env.write("keys/Chart.yaml", CHART)
         .write("keys/templates/users.yaml", "users: '{{ htpasswd .Values.user \"secret\" }}'\n");
     let guarded = |user: &str| {
-        let told = place.pintle(&format!("template keys ./keys --set user={user}"));
+        let told = env.pintle(&format!("template keys ./keys --set user={user}"));
         let line = told.lines().find_map(|line| line.strip_prefix("users: ")).expect(&told);
-        place.write(&format!("{user}.htpasswd"), &format!("{}\n", line.trim_matches('\'')));
-        let file = place.path().join(format!("{user}.htpasswd"));
+        env.write(&format!("{user}.htpasswd"), &format!("{}\n", line.trim_matches('\'')));
+        let file = env.path().join(format!("{user}.htpasswd"));
         distribution(&format!("auth:\n  htpasswd: {{realm: ours, path: {}}}\n", file.display()))
     };
     let (Some(here), Some(there)) = (guarded("anna"), guarded("bob")) else { return };
-    let told = place.pintle(&format!("images copy oci:set {} --retries 0", here.host));
+    let told = env.pintle(&format!("images copy oci:set {} --retries 0", here.host));
     assert!(told.starts_with("exit 1\n"), "{told}");
-    let told = place.pintle(&format!(
+    let told = env.pintle(&format!(
         "images copy oci:set {} --dest-creds anna:secret --dest-plain-http --jobs 2 --patience 10m",
         here.host
     ));
     assert!(told.starts_with("exit 0\n") && told.contains("1 images copied"), "{told}");
     let image = format!("{}/dockerio/team/web:1.2", here.host);
     let both = "--src-creds anna:secret --src-plain-http --dest-creds bob:secret";
-    let told = place.pintle(&format!("images copy {image} {} --plain-http {both}", there.host));
+    let told = env.pintle(&format!("images copy {image} {} --plain-http {both}", there.host));
     assert!(told.starts_with("exit 0\n") && told.contains("1 images copied"), "{told}");
     let swapped = "--src-creds bob:secret --dest-creds anna:secret --retries 0";
-    let told = place.pintle(&format!("images copy {image} {} {swapped}", there.host));
+    let told = env.pintle(&format!("images copy {image} {} {swapped}", there.host));
     assert!(told.starts_with("exit 1\n") && !told.contains("secret"), "{told}");
 }
 
 #[test]
 fn a_source_may_be_trusted_without_trusting_the_destination() {
-    let place = TestEnv::new();
-    set(&place);
-    certificates(&place);
-    let here = place.path().display();
+    let env = TestEnv::new();
+    set(&env);
+    certificates(&env);
+    let here = env.path().display();
     let tls = format!("  tls:\n    certificate: {here}/server.pem\n    key: {here}/server.key\n");
     let Some(registry) = distribution(&tls) else { return };
-    let told = place.pintle(&format!("images copy oci:set {} --ca-file ca.pem", registry.host));
+    let told = env.pintle(&format!("images copy oci:set {} --ca-file ca.pem", registry.host));
     assert!(told.starts_with("exit 0\n"), "{told}");
     let image = format!("{}/dockerio/team/web:1.2", registry.host);
     for (flags, code) in [("--src-insecure-skip-tls-verify", 0), ("--dest-insecure-skip-tls-verify", 1)] {
-        let told = place.pintle(&format!("images copy {image} oci:gap-{code} --retries 0 {flags}"));
+        let told = env.pintle(&format!("images copy {image} oci:gap-{code} --retries 0 {flags}"));
         assert!(told.starts_with(&format!("exit {code}\n")), "{told}");
     }
 }
@@ -373,23 +372,23 @@ fn a_silent_registry_times_out() {
         true => Behavior::Changed(|reply| reply.fault(Fault::Silence)),
         false => Behavior::Honest,
     });
-    let place = TestEnv::new();
-    set(&place);
-    assert!(place.pintle(&format!("images copy oci:set {}", fake.host)).starts_with("exit 0\n"));
-    // The registry never says anything, so that only patience ends this.
+    let env = TestEnv::new();
+    set(&env);
+    assert!(env.pintle(&format!("images copy oci:set {}", fake.host)).starts_with("exit 0\n"));
+    // The registry never responds, so only the idle timeout ends this.
     let name = fake.name("dockerio/team/web:1.2");
-    let told = place.pintle(&format!("images copy {name} oci:gap --retries 0 --patience 300ms"));
+    let told = env.pintle(&format!("images copy {name} oci:gap --retries 0 --patience 300ms"));
     assert!(told.starts_with("exit 1\n") && told.contains("300ms"), "{told}");
 }
 
 #[test]
 fn charts_and_releases_are_sources() {
     let fake = Fake::honest();
-    let place = TestEnv::new();
-    set(&place);
-    assert!(place.pintle(&format!("images copy oci:set {}/mirror", fake.host)).starts_with("exit 0\n"));
-    chart(&place, &fake.host);
-    let told = place.pintle("images copy --from-chart ./web oci:one");
+    let env = TestEnv::new();
+    set(&env);
+    assert!(env.pintle(&format!("images copy oci:set {}/mirror", fake.host)).starts_with("exit 0\n"));
+    chart(&env, &fake.host);
+    let told = env.pintle("images copy --from-chart ./web oci:one");
     assert!(told.starts_with("exit 0\n") && told.contains("1 images copied"), "{told}");
     // The template is a pod whose image is the value.
     let release = format!(
@@ -399,8 +398,8 @@ fn charts_and_releases_are_sources() {
          config: {{image: '{}/mirror/dockerio/team/web:1.2'}}\n",
         fake.host
     );
-    place.write("releases.yaml", &release);
+    env.write("releases.yaml", &release);
     let variables = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "releases.yaml")];
-    let told = place.called("pintle", "images copy --from-release web -n team oci:two", &variables);
+    let told = env.called("pintle", "images copy --from-release web -n team oci:two", &variables);
     assert!(told.starts_with("exit 0\n") && told.contains("1 images copied"), "{told}");
 }

@@ -1,4 +1,4 @@
-//! `images list`: what charts use, who uses it, and what it stands for.
+//! `images list`: images, their users and their digests.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 use crate::registries;
@@ -18,10 +18,9 @@ fn pod(name: &str, image: &str) -> String {
 
 /// A chart with two pods of one image, and one of another.
 fn chart(front: &str) -> TestEnv {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let image = r#""{{ .Values.image.repository }}:{{ .Values.image.tag }}""#;
-    place
-        .write("web/Chart.yaml", CHART)
+    env.write("web/Chart.yaml", CHART)
         .write(
             "web/values.yaml",
             &format!("image: {{repository: {front}nginx, tag: '1.27'}}\nother: quay.io/a/b:2\n"),
@@ -29,13 +28,13 @@ fn chart(front: &str) -> TestEnv {
         .write("web/templates/a.yaml", &pod("a", image))
         .write("web/templates/b.yaml", &pod("b", image))
         .write("web/templates/c.yaml", &pod("c", "{{ .Values.other }}"));
-    place
+    env
 }
 
 #[test]
 fn images_are_listed_with_their_uses_and_values() {
-    let place = chart("");
-    let told = place.pintle("images list ./web");
+    let env = chart("");
+    let told = env.pintle("images list ./web");
     let lines: Vec<Vec<&str>> = told.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(
         lines[1..],
@@ -48,15 +47,14 @@ fn images_are_listed_with_their_uses_and_values() {
         ],
         "{told}"
     );
-    let told =
-        place.pintle("images ls ./web --unique --from-registry quay.io -o csv --set other=quay.io/x:3");
+    let told = env.pintle("images ls ./web --unique --from-registry quay.io -o csv --set other=quay.io/x:3");
     assert!(told.ends_with("image,registry,repository,tag,digest\nquay.io/x:3,quay.io,x,3,\n"), "{told}");
 }
 
 #[test]
 fn images_are_listed_as_json_yaml_and_an_sbom() {
-    let place = chart("");
-    let told = place.pintle("images list ./web -o json");
+    let env = chart("");
+    let told = env.pintle("images list ./web -o json");
     for part in [
         r#""image": "docker.io/library/nginx:1.27""#,
         r#""written": "nginx:1.27""#,
@@ -66,12 +64,12 @@ fn images_are_listed_as_json_yaml_and_an_sbom() {
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
-    assert!(place.pintle("images list ./web -o yaml").contains("- image: docker.io/library/nginx:1.27\n"));
-    let bill = place.pintle("images list ./web -o cyclonedx");
+    assert!(env.pintle("images list ./web -o yaml").contains("- image: docker.io/library/nginx:1.27\n"));
+    let bill = env.pintle("images list ./web -o cyclonedx");
     assert!(bill.contains(r#""bomFormat": "CycloneDX""#), "{bill}");
     assert!(bill.contains(r#""name": "pintle:valuesPath""#), "{bill}");
-    assert_eq!(bill, place.pintle("images list ./web -o cyclonedx"));
-    let told = place.pintle("images list ./web -o xml");
+    assert_eq!(bill, env.pintle("images list ./web -o cyclonedx"));
+    let told = env.pintle("images list ./web -o xml");
     assert!(told.starts_with("exit 2\n") && told.contains("table, json, yaml, csv, cyclonedx"), "{told}");
 }
 
@@ -101,34 +99,33 @@ fn put(fake: &Fake, tag: &str, made: &Made) {
 #[test]
 fn digests_are_resolved_by_registries() {
     let (fake, index) = filled();
-    let place = chart(&fake.name(""));
-    let told = place.pintle(&format!("images list ./web --resolve -o json --from-registry {}", fake.host));
+    let env = chart(&fake.name(""));
+    let told = env.pintle(&format!("images list ./web --resolve -o json --from-registry {}", fake.host));
     assert!(told.starts_with("exit 0\n"), "{told}");
     assert!(told.contains(&format!(r#""digest": "{}""#, index.digest)), "{told}");
     assert!(told.contains(r#""platform": "linux/arm64""#), "{told}");
-    let bill =
-        place.pintle(&format!("images list ./web --resolve -o cyclonedx --from-registry {}", fake.host));
+    let bill = env.pintle(&format!("images list ./web --resolve -o cyclonedx --from-registry {}", fake.host));
     assert!(bill.contains("pkg:oci/nginx@sha256%3A"), "{bill}");
-    let told = place.pintle("images list ./web --resolve --set image.tag=none --set other=not:here:at:all");
+    let told = env.pintle("images list ./web --resolve --set image.tag=none --set other=not:here:at:all");
     assert!(told.starts_with("exit 1\n") && told.contains("no such image"), "{told}");
 }
 
 #[test]
 fn a_lock_detects_moved_tags() {
     let (fake, before) = filled();
-    let place = chart(&fake.name(""));
+    let env = chart(&fake.name(""));
     let only = format!("--from-registry {}", fake.host);
-    let told = place.pintle(&format!("images list ./web --lock Images.lock {only}"));
+    let told = env.pintle(&format!("images list ./web --lock Images.lock {only}"));
     assert!(told.contains("Images.lock: 1 images"), "{told}");
-    let lock = std::fs::read_to_string(place.path().join("Images.lock")).unwrap();
+    let lock = std::fs::read_to_string(env.path().join("Images.lock")).unwrap();
     assert!(lock.contains("kind: ImagesLock") && lock.contains("arch: linux/arm64"), "{lock}");
-    let told = place.pintle(&format!("images list ./web --verify Images.lock {only}"));
+    let told = env.pintle(&format!("images list ./web --verify Images.lock {only}"));
     assert!(told.contains("Images.lock: 1 images are unchanged"), "{told}");
     let after = index(7);
     put(&fake, "1.27", &after);
-    let told = place.pintle(&format!("images list ./web --verify Images.lock {only}"));
+    let told = env.pintle(&format!("images list ./web --verify Images.lock {only}"));
     let change = format!("nginx:1.27 was {} and is {}", before.digest, after.digest);
     assert!(told.starts_with("exit 1\n") && told.contains(&change), "{told}");
-    let told = place.pintle(&format!("images list ./web --verify web/Chart.yaml {only}"));
+    let told = env.pintle(&format!("images list ./web --verify web/Chart.yaml {only}"));
     assert!(told.starts_with("exit 2\n") && told.contains("this is not an image lock"), "{told}");
 }

@@ -11,10 +11,10 @@ use support::TestEnv;
 const PINTLE: &str = env!("CARGO_BIN_EXE_pintle");
 const FLAGS: &str = "-t hub.corp:5000 -s docker.io,quay.io";
 
-/// A chart with an image that values reach, one that they do not, and one in a hook.
+/// A chart with an image in values, one fixed in a template, and one in a hook.
 fn chart() -> TestEnv {
-    let place = TestEnv::new();
-    place
+    let env = TestEnv::new();
+    env
         .write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n")
         .write("web/values.yaml", "image: quay.io/team/api:1\n")
         .write(
@@ -28,20 +28,20 @@ fn chart() -> TestEnv {
              pre-install}\nspec:\n  template:\n    spec:\n      containers:\n      - name: m\n        image: web:1\n        \
              args: [web:1]\n",
         );
-    place
+    env
 }
 
-/// What the objects of [`chart`] are before.
+/// The objects of [`chart`] before the rewrite.
 fn moved(text: &str) -> String {
     text.replace("quay.io/team/api:1", "hub.corp:5000/quayio/team/api:1")
         .replace("'busybox:1'", "'hub.corp:5000/dockerio/library/busybox:1'")
         .replace("image: web:1", "image: hub.corp:5000/dockerio/library/web:1")
 }
 
-fn filter(place: &TestEnv, arguments: &[&str], input: &str) -> Output {
+fn filter(env: &TestEnv, arguments: &[&str], input: &str) -> Output {
     let mut child = Command::new(PINTLE)
         .args(arguments)
-        .current_dir(place.path())
+        .current_dir(env.path())
         .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -56,10 +56,10 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn template(place: &TestEnv) -> String {
+fn template(env: &TestEnv) -> String {
     let output = Command::new(PINTLE)
         .args(["template", "rel", "web"])
-        .current_dir(place.path())
+        .current_dir(env.path())
         .output()
         .expect("the program can be run");
     text(&output.stdout)
@@ -67,10 +67,10 @@ fn template(place: &TestEnv) -> String {
 
 #[test]
 fn only_images_change_and_a_second_time_nothing_does() {
-    let place = chart();
-    let before = template(&place);
+    let env = chart();
+    let before = template(&env);
     let arguments = ["images", "rewrite", "-t", "hub.corp:5000", "-s", "docker.io,quay.io", "--list"];
-    let output = filter(&place, &arguments, &before);
+    let output = filter(&env, &arguments, &before);
     assert_eq!(text(&output.stdout), moved(&before));
     assert!(before.contains("args: [web:1]") && text(&output.stdout).contains("args: [web:1]"));
     let listed = text(&output.stderr);
@@ -78,30 +78,29 @@ fn only_images_change_and_a_second_time_nothing_does() {
         listed.contains("Job/migrate spec.template.spec.containers[0].image: web:1 -> hub.corp"),
         "{listed}"
     );
-    let again = filter(&place, &arguments, &moved(&before));
+    let again = filter(&env, &arguments, &moved(&before));
     assert_eq!((text(&again.stdout), text(&again.stderr)), (moved(&before), String::new()));
 }
 
 #[test]
 fn a_mapping_file_selects_the_target_of_images() {
-    let place = chart();
+    let env = chart();
     let mapping = "registries:\n  mappings:\n  - source: quay.io\n    target: hub.corp/q\n";
-    place.write("mappings.yaml", mapping);
-    let output =
-        filter(&place, &["images", "rewrite", "--registry-file", "mappings.yaml"], &template(&place));
-    assert_eq!(text(&output.stdout), template(&place).replace("quay.io/team", "hub.corp/q/team"));
-    let whole = place.pintle("template rel web --rewrite-images=mappings.yaml");
+    env.write("mappings.yaml", mapping);
+    let output = filter(&env, &["images", "rewrite", "--registry-file", "mappings.yaml"], &template(&env));
+    assert_eq!(text(&output.stdout), template(&env).replace("quay.io/team", "hub.corp/q/team"));
+    let whole = env.pintle("template rel web --rewrite-images=mappings.yaml");
     assert!(whole.contains("\"hub.corp/q/team/api:1\"") && whole.contains("'busybox:1'"), "{whole}");
 }
 
 #[test]
 fn nothing_is_printed_when_it_fails() {
-    let place = chart();
-    let broken = format!("{}---\n# Source: x.yaml\nimage: [\n", template(&place));
-    let output = filter(&place, &["images", "rewrite", "-t", "hub.corp", "-s", "docker.io"], &broken);
+    let env = chart();
+    let broken = format!("{}---\n# Source: x.yaml\nimage: [\n", template(&env));
+    let output = filter(&env, &["images", "rewrite", "-t", "hub.corp", "-s", "docker.io"], &broken);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()));
     assert!(text(&output.stderr).contains("(x.yaml) is not valid YAML"), "{}", text(&output.stderr));
-    let output = filter(&place, &["images", "rewrite"], "");
+    let output = filter(&env, &["images", "rewrite"], "");
     assert_eq!(output.status.code(), Some(1));
     assert!(
         text(&output.stderr).contains("--source-registries, --target-registry"),
@@ -112,20 +111,20 @@ fn nothing_is_printed_when_it_fails() {
 
 #[test]
 fn rendering_commands_rewrite_images_too() {
-    let place = chart();
+    let env = chart();
     let flags = "--rewrite-images --target-registry hub.corp:5000 --source-registries docker.io,quay.io";
-    let plain = place.pintle("template rel web");
-    assert_eq!(place.pintle(&format!("template rel web {flags}")), moved(&plain));
-    let preview = place.pintle(&format!("install rel web --dry-run=client {flags}"));
+    let plain = env.pintle("template rel web");
+    assert_eq!(env.pintle(&format!("template rel web {flags}")), moved(&plain));
+    let preview = env.pintle(&format!("install rel web --dry-run=client {flags}"));
     for image in ["quayio/team/api:1", "dockerio/library/busybox:1", "dockerio/library/web:1"] {
         assert!(preview.contains(&format!("hub.corp:5000/{image}")), "{preview}");
     }
-    let excluded = place.pintle(&format!("template rel web {flags} --exclude-registries quay.io"));
+    let excluded = env.pintle(&format!("template rel web {flags} --exclude-registries quay.io"));
     assert!(
         excluded.contains("\"quay.io/team/api:1\"") && excluded.contains("library/busybox:1"),
         "{excluded}"
     );
-    let alone = place.pintle("install rel web --dry-run=client --registry-file x.yaml");
+    let alone = env.pintle("install rel web --dry-run=client --registry-file x.yaml");
     assert!(
         alone.starts_with("exit 2")
             && alone.contains("--registry-file has no effect without --rewrite-images"),
@@ -141,9 +140,9 @@ fn helm(version: &str) -> Option<PathBuf> {
     helm.is_file().then_some(helm)
 }
 
-fn run_helm(helm: &Path, place: &TestEnv, arguments: &[&str]) -> String {
+fn run_helm(helm: &Path, env: &TestEnv, arguments: &[&str]) -> String {
     let plugins = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins");
-    let programs = place.path().join(".programs");
+    let programs = env.path().join(".programs");
     std::fs::create_dir_all(&programs).expect("folders can be made");
     let link = programs.join("pintle");
     if !link.exists() {
@@ -151,9 +150,9 @@ fn run_helm(helm: &Path, place: &TestEnv, arguments: &[&str]) -> String {
     }
     let output = Command::new(helm)
         .args(arguments)
-        .current_dir(place.path())
+        .current_dir(env.path())
         .env_clear()
-        .env("HOME", place.path())
+        .env("HOME", env.path())
         .env("PATH", &programs)
         .env("HELM_PLUGINS", plugins)
         .output()
@@ -165,12 +164,12 @@ fn run_helm(helm: &Path, place: &TestEnv, arguments: &[&str]) -> String {
 #[test]
 fn the_real_helm_4_uses_it_as_a_plugin_for_hooks_too() {
     let Some(helm) = helm("4.2.4") else { return };
-    let place = chart();
+    let env = chart();
     let mut arguments = vec!["template", "rel", "web", "--post-renderer", "irr-rewrite"];
     for argument in FLAGS.split(' ') {
         arguments.extend(["--post-renderer-args", argument]);
     }
-    let rendered = run_helm(&helm, &place, &arguments);
+    let rendered = run_helm(&helm, &env, &arguments);
     for image in ["quayio/team/api:1", "dockerio/library/busybox:1", "dockerio/library/web:1"] {
         assert!(rendered.contains(&format!("hub.corp:5000/{image}")), "{rendered}");
     }
@@ -179,14 +178,14 @@ fn the_real_helm_4_uses_it_as_a_plugin_for_hooks_too() {
 #[test]
 fn the_real_helm_3_uses_it_as_a_post_renderer() {
     let Some(helm) = helm("3.21.4") else { return };
-    let place = chart();
+    let env = chart();
     let mut arguments = vec!["template", "rel", "web", "--post-renderer", PINTLE];
     for argument in ["images", "rewrite"].into_iter().chain(FLAGS.split(' ')) {
         arguments.extend(["--post-renderer-args", argument]);
     }
-    let rendered = run_helm(&helm, &place, &arguments);
+    let rendered = run_helm(&helm, &env, &arguments);
     assert!(rendered.contains("\"hub.corp:5000/quayio/team/api:1\""), "{rendered}");
     assert!(rendered.contains("'hub.corp:5000/dockerio/library/busybox:1'}  # stays, too"), "{rendered}");
-    // Helm 3 keeps hooks from post-renderers.
+    // Helm 3 does not pass hooks to post-renderers.
     assert!(rendered.contains("image: web:1"), "{rendered}");
 }

@@ -6,48 +6,48 @@ use insta::assert_snapshot;
 use support::TestEnv;
 use support::chart;
 
-/// A place where nobody listens.
-const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
+/// An API server that refuses connections.
+const UNREACHABLE: &str = "--kube-apiserver http://127.0.0.1:1";
 
-fn place() -> TestEnv {
-    let place = TestEnv::new();
-    chart::write(&place);
-    place
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    chart::write(&env);
+    env
 }
 
 #[test]
 fn a_release_name_is_given_generated_or_rendered() {
-    let place = place();
-    assert_snapshot!(place.helm("install ./web"), @"
+    let env = env();
+    assert_snapshot!(env.helm("install ./web"), @"
     exit 1
     --- stderr
     Error: INSTALLATION FAILED: must either provide a name or specify --generate-name
     ");
-    assert_snapshot!(place.helm("install a ./web more"), @"
+    assert_snapshot!(env.helm("install a ./web more"), @"
     exit 1
     --- stderr
     Error: INSTALLATION FAILED: expected at most two arguments, unexpected arguments: more
     ");
-    assert_snapshot!(place.helm("install a ./web -g"), @"
+    assert_snapshot!(env.helm("install a ./web -g"), @"
     exit 1
     --- stderr
     Error: INSTALLATION FAILED: cannot set --generate-name and also specify a name
     ");
-    assert_snapshot!(place.helm("install a ./web --name-template x"), @"
+    assert_snapshot!(env.helm("install a ./web --name-template x"), @"
     exit 1
     --- stderr
     Error: INSTALLATION FAILED: cannot set --name-template and also specify a name
     ");
-    let named = place.helm("install ./web --name-template '{{ printf \"n-%d\" 3 }}' --dry-run=client");
+    let named = env.helm("install ./web --name-template '{{ printf \"n-%d\" 3 }}' --dry-run=client");
     assert!(named.starts_with("exit 0\n--- stdout\nNAME: n-3\n"), "{named}");
-    let made_up = place.helm("install ./web -g --dry-run=client");
+    let made_up = env.helm("install ./web -g --dry-run=client");
     assert!(made_up.starts_with("exit 0\n--- stdout\nNAME: web-"), "{made_up}");
-    assert_snapshot!(place.pintle("install ./web"), @"
+    assert_snapshot!(env.pintle("install ./web"), @"
     exit 2
     --- stderr
     error: must either provide a name or specify --generate-name
     ");
-    assert_snapshot!(place.helm("install"), @r#"
+    assert_snapshot!(env.helm("install"), @r#"
     exit 1
     --- stderr
     Error: "helm install" requires at least 1 argument
@@ -58,38 +58,38 @@ fn a_release_name_is_given_generated_or_rendered() {
 
 #[test]
 fn words_that_mean_nothing_are_refused() {
-    let place = place();
-    assert_snapshot!(place.helm("install a ./web --dry-run=maybe"), @r#"
+    let env = env();
+    assert_snapshot!(env.helm("install a ./web --dry-run=maybe"), @r#"
     exit 1
     --- stderr
     Error: invalid dry-run value ("maybe"). Must be "none", "server", or "client"
     "#);
-    assert_snapshot!(place.helm("install a ./web --wait=maybe"), @r#"
+    assert_snapshot!(env.helm("install a ./web --wait=maybe"), @r#"
     exit 1
     --- stderr
     Error: invalid argument "maybe" for "--wait" flag: invalid wait input "maybe". Valid inputs are watcher, hookOnly, and legacy
     "#);
-    assert_snapshot!(place.helm("install a ./web -o xml"), @r#"
+    assert_snapshot!(env.helm("install a ./web -o xml"), @r#"
     exit 1
     --- stderr
     Error: invalid argument "xml" for "-o, --output" flag: invalid format type
     "#);
-    assert_snapshot!(place.helm("install a ./web --timeout 5"), @r#"
+    assert_snapshot!(env.helm("install a ./web --timeout 5"), @r#"
     exit 1
     --- stderr
     Error: invalid argument "5" for "--timeout" flag: time: missing unit in duration "5"
     "#);
-    assert_snapshot!(place.helm("install a ./web --labels x"), @r#"
+    assert_snapshot!(env.helm("install a ./web --labels x"), @r#"
     exit 1
     --- stderr
     Error: invalid argument "x" for "-l, --labels" flag: x must be formatted as key=value
     "#);
-    assert_snapshot!(place.pintle("install a ./web --logs=never"), @r#"
+    assert_snapshot!(env.pintle("install a ./web --logs=never"), @r#"
     exit 2
     --- stderr
     error: invalid argument "never" for "--logs" flag: must be "end" or "stream"
     "#);
-    assert_snapshot!(place.helm("install a ./web --force-replace --force-conflicts"), @"
+    assert_snapshot!(env.helm("install a ./web --force-replace --force-conflicts"), @"
     exit 1
     --- stderr
     Error: if any flags in the group [force-replace force-conflicts] are set none of the others can be; [force-conflicts force-replace] were all set
@@ -98,26 +98,26 @@ fn words_that_mean_nothing_are_refused() {
 
 #[test]
 fn a_missing_chart_is_reported_before_a_missing_cluster() {
-    let place = place();
-    assert_snapshot!(place.helm(&format!("install a ./nope {NOBODY}")), @r#"
+    let env = env();
+    assert_snapshot!(env.helm(&format!("install a ./nope {UNREACHABLE}")), @r#"
     exit 1
     --- stderr
     Error: INSTALLATION FAILED: path "./nope" not found
     "#);
-    assert_snapshot!(place.pintle(&format!("install a ./nope {NOBODY}")), @"
+    assert_snapshot!(env.pintle(&format!("install a ./nope {UNREACHABLE}")), @"
     exit 2
     --- stderr
     error: there is no chart at `./nope`
 
     hint: give the path of a folder or an archive, or repo/name of a repository
     ");
-    assert_snapshot!(place.helm(&format!("install a ./web {NOBODY}")), @r#"
+    assert_snapshot!(env.helm(&format!("install a ./web {UNREACHABLE}")), @r#"
     exit 1
     --- stderr
     level=ERROR msg="cluster reachability check failed: kubernetes cluster unreachable: Get \"http://127.0.0.1:1/version\": dial tcp 127.0.0.1:1: connect: connection refused"
     Error: INSTALLATION FAILED: cluster reachability check failed: kubernetes cluster unreachable: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
     "#);
-    assert_snapshot!(place.pintle(&format!("install a ./web {NOBODY}")), @r#"
+    assert_snapshot!(env.pintle(&format!("install a ./web {UNREACHABLE}")), @r#"
     exit 1
     --- stderr
     error: the cluster cannot be reached
@@ -129,7 +129,7 @@ fn a_missing_chart_is_reported_before_a_missing_cluster() {
 
 #[test]
 fn a_rehearsal_without_a_cluster_shows_everything() {
-    let place = place();
+    let env = env();
     let clean = |text: String| {
         let line = |line: &str| match line.split_once("LAST DEPLOYED: ") {
             Some(_) => "LAST DEPLOYED: [time]\n".to_owned(),
@@ -137,7 +137,7 @@ fn a_rehearsal_without_a_cluster_shows_everything() {
         };
         text.lines().map(line).collect::<String>()
     };
-    assert_snapshot!(clean(place.helm("install a ./web --dry-run=client --set greeting=hi -n shop")), @r#"
+    assert_snapshot!(clean(env.helm("install a ./web --dry-run=client --set greeting=hi -n shop")), @r#"
     exit 0
     --- stdout
     NAME: a
@@ -177,7 +177,7 @@ fn a_rehearsal_without_a_cluster_shows_everything() {
       kube: v1.36.0
       monitoring: "false"
     "#);
-    assert_snapshot!(clean(place.helm("install a ./web --dry-run --debug")), @r#"
+    assert_snapshot!(clean(env.helm("install a ./web --dry-run --debug")), @r#"
     exit 0
     --- stdout
     NAME: a
@@ -236,37 +236,37 @@ fn a_rehearsal_without_a_cluster_shows_everything() {
 
 #[test]
 fn colors_are_those_of_helm() {
-    let shown = place().helm("install a ./web --dry-run=client --color always");
+    let shown = env().helm("install a ./web --dry-run=client --color always");
     assert!(shown.contains("NAMESPACE: \u{1b}[36mdefault\u{1b}[0m\n"), "{shown}");
     assert!(shown.contains("STATUS: \u{1b}[33mpending-install\u{1b}[0m\n"), "{shown}");
 }
 
 #[test]
 fn data_is_one_line_of_json_or_sorted_yaml() {
-    let place = place();
-    let json = place.helm("install a ./web --dry-run=client -o json --description d --labels x=y");
+    let env = env();
+    let json = env.helm("install a ./web --dry-run=client -o json --description d --labels x=y");
     assert!(
         json.starts_with("exit 0\n--- stdout\n{\"name\":\"a\",\"info\":{\"first_deployed\":\""),
         "{json}"
     );
     assert_eq!(json.lines().count(), 3, "{json}");
-    let yaml = place.helm("install a ./web --dry-run=true -o yaml");
+    let yaml = env.helm("install a ./web --dry-run=true -o yaml");
     assert!(yaml.contains("--- stdout\napply_method: ssa\nchart:\n  files:"), "{yaml}");
     assert!(yaml.contains("level=WARN msg=\"boolean '--dry-run=true' flag is deprecated"), "{yaml}");
 }
 
 #[test]
 fn every_other_flag_is_accepted() {
-    let place = place();
+    let env = env();
     let line = "install a ./web --dry-run=client --create-namespace --force-replace=false --server-side=false \
                 --no-hooks --replace --timeout 1m --wait-for-jobs --description d --devel --dependency-update \
                 --disable-openapi-validation --rollback-on-failure --skip-crds --render-subchart-notes \
                 --skip-schema-validation -l a=b --enable-dns --hide-notes --take-ownership --hide-secret --wait \
                 --hook-parallelism 2 --hook-env --logs=stream --no-log-output --lease 10s --version 1 --set-string a=b \
                 --set-json a=1 --set-literal a=b --set-file a=web/Chart.yaml -f web/values.yaml -o json";
-    let shown = place.helm(line);
+    let shown = env.helm(line);
     assert!(shown.starts_with("exit 0\n--- stdout\n{\"name\":\"a\""), "{shown}");
-    let old = place.helm("install a ./web --atomic --force --wait=true --dry-run=client -o json");
+    let old = env.helm("install a ./web --atomic --force --wait=true --dry-run=client -o json");
     let warnings: Vec<&str> =
         old.split_once("--- stderr\n").map(|(_, lines)| lines.lines().collect()).unwrap_or_default();
     assert_eq!(
@@ -281,10 +281,10 @@ fn every_other_flag_is_accepted() {
 
 #[test]
 fn an_unusable_configuration_is_reported_where_helm_reports_it() {
-    let place = TestEnv::new();
-    place.write("k", "contexts: [{name: a, context: }]");
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
-    let helm = |line: &str| place.helm(&format!("{line} --kubeconfig k --kube-context nope"));
+    let env = TestEnv::new();
+    env.write("k", "contexts: [{name: a, context: }]");
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
+    let helm = |line: &str| env.helm(&format!("{line} --kubeconfig k --kube-context nope"));
     let logged = r#"level=ERROR msg="cluster reachability check failed: kubernetes cluster unreachable: context \"nope\" does not exist""#;
     let unreachable = r#"kubernetes cluster unreachable: context "nope" does not exist"#;
     for (line, prefix) in
@@ -310,17 +310,17 @@ fn an_unusable_configuration_is_reported_where_helm_reports_it() {
     ] {
         assert_eq!(helm(line), format!("exit 1\n--- stderr\nError: {unreachable}\n"), "{line}");
     }
-    // A chart that is not there is told first.
+    // A missing chart is reported first.
     assert!(helm("install r ./nothing").contains(r#"path "./nothing" not found"#));
 }
 
 #[test]
 fn capabilities_of_a_cluster_require_a_cluster() {
-    let place = TestEnv::new();
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
-    // Releases in memory need no cluster, but charts ask for its version.
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
+    // The memory driver needs no cluster, but rendering needs its version.
     let memory = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "/dev/null")];
-    assert_snapshot!(place.helm_with(&format!("install r web {NOBODY}"), &memory), @r#"
+    assert_snapshot!(env.helm_with(&format!("install r web {UNREACHABLE}"), &memory), @r#"
     exit 1
     --- stderr
     Error: INSTALLATION FAILED: could not get server version from Kubernetes: Get "http://127.0.0.1:1/version?timeout=32s": dial tcp 127.0.0.1:1: connect: connection refused

@@ -1,4 +1,4 @@
-//! `irr`, which is `images` by another name: the checklist IR-01 to IR-47, one test each
+//! `irr`, the entry point of `images`: the checklist IR-01 to IR-47, one test each
 
 use crate::support;
 
@@ -6,7 +6,7 @@ use support::TestEnv;
 
 const TARGET: &str = "-t hub.corp:5000 -s docker.io,quay.io";
 
-/// What a run gave.
+/// The result of a run.
 #[derive(Debug)]
 struct Run {
     code: i32,
@@ -14,12 +14,12 @@ struct Run {
     err: String,
 }
 
-fn irr(place: &TestEnv, line: &str) -> Run {
-    irr_with(place, line, &[])
+fn irr(env: &TestEnv, line: &str) -> Run {
+    irr_with(env, line, &[])
 }
 
-fn irr_with(place: &TestEnv, line: &str, variables: &[(&str, &str)]) -> Run {
-    let text = place.called("irr", line, variables);
+fn irr_with(env: &TestEnv, line: &str, variables: &[(&str, &str)]) -> Run {
+    let text = env.called("irr", line, variables);
     let (code, rest) = text.split_once('\n').expect("there is a line with the code");
     let code = code.strip_prefix("exit ").and_then(|code| code.parse().ok()).expect("the code is a number");
     let (out, err) = rest.split_once("--- stderr\n").unwrap_or((rest, ""));
@@ -37,12 +37,11 @@ fn pod(images: &[&str]) -> String {
 
 /// A chart with these values and one pod.
 fn chart(values: &str, images: &[&str]) -> TestEnv {
-    let place = TestEnv::new();
-    place
-        .write("web/Chart.yaml", CHART)
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", CHART)
         .write("web/values.yaml", values)
         .write("web/templates/pod.yaml", &pod(images));
-    place
+    env
 }
 
 /// A template for a map of parts, as many charts have it.
@@ -112,25 +111,25 @@ fn ir_08_a_digest_behind_the_tag_of_a_map_is_kept() {
 
 #[test]
 fn ir_09_a_tag_and_a_digest_in_one_string_are_an_error_that_names_the_path() {
-    let place = chart(&format!("image: quay.io/team/api:v1@{SHA}\n"), &[STRING]);
-    let run = irr(&place, &format!("override web {TARGET} -o out.yaml"));
+    let env = chart(&format!("image: quay.io/team/api:v1@{SHA}\n"), &[STRING]);
+    let run = irr(&env, &format!("override web {TARGET} -o out.yaml"));
     assert_eq!((run.code, run.out.as_str()), (4, ""));
     assert!(
         run.err.contains("error parsing image in values path 'image': 'quay.io/team/api:v1@sha256:"),
         "{}",
         run.err
     );
-    assert!(!place.path().join("out.yaml").exists());
-    let run = irr(&place, &format!("override web {TARGET} --allow-tag-and-digest"));
+    assert!(!env.path().join("out.yaml").exists());
+    let run = irr(&env, &format!("override web {TARGET} --allow-tag-and-digest"));
     assert_eq!(run.out, format!("image: hub.corp:5000/quayio/team/api:v1@{SHA}\n"));
-    // An image that stays may be written as it likes.
-    assert_eq!(irr(&place, "override web -t hub.corp -s docker.io").code, 0);
+    // An image that is not relocated may have any form.
+    assert_eq!(irr(&env, "override web -t hub.corp -s docker.io").code, 0);
 }
 
 #[test]
 fn ir_10_a_number_as_tag_is_told_and_strict_refuses_it() {
-    let place = chart("image: {repository: team/api, tag: 3}\n", &[MAP]);
-    let run = irr(&place, &format!("override web {TARGET}"));
+    let env = chart("image: {repository: team/api, tag: 3}\n", &[MAP]);
+    let run = irr(&env, &format!("override web {TARGET}"));
     assert_eq!(run.code, 0);
     assert_eq!(run.out, "image:\n  repository: hub.corp:5000/dockerio/team/api\n");
     assert!(
@@ -138,7 +137,7 @@ fn ir_10_a_number_as_tag_is_told_and_strict_refuses_it() {
         "{}",
         run.err
     );
-    let run = irr(&place, &format!("override web {TARGET} --strict"));
+    let run = irr(&env, &format!("override web {TARGET} --strict"));
     assert_eq!((run.code, run.out.as_str()), (5, ""));
     assert!(run.err.contains("values path 'image.repository'"), "{}", run.err);
 }
@@ -146,18 +145,18 @@ fn ir_10_a_number_as_tag_is_told_and_strict_refuses_it() {
 #[test]
 fn ir_11_a_repository_alone_counts_only_if_rendering_proves_it() {
     let image = r#""{{ .Values.image.repository }}:{{ .Chart.AppVersion }}""#;
-    let place = chart("image: {repository: team/api}\n", &[image]);
-    let run = irr(&place, &format!("override web {TARGET} --strict"));
+    let env = chart("image: {repository: team/api}\n", &[image]);
+    let run = irr(&env, &format!("override web {TARGET} --strict"));
     assert_eq!((run.code, run.out.as_str()), (0, "image:\n  repository: hub.corp:5000/dockerio/team/api\n"));
-    let place = chart("image: {repository: team/api}\n", &["other.io/x:1"]);
-    let run = irr(&place, &format!("override web {TARGET}"));
+    let env = chart("image: {repository: team/api}\n", &["other.io/x:1"]);
+    let run = irr(&env, &format!("override web {TARGET}"));
     assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
     assert!(
         run.err.contains("image.repository: the map has a repository and no key for a tag"),
         "{}",
         run.err
     );
-    assert_eq!(irr(&place, &format!("override web {TARGET} --strict")).code, 5);
+    assert_eq!(irr(&env, &format!("override web {TARGET} --strict")).code, 5);
 }
 
 #[test]
@@ -170,10 +169,10 @@ fn ir_12_an_empty_tag_is_an_image_all_the_same() {
 fn ir_13_a_repository_of_source_code_is_no_image() {
     let values =
         "git: {repository: 'https://github.com/team/api', tag: v1}\nsource: {repository: github.com/a/b}\n";
-    let place = chart(values, &["other.io/x:1"]);
-    let run = irr(&place, &format!("override web {TARGET} --strict"));
+    let env = chart(values, &["other.io/x:1"]);
+    let run = irr(&env, &format!("override web {TARGET} --strict"));
     assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
-    let run = irr(&place, "inspect web");
+    let run = irr(&env, "inspect web");
     assert!(!run.out.contains("github.com"), "{}", run.out);
 }
 
@@ -181,27 +180,27 @@ fn ir_13_a_repository_of_source_code_is_no_image() {
 fn ir_14_a_list_is_written_whole_or_not_at_all() {
     let values =
         "sidecars:\n- {name: a, image: 'team/api:1', ports: [80]}\n- {name: b, image: 'reg.internal/x:1'}\n";
-    let place = chart(values, &["reg.internal/y:1"]);
-    place.write(
+    let env = chart(values, &["reg.internal/y:1"]);
+    env.write(
         "web/templates/list.yaml",
         "kind: Pod\napiVersion: v1\nmetadata: {name: list}\nspec:\n  containers: {{ toYaml .Values.sidecars | nindent 4 }}\n",
     );
-    let run = irr(&place, &format!("override web {TARGET} --strict"));
+    let run = irr(&env, &format!("override web {TARGET} --strict"));
     let expected = "sidecars:\n- image: hub.corp:5000/dockerio/team/api:1\n  name: a\n  ports:\n  - 80\n\
                     - image: reg.internal/x:1\n  name: b\n";
     assert_eq!((run.code, run.out.as_str()), (0, expected), "{}", run.err);
-    let run = irr(&place, &format!("override web {TARGET} --exclude-pattern sidecars*"));
+    let run = irr(&env, &format!("override web {TARGET} --exclude-pattern sidecars*"));
     assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
 }
 
 #[test]
 fn ir_15_a_template_as_image_is_told_and_strict_refuses_it() {
-    let place = chart("image: '{{ .Values.x }}'\n", &["reg.internal/y:1"]);
-    let run = irr(&place, &format!("override web {TARGET}"));
+    let env = chart("image: '{{ .Values.x }}'\n", &["reg.internal/y:1"]);
+    let run = irr(&env, &format!("override web {TARGET}"));
     assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
     assert!(run.err.contains("warning: image: the value is a template"), "{}", run.err);
-    assert_eq!(irr(&place, &format!("override web {TARGET} --strict")).code, 5);
-    assert!(irr(&place, "inspect web").out.contains("type: HelmTemplate\n"));
+    assert_eq!(irr(&env, &format!("override web {TARGET} --strict")).code, 5);
+    assert!(irr(&env, "inspect web").out.contains("type: HelmTemplate\n"));
 }
 
 #[test]
@@ -228,55 +227,54 @@ fn ir_18_prefixes_are_made_of_the_registry() {
     let values = "a: {image: 'gcr.io/x:1'}\nb: {image: 'k8s.gcr.io/x:1'}\nc: {image: 'my-reg.io/x:1'}\nd: {image: 'reg:5000/x:1'}\n";
     let images =
         ["{{ .Values.a.image }}", "{{ .Values.b.image }}", "{{ .Values.c.image }}", "{{ .Values.d.image }}"];
-    let place = chart(values, &images);
-    let run = irr(&place, "override web -t hub.corp -s gcr.io,k8s.gcr.io,my-reg.io,reg:5000");
+    let env = chart(values, &images);
+    let run = irr(&env, "override web -t hub.corp -s gcr.io,k8s.gcr.io,my-reg.io,reg:5000");
     let paths = ["hub.corp/gcrio/x:1", "hub.corp/k8sgcrio/x:1", "hub.corp/my-regio/x:1", "hub.corp/reg/x:1"];
     for path in paths {
         assert!(run.out.contains(path), "{path}: {run:?}");
     }
-    let run = irr(&place, "override web -t hub.corp -s gcr.io --path-strategy prefix-dotted-registry");
+    let run = irr(&env, "override web -t hub.corp -s gcr.io --path-strategy prefix-dotted-registry");
     assert_eq!(run.out, "a:\n  image: hub.corp/gcr.io/x:1\n");
-    assert_eq!(irr(&place, "override web -t hub.corp -s gcr.io --path-strategy flat").code, 2);
+    assert_eq!(irr(&env, "override web -t hub.corp -s gcr.io --path-strategy flat").code, 2);
 }
 
 /// A chart with one image of quay.io in a map, and a mapping file.
 fn mapped(mapping: &str) -> TestEnv {
-    let place = chart("image: {registry: quay.io, repository: team/api, tag: v2}\n", &[MAP]);
-    place.write("map.yaml", mapping);
-    place
+    let env = chart("image: {registry: quay.io, repository: team/api, tag: v2}\n", &[MAP]);
+    env.write("map.yaml", mapping);
+    env
 }
 
 #[test]
 fn ir_19_a_mapping_says_the_whole_path() {
-    let place = mapped("registries:\n  mappings:\n  - {source: quay.io, target: hub.corp/q}\n");
-    let run = irr(&place, "override web --registry-file map.yaml");
+    let env = mapped("registries:\n  mappings:\n  - {source: quay.io, target: hub.corp/q}\n");
+    let run = irr(&env, "override web --registry-file map.yaml");
     assert_eq!((run.code, run.out.as_str()), (0, "image:\n  registry: hub.corp\n  repository: q/team/api\n"));
-    let run = irr(&place, "override web --config map.yaml");
+    let run = irr(&env, "override web --config map.yaml");
     assert_eq!((run.code, run.out.as_str()), (0, "image:\n  registry: hub.corp\n  repository: q/team/api\n"));
 }
 
 #[test]
 fn ir_20_a_mapping_that_is_not_enabled_does_not_count() {
-    let place =
-        mapped("registries:\n  mappings:\n  - {source: quay.io, target: hub.corp/q, enabled: false}\n");
-    let run = irr(&place, "override web --registry-file map.yaml");
+    let env = mapped("registries:\n  mappings:\n  - {source: quay.io, target: hub.corp/q, enabled: false}\n");
+    let run = irr(&env, "override web --registry-file map.yaml");
     assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
-    let run = irr(&place, "override web --registry-file map.yaml -s quay.io -t other.corp");
+    let run = irr(&env, "override web --registry-file map.yaml -s quay.io -t other.corp");
     assert_eq!(run.out, "image:\n  registry: other.corp\n  repository: quayio/team/api\n");
 }
 
 #[test]
 fn ir_21_sources_come_from_the_mapping_file() {
-    let place = mapped("registries:\n  mappings:\n  - {source: '*.io', target: hub.corp/q}\n");
-    let run = irr(&place, "override web --registry-file map.yaml");
+    let env = mapped("registries:\n  mappings:\n  - {source: '*.io', target: hub.corp/q}\n");
+    let run = irr(&env, "override web --registry-file map.yaml");
     assert_eq!((run.code, run.out.as_str()), (0, "image:\n  registry: hub.corp\n  repository: q/team/api\n"));
 }
 
 #[test]
 fn ir_22_strict_mode_wants_a_mapping_for_each_source() {
-    let place =
+    let env =
         mapped("registries:\n  strictMode: true\n  mappings:\n  - {source: quay.io, target: hub.corp/q}\n");
-    let run = irr(&place, "override web --registry-file map.yaml -s gcr.io -t hub.corp");
+    let run = irr(&env, "override web --registry-file map.yaml -s gcr.io -t hub.corp");
     assert_eq!((run.code, run.out.as_str()), (2, ""));
     assert!(run.err.contains("registry 'gcr.io' has no enabled mapping in map.yaml"), "{}", run.err);
 }
@@ -284,8 +282,8 @@ fn ir_22_strict_mode_wants_a_mapping_for_each_source() {
 #[test]
 fn ir_23_without_strict_mode_the_default_target_counts_then_the_flag() {
     let mapping = "registries:\n  mappings:\n  - {source: gcr.io, target: hub.corp/g}\n";
-    let place = mapped(&format!("{mapping}  defaultTarget: fall.back/x\n"));
-    let run = irr(&place, "override web --registry-file map.yaml -s quay.io -t hub.corp");
+    let env = mapped(&format!("{mapping}  defaultTarget: fall.back/x\n"));
+    let run = irr(&env, "override web --registry-file map.yaml -s quay.io -t hub.corp");
     assert_eq!(run.out, "image:\n  registry: fall.back\n  repository: x/quayio/team/api\n");
     let run = irr(&mapped(mapping), "override web --registry-file map.yaml -s quay.io -t hub.corp");
     assert_eq!(run.out, "image:\n  registry: hub.corp\n  repository: quayio/team/api\n");
@@ -310,9 +308,9 @@ fn ir_24_problems_of_the_mapping_file_name_file_and_entry() {
         assert_eq!(run.code, 2, "{run:?}");
         assert!(run.err.contains("map.yaml") && run.err.contains(expected), "{}", run.err);
     }
-    let place = mapped("");
-    place.write("map.txt", "registries: {}\n");
-    let run = irr(&place, "override web --registry-file map.txt");
+    let env = mapped("");
+    env.write("map.txt", "registries: {}\n");
+    let run = irr(&env, "override web --registry-file map.txt");
     assert_eq!(run.code, 2);
     assert!(run.err.contains("map.txt") && run.err.contains(".yaml or .yml"), "{}", run.err);
 }
@@ -329,12 +327,11 @@ fn ir_25_a_flat_mapping_file_is_refused_with_the_form_that_is_read() {
 
 /// A chart with a subchart, and one below that.
 fn family(dependency: &str, values: &str) -> TestEnv {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let chart = format!(
         "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {{name: db, version: '*'{dependency}}}\n"
     );
-    place
-        .write("web/Chart.yaml", &chart)
+    env.write("web/Chart.yaml", &chart)
         .write("web/values.yaml", values)
         .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.0.0\n")
         .write("web/charts/db/values.yaml", "image: {repository: team/db, tag: child}\n")
@@ -345,7 +342,7 @@ fn family(dependency: &str, values: &str) -> TestEnv {
             "image: {repository: quay.io/team/deep, tag: grandchild}\n",
         )
         .write("web/charts/db/charts/deep/templates/pod.yaml", &pod(&[MAP]));
-    place
+    env
 }
 
 #[test]
@@ -358,8 +355,8 @@ fn ir_26_a_subchart_is_named_by_its_alias() {
 
 #[test]
 fn ir_27_what_parents_say_counts_and_the_origin_is_known() {
-    let place = family("", "db: {image: {tag: parent}, deep: {image: {repository: quay.io/ours/deep}}}\n");
-    let run = irr(&place, "inspect web --output-format json");
+    let env = family("", "db: {image: {tag: parent}, deep: {image: {repository: quay.io/ours/deep}}}\n");
+    let run = irr(&env, "inspect web --output-format json");
     assert_eq!(run.code, 0, "{}", run.err);
     let text = run.out.replace([' ', '\n'], "");
     assert!(
@@ -394,35 +391,35 @@ fn ir_29_a_registry_for_all_images_is_replaced_and_never_invented() {
 
 #[test]
 fn ir_30_charts_of_bitnami_get_a_permission() {
-    let place = chart("image: {registry: docker.io, repository: bitnami/web, tag: v2}\n", &[MAP]);
+    let env = chart("image: {registry: docker.io, repository: bitnami/web, tag: v2}\n", &[MAP]);
     let one = format!("{CHART}home: https://bitnami.com\n");
     let two = format!("{one}sources: ['https://github.com/bitnami/charts']\n");
     let line = format!("override web {TARGET}");
-    place.write("web/Chart.yaml", &one);
-    assert!(!irr(&place, &line).out.contains("allowInsecureImages"));
-    place.write("web/Chart.yaml", &two);
+    env.write("web/Chart.yaml", &one);
+    assert!(!irr(&env, &line).out.contains("allowInsecureImages"));
+    env.write("web/Chart.yaml", &two);
     let expected = "global:\n  security:\n    allowInsecureImages: true\n\
                     image:\n  registry: hub.corp:5000\n  repository: dockerio/bitnami/web\n";
-    assert_eq!(irr(&place, &line).out, expected);
-    assert!(!irr(&place, &format!("{line} --disable-rules")).out.contains("allowInsecureImages"));
+    assert_eq!(irr(&env, &line).out, expected);
+    assert!(!irr(&env, &format!("{line} --disable-rules")).out.contains("allowInsecureImages"));
 }
 
 #[test]
 fn ir_31_what_only_rendering_needs_is_never_in_the_overrides() {
-    let place = chart("image: web:1.2\n", &[STRING]);
-    place.write("web/Chart.yaml", &format!("{CHART}kubeVersion: '>=1.99.0'\n"));
-    place.write("web/templates/need.yaml", "{{ required \"need is needed\" .Values.need }}\n");
-    let run = irr(&place, &format!("override web {TARGET} --kube-version 1.99.1 --set need=yes"));
+    let env = chart("image: web:1.2\n", &[STRING]);
+    env.write("web/Chart.yaml", &format!("{CHART}kubeVersion: '>=1.99.0'\n"));
+    env.write("web/templates/need.yaml", "{{ required \"need is needed\" .Values.need }}\n");
+    let run = irr(&env, &format!("override web {TARGET} --kube-version 1.99.1 --set need=yes"));
     assert_eq!(
         (run.code, run.out.as_str()),
         (0, "image: hub.corp:5000/dockerio/library/web:1.2\n"),
         "{}",
         run.err
     );
-    let run = irr(&place, &format!("override web {TARGET} --kube-version 1.99.1"));
+    let run = irr(&env, &format!("override web {TARGET} --kube-version 1.99.1"));
     assert_eq!(run.code, 1);
     assert!(run.err.contains("need is needed") && run.err.contains("--no-validate"), "{}", run.err);
-    let run = irr(&place, &format!("override web {TARGET} --no-validate"));
+    let run = irr(&env, &format!("override web {TARGET} --no-validate"));
     assert_eq!(
         (run.code, run.out.as_str()),
         (0, "image: hub.corp:5000/dockerio/library/web:1.2\n"),
@@ -433,37 +430,37 @@ fn ir_31_what_only_rendering_needs_is_never_in_the_overrides() {
 
 #[test]
 fn ir_32_a_chart_without_values_or_images_gets_empty_overrides() {
-    let place = TestEnv::new();
-    place.write("web/Chart.yaml", CHART);
-    let run = irr(&place, &format!("override web {TARGET}"));
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", CHART);
+    let run = irr(&env, &format!("override web {TARGET}"));
     assert_eq!((run.code, run.out.as_str()), (0, "{}\n"));
-    assert_eq!(irr(&place, "inspect web").code, 0);
+    assert_eq!(irr(&env, "inspect web").code, 0);
 }
 
 #[test]
 fn ir_33_charts_that_are_missing_or_broken_have_codes_of_their_own() {
-    let place = chart("image: web:1\n", &[STRING]);
-    assert_eq!(irr(&place, &format!("override ./none {TARGET}")).code, 2);
-    assert_eq!(irr(&place, &format!("override -c charts/none {TARGET}")).code, 2);
-    place.write("web/values.yaml", "image: [\n");
-    assert_eq!(irr(&place, &format!("override web {TARGET}")).code, 3);
-    place.write("web/values.yaml", "").write("web/Chart.yaml", "name: [\n");
-    assert_eq!(irr(&place, &format!("override web {TARGET}")).code, 3);
-    place.write("web/Chart.yaml", CHART).write("web/templates/pod.yaml", "{{ if }}\n");
-    assert_eq!(irr(&place, &format!("override web {TARGET}")).code, 3);
+    let env = chart("image: web:1\n", &[STRING]);
+    assert_eq!(irr(&env, &format!("override ./none {TARGET}")).code, 2);
+    assert_eq!(irr(&env, &format!("override -c charts/none {TARGET}")).code, 2);
+    env.write("web/values.yaml", "image: [\n");
+    assert_eq!(irr(&env, &format!("override web {TARGET}")).code, 3);
+    env.write("web/values.yaml", "").write("web/Chart.yaml", "name: [\n");
+    assert_eq!(irr(&env, &format!("override web {TARGET}")).code, 3);
+    env.write("web/Chart.yaml", CHART).write("web/templates/pod.yaml", "{{ if }}\n");
+    assert_eq!(irr(&env, &format!("override web {TARGET}")).code, 3);
 }
 
 #[test]
 fn ir_34_flags_that_are_missing_are_listed_in_order() {
-    let place = chart("image: web:1\n", &[STRING]);
-    let run = irr(&place, "override web");
+    let env = chart("image: web:1\n", &[STRING]);
+    let run = irr(&env, "override web");
     assert_eq!(run.code, 1);
     assert!(
         run.err.contains("required flags are missing: --source-registries, --target-registry"),
         "{}",
         run.err
     );
-    let run = irr(&place, "override web -s docker.io");
+    let run = irr(&env, "override web -s docker.io");
     assert!(run.code == 1 && run.err.contains("required flags are missing: --target-registry"), "{run:?}");
 }
 
@@ -489,10 +486,10 @@ const RELEASES: &str = r#"
     - {name: templates/bad.yaml, data: e3sgaWYgfX0=}
 "#;
 
-/// A folder with a file of two releases, the second of which is broken.
+/// A directory with a file of two releases, the second of which is broken.
 fn releases() -> TestEnv {
     use std::fmt::Write as _;
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let mut pod = String::new();
     for chunk in pod_of_release().as_bytes().chunks(3) {
         let mut group = [0_u8; 3];
@@ -505,8 +502,8 @@ fn releases() -> TestEnv {
             write!(pod, "{shown}").expect("text can be written to a string");
         }
     }
-    place.write("releases.yaml", &RELEASES.replace("POD", &pod));
-    place
+    env.write("releases.yaml", &RELEASES.replace("POD", &pod));
+    env
 }
 
 fn pod_of_release() -> String {
@@ -517,9 +514,9 @@ const MEMORY: [(&str, &str); 2] = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIV
 
 #[test]
 fn ir_35_all_namespaces_cannot_be_asked_for_together_with_one() {
-    let place = releases();
+    let env = releases();
     for other in ["-c web", "web", "-r web", "-n team"] {
-        let run = irr_with(&place, &format!("inspect -A {other}"), &MEMORY);
+        let run = irr_with(&env, &format!("inspect -A {other}"), &MEMORY);
         assert_eq!(run.code, 2, "{run:?}");
         assert!(run.err.contains("--all-namespaces"), "{}", run.err);
     }
@@ -537,129 +534,129 @@ fn ir_36_a_release_that_fails_is_told_and_listed() {
 
 #[test]
 fn a_release_is_found_by_its_name_in_the_namespace_that_helm_says() {
-    let place = releases();
+    let env = releases();
     let variables = [MEMORY[0], MEMORY[1], ("HELM_NAMESPACE", "team"), ("HELM_PLUGIN_DIR", "/x")];
-    let run = irr_with(&place, &format!("override web {TARGET}"), &variables);
+    let run = irr_with(&env, &format!("override web {TARGET}"), &variables);
     assert_eq!(
         (run.code, run.out.as_str()),
         (0, "image:\n  repository: hub.corp:5000/dockerio/team/api\n"),
         "{}",
         run.err
     );
-    let run = irr_with(&place, &format!("override --release-name web --namespace team {TARGET}"), &MEMORY);
+    let run = irr_with(&env, &format!("override --release-name web --namespace team {TARGET}"), &MEMORY);
     assert_eq!(run.code, 0, "{}", run.err);
-    place.write("over.yaml", "image: {repository: x/y}\n");
-    let run = irr_with(&place, "validate web -n team --values over.yaml -o out.yaml", &MEMORY);
+    env.write("over.yaml", "image: {repository: x/y}\n");
+    let run = irr_with(&env, "validate web -n team --values over.yaml -o out.yaml", &MEMORY);
     assert_eq!((run.code, run.out.as_str()), (0, "web renders with these values.\n"), "{}", run.err);
-    let text = std::fs::read_to_string(place.path().join("out.yaml")).unwrap();
+    let text = std::fs::read_to_string(env.path().join("out.yaml")).unwrap();
     assert!(text.contains("image: \"x/y:v2\""), "{text}");
 }
 
 #[test]
 fn ir_37_a_format_that_does_not_exist_is_refused() {
-    let place = chart("image: web:1\n", &[STRING]);
+    let env = chart("image: web:1\n", &[STRING]);
     for line in ["inspect web --output-format xml", "override web -t h -s docker.io --output-format xml"] {
-        let run = irr(&place, line);
+        let run = irr(&env, line);
         assert_eq!(run.code, 2, "{run:?}");
         assert!(run.err.contains("invalid output format `xml`"), "{}", run.err);
     }
-    let run = irr(&place, &format!("override web {TARGET} --output-format json"));
+    let run = irr(&env, &format!("override web {TARGET} --output-format json"));
     assert_eq!(run.out, "{\n  \"image\": \"hub.corp:5000/dockerio/library/web:1\"\n}\n");
 }
 
 #[test]
 fn ir_38_files_that_exist_are_not_overwritten() {
-    let place = chart("image: web:1\n", &[STRING]);
-    place.write("out.yaml", "mine\n");
+    let env = chart("image: web:1\n", &[STRING]);
+    env.write("out.yaml", "mine\n");
     for line in
         [format!("override web {TARGET} -o out.yaml"), "inspect web --output-file out.yaml".to_owned()]
     {
-        let run = irr(&place, &line);
+        let run = irr(&env, &line);
         assert_eq!(run.code, 2, "{run:?}");
         assert!(run.err.contains("`out.yaml` already exists"), "{}", run.err);
     }
     let skeleton = "inspect web --generate-config-skeleton out.yaml";
-    assert_eq!(irr(&place, skeleton).code, 2);
-    assert_eq!(std::fs::read_to_string(place.path().join("out.yaml")).unwrap(), "mine\n");
-    assert_eq!(irr(&place, &format!("{skeleton} --overwrite-skeleton")).code, 0);
-    let text = std::fs::read_to_string(place.path().join("out.yaml")).unwrap();
+    assert_eq!(irr(&env, skeleton).code, 2);
+    assert_eq!(std::fs::read_to_string(env.path().join("out.yaml")).unwrap(), "mine\n");
+    assert_eq!(irr(&env, &format!("{skeleton} --overwrite-skeleton")).code, 0);
+    let text = std::fs::read_to_string(env.path().join("out.yaml")).unwrap();
     assert!(text.contains("  - source: docker.io\n    target: registry.local/docker-io\n"), "{text}");
-    let run = irr(&place, "override web --registry-file out.yaml");
+    let run = irr(&env, "override web --registry-file out.yaml");
     assert_eq!(run.out, "image: registry.local/docker-io/library/web:1\n", "{}", run.err);
 }
 
 #[test]
 fn ir_39_a_dry_run_writes_nothing() {
-    let place = chart("image: web:1\n", &[STRING]);
-    let run = irr(&place, &format!("override web {TARGET} --dry-run -o out.yaml"));
+    let env = chart("image: web:1\n", &[STRING]);
+    let run = irr(&env, &format!("override web {TARGET} --dry-run -o out.yaml"));
     assert_eq!((run.code, run.out.as_str()), (0, "image: hub.corp:5000/dockerio/library/web:1\n"));
-    assert!(!place.path().join("out.yaml").exists());
-    let run = irr(&place, &format!("override web {TARGET} -o out.yaml"));
+    assert!(!env.path().join("out.yaml").exists());
+    let run = irr(&env, &format!("override web {TARGET} -o out.yaml"));
     assert_eq!((run.code, run.out.as_str()), (0, ""));
-    assert!(place.path().join("out.yaml").exists());
+    assert!(env.path().join("out.yaml").exists());
     let left: Vec<_> =
-        std::fs::read_dir(place.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        std::fs::read_dir(env.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().ends_with(".tmp")), "{left:?}");
 }
 
 #[test]
 fn ir_40_validating_tells_what_is_wrong_by_its_code() {
-    let place = chart("image: web:1\n", &[STRING]);
-    place.write("good.yaml", "image: x:2\n").write("bad.yaml", "image: [\n");
-    place.write("web/templates/need.yaml", "{{ if .Values.no }}{{ fail \"no, no\" }}{{ end }}\n");
-    let run = irr(&place, "validate web -f good.yaml");
+    let env = chart("image: web:1\n", &[STRING]);
+    env.write("good.yaml", "image: x:2\n").write("bad.yaml", "image: [\n");
+    env.write("web/templates/need.yaml", "{{ if .Values.no }}{{ fail \"no, no\" }}{{ end }}\n");
+    let run = irr(&env, "validate web -f good.yaml");
     assert_eq!((run.code, run.out.as_str()), (0, "web renders with these values.\n"), "{}", run.err);
-    let run = irr(&place, "validate -c web -f good.yaml --set no=true");
+    let run = irr(&env, "validate -c web -f good.yaml --set no=true");
     assert!(run.code == 1 && run.err.contains("no, no"), "{run:?}");
-    assert_eq!(irr(&place, "validate web --values bad.yaml").code, 2);
-    let run = irr(&place, "validate web --values none.yaml");
+    assert_eq!(irr(&env, "validate web --values bad.yaml").code, 2);
+    let run = irr(&env, "validate web --values none.yaml");
     assert!(run.code == 2 && run.err.contains("none.yaml"), "{run:?}");
-    assert_eq!(irr(&place, "validate web").code, 1);
+    assert_eq!(irr(&env, "validate web").code, 1);
 }
 
 #[test]
 fn ir_41_strict_validating_finds_what_has_no_value() {
-    let place = chart("image: web:1\n", &[STRING]);
-    place.write("v.yaml", "{}\n").write(
+    let env = chart("image: web:1\n", &[STRING]);
+    env.write("v.yaml", "{}\n").write(
         "web/templates/config.yaml",
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: x{{ .Values.missing }}\n",
     );
-    assert_eq!(irr(&place, "validate web -f v.yaml").code, 0);
-    let run = irr(&place, "validate web -f v.yaml --strict");
+    assert_eq!(irr(&env, "validate web -f v.yaml").code, 0);
+    let run = irr(&env, "validate web -f v.yaml --strict");
     assert_eq!(run.code, 5);
     assert!(
         run.err.contains("web/templates/config.yaml, as rendered, line 5: `<no value>` in"),
         "{}",
         run.err
     );
-    assert_eq!(irr(&place, "validate web -f v.yaml --strict --set missing=y").code, 0);
+    assert_eq!(irr(&env, "validate web -f v.yaml --strict --set missing=y").code, 0);
 }
 
 #[test]
 fn ir_42_the_mapping_file_is_kept_by_config() {
-    let place = TestEnv::new();
-    let read = || std::fs::read_to_string(place.path().join("registry-mappings.yaml")).unwrap();
-    assert_eq!(irr(&place, "config --list").code, 0);
-    assert_eq!(irr(&place, "config --source quay.io --remove").code, 0);
-    let run = irr(&place, "config --source quay.io --target hub.corp/q");
+    let env = TestEnv::new();
+    let read = || std::fs::read_to_string(env.path().join("registry-mappings.yaml")).unwrap();
+    assert_eq!(irr(&env, "config --list").code, 0);
+    assert_eq!(irr(&env, "config --source quay.io --remove").code, 0);
+    let run = irr(&env, "config --source quay.io --target hub.corp/q");
     assert_eq!((run.code, run.out.as_str()), (0, "registry-mappings.yaml: added quay.io -> hub.corp/q\n"));
     assert_eq!(read(), "registries:\n  mappings:\n  - source: quay.io\n    target: hub.corp/q\n");
-    let run = irr(&place, "config --source quay.io --target hub.corp/r");
+    let run = irr(&env, "config --source quay.io --target hub.corp/r");
     assert_eq!(run.out, "registry-mappings.yaml: changed quay.io -> hub.corp/r\n");
-    let run = irr(&place, "config --list");
+    let run = irr(&env, "config --list");
     assert!(run.out.contains("quay.io") && run.out.contains("hub.corp/r"), "{}", run.out);
-    assert_eq!(irr(&place, "config --source gcr.io --remove").code, 0);
-    let run = irr(&place, "config --source quay.io --remove");
+    assert_eq!(irr(&env, "config --source gcr.io --remove").code, 0);
+    let run = irr(&env, "config --source quay.io --remove");
     assert_eq!(run.out, "registry-mappings.yaml: removed quay.io\n");
     assert_eq!(read(), "registries:\n  mappings: []\n");
-    let run = irr(&place, "config --source quay.io");
+    let run = irr(&env, "config --source quay.io");
     assert!(run.code == 1 && run.err.contains("required flags are missing: --target"), "{run:?}");
-    assert_eq!(irr(&place, "config --source x.y --target a/b --file map.txt").code, 2);
+    assert_eq!(irr(&env, "config --source x.y --target a/b --file map.txt").code, 2);
 }
 
 #[test]
 fn ir_43_relative_paths_do_not_lead_out_of_the_working_folder() {
-    let place = chart("image: web:1\n", &[STRING]);
+    let env = chart("image: web:1\n", &[STRING]);
     let lines = [
         format!("override --chart-path ../../etc {TARGET}"),
         format!("override web {TARGET} -o ../x.yaml"),
@@ -670,36 +667,36 @@ fn ir_43_relative_paths_do_not_lead_out_of_the_working_folder() {
         "config --list --file ../x.yaml".to_owned(),
     ];
     for line in lines {
-        let run = irr(&place, &line);
+        let run = irr(&env, &line);
         assert_eq!(run.code, 2, "{line}: {run:?}");
         assert!(run.err.contains("path traversal"), "{line}: {}", run.err);
     }
-    let whole = place.path().join("whole.yaml");
-    let run = irr(&place, &format!("override web {TARGET} -o {}", whole.display()));
+    let whole = env.path().join("whole.yaml");
+    let run = irr(&env, &format!("override web {TARGET} -o {}", whole.display()));
     assert!(run.code == 0 && whole.exists(), "{run:?}");
 }
 
 #[test]
 fn ir_44_ecr_gets_names_that_it_accepts() {
-    let place = chart(
+    let env = chart(
         "image: docker.io/MyApp/Image:latest\nmore: {image: 'team/my_api:V_1'}\n",
         &[STRING, "{{ .Values.more.image }}"],
     );
-    let run = irr(&place, "override web -s docker.io -t 123456789012.dkr.ecr.eu-west-1.amazonaws.com");
+    let run = irr(&env, "override web -s docker.io -t 123456789012.dkr.ecr.eu-west-1.amazonaws.com");
     let expected = "image: 123456789012.dkr.ecr.eu-west-1.amazonaws.com/dockerio/myapp/image:latest\n\
                     more:\n  image: 123456789012.dkr.ecr.eu-west-1.amazonaws.com/dockerio/team/my-api:V_1\n";
     assert_eq!((run.code, run.out.as_str()), (0, expected), "{}", run.err);
-    // Elsewhere such a name is wrong, and does not keep the others from moving.
-    let run = irr(&place, "override web -s docker.io -t hub.corp");
+    // In other registries the name is invalid, and does not keep the others from being relocated.
+    let run = irr(&env, "override web -s docker.io -t hub.corp");
     assert_eq!((run.code, run.out.as_str()), (0, "more:\n  image: hub.corp/dockerio/team/my_api:V_1\n"));
     assert!(run.err.contains("its path has upper-case letters"), "{}", run.err);
-    assert_eq!(irr(&place, "override web -s docker.io -t hub.corp --strict").code, 4);
+    assert_eq!(irr(&env, "override web -s docker.io -t hub.corp --strict").code, 4);
 }
 
 #[test]
 fn ir_45_a_source_with_illegal_characters_is_refused() {
-    let place = chart("image: web:1\n", &[STRING]);
-    let run = irr(&place, "override web -t hub.corp -s foo;bar");
+    let env = chart("image: web:1\n", &[STRING]);
+    let run = irr(&env, "override web -t hub.corp -s foo;bar");
     assert_eq!(run.code, 2);
     assert!(
         run.err.contains("Invalid source registry 'foo;bar': contains illegal characters"),
@@ -712,14 +709,14 @@ fn ir_45_a_source_with_illegal_characters_is_refused() {
 fn ir_46_rendered_again_only_the_images_of_the_sources_differ() {
     let values =
         "image: {repository: team/api, tag: v2}\nside: {image: 'reg.internal/x:1'}\nnote: team/api\n";
-    let place = chart(values, &[MAP, "{{ .Values.side.image }}"]);
-    place.write(
+    let env = chart(values, &[MAP, "{{ .Values.side.image }}"]);
+    env.write(
         "web/templates/config.yaml",
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  note: {{ .Values.note }}\n",
     );
-    let run = irr(&place, &format!("override web {TARGET} -o over.yaml"));
+    let run = irr(&env, &format!("override web {TARGET} -o over.yaml"));
     assert_eq!(run.code, 0, "{}", run.err);
-    let (before, after) = (place.pintle("template web"), place.pintle("template web -f over.yaml"));
+    let (before, after) = (env.pintle("template web"), env.pintle("template web -f over.yaml"));
     let differs: Vec<_> =
         before.lines().zip(after.lines()).filter(|(before, after)| before != after).collect();
     assert_eq!(
@@ -731,81 +728,81 @@ fn ir_46_rendered_again_only_the_images_of_the_sources_differ() {
 
 #[test]
 fn ir_47_two_runs_give_the_same_bytes() {
-    let place = family("", "a: {image: 'x/y:1'}\nb: {image: 'z/y:1'}\n");
+    let env = family("", "a: {image: 'x/y:1'}\nb: {image: 'z/y:1'}\n");
     for line in [
         format!("override web {TARGET}"),
         "inspect web".to_owned(),
         "inspect web --output-format json".to_owned(),
     ] {
-        let (first, second) = (irr(&place, &line), irr(&place, &line));
+        let (first, second) = (irr(&env, &line), irr(&env, &line));
         assert_eq!((first.code, first.out, first.err), (second.code, second.out, second.err));
     }
 }
 
 #[test]
 fn the_report_has_tiers_and_the_threshold_a_code() {
-    let place = chart("image: web:1\n", &[STRING, "docker.io/written/there:1"]);
+    let env = chart("image: web:1\n", &[STRING, "docker.io/written/there:1"]);
     let line = format!("override web {TARGET}");
-    let run = irr(&place, &line);
+    let run = irr(&env, &line);
     assert_eq!(run.code, 0);
     assert!(run.err.ends_with("web: CRITICAL: 50.0% images matched (1/2 failed)\n"), "{}", run.err);
     assert!(run.err.contains("web/templates/pod.yaml:8"), "{}", run.err);
-    let run = irr(&place, &format!("{line} --threshold 60"));
+    let run = irr(&env, &format!("{line} --threshold 60"));
     assert_eq!((run.code, run.out.as_str()), (4, ""));
-    assert_eq!(irr(&place, &format!("{line} --threshold 50")).code, 0);
-    assert_eq!(irr(&place, &format!("{line} --threshold 101")).code, 2);
-    assert_eq!(irr(&place, &format!("{line} --strict")).code, 5);
-    let run = irr(&place, &format!("{line} --report report.json"));
+    assert_eq!(irr(&env, &format!("{line} --threshold 50")).code, 0);
+    assert_eq!(irr(&env, &format!("{line} --threshold 101")).code, 2);
+    assert_eq!(irr(&env, &format!("{line} --strict")).code, 5);
+    let run = irr(&env, &format!("{line} --report report.json"));
     assert_eq!((run.code, run.err.as_str()), (0, ""));
-    let report = std::fs::read_to_string(place.path().join("report.json")).unwrap();
+    let report = std::fs::read_to_string(env.path().join("report.json")).unwrap();
     let start = "{\n  \"chart\": \"web\",\n  \"status\": \"CRITICAL\",\n  \"details\": \"50.0% images matched (1/2 failed)\",\n  \"proved\": true,";
     assert!(report.starts_with(start), "{report}");
-    assert!(irr(&place, &format!("{line} --report -")).err.starts_with(start));
+    assert!(irr(&env, &format!("{line} --report -")).err.starts_with(start));
 }
 
 #[test]
 fn the_log_level_can_be_set() {
-    let place = chart("image: {repository: web, tag: 1}\n", &[MAP]);
+    let env = chart("image: {repository: web, tag: 1}\n", &[MAP]);
     let line = format!("override web {TARGET}");
-    assert_eq!(irr_with(&place, &line, &[("LOG_LEVEL", "ERROR")]).err, "");
-    let run = irr(&place, &format!("{line} --log-level warn"));
+    assert_eq!(irr_with(&env, &line, &[("LOG_LEVEL", "ERROR")]).err, "");
+    let run = irr(&env, &format!("{line} --log-level warn"));
     assert!(run.err.starts_with("warning: ") && run.err.lines().count() == 1, "{}", run.err);
-    assert!(irr_with(&place, &line, &[("LOG_LEVEL", "DEBUG")]).err.contains("rendered "));
-    assert_eq!(irr(&place, &format!("{line} --log-level loud")).code, 2);
+    assert!(irr_with(&env, &line, &[("LOG_LEVEL", "DEBUG")]).err.contains("rendered "));
+    assert_eq!(irr(&env, &format!("{line} --log-level loud")).code, 2);
 }
 
 #[test]
 fn values_are_chosen_by_their_paths() {
-    let place = chart(
+    let env = chart(
         "a: {image: 'x/y:1'}\nb: {image: 'x/z:1'}\n",
         &["{{ .Values.a.image }}", "{{ .Values.b.image }}"],
     );
-    let run = irr(&place, &format!("override web {TARGET} --include-pattern b"));
+    let run = irr(&env, &format!("override web {TARGET} --include-pattern b"));
     assert_eq!(run.out, "b:\n  image: hub.corp:5000/dockerio/x/z:1\n", "{}", run.err);
-    let run = irr(&place, "inspect web --exclude-pattern b.* -s docker.io");
+    let run = irr(&env, "inspect web --exclude-pattern b.* -s docker.io");
     assert!(run.out.contains("a.image") && !run.out.contains("b.image\n"), "{}", run.out);
-    assert!(irr(&place, "inspect web -s gcr.io").out.contains("images: []\n"));
+    assert!(irr(&env, "inspect web -s gcr.io").out.contains("images: []\n"));
 }
 
 #[test]
 fn the_chart_of_the_working_directory_is_the_default() {
-    let place = TestEnv::new();
-    place.write("Chart.yaml", CHART).write("values.yaml", "image: web:1\n").write(".helmignore", ".bin/\n");
-    let run = irr(&place, "inspect");
+    let env = TestEnv::new();
+    env.write("Chart.yaml", CHART).write("values.yaml", "image: web:1\n").write(".helmignore", ".bin/\n");
+    let run = irr(&env, "inspect");
     assert!(run.code == 0 && run.out.contains("repository: library/web\n"), "{run:?}");
     assert_eq!(irr(&TestEnv::new(), "inspect").code, 2);
-    assert_eq!(irr(&place, "inspect . -c .").code, 2);
+    assert_eq!(irr(&env, "inspect . -c .").code, 2);
 }
 
 #[test]
 fn the_irr_entry_point_has_only_the_image_commands() {
-    let place = TestEnv::new();
-    let run = irr(&place, "--help");
+    let env = TestEnv::new();
+    let run = irr(&env, "--help");
     assert!(run.code == 0 && run.out.contains("Usage:\n  irr [command]\n"), "{}", run.out);
     assert!(run.out.contains("    irr inspect ./web\n") && !run.out.contains("pintle images"), "{}", run.out);
-    let run = irr(&place, "rewrite --help");
+    let run = irr(&env, "rewrite --help");
     assert!(run.out.contains("pintle template web ./web | irr rewrite --registry-file"), "{}", run.out);
-    let run = irr(&place, "override --help");
+    let run = irr(&env, "override --help");
     assert!(run.out.contains("  irr override [CHART|RELEASE] [flags]"), "{}", run.out);
-    assert_eq!(irr(&place, "install").code, 2);
+    assert_eq!(irr(&env, "install").code, 2);
 }

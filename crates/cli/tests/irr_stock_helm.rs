@@ -1,4 +1,4 @@
-//! Overrides of `irr` in the hands of the real Helm, and `irr` as its plugin
+//! Overrides of `irr` used by the real Helm, and `irr` as its plugin
 
 use crate::support;
 
@@ -19,10 +19,10 @@ fn helm(version: &str) -> Option<PathBuf> {
     helm.is_file().then_some(helm)
 }
 
-/// Runs the real Helm with `irr` as its only plugin, and gives what it printed.
-fn run(helm: &Path, place: &TestEnv, line: &str) -> String {
-    let plugins = place.path().join(".plugins/irr");
-    let programs = place.path().join(".programs");
+/// Runs the real Helm with `irr` as its only plugin, and returns its output.
+fn run(helm: &Path, env: &TestEnv, line: &str) -> String {
+    let plugins = env.path().join(".plugins/irr");
+    let programs = env.path().join(".programs");
     if !plugins.exists() {
         std::fs::create_dir_all(&plugins).expect("folders can be made");
         std::fs::create_dir_all(&programs).expect("folders can be made");
@@ -32,21 +32,21 @@ fn run(helm: &Path, place: &TestEnv, line: &str) -> String {
     }
     let output = Command::new(helm)
         .args(line.split(' '))
-        .current_dir(place.path())
+        .current_dir(env.path())
         .env_clear()
-        .env("HOME", place.path())
+        .env("HOME", env.path())
         .env("PATH", &programs)
-        .env("HELM_PLUGINS", place.path().join(".plugins"))
+        .env("HELM_PLUGINS", env.path().join(".plugins"))
         .output()
         .expect("Helm can be run");
     assert!(output.status.success(), "helm {line}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A chart with images in many shapes: a map, a string, a list, a subchart by its alias, a template in values, YAML in a
-/// string, and one that stays.
+/// A chart with images in many forms: a map, a string, a list, an aliased subchart, a template in values, YAML in a
+/// string, and one that is not relocated.
 fn shapes() -> TestEnv {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let values = "\
 image: {registry: docker.io, repository: team/api, tag: v2}
 plain: {repository: nginx, tag: ''}
@@ -79,18 +79,17 @@ spec:
   {{- .Values.extra | nindent 2 }}
 ";
     let child = "apiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec:\n  containers:\n  - image: {{ .Values.image }}\n";
-    place
-        .write(
-            "web/Chart.yaml",
-            "apiVersion: v2\nname: web\nversion: 0.1.0\nappVersion: '4.1'\n\
+    env.write(
+        "web/Chart.yaml",
+        "apiVersion: v2\nname: web\nversion: 0.1.0\nappVersion: '4.1'\n\
              dependencies: [{name: db, version: '*', alias: store}]\n",
-        )
-        .write("web/values.yaml", values)
-        .write("web/templates/pod.yaml", pod)
-        .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.0.0\n")
-        .write("web/charts/db/values.yaml", "image: library/postgres:17\n")
-        .write("web/charts/db/templates/pod.yaml", child);
-    place
+    )
+    .write("web/values.yaml", values)
+    .write("web/templates/pod.yaml", pod)
+    .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.0.0\n")
+    .write("web/charts/db/values.yaml", "image: library/postgres:17\n")
+    .write("web/charts/db/templates/pod.yaml", child);
+    env
 }
 
 /// The lines that differ between two texts of equally many lines.
@@ -102,12 +101,12 @@ fn differences(before: &str, after: &str) -> Vec<(String, String)> {
 
 #[test]
 fn the_real_helm_renders_the_images_where_overrides_point() {
-    let place = shapes();
-    let made = place.called("irr", &format!("override web {FLAGS} -o over.yaml --strict"), &[]);
+    let env = shapes();
+    let made = env.called("irr", &format!("override web {FLAGS} -o over.yaml --strict"), &[]);
     assert!(made.starts_with("exit 0"), "{made}");
     for helm in VERSIONS.into_iter().filter_map(helm) {
-        let before = run(&helm, &place, "template web");
-        let after = run(&helm, &place, "template web -f over.yaml");
+        let before = run(&helm, &env, "template web");
+        let after = run(&helm, &env, "template web -f over.yaml");
         let expected = [
             ("- image: library/postgres:17", "- image: hub.corp:5000/dockerio/library/postgres:17"),
             (
@@ -132,14 +131,14 @@ fn the_real_helm_renders_the_images_where_overrides_point() {
 fn the_examples_are_moved_with_the_real_helm() {
     let charts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/charts");
     for name in ["greeter", "web"] {
-        let place = TestEnv::new();
+        let env = TestEnv::new();
         let chart = charts.join(name).canonicalize().unwrap();
         let chart = chart.display();
-        let made = place.called("irr", &format!("override {chart} {FLAGS} -o over.yaml"), &[]);
+        let made = env.called("irr", &format!("override {chart} {FLAGS} -o over.yaml"), &[]);
         assert!(made.starts_with("exit 0"), "{made}");
         for helm in VERSIONS.into_iter().filter_map(helm) {
-            let before = run(&helm, &place, &format!("template {chart} --kube-version 1.30.0"));
-            let after = run(&helm, &place, &format!("template {chart} --kube-version 1.30.0 -f over.yaml"));
+            let before = run(&helm, &env, &format!("template {chart} --kube-version 1.30.0"));
+            let after = run(&helm, &env, &format!("template {chart} --kube-version 1.30.0 -f over.yaml"));
             let differences = differences(&before, &after);
             assert!(!differences.is_empty(), "{name}");
             for (before, after) in differences {
@@ -154,14 +153,14 @@ fn the_examples_are_moved_with_the_real_helm() {
 
 #[test]
 fn the_real_helm_has_it_as_a_plugin() {
-    let place = shapes();
+    let env = shapes();
     let line = format!("override web {FLAGS}");
-    let direct = place.called("irr", &line, &[]);
+    let direct = env.called("irr", &line, &[]);
     for helm in VERSIONS.into_iter().filter_map(helm) {
-        let printed = run(&helm, &place, &format!("irr override ./web {FLAGS}"));
+        let printed = run(&helm, &env, &format!("irr override ./web {FLAGS}"));
         assert!(printed.starts_with("extra: |\n"), "{printed}");
         assert!(direct.contains(&printed), "{direct}");
-        let help = run(&helm, &place, "irr inspect --help");
+        let help = run(&helm, &env, "irr inspect --help");
         assert!(help.contains("CHART|RELEASE"), "{help}");
     }
 }

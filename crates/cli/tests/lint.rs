@@ -7,9 +7,9 @@ use support::{TestEnv, chart};
 
 #[test]
 fn findings_are_listed_and_counted() {
-    let place = TestEnv::new();
-    chart::write(&place);
-    assert_snapshot!(place.helm("lint web"), @"
+    let env = TestEnv::new();
+    chart::write(&env);
+    assert_snapshot!(env.helm("lint web"), @"
     exit 0
     --- stdout
     ==> Linting web
@@ -17,8 +17,8 @@ fn findings_are_listed_and_counted() {
 
     1 chart(s) linted, 0 chart(s) failed
     ");
-    assert_snapshot!(place.helm("lint web --quiet"), @"exit 0");
-    assert_snapshot!(place.helm("lint web nowhere --set greeting=x --kube-version 1.29"), @"
+    assert_snapshot!(env.helm("lint web --quiet"), @"exit 0");
+    assert_snapshot!(env.helm("lint web nowhere --set greeting=x --kube-version 1.29"), @"
     exit 1
     --- stdout
     ==> Linting web
@@ -30,7 +30,7 @@ fn findings_are_listed_and_counted() {
     --- stderr
     Error: 2 chart(s) linted, 1 chart(s) failed
     ");
-    assert_snapshot!(place.pintle("lint nowhere"), @"
+    assert_snapshot!(env.pintle("lint nowhere"), @"
     exit 1
     --- stdout
     ==> Linting nowhere
@@ -43,10 +43,10 @@ fn findings_are_listed_and_counted() {
 
 #[test]
 fn strict_fails_on_warnings_too() {
-    let place = TestEnv::new();
-    chart::write(&place);
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: v1.0\n");
-    assert_snapshot!(place.helm("lint web --skip-schema-validation"), @"
+    let env = TestEnv::new();
+    chart::write(&env);
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: v1.0\n");
+    assert_snapshot!(env.helm("lint web --skip-schema-validation"), @"
     exit 0
     --- stdout
     ==> Linting web
@@ -55,7 +55,7 @@ fn strict_fails_on_warnings_too() {
 
     1 chart(s) linted, 0 chart(s) failed
     ");
-    assert_snapshot!(place.helm("lint web --strict --quiet"), @"
+    assert_snapshot!(env.helm("lint web --strict --quiet"), @"
     exit 1
     --- stdout
     ==> Linting web
@@ -68,13 +68,13 @@ fn strict_fails_on_warnings_too() {
 
 #[test]
 fn subcharts_are_linted_on_demand() {
-    let place = TestEnv::new();
-    chart::write(&place);
-    place.write(
+    let env = TestEnv::new();
+    chart::write(&env);
+    env.write(
         "web/charts/db/Chart.yaml",
         "apiVersion: v2\nname: db\nversion: 1.0.0\nicon: https://example.com/i.png\n",
     );
-    assert_snapshot!(place.helm("lint web --with-subcharts"), @"
+    assert_snapshot!(env.helm("lint web --with-subcharts"), @"
     exit 1
     --- stdout
     ==> Linting web
@@ -92,11 +92,11 @@ fn subcharts_are_linted_on_demand() {
 
 #[test]
 fn a_separator_may_have_a_comment_glued_to_it() {
-    let place = TestEnv::new();
-    chart::write(&place);
+    let env = TestEnv::new();
+    chart::write(&env);
     let object = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n");
-    place.write("web/templates/two.yaml", &format!("{}---# two\n{}", object("one"), object("two")));
-    assert_snapshot!(place.helm("lint web"), @"
+    env.write("web/templates/two.yaml", &format!("{}---# two\n{}", object("one"), object("two")));
+    assert_snapshot!(env.helm("lint web"), @"
     exit 0
     --- stdout
     ==> Linting web
@@ -111,8 +111,8 @@ fn a_separator_may_have_a_comment_glued_to_it() {
             "json: offset 16: invalid character '-' in numeric literal",
         ),
     ] {
-        place.write("web/crds/bad.yaml", text);
-        let linted = place.helm("lint web");
+        env.write("web/crds/bad.yaml", text);
+        let linted = env.helm("lint web");
         let expected = format!("[ERROR] crds/bad.yaml: unable to parse YAML: {expected}\n");
         assert!(linted.contains(&expected), "{linted}");
     }
@@ -120,16 +120,15 @@ fn a_separator_may_have_a_comment_glued_to_it() {
 
 #[test]
 fn a_definition_that_begins_as_json_gets_json_errors() {
-    let place = TestEnv::new();
-    place
-        .write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\nicon: https://example.com/i\n")
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\nicon: https://example.com/i\n")
         .write("web/values.yaml", "")
         .write("web/templates/a.yaml", "")
         .write(
             "web/crds/a.yaml",
             "{\"apiVersion\": \"apiextensions.k8s.io/v1\", \"kind\": \"CustomResourceDefinition\"} x",
         );
-    assert_snapshot!(place.helm("lint web"), @r"
+    assert_snapshot!(env.helm("lint web"), @r"
     exit 1
     --- stdout
     ==> Linting web
@@ -138,16 +137,16 @@ fn a_definition_that_begins_as_json_gets_json_errors() {
     --- stderr
     Error: 1 chart(s) linted, 1 chart(s) failed
     ");
-    // Values one after the other are documents.
-    place.write("web/crds/a.yaml", "{\"kind\":\"A\"}{\"kind\":\"B\"}");
-    let linted = place.helm("lint web");
+    // Consecutive values are separate documents.
+    env.write("web/crds/a.yaml", "{\"kind\":\"A\"}{\"kind\":\"B\"}");
+    let linted = env.helm("lint web");
     assert_eq!(linted.matches("object kind is not 'CustomResourceDefinition'").count(), 2, "{linted}");
 }
 
 #[test]
 fn an_invalid_kubernetes_version_is_an_error_before_linting() {
-    let place = TestEnv::new();
-    assert_snapshot!(place.helm("lint nothing --kube-version bad"), @r#"
+    let env = TestEnv::new();
+    assert_snapshot!(env.helm("lint nothing --kube-version bad"), @r#"
     exit 1
     --- stderr
     Error: invalid kube version 'bad': could not parse "bad" as version
@@ -156,8 +155,8 @@ fn an_invalid_kubernetes_version_is_an_error_before_linting() {
 
 #[test]
 fn items_of_a_list_are_decoded_as_go_decodes_them() {
-    let place = TestEnv::new();
-    place.write(
+    let env = TestEnv::new();
+    env.write(
         "web/Chart.yaml",
         "apiVersion: v2\nname: web\nversion: 0.1.0\nicon: https://example.com/i.png\n",
     );
@@ -172,22 +171,22 @@ fn items_of_a_list_are_decoded_as_go_decodes_them() {
         (r#"[{metadata: {annotations: {a: {}}}}]"#, "object", ".Items.Metadata.Annotations of type string"),
     ];
     for (items, kind, rest) in cases {
-        place.write("web/templates/a.yaml", &format!("apiVersion: v1\nkind: List\nitems: {items}\n"));
+        env.write("web/templates/a.yaml", &format!("apiVersion: v1\nkind: List\nitems: {items}\n"));
         let text = format!(
             "[ERROR] templates/a.yaml: unable to parse YAML: error unmarshaling JSON: while decoding JSON: json: \
              cannot unmarshal {kind} into Go struct field {rest}\n"
         );
-        let shown = place.helm("lint web");
+        let shown = env.helm("lint web");
         assert!(shown.starts_with("exit 1") && shown.contains(&text), "{shown}");
     }
-    // Numbers and booleans become text on the way.
-    place.write(
+    // Numbers and booleans are converted to strings.
+    env.write(
         "web/templates/a.yaml",
         "apiVersion: v1\nkind: List\nitems: [{metadata: {annotations: {a: 1}}}, null]\n",
     );
-    assert!(place.helm("lint web").starts_with("exit 0"));
-    place.write("web/templates/a.yaml", "apiVersion: v1\nkind: A\nmetadata: {name: [a]}\n");
+    assert!(env.helm("lint web").starts_with("exit 0"));
+    env.write("web/templates/a.yaml", "apiVersion: v1\nkind: A\nmetadata: {name: [a]}\n");
     assert!(
-        place.helm("lint web").contains("into Go struct field k8sYamlMetadata.Metadata.Name of type string")
+        env.helm("lint web").contains("into Go struct field k8sYamlMetadata.Metadata.Name of type string")
     );
 }

@@ -5,30 +5,30 @@ use crate::support;
 use insta::assert_snapshot;
 use support::TestEnv;
 
-/// A place where nobody listens.
-const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
+/// An API server that refuses connections.
+const UNREACHABLE: &str = "--kube-apiserver http://127.0.0.1:1";
 
 #[test]
 fn it_takes_no_operands_and_knows_its_formats() {
-    let place = TestEnv::new();
-    assert_snapshot!(place.helm("list web"), @r#"
+    let env = TestEnv::new();
+    assert_snapshot!(env.helm("list web"), @r#"
     exit 1
     --- stderr
     Error: "helm list" accepts no arguments
 
     Usage:  helm list [flags]
     "#);
-    assert_snapshot!(place.helm("ls -o xml"), @r#"
+    assert_snapshot!(env.helm("ls -o xml"), @r#"
     exit 1
     --- stderr
     Error: invalid argument "xml" for "-o, --output" flag: invalid format type
     "#);
-    assert_snapshot!(place.helm("list -a"), @"
+    assert_snapshot!(env.helm("list -a"), @"
     exit 1
     --- stderr
     Error: unknown shorthand flag: 'a' in -a
     ");
-    assert_snapshot!(place.helm("list --max=many"), @r#"
+    assert_snapshot!(env.helm("list --max=many"), @r#"
     exit 1
     --- stderr
     Error: invalid argument "many" for "-m, --max" flag: strconv.ParseInt: parsing "many": invalid syntax
@@ -37,10 +37,10 @@ fn it_takes_no_operands_and_knows_its_formats() {
 
 #[test]
 fn every_flag_is_accepted() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let line = "list -q --no-headers --time-format 2006 -d -r --uninstalled --superseded --uninstalling --deployed \
                 --failed --pending -A -m 3 --offset 1 -f ^a -l a=b -o json --all-namespaces=false --date --reverse --selector a=b";
-    assert_snapshot!(place.helm(&format!("{line} {NOBODY}")), @r#"
+    assert_snapshot!(env.helm(&format!("{line} {UNREACHABLE}")), @r#"
     exit 1
     --- stderr
     Error: kubernetes cluster unreachable: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
@@ -49,8 +49,8 @@ fn every_flag_is_accepted() {
 
 #[test]
 fn an_unreachable_cluster_is_an_error_with_a_hint() {
-    let place = TestEnv::new();
-    assert_snapshot!(place.pintle("list --kubeconfig nope"), @"
+    let env = TestEnv::new();
+    assert_snapshot!(env.pintle("list --kubeconfig nope"), @"
     exit 2
     --- stderr
     error: the cluster cannot be reached
@@ -58,13 +58,13 @@ fn an_unreachable_cluster_is_an_error_with_a_hint() {
 
     hint: --kubeconfig or $KUBECONFIG names the file that describes the cluster, and --kube-context the context in it; `--cluster embedded` tries it without a cluster
     ");
-    place.write("config", "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: []\n");
-    assert_snapshot!(place.helm("list --kubeconfig config --kube-context b"), @r#"
+    env.write("config", "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: []\n");
+    assert_snapshot!(env.helm("list --kubeconfig config --kube-context b"), @r#"
     exit 1
     --- stderr
     Error: kubernetes cluster unreachable: context "b" does not exist
     "#);
-    assert_snapshot!(place.pintle("list --kubeconfig config --kube-context b"), @r#"
+    assert_snapshot!(env.pintle("list --kubeconfig config --kube-context b"), @r#"
     exit 2
     --- stderr
     error: the cluster cannot be reached
@@ -72,7 +72,7 @@ fn an_unreachable_cluster_is_an_error_with_a_hint() {
 
     hint: --kubeconfig or $KUBECONFIG names the file that describes the cluster, and --kube-context the context in it; `--cluster embedded` tries it without a cluster
     "#);
-    assert_snapshot!(place.pintle(&format!("list {NOBODY}")), @r#"
+    assert_snapshot!(env.pintle(&format!("list {UNREACHABLE}")), @r#"
     exit 1
     --- stderr
     error: the cluster cannot be reached
@@ -80,7 +80,7 @@ fn an_unreachable_cluster_is_an_error_with_a_hint() {
 
     hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one; `--cluster embedded` tries it without a cluster
     "#);
-    assert_snapshot!(place.helm(&format!("list {NOBODY} --debug")), @r#"
+    assert_snapshot!(env.helm(&format!("list {UNREACHABLE} --debug")), @r#"
     exit 1
     --- stderr
     Error: kubernetes cluster unreachable: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
@@ -89,8 +89,8 @@ fn an_unreachable_cluster_is_an_error_with_a_hint() {
 
 #[test]
 fn an_unknown_storage_driver_is_an_error() {
-    let place = TestEnv::new();
-    assert_snapshot!(place.helm_with("list", &[("HELM_DRIVER", "drawer")]), @r#"
+    let env = TestEnv::new();
+    assert_snapshot!(env.helm_with("list", &[("HELM_DRIVER", "drawer")]), @r#"
     exit 1
     --- stderr
     level=INFO msg="unknown driver \"drawer\""

@@ -1,4 +1,5 @@
-//! All integration tests of this crate, in one program: each more would be linked whole.
+//! All integration tests of this crate in one program: linking dominates the build time, so separate programs would
+//! cost a full link each.
 
 mod beside_helm;
 mod clients;

@@ -1,5 +1,5 @@
-//! Objects that are none: all of a release are validated before the first is applied, as Helm does it and in its words.
-//! The table `malformed/cases.txt` was recorded from the real Helm.
+//! Malformed objects: all objects of a release are validated before the first is applied, with Helm's texts. The table
+//! `malformed/cases.txt` was recorded from the real Helm.
 
 use std::collections::BTreeMap;
 
@@ -40,26 +40,26 @@ fn cases() -> Vec<Case> {
     table.split("\n== ").skip(1).map(|text| read(text).expect("a whole row")).collect()
 }
 
-/// Runs one case in a namespace of its own, and shows the exit code and standard error.
-fn run(place: &TestEnv, cluster: &str, case: &Case, namespace: &str) -> (String, String) {
+/// Runs one case in its own namespace, and returns the exit code and standard error.
+fn run(env: &TestEnv, cluster: &str, case: &Case, namespace: &str) -> (String, String) {
     let chart = |folder: &str, document: &str, inside: &str| {
         let folder = format!("{namespace}/{folder}");
-        place.write(&format!("{folder}/Chart.yaml"), "apiVersion: v2\nname: c\nversion: 1.0.0\n");
-        place.write(&format!("{folder}/templates/a.yaml"), GOOD);
+        env.write(&format!("{folder}/Chart.yaml"), "apiVersion: v2\nname: c\nversion: 1.0.0\n");
+        env.write(&format!("{folder}/templates/a.yaml"), GOOD);
         if !document.is_empty() {
-            place.write(&format!("{folder}/{inside}/z.yaml"), &format!("{}\n", document.trim_end()));
+            env.write(&format!("{folder}/{inside}/z.yaml"), &format!("{}\n", document.trim_end()));
         }
     };
     chart("bad", case.document, if case.form == "crd" { "crds" } else { "templates" });
     let rest = format!("-n {namespace} {cluster}");
     let shown = match case.operation {
-        "install" => place.helm(&format!("install r {namespace}/bad {rest}")),
-        "novalidate" => place.helm(&format!("install r {namespace}/bad --disable-openapi-validation {rest}")),
-        "dry" => place.helm(&format!("install r {namespace}/bad --dry-run=server {rest}")),
+        "install" => env.helm(&format!("install r {namespace}/bad {rest}")),
+        "novalidate" => env.helm(&format!("install r {namespace}/bad --disable-openapi-validation {rest}")),
+        "dry" => env.helm(&format!("install r {namespace}/bad --dry-run=server {rest}")),
         _ => {
             chart("good", "", "");
-            place.helm(&format!("install r {namespace}/good {rest}"));
-            place.helm(&format!("upgrade r {namespace}/bad {rest}"))
+            env.helm(&format!("install r {namespace}/good {rest}"));
+            env.helm(&format!("upgrade r {namespace}/bad {rest}"))
         }
     };
     let (exit, _) = shown.split_once('\n').expect("it has an exit code");
@@ -82,9 +82,9 @@ fn applied(cluster: &str) -> BTreeMap<String, Vec<String>> {
     names
 }
 
-/// Holds all cases of one form and some operations to what Helm does.
+/// Checks all cases of one form and some operations against Helm's results.
 fn holds(form: &str, operations: &[&str]) {
-    let (place, cluster) = (TestEnv::new(), support::cluster::start());
+    let (env, cluster) = (TestEnv::new(), support::cluster::start());
     let cases: Vec<Case> =
         cases().into_iter().filter(|it| it.form == form && operations.contains(&it.operation)).collect();
     assert!(cases.len() > 15, "only {} cases", cases.len());
@@ -94,11 +94,11 @@ fn holds(form: &str, operations: &[&str]) {
         let namespace = format!("ns-{number}-x");
         let body = format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{namespace}"}}}}"#);
         request(&cluster, "POST /api/v1/namespaces", &body);
-        let shown = run(&place, &cluster, case, &namespace);
+        let shown = run(&env, &cluster, case, &namespace);
         ran.push((namespace, case, shown));
     }
     let applied = applied(&cluster);
-    let listed = place.helm(&format!("list -A --max 0 -o json {cluster}"));
+    let listed = env.helm(&format!("list -A --max 0 -o json {cluster}"));
     let listed = listed.split_once("--- stdout\n").expect("a list").1;
     let (listed, _) = json::read_prefix(listed.as_bytes()).expect("a list in JSON");
     for (namespace, case, (exit, stderr)) in ran {
@@ -113,7 +113,7 @@ fn holds(form: &str, operations: &[&str]) {
         let release = release.unwrap_or_else(|| "none".to_owned());
         let outcome = format!("{exit}, release {release}, objects {objects}");
         let mut expected = case.outcome.to_owned();
-        // Wanted: a hook that cannot be built is noticed before the release is recorded.
+        // A wanted difference: a malformed hook is detected before the release is recorded.
         let built = !case.stderr.contains("warning: Hook") && !case.stderr.contains("no matches for kind");
         if form == "hook" && built && case.outcome.contains("failed") {
             expected = "exit 1, release none, objects none".to_owned();
@@ -158,7 +158,7 @@ fn a_malformed_document_in_crds_is_refused() {
     holds("crd", &["install"]);
 }
 
-/// Puts two versions of a release where Helm keeps them, the first with a manifest that is malformed.
+/// Stores two versions of a release in Helm's format, the first with a malformed manifest.
 fn two_versions(cluster: &str, malformed: &str) {
     let good = r"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\n";
     for (number, status, manifest) in [(1, "superseded", malformed), (2, "deployed", good)] {
@@ -179,9 +179,9 @@ fn a_rollback_to_a_malformed_object_is_refused_before_it_is_recorded() {
         ),
         ("{labels: {a: b}}", "could not get information about the resource: resource name may not be empty"),
     ] {
-        let (place, cluster) = (TestEnv::new(), support::cluster::start());
+        let (env, cluster) = (TestEnv::new(), support::cluster::start());
         two_versions(&cluster, &format!(r"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {metadata}\n"));
-        let helm = |line: &str| place.helm_with(&format!("{line} {cluster}"), &[("HELM_DRIVER", "secret")]);
+        let helm = |line: &str| env.helm_with(&format!("{line} {cluster}"), &[("HELM_DRIVER", "secret")]);
         assert_eq!(helm("rollback r 1"), format!("exit 1\n--- stderr\nError: {expected}\n"));
         let history = helm("history r -o json");
         assert!(history.contains(r#"{"revision":2,"#), "{history}");
@@ -194,9 +194,9 @@ fn a_rollback_to_a_malformed_object_is_refused_before_it_is_recorded() {
 
 #[test]
 fn a_release_with_an_object_without_a_name_can_be_uninstalled() {
-    let (place, cluster) = (TestEnv::new(), support::cluster::start());
+    let (env, cluster) = (TestEnv::new(), support::cluster::start());
     let record = r#"{"name":"r","info":{"status":"failed"},"chart":{"metadata":{"name":"c","version":"1"}},"manifest":"---\napiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {a: b}}\n","version":1,"namespace":"default"}"#;
     put_record(&cluster, "r", 1, "failed", record);
-    let shown = place.helm_with(&format!("uninstall r {cluster}"), &[("HELM_DRIVER", "secret")]);
+    let shown = env.helm_with(&format!("uninstall r {cluster}"), &[("HELM_DRIVER", "secret")]);
     assert_eq!(shown, "exit 0\n--- stdout\nrelease \"r\" uninstalled\n");
 }

@@ -1,4 +1,4 @@
-//! What is printed about releases, read from a file as `HELM_DRIVER=memory` does
+//! Release output, with releases from a file (`HELM_DRIVER=memory`)
 
 use crate::support;
 
@@ -46,9 +46,9 @@ const RELEASES: &str = r#"
 "#;
 
 fn helm(line: &str) -> String {
-    let place = TestEnv::new();
-    place.write("releases.yaml", RELEASES);
-    place.helm_with(line, &[("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "releases.yaml")])
+    let env = TestEnv::new();
+    env.write("releases.yaml", RELEASES);
+    env.helm_with(line, &[("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "releases.yaml")])
 }
 
 #[test]
@@ -318,8 +318,8 @@ fn templates_reach_into_the_release() {
 
 #[test]
 fn files_that_are_no_releases_are_refused() {
-    let place = TestEnv::new();
-    assert_snapshot!(place.helm_with("list", &[("HELM_DRIVER", "memory")]), @r#"
+    let env = TestEnv::new();
+    assert_snapshot!(env.helm_with("list", &[("HELM_DRIVER", "memory")]), @r#"
     exit 1
     --- stderr
     level=INFO msg="Unable to read memory driver dataopen : no such file or directory"
@@ -328,10 +328,10 @@ fn files_that_are_no_releases_are_refused() {
 
 #[test]
 fn a_version_without_a_number_has_none_in_data() {
-    let place = TestEnv::new();
-    place.write("releases.yaml", "- {name: web, namespace: default, info: {status: deployed}, chart: {metadata: {name: web, version: 0.1.0}}}\n");
+    let env = TestEnv::new();
+    env.write("releases.yaml", "- {name: web, namespace: default, info: {status: deployed}, chart: {metadata: {name: web, version: 0.1.0}}}\n");
     let memory = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "releases.yaml")];
-    assert_snapshot!(place.helm_with("status web -o json", &memory), @r#"
+    assert_snapshot!(env.helm_with("status web -o json", &memory), @r#"
     exit 0
     --- stdout
     {"name":"web","info":{"status":"deployed"},"namespace":"default"}
@@ -340,14 +340,14 @@ fn a_version_without_a_number_has_none_in_data() {
 
 #[test]
 fn commands_without_releases_ignore_the_driver() {
-    let place = TestEnv::new();
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n");
     for driver in ["memory", "unknown", "sql"] {
         for line in ["show chart web", "template web", "lint web", "version", "env", "__complete show "] {
-            let shown = place.helm_with(line, &[("HELM_DRIVER", driver)]);
+            let shown = env.helm_with(line, &[("HELM_DRIVER", driver)]);
             assert!(shown.starts_with("exit 0"), "{driver}: {line}: {shown}");
         }
     }
-    let shown = place.helm_with("list", &[("HELM_DRIVER", "unknown")]);
+    let shown = env.helm_with("list", &[("HELM_DRIVER", "unknown")]);
     assert!(shown.starts_with("exit 1") && shown.contains("unknown driver"), "{shown}");
 }

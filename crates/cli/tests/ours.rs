@@ -5,27 +5,27 @@ use crate::support;
 use insta::assert_snapshot;
 use support::TestEnv;
 
-/// A place where nobody listens.
-const NOBODY: &str = "--kube-apiserver http://127.0.0.1:1";
+/// An API server that refuses connections.
+const UNREACHABLE: &str = "--kube-apiserver http://127.0.0.1:1";
 
 #[test]
 fn operands_are_counted_and_the_cluster_is_asked() {
-    let place = TestEnv::new();
-    assert_snapshot!(place.pintle("init now"), @"
+    let env = TestEnv::new();
+    assert_snapshot!(env.pintle("init now"), @"
     exit 2
     --- stderr
     error: `pintle init` accepts no arguments, but 1 was given
 
     hint: usage: pintle init [flags]
     ");
-    assert_snapshot!(place.pintle("adopt"), @"
+    assert_snapshot!(env.pintle("adopt"), @"
     exit 2
     --- stderr
     error: `pintle adopt` requires at least 1 argument, but none were given
 
     hint: usage: pintle adopt RELEASE_NAME [...] [flags]
     ");
-    assert_snapshot!(place.pintle("unlock"), @"
+    assert_snapshot!(env.pintle("unlock"), @"
     exit 2
     --- stderr
     error: `pintle unlock` requires 1 argument, but none were given
@@ -33,7 +33,7 @@ fn operands_are_counted_and_the_cluster_is_asked() {
     hint: usage: pintle unlock RELEASE_NAME [flags]
     ");
     for line in ["init", "adopt web", "unlock web --free"] {
-        let shown = place.pintle(&format!("{line} {NOBODY}"));
+        let shown = env.pintle(&format!("{line} {UNREACHABLE}"));
         assert!(shown.contains("error: the cluster cannot be reached"), "{line}: {shown}");
     }
 }

@@ -1,4 +1,5 @@
-//! One name, one owner: our commands on releases that Helm keeps, with the real Helm reading afterwards where there is one.
+//! A release name has one owner: our commands on Helm's releases, with the real Helm reading them afterwards where
+//! installed.
 
 use crate::support::{TestEnv, cluster, real_helm};
 
@@ -12,40 +13,40 @@ data: {text: \"{{ .Values.text }}\"}
 {{ if .Values.broken }}{{ fail \"broken\" }}{{ end }}
 ";
 
-/// A cluster and a chart, and the programs that take Helm's part: ours by its name, and the real one.
+/// A cluster and a chart, and the programs that act as Helm: ours under its name, and the real one.
 struct Stage {
-    place: TestEnv,
+    env: TestEnv,
     flag: String,
 }
 
 impl Stage {
     fn new() -> Stage {
-        let place = TestEnv::new();
-        place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-        place.write("web/templates/a.yaml", TEMPLATE);
-        Stage { place, flag: cluster::start() }
+        let env = TestEnv::new();
+        env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+        env.write("web/templates/a.yaml", TEMPLATE);
+        Stage { env, flag: cluster::start() }
     }
 
     fn pintle(&self, line: &str) -> String {
-        self.place.pintle(&format!("{line} {}", self.flag))
+        self.env.pintle(&format!("{line} {}", self.flag))
     }
 
-    /// Runs Helm, which must succeed, and gives what it prints.
+    /// Runs Helm, asserts success, and returns its output.
     fn helm(&self, line: &str) -> String {
-        let program = real_helm("PINTLE_HELM", "4.2.4").unwrap_or_else(|| self.place.linked("helm"));
+        let program = real_helm("PINTLE_HELM", "4.2.4").unwrap_or_else(|| self.env.linked("helm"));
         let output = Command::new(program)
             .args(line.split(' '))
             .args(self.flag.split(' '))
-            .current_dir(self.place.path())
+            .current_dir(self.env.path())
             .env_clear()
-            .env("HOME", self.place.path())
+            .env("HOME", self.env.path())
             .output()
             .expect("the program can be run");
         assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Everything that Helm knows of the release.
+    /// Everything that Helm shows of the release.
     fn as_helm_sees_it(&self) -> [String; 3] {
         ["list", "history web", "get all web"].map(|line| self.helm(line))
     }
@@ -96,7 +97,7 @@ fn helm_reads_a_release_after_dry_runs_and_refusals_as_it_was() {
 fn helm_can_upgrade_a_release_after_our_upgrade_failed() {
     let stage = Stage::new();
     stage.helm("install web web --set text=one");
-    stage.place.write(
+    stage.env.write(
         "web/templates/b.yaml",
         "apiVersion: v1\nkind: Service\nmetadata: {name: b}\nspec: {ports: [{port: 0}]}\n",
     );
@@ -104,7 +105,7 @@ fn helm_can_upgrade_a_release_after_our_upgrade_failed() {
     let [listed, history, _] = stage.as_helm_sees_it();
     holds(&listed, &["web", "failed"]);
     holds(&history, &["deployed", "failed"]);
-    std::fs::remove_file(stage.place.path().join("web/templates/b.yaml")).expect("it is there");
+    std::fs::remove_file(stage.env.path().join("web/templates/b.yaml")).expect("it is there");
     stage.helm("upgrade web web --set text=three");
     holds(&stage.helm("list"), &["web", "deployed"]);
 }
@@ -121,12 +122,12 @@ fn as_helm_a_name_in_our_store_is_in_use() {
         "uninstall web",
         "test web",
     ] {
-        let shown = stage.place.helm(&format!("{line} {}", stage.flag));
+        let shown = stage.env.helm(&format!("{line} {}", stage.flag));
         let said = "release \"web\" is stored as Release objects and not in Helm's Secrets; set HELM_DRIVER=native to \
                     work on it";
         holds(&shown, &["exit 1", said]);
     }
     let native = [("HELM_DRIVER", "native")];
     let line = format!("upgrade web web --set text=two {}", stage.flag);
-    holds(&stage.place.helm_with(&line, &native), &["exit 0", "REVISION: 2"]);
+    holds(&stage.env.helm_with(&line, &native), &["exit 0", "REVISION: 2"]);
 }

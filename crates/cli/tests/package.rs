@@ -7,19 +7,19 @@ use support::{TestEnv, chart};
 
 #[test]
 fn archives_are_named_after_chart_and_version() {
-    let place = TestEnv::new();
-    chart::write(&place);
-    assert_snapshot!(place.helm("package web"), @"
+    let env = TestEnv::new();
+    chart::write(&env);
+    assert_snapshot!(env.helm("package web"), @"
     exit 0
     --- stdout
     Successfully packaged chart and saved it to: {here}/web-0.1.0.tgz
     ");
-    assert_snapshot!(place.helm("package ./web --version 2.0.0 --app-version 3 -d out"), @"
+    assert_snapshot!(env.helm("package ./web --version 2.0.0 --app-version 3 -d out"), @"
     exit 0
     --- stdout
     Successfully packaged chart and saved it to: out/web-2.0.0.tgz
     ");
-    assert_snapshot!(place.helm("show chart out/web-2.0.0.tgz"), @r#"
+    assert_snapshot!(env.helm("show chart out/web-2.0.0.tgz"), @r#"
     exit 0
     --- stdout
     apiVersion: v2
@@ -32,40 +32,34 @@ fn archives_are_named_after_chart_and_version() {
 
 #[test]
 fn source_date_epoch_makes_archives_reproducible() {
-    let place = TestEnv::new();
-    chart::write(&place);
+    let env = TestEnv::new();
+    chart::write(&env);
     let pack = |folder: &str| {
-        place.helm_with(
-            &format!("package web --destination {folder}"),
-            &[("SOURCE_DATE_EPOCH", "1000000000")],
-        );
-        std::fs::read(place.path().join(folder).join("web-0.1.0.tgz")).unwrap()
+        env.helm_with(&format!("package web --destination {folder}"), &[("SOURCE_DATE_EPOCH", "1000000000")]);
+        std::fs::read(env.path().join(folder).join("web-0.1.0.tgz")).unwrap()
     };
     let first = pack("one");
-    std::fs::write(
-        place.path().join("web/values.yaml"),
-        "greeting: hello\nlist: [a, b]\nnested: {port: 80}\n",
-    )
-    .unwrap();
+    std::fs::write(env.path().join("web/values.yaml"), "greeting: hello\nlist: [a, b]\nnested: {port: 80}\n")
+        .unwrap();
     assert_eq!(first, pack("two"));
 }
 
 #[test]
 fn dependencies_are_fetched_on_demand() {
-    let place = TestEnv::new();
-    chart::write(&place);
-    place
+    let env = TestEnv::new();
+    chart::write(&env);
+    env
         .write("db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.2.0\n")
         .write(
             "web/Chart.yaml",
             "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: db, version: ^1.0.0, repository: 'file://../db'}\n",
         );
-    assert_snapshot!(place.helm("package web"), @"
+    assert_snapshot!(env.helm("package web"), @"
     exit 1
     --- stderr
     Error: found in Chart.yaml, but missing in charts/ directory: db
     ");
-    assert_snapshot!(place.helm("package web -u"), @"
+    assert_snapshot!(env.helm("package web -u"), @"
     exit 0
     --- stdout
     Successfully packaged chart and saved it to: {here}/web-0.1.0.tgz
@@ -74,24 +68,24 @@ fn dependencies_are_fetched_on_demand() {
 
 #[test]
 fn invalid_charts_are_not_packaged() {
-    let place = TestEnv::new();
-    chart::write(&place);
-    assert_snapshot!(place.helm("package"), @"
+    let env = TestEnv::new();
+    chart::write(&env);
+    assert_snapshot!(env.helm("package"), @"
     exit 1
     --- stderr
     Error: need at least one argument, the path to the chart
     ");
-    assert_snapshot!(place.helm("package nowhere"), @"
+    assert_snapshot!(env.helm("package nowhere"), @"
     exit 1
     --- stderr
     Error: stat nowhere: no such file or directory
     ");
-    assert_snapshot!(place.helm("package web --version x"), @"
+    assert_snapshot!(env.helm("package web --version x"), @"
     exit 1
     --- stderr
     Error: invalid semantic version
     ");
-    assert_snapshot!(place.pintle("package web --sign --key k --keyring r --passphrase-file p"), @"
+    assert_snapshot!(env.pintle("package web --sign --key k --keyring r --passphrase-file p"), @"
     exit 2
     --- stderr
     error: open r: no such file or directory
@@ -100,28 +94,28 @@ fn invalid_charts_are_not_packaged() {
 
 #[test]
 fn only_folders_are_packed() {
-    let place = TestEnv::new();
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-    place.helm("package web");
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.helm("package web");
     let path = "{here}/web-1.0.0.tgz/Chart.yaml";
     for line in ["package web-1.0.0.tgz -d out", "package web-1.0.0.tgz --version 2.0.0"] {
         let refused = format!(
             "exit 1\n--- stderr\nError: unable to detect chart at {path}: open {path}: not a directory\n"
         );
-        assert_eq!(place.helm(line), refused);
+        assert_eq!(env.helm(line), refused);
     }
-    assert!(!place.path().join("out").exists());
+    assert!(!env.path().join("out").exists());
 }
 
-/// A disk that is full after 64 KiB, as a limit on the size of files has it.
+/// Simulates a full disk with a file size limit of 64 KiB.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_leaves_the_old_archive_and_nothing_else() {
-    let place = TestEnv::new();
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-    place.helm("package web -d out");
-    let old = std::fs::read(place.path().join("out/web-1.0.0.tgz")).expect("was packed");
-    // Noise, which does not become smaller.
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.helm("package web -d out");
+    let old = std::fs::read(env.path().join("out/web-1.0.0.tgz")).expect("was packed");
+    // Random data, which does not compress.
     let mut state = 1_u64;
     let noise: String = std::iter::repeat_with(|| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -129,21 +123,21 @@ fn a_full_disk_leaves_the_old_archive_and_nothing_else() {
     })
     .take(300_000)
     .collect();
-    place.write("web/noise", &noise);
+    env.write("web/noise", &noise);
     let script = "ulimit -f 64; trap '' XFSZ; exec \"$0\" package web -d out";
     let ran = std::process::Command::new("sh")
         .args(["-c", script])
-        .arg(place.linked("helm"))
-        .current_dir(place.path())
+        .arg(env.linked("helm"))
+        .current_dir(env.path())
         .output()
         .expect("a shell can be run");
     let stderr = String::from_utf8_lossy(&ran.stderr);
     assert!(!ran.status.success(), "{stderr}");
     assert!(stderr.starts_with("Error: failed to save: write out/web-1.0.0.tgz: file too large"), "{stderr}");
-    let names: Vec<_> = std::fs::read_dir(place.path().join("out"))
+    let names: Vec<_> = std::fs::read_dir(env.path().join("out"))
         .expect("is there")
         .map(|entry| entry.expect("can be listed").file_name())
         .collect();
     assert_eq!(names, ["web-1.0.0.tgz"]);
-    assert_eq!(std::fs::read(place.path().join("out/web-1.0.0.tgz")).expect("is there"), old);
+    assert_eq!(std::fs::read(env.path().join("out/web-1.0.0.tgz")).expect("is there"), old);
 }

@@ -1,4 +1,4 @@
-//! Permissions of scripts: the question on a terminal, the flags, and what a release keeps of the answer.
+//! Permissions of scripts: the prompt on a terminal, the flags, and what a release stores of the answer.
 
 use crate::support;
 use crate::support::cluster;
@@ -15,11 +15,10 @@ fn has(shown: &str, parts: &[&str]) {
     }
 }
 
-/// A chart whose script does nothing, and what it asks for.
-fn chart(place: &TestEnv, name: &str, permissions: &str) {
+/// A chart with an empty script and the permissions that it requests.
+fn chart(env: &TestEnv, name: &str, permissions: &str) {
     let own = name.rsplit('/').next().unwrap_or(name);
-    place
-        .write(&format!("{name}/Chart.yaml"), &format!("apiVersion: v2\nname: {own}\nversion: 0.1.0\n"))
+    env.write(&format!("{name}/Chart.yaml"), &format!("apiVersion: v2\nname: {own}\nversion: 0.1.0\n"))
         .write(
             &format!("{name}/templates/config.yaml"),
             &format!(
@@ -32,15 +31,15 @@ fn chart(place: &TestEnv, name: &str, permissions: &str) {
 
 #[test]
 fn l_052_on_a_terminal_the_user_is_asked_and_every_answer_counts() {
-    let place = TestEnv::new();
-    chart(&place, "web", "lua: [network, io]");
+    let env = TestEnv::new();
+    chart(&env, "web", "lua: [network, io]");
     let question = "Chart \"web\" is requesting the following additional permissions:\n\
                     \x20 - network: Access the network\n  - filesystem: Access the local filesystem\n\
                     Allow? (y, yes, n, no) > ";
     for (keys, code) in
         [("y\n", 0), ("yes\n", 0), ("YES\n", 0), (" y \n", 0), ("n\n", 2), ("no\n", 2), ("\u{4}", 2)]
     {
-        let terminal = Terminal::start(&place, "template demo web");
+        let terminal = Terminal::start(&env, "template demo web");
         terminal.wait_for(PROMPT, 1).type_in(keys);
         let (ended, output, shown) = terminal.end();
         assert_eq!(ended, code, "{keys:?}: {shown}");
@@ -52,9 +51,9 @@ fn l_052_on_a_terminal_the_user_is_asked_and_every_answer_counts() {
 
 #[test]
 fn l_052_what_is_no_answer_is_asked_again() {
-    let place = TestEnv::new();
-    chart(&place, "web", "lua: [os]");
-    let terminal = Terminal::start(&place, "template demo web");
+    let env = TestEnv::new();
+    chart(&env, "web", "lua: [os]");
+    let terminal = Terminal::start(&env, "template demo web");
     for (times, keys) in [(1, "\n"), (2, "perhaps\n"), (3, "yess\n"), (4, "y\n")] {
         terminal.wait_for(PROMPT, times).type_in(keys);
     }
@@ -65,15 +64,15 @@ fn l_052_what_is_no_answer_is_asked_again() {
 
 #[test]
 fn l_053_flags_answer_instead_of_the_user_on_a_terminal_too() {
-    let place = TestEnv::new();
-    chart(&place, "web", "lua: [network]");
+    let env = TestEnv::new();
+    chart(&env, "web", "lua: [network]");
     for (flags, code) in [
         ("--yes", 0),
         ("--accept-perms network", 0),
         ("--accept-perms io", 2),
         ("--accept-perms everything", 2),
     ] {
-        let (ended, _, shown) = Terminal::start(&place, &format!("template demo web {flags}")).end();
+        let (ended, _, shown) = Terminal::start(&env, &format!("template demo web {flags}")).end();
         assert_eq!(ended, code, "{flags}: {shown}");
         assert!(!shown.contains("Allow?"), "{flags}: {shown}");
     }
@@ -81,10 +80,10 @@ fn l_053_flags_answer_instead_of_the_user_on_a_terminal_too() {
 
 #[test]
 fn the_prompt_is_on_stderr_and_asked_once() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
-    chart(&place, "web", "");
-    chart(&place, "web/charts/db", "lua: [os]");
-    let terminal = Terminal::start(&place, &format!("install demo web -o json {flag}"));
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    chart(&env, "web", "");
+    chart(&env, "web/charts/db", "lua: [os]");
+    let terminal = Terminal::start(&env, &format!("install demo web -o json {flag}"));
     terminal.wait_for(PROMPT, 1).type_in("y\n");
     let (code, output, shown) = terminal.end();
     assert_eq!(code, 0, "{shown}");
@@ -95,82 +94,82 @@ fn the_prompt_is_on_stderr_and_asked_once() {
     );
     assert_eq!(shown.matches(PROMPT).count(), 1);
     assert!(pintle_tree::json::read(output.trim().as_bytes()).is_ok(), "{output}");
-    let (code, _, shown) = Terminal::start(&place, &format!("upgrade demo web {flag}")).end();
+    let (code, _, shown) = Terminal::start(&env, &format!("upgrade demo web {flag}")).end();
     assert_eq!((code, shown.contains("Allow?")), (0, false), "{shown}");
 }
 
 #[test]
 fn ctrl_c_at_the_prompt_exits_without_changes() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
-    chart(&place, "web", "lua: [os]");
-    let terminal = Terminal::start(&place, &format!("install demo web {flag}"));
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    chart(&env, "web", "lua: [os]");
+    let terminal = Terminal::start(&env, &format!("install demo web {flag}"));
     terminal.wait_for(PROMPT, 1).interrupt();
     let (code, output, _) = terminal.end();
     assert_eq!((code, output.as_str()), (130, ""));
-    assert!(!place.pintle(&format!("list -a {flag}")).contains("demo"));
+    assert!(!env.pintle(&format!("list -a {flag}")).contains("demo"));
 }
 
 #[test]
 fn status_shows_permissions_in_every_form_and_helm_s_records_keep_them() {
     let flag = cluster::start();
     for driver in ["secret", "configmap", "native"] {
-        let place = TestEnv::new();
-        let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
-        chart(&place, "web", "lua: [network, os]");
+        let env = TestEnv::new();
+        let run = |line: &str| env.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
+        chart(&env, "web", "lua: [network, os]");
         has(&run("install demo web --yes"), &["exit 0"]);
         has(&run("status demo"), &["PERMISSIONS: network,os\n"]);
         has(&run("status demo -o json"), &[r#""permissions":["network","os"]"#]);
         has(&run("status demo -o yaml"), &["permissions:\n- network\n- os\n"]);
         has(&run("uninstall demo"), &["exit 0"]);
     }
-    let place = TestEnv::new();
-    chart(&place, "plain", "");
-    has(&place.pintle(&format!("install plain plain {flag}")), &["exit 0"]);
-    assert!(!place.pintle(&format!("status plain -o json {flag}")).contains("permissions"));
+    let env = TestEnv::new();
+    chart(&env, "plain", "");
+    has(&env.pintle(&format!("install plain plain {flag}")), &["exit 0"]);
+    assert!(!env.pintle(&format!("status plain -o json {flag}")).contains("permissions"));
 }
 
 #[test]
 fn a_permission_is_asked_for_again_by_a_chart_that_did_not_have_it() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
-    let run = |line: &str| place.pintle(&format!("{line} {flag}"));
-    chart(&place, "web", "lua: [network]");
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    let run = |line: &str| env.pintle(&format!("{line} {flag}"));
+    chart(&env, "web", "lua: [network]");
     has(&run("install demo web --accept-perms network"), &["exit 0"]);
     has(&run("upgrade demo web"), &["exit 0"]);
-    // The subchart is someone else's, whatever its parent was granted.
-    chart(&place, "web/charts/db", "lua: [network]");
+    // A subchart needs its own grant, whatever its parent was granted.
+    chart(&env, "web/charts/db", "lua: [network]");
     has(&run("upgrade demo web"), &["exit 2", "not granted: network (chart web/db)"]);
     has(&run("upgrade demo web --yes"), &["exit 0"]);
     has(&run("upgrade demo web"), &["exit 0"]);
-    // So is another chart under the same name.
-    chart(&place, "other", "lua: [network]");
+    // So does another chart with the same name.
+    chart(&env, "other", "lua: [network]");
     has(&run("upgrade demo other"), &["exit 2", "not granted: network"]);
     has(&run("status demo"), &["REVISION: 4", "PERMISSIONS: network"]);
 }
 
 #[test]
 fn a_rollback_uses_the_permissions_that_were_granted() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
-    let run = |line: &str| place.pintle(&format!("{line} {flag}"));
-    chart(&place, "web", "lua: [network, os]");
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    let run = |line: &str| env.pintle(&format!("{line} {flag}"));
+    chart(&env, "web", "lua: [network, os]");
     has(&run("install demo web --yes"), &["exit 0"]);
-    chart(&place, "web", "");
+    chart(&env, "web", "");
     has(&run("upgrade demo web"), &["exit 0"]);
     assert!(!run("status demo").contains("PERMISSIONS"));
     has(&run("rollback demo 1"), &["exit 0"]);
     has(&run("status demo"), &["REVISION: 3", "PERMISSIONS: network,os"]);
-    // What was agreed to stays agreed to: these are the same scripts.
-    chart(&place, "web", "lua: [network, os]");
+    // The grant still holds: the scripts are the same.
+    chart(&env, "web", "lua: [network, os]");
     has(&run("upgrade demo web"), &["exit 0"]);
     has(&run("uninstall demo"), &["exit 0"]);
 }
 
 #[test]
 fn permissions_move_with_a_release_to_another_store() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
+    let (env, flag) = (TestEnv::new(), cluster::start());
     let run = |line: &str, driver: &str| {
-        place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)])
+        env.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)])
     };
-    chart(&place, "web", "lua: [os]");
+    chart(&env, "web", "lua: [os]");
     has(&run("install demo web --yes", "secret"), &["exit 0"]);
     has(&run("adopt demo", "native"), &["exit 0"]);
     has(&run("status demo", "native"), &["PERMISSIONS: os"]);
@@ -179,22 +178,22 @@ fn permissions_move_with_a_release_to_another_store() {
 
 #[test]
 fn what_helm_takes_along_to_the_next_version_is_not_shown_as_its_permission() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
-    let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", "secret")]);
-    chart(&place, "web", "lua: [os]");
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    let run = |line: &str| env.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", "secret")]);
+    chart(&env, "web", "lua: [os]");
     has(&run("install demo web --yes"), &["exit 0"]);
-    // Helm runs no scripts, and carries the labels of the last version to the next.
+    // Helm runs no scripts, and copies the labels of the last version to the next.
     has(&run("upgrade demo web --skip-scripts --labels pintle.dev/permissions=1.os"), &["exit 0"]);
     assert!(!run("status demo").contains("PERMISSIONS"));
 }
 
 #[test]
 fn scripts_that_this_user_did_not_agree_to_ask_again_whatever_the_record_says() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
-    let home = format!("{}/other", place.path().display());
-    let as_other = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HOME", &home)]);
-    let run = |line: &str| place.pintle(&format!("{line} {flag}"));
-    chart(&place, "web", "lua: [os]");
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    let home = format!("{}/other", env.path().display());
+    let as_other = |line: &str| env.called("pintle", &format!("{line} {flag}"), &[("HOME", &home)]);
+    let run = |line: &str| env.pintle(&format!("{line} {flag}"));
+    chart(&env, "web", "lua: [os]");
     has(&run("install demo web --yes"), &["exit 0"]);
     has(&run("upgrade demo web"), &["exit 0"]);
     has(&as_other("status demo"), &["PERMISSIONS: os"]);
@@ -203,21 +202,21 @@ fn scripts_that_this_user_did_not_agree_to_ask_again_whatever_the_record_says() 
         has(&shown, &["exit 2", "not granted: os", "--accept-perms os", "--yes"]);
         has(&run("status demo"), &["REVISION: 2", "STATUS: deployed"]);
     }
-    let terminal = Terminal::start_with(&place, &format!("uninstall demo {flag}"), &[("HOME", &home)]);
+    let terminal = Terminal::start_with(&env, &format!("uninstall demo {flag}"), &[("HOME", &home)]);
     terminal.wait_for(PROMPT, 1).type_in("n\n");
     assert_eq!(terminal.end().0, 2);
-    // Agreeing once is enough for this user, too.
+    // One grant is enough for this user, too.
     has(&as_other("upgrade demo web --accept-perms os"), &["exit 0"]);
     has(&as_other("uninstall demo"), &["exit 0"]);
 }
 
 #[test]
 fn a_chart_cannot_grant_itself_permissions_through_a_record_that_it_renders() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
+    let (env, flag) = (TestEnv::new(), cluster::start());
     let run = |line: &str, driver: &str| {
-        place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)])
+        env.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)])
     };
-    // A record as Helm's stores keep it, of a release whose scripts want everything and leave a trace.
+    // A record in Helm's format, of a release whose scripts request everything and leave a trace.
     let author = TestEnv::new();
     chart(&author, "evil", "lua: [network, filesystem, os]");
     let script = "for _, name in {'pre-delete', 'pre-test', 'pre-upgrade', 'pre-render', 'pre-rollback'} do \
@@ -232,20 +231,20 @@ fn a_chart_cannot_grant_itself_permissions_through_a_record_that_it_renders() {
     let data = data.expect("a record").to_owned();
     has(&theirs("uninstall victim"), &["exit 0"]);
     std::fs::remove_file(author.path().join("trace")).expect("the author agreed to it");
-    // The chart that renders it asks for nothing.
+    // The chart that renders it requests nothing.
     let secret = format!(
         "apiVersion: v1\nkind: Secret\ntype: helm.sh/release.v1\nmetadata:\n  name: sh.helm.release.v1.victim.v1\n  \
          labels: {{owner: helm, name: victim, status: deployed, version: '1', \
          pintle.dev/permissions: 1.network.filesystem.os}}\ndata: {{release: {data}}}\n"
     );
-    chart(&place, "bait", "");
-    place.write("bait/templates/record.yaml", &secret);
+    chart(&env, "bait", "");
+    env.write("bait/templates/record.yaml", &secret);
     for driver in ["native", "secret"] {
         has(&run("install bait bait", driver), &["exit 3", "looks like a release record"]);
         has(&run("template bait bait", driver), &["exit 3", "--allow-release-records"]);
     }
-    // Called `helm` it is warned of and goes through, and so does whoever writes Secrets by other means.
-    let shown = place.called("helm", &format!("install bait bait {flag}"), &[]);
+    // Under the name `helm` it is allowed with a warning, as anyone who can write Secrets could do the same.
+    let shown = env.called("helm", &format!("install bait bait {flag}"), &[]);
     has(&shown, &["exit 0", "level=WARN", "looks like a release record"]);
     has(&run("status victim", "secret"), &["STATUS: deployed", "PERMISSIONS: network,filesystem,os"]);
     for (line, driver) in [
@@ -255,12 +254,12 @@ fn a_chart_cannot_grant_itself_permissions_through_a_record_that_it_renders() {
         ("rollback victim 1", "secret"),
         ("upgrade victim evil", "secret"),
     ] {
-        place.write("evil/Chart.yaml", "apiVersion: v2\nname: evil\nversion: 0.1.0\n");
-        place.write("evil/ext/lua/chart.lua", script);
-        place.write("evil/ext/permissions.yaml", "lua: [network, filesystem, os]");
+        env.write("evil/Chart.yaml", "apiVersion: v2\nname: evil\nversion: 0.1.0\n");
+        env.write("evil/ext/lua/chart.lua", script);
+        env.write("evil/ext/permissions.yaml", "lua: [network, filesystem, os]");
         let shown = run(line, driver);
         has(&shown, &["exit 2", "not granted: network, filesystem, os"]);
-        assert!(!place.path().join("trace").exists(), "{line} ran the scripts");
+        assert!(!env.path().join("trace").exists(), "{line} ran the scripts");
     }
     has(&run("uninstall victim --skip-scripts", "secret"), &["exit 0"]);
 }
@@ -290,14 +289,14 @@ fn no_chart_brings_objects_that_look_like_records_wherever_it_puts_them() {
     .into_iter()
     .enumerate()
     {
-        let place = TestEnv::new();
-        chart(&place, "web", "");
-        chart(&place, "web/charts/db", "");
-        place.write(&format!("web/{path}"), &text);
+        let env = TestEnv::new();
+        chart(&env, "web", "");
+        chart(&env, "web/charts/db", "");
+        env.write(&format!("web/{path}"), &text);
         let name = format!("demo{index}");
-        let shown = place.pintle(&format!("install {name} web {flag}"));
+        let shown = env.pintle(&format!("install {name} web {flag}"));
         has(&shown, &["exit 3", "looks like a release record", "--allow-release-records"]);
-        assert!(!place.pintle(&format!("list -a {flag}")).contains(&name), "{path}: nothing was recorded");
+        assert!(!env.pintle(&format!("list -a {flag}")).contains(&name), "{path}: nothing was recorded");
         let secrets = cluster::read(&flag, "/api/v1/secrets") + &cluster::read(&flag, "/api/v1/configmaps");
         assert!(!secrets.contains("sh.helm.release.v1.x"), "{path}: {secrets}");
     }
@@ -305,26 +304,26 @@ fn no_chart_brings_objects_that_look_like_records_wherever_it_puts_them() {
 
 #[test]
 fn grants_are_shown_and_revoked_and_a_damaged_file_says_so() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
-    let run = |line: &str| place.pintle(&format!("{line} {flag}"));
-    assert_eq!(place.pintle("lua grants"), "exit 0\n--- stdout\nNo permissions have been granted.\n");
-    chart(&place, "web", "lua: [network, os]");
-    has(&place.pintle("template demo web --yes"), &["exit 0"]);
-    has(&place.pintle("lua grants"), &["No permissions have been granted."]);
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    let run = |line: &str| env.pintle(&format!("{line} {flag}"));
+    assert_eq!(env.pintle("lua grants"), "exit 0\n--- stdout\nNo permissions have been granted.\n");
+    chart(&env, "web", "lua: [network, os]");
+    has(&env.pintle("template demo web --yes"), &["exit 0"]);
+    has(&env.pintle("lua grants"), &["No permissions have been granted."]);
     has(&run("install demo web --yes"), &["exit 0"]);
-    has(&place.pintle("lua grants"), &["CHART", "web", "network,os", "sha256:"]);
-    has(&place.pintle("lua grants -o json"), &[r#""permissions":["network","os"]"#]);
-    // What was agreed to for a release holds for the same scripts elsewhere.
-    has(&place.pintle("template demo web"), &["exit 0"]);
-    has(&place.pintle("lua grants --revoke db"), &["exit 2", "there is no grant for"]);
-    has(&place.pintle("lua grants --revoke web"), &["exit 0", "revoked network,os of chart web (sha256:"]);
+    has(&env.pintle("lua grants"), &["CHART", "web", "network,os", "sha256:"]);
+    has(&env.pintle("lua grants -o json"), &[r#""permissions":["network","os"]"#]);
+    // A grant for a release holds for the same scripts elsewhere.
+    has(&env.pintle("template demo web"), &["exit 0"]);
+    has(&env.pintle("lua grants --revoke db"), &["exit 2", "there is no grant for"]);
+    has(&env.pintle("lua grants --revoke web"), &["exit 0", "revoked network,os of chart web (sha256:"]);
     has(&run("uninstall demo"), &["exit 2", "not granted: network, os"]);
     has(&run("install other web --yes"), &["exit 0"]);
-    has(&place.pintle("lua grants --revoke-all"), &["exit 0", "revoked network,os of chart web (sha256:"]);
-    assert_eq!(place.pintle("lua grants"), "exit 0\n--- stdout\nNo permissions have been granted.\n");
+    has(&env.pintle("lua grants --revoke-all"), &["exit 0", "revoked network,os of chart web (sha256:"]);
+    assert_eq!(env.pintle("lua grants"), "exit 0\n--- stdout\nNo permissions have been granted.\n");
     let file = ".local/share/helm/script-grants.yaml";
-    place.write(file, "damaged");
+    env.write(file, "damaged");
     has(&run("uninstall demo"), &["exit 2", file, "remove the file to be asked again"]);
-    has(&place.pintle("lua grants"), &["exit 1", file]);
+    has(&env.pintle("lua grants"), &["exit 1", file]);
     has(&run("uninstall demo --yes"), &["exit 0", "cannot be read from"]);
 }

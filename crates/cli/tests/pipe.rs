@@ -1,4 +1,4 @@
-//! Readers that go away.
+//! Closed output pipes.
 
 use std::process::{Command, Stdio};
 

@@ -1,4 +1,4 @@
-//! The hook filter: by its own name, as a command, and in the hands of the real Helm.
+//! The hook filter: as an entry point, as a command, and used by the real Helm.
 
 use crate::support;
 
@@ -35,7 +35,7 @@ metadata:
     helm.sh/hook-weight: \"-10\"
 ";
 
-/// Gives a program some input, and returns its exit code and what it said.
+/// Runs a program with input, and returns its exit code and output.
 fn filter(program: &Path, arguments: &[&str], input: &str) -> (i32, String, String) {
     let mut child = Command::new(program)
         .args(arguments)
@@ -46,7 +46,7 @@ fn filter(program: &Path, arguments: &[&str], input: &str) -> (i32, String, Stri
         .spawn()
         .expect("the program can be run");
     let mut stdin = child.stdin.take().expect("input is piped");
-    // A program that does not read its input is allowed to.
+    // A program may exit without reading its input.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     let output = child.wait_with_output().expect("the program ends");
@@ -56,8 +56,8 @@ fn filter(program: &Path, arguments: &[&str], input: &str) -> (i32, String, Stri
 
 #[test]
 fn the_filter_is_an_entry_point_and_a_command() {
-    let place = TestEnv::new();
-    let by_name = filter(&place.linked("helm-hooks"), &[], JOB);
+    let env = TestEnv::new();
+    let by_name = filter(&env.linked("helm-hooks"), &[], JOB);
     let as_command = filter(Path::new(env!("CARGO_BIN_EXE_pintle")), &["post-render", "hooks"], JOB);
     assert_eq!(by_name, as_command);
     assert_eq!((by_name.0, by_name.2.as_str()), (0, ""));
@@ -67,28 +67,28 @@ fn the_filter_is_an_entry_point_and_a_command() {
 
 #[test]
 fn errors_print_no_partial_output() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let bad = JOB.replace("post-upgrade=10", "post-upgrade=ten");
     let input = format!("---\n{SETTINGS}---\n# Source: web/templates/job.yaml\n{bad}");
     let text = "processing hooks: resource \"migrate\" (Job) on line 17 (from web/templates/job.yaml): the weight `ten` in \
                 `helm.sh/hook-weights` is not a 32-bit integer";
     assert_eq!(
-        filter(&place.linked("helm-hooks"), &[], &input),
+        filter(&env.linked("helm-hooks"), &[], &input),
         (1, String::new(), format!("helm-hooks: {text}\n"))
     );
     assert_eq!(
         filter(Path::new(env!("CARGO_BIN_EXE_pintle")), &["post-render", "hooks"], &input),
         (1, String::new(), format!("error: {text}\n"))
     );
-    let (code, out, error) = filter(&place.linked("helm-hooks"), &[], "a: [\n");
+    let (code, out, error) = filter(&env.linked("helm-hooks"), &[], "a: [\n");
     assert_eq!((code, out.as_str()), (1, ""));
     assert!(error.starts_with("helm-hooks: parsing YAML: "), "{error}");
 }
 
 #[test]
 fn known_arguments_are_accepted_and_others_rejected() {
-    let place = TestEnv::new();
-    let program = place.linked("helm-hooks");
+    let env = TestEnv::new();
+    let program = env.linked("helm-hooks");
     let version = format!("helm-hooks {}\n", env!("CARGO_PKG_VERSION"));
     for word in ["version", "--version", "-v"] {
         assert_eq!(filter(&program, &[word], ""), (0, version.clone(), String::new()));
@@ -107,17 +107,17 @@ fn helm(version: &str) -> Option<PathBuf> {
     helm.is_file().then_some(helm)
 }
 
-fn template(helm: &Path, place: &TestEnv, renderer: &Path) -> String {
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+fn template(helm: &Path, env: &TestEnv, renderer: &Path) -> String {
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
     let by_weights = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: late\n  annotations:\n    helm.sh/hook-weights: post-delete=3\n";
-    place.write("web/templates/all.yaml", &format!("{SETTINGS}---\n{JOB}---\n{by_weights}"));
-    let programs = place.linked("pintle");
+    env.write("web/templates/all.yaml", &format!("{SETTINGS}---\n{JOB}---\n{by_weights}"));
+    let programs = env.linked("pintle");
     let output = Command::new(helm)
         .args(["template", "rel", "web", "--post-renderer"])
         .arg(renderer)
-        .current_dir(place.path())
+        .current_dir(env.path())
         .env_clear()
-        .env("HOME", place.path())
+        .env("HOME", env.path())
         .env("PATH", programs.parent().expect("a program is in a folder"))
         .env("HELM_PLUGINS", Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins"))
         .output()
@@ -144,13 +144,13 @@ fn the_real_helm_4_uses_it_as_a_plugin() {
 #[test]
 fn the_real_helm_3_keeps_hooks_from_it() {
     let Some(helm) = helm("3.21.4") else { return };
-    let place = TestEnv::new();
-    let rendered = template(&helm, &place, &place.linked("helm-hooks"));
-    // What Helm 3 takes for hooks never gets to a post-renderer; what it takes for an ordinary object does.
+    let env = TestEnv::new();
+    let rendered = template(&helm, &env, &env.linked("helm-hooks"));
+    // Helm 3 does not pass hooks to post-renderers, only ordinary objects.
     assert!(rendered.contains("name: migrate\n") && !rendered.contains("HELM_HOOK_EVENT"), "{rendered}");
     assert!(rendered.contains("name: late\n  annotations:\n    helm.sh/hook: post-delete\n"), "{rendered}");
-    // So there it is put behind `template`, before the objects are applied by other means.
-    let (code, filtered, _) = filter(&place.linked("helm-hooks"), &[], &rendered);
+    // So there the filter runs after `template`, and the objects are applied by other means.
+    let (code, filtered, _) = filter(&env.linked("helm-hooks"), &[], &rendered);
     assert_eq!(code, 0);
     assert!(
         filtered.contains("name: migrate-post-upgrade\n") && filtered.contains("HELM_HOOK_EVENT"),

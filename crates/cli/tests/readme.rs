@@ -1,4 +1,4 @@
-//! What the README shows: its first commands are run, and say what it says they do.
+//! The commands of the README print what it shows.
 
 use crate::support;
 
@@ -7,20 +7,20 @@ use std::process::Command;
 
 use support::TestEnv;
 
-/// Stands for lines that are not shown.
+/// The marker for omitted lines.
 const MORE: &str = "…";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The blocks of a kind, in their order.
+/// The code blocks of a language, in order.
 fn blocks<'t>(page: &'t str, kind: &str) -> Vec<&'t str> {
     let fence = format!("```{kind}\n");
     page.split(fence.as_str()).skip(1).map(|rest| rest.split("```").next().unwrap_or_default()).collect()
 }
 
-/// Runs the program in the root of the repository, with nothing set, and gives both of its outputs.
+/// Runs the program in the root of the repository with an empty environment, and returns both outputs.
 fn run(home: &TestEnv, line: &str) -> String {
     let mut program = Command::new(env!("CARGO_BIN_EXE_pintle"));
     program.env_clear().env("HOME", home.path()).current_dir(root()).args(line.split_whitespace());

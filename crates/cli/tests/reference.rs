@@ -4,7 +4,7 @@ use crate::support;
 
 use support::TestEnv;
 
-/// The page in the documentation. `cargo xtask reference --write` renews it.
+/// The page in the documentation; `cargo xtask reference --write` updates it.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md");
 
 #[test]
@@ -21,7 +21,7 @@ fn the_reference_in_the_documentation_has_all_commands_and_flags() {
     );
 }
 
-/// Every test of this folder, as text.
+/// The text of every test in this directory.
 fn tests() -> String {
     let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/tests"))];
     let mut texts = String::new();

@@ -1,4 +1,4 @@
-//! Logging in to registries and pushing to them: what goes beyond Helm. What is as in Helm is in `beside_helm`.
+//! Login and push: what differs from Helm. What equals Helm is in `beside_helm`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 use crate::registries::program::{Program, distribution};
@@ -6,47 +6,47 @@ use crate::registries::{LayoutBuilder, OCI_MANIFEST, client, copy, local, open, 
 use crate::support::terminal::Terminal;
 use crate::support::{TestEnv, chart};
 
-/// A registry that asks for a login (me, pw), and an archive to push.
+/// A registry that requires credentials (me, pw), and an archive to push.
 fn guarded() -> Option<(TestEnv, Program)> {
-    let place = TestEnv::new();
-    chart::write(&place);
-    place.write("htpasswd", "me:$2a$10$59HOHojFhqgaT6W2MF3wXetn3XLgRwjEB7dsuXl3MvujW.ONfuDY2\n");
-    let file = place.path().join("htpasswd");
+    let env = TestEnv::new();
+    chart::write(&env);
+    env.write("htpasswd", "me:$2a$10$59HOHojFhqgaT6W2MF3wXetn3XLgRwjEB7dsuXl3MvujW.ONfuDY2\n");
+    let file = env.path().join("htpasswd");
     let registry = distribution(&format!("auth:\n  htpasswd: {{realm: test, path: {}}}\n", file.display()))?;
-    assert!(place.pintle("package web").starts_with("exit 0\n"));
-    Some((place, registry))
+    assert!(env.pintle("package web").starts_with("exit 0\n"));
+    Some((env, registry))
 }
 
 #[test]
 fn credentials_can_be_limited_to_a_path_of_a_registry() {
-    let Some((place, registry)) = guarded() else { return };
+    let Some((env, registry)) = guarded() else { return };
     let host = &registry.host;
-    let told = place.pintle(&format!("registry login {host}/team -u me -p pw"));
+    let told = env.pintle(&format!("registry login {host}/team -u me -p pw"));
     assert!(told.starts_with("exit 0\n--- stdout\nLogin Succeeded\n"), "{told}");
-    let pushed = place.pintle(&format!("push web-0.1.0.tgz oci://{host}/team/charts"));
+    let pushed = env.pintle(&format!("push web-0.1.0.tgz oci://{host}/team/charts"));
     assert!(
         pushed.starts_with(&format!("exit 0\n--- stdout\nPushed: {host}/team/charts/web:0.1.0\n")),
         "{pushed}"
     );
-    let refused = place.pintle(&format!("push web-0.1.0.tgz oci://{host}/other"));
+    let refused = env.pintle(&format!("push web-0.1.0.tgz oci://{host}/other"));
     assert!(refused.starts_with("exit 1\n") && refused.contains("basic credential not found"), "{refused}");
-    let told = place.pintle(&format!("registry logout {host}/team"));
+    let told = env.pintle(&format!("registry logout {host}/team"));
     assert!(told.contains(&format!("Removing login credentials for {host}/team\n")), "{told}");
-    let refused = place.pintle(&format!("push web-0.1.0.tgz oci://{host}/team/again"));
+    let refused = env.pintle(&format!("push web-0.1.0.tgz oci://{host}/team/again"));
     assert!(refused.starts_with("exit 1\n"), "{refused}");
 }
 
 #[test]
 fn users_and_passwords_are_asked_for_and_passwords_are_not_shown() {
-    let Some((place, registry)) = guarded() else { return };
+    let Some((env, registry)) = guarded() else { return };
     let line = format!("registry login {} --plain-http", registry.host);
-    let terminal = Terminal::start_as(&place, "helm", &line, true);
+    let terminal = Terminal::start_as(&env, "helm", &line, true);
     terminal.wait_for("Username: ", 1).type_in("me\n");
     terminal.wait_for("Password: ", 1).type_in("pw\n");
     let (code, _, screen) = terminal.end();
     assert_eq!(code, 0, "{screen}");
     assert_eq!(screen, "Username: me\nPassword: \nLogin Succeeded\n");
-    let terminal = Terminal::start_as(&place, "helm", &line, true);
+    let terminal = Terminal::start_as(&env, "helm", &line, true);
     terminal.wait_for("Username: ", 1).type_in("\n");
     terminal.wait_for("Token: ", 1).type_in("\n");
     let (code, _, screen) = terminal.end();
@@ -56,69 +56,69 @@ fn users_and_passwords_are_asked_for_and_passwords_are_not_shown() {
 
 #[test]
 fn docker_and_podman_credentials_and_credential_helpers_are_used() {
-    let Some((place, registry)) = guarded() else { return };
+    let Some((env, registry)) = guarded() else { return };
     let host = &registry.host;
     let logins = format!(r#"{{"auths":{{"{host}":{{"auth":"bWU6cHc="}}}}}}"#);
-    place.write("docker/config.json", &logins).write("podman.json", &logins);
-    let path = |name: &str| place.path().join(name).to_string_lossy().into_owned();
+    env.write("docker/config.json", &logins).write("podman.json", &logins);
+    let path = |name: &str| env.path().join(name).to_string_lossy().into_owned();
     let push = |folder: &str, variables: &[(&str, &str)]| {
-        place.helm_with(&format!("push web-0.1.0.tgz oci://{host}/{folder} --plain-http"), variables)
+        env.helm_with(&format!("push web-0.1.0.tgz oci://{host}/{folder} --plain-http"), variables)
     };
     assert!(push("none", &[]).starts_with("exit 1\n"));
     let docker = push("docker", &[("DOCKER_CONFIG", &path("docker"))]);
     assert!(docker.starts_with("exit 0\n"), "{docker}");
     let podman = push("podman", &[("REGISTRY_AUTH_FILE", &path("podman.json"))]);
     assert!(podman.starts_with("exit 0\n"), "{podman}");
-    // A program keeps the login, and nothing of it is in the file.
-    place.write(
+    // A credential helper stores the credentials, and the file has none.
+    env.write(
         "bin/docker-credential-drawer",
         "#!/bin/sh\nf=\"$(dirname \"$0\")/kept\"\ncase $1 in\nstore) cat > \"$f\";;\nerase) rm -f \"$f\";;\n\
          get) if [ -f \"$f\" ]; then cat \"$f\"; else echo 'credentials not found in native keychain'; exit 1; fi;;\nesac\n",
     );
-    let program = place.path().join("bin/docker-credential-drawer");
+    let program = env.path().join("bin/docker-credential-drawer");
     std::fs::set_permissions(program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let settings = format!(r#"{{"credHelpers":{{"{host}":"drawer"}}}}"#);
-    place.write(".config/helm/registry/config.json", &settings);
+    env.write(".config/helm/registry/config.json", &settings);
     let search = format!("{}:/usr/bin:/bin", path("bin"));
     let variables = [("PATH", search.as_str())];
-    let told = place.helm_with(&format!("registry login {host} -u me -p pw --plain-http"), &variables);
+    let told = env.helm_with(&format!("registry login {host} -u me -p pw --plain-http"), &variables);
     assert!(told.starts_with("exit 0\n"), "{told}");
-    let kept = std::fs::read_to_string(place.path().join("bin/kept")).unwrap();
+    let kept = std::fs::read_to_string(env.path().join("bin/kept")).unwrap();
     assert_eq!(kept, format!(r#"{{"Secret":"pw","ServerURL":"{host}","Username":"me"}}"#));
     assert_eq!(
-        std::fs::read_to_string(place.path().join(".config/helm/registry/config.json")).unwrap(),
+        std::fs::read_to_string(env.path().join(".config/helm/registry/config.json")).unwrap(),
         settings
     );
     let pushed = push("drawer", &variables);
     assert!(pushed.starts_with("exit 0\n"), "{pushed}");
-    let told = place.helm_with(&format!("registry logout {host}"), &variables);
+    let told = env.helm_with(&format!("registry logout {host}"), &variables);
     assert!(told.starts_with("exit 0\n"), "{told}");
-    assert!(!place.path().join("bin/kept").exists());
+    assert!(!env.path().join("bin/kept").exists());
     assert!(push("gone", &variables).starts_with("exit 1\n"));
 }
 
 #[test]
 fn unreadable_certificate_authorities_are_an_error() {
-    let Some((place, registry)) = guarded() else { return };
+    let Some((env, registry)) = guarded() else { return };
     let line = format!("registry login {} -u me -p pw --ca-file nope", registry.host);
-    let told = place.helm(&line);
+    let told = env.helm(&line);
     assert!(
         told.starts_with("exit 1\n")
             && told.contains("can't read CA file: \"nope\": open nope: no such file"),
         "{told}"
     );
-    let told = place.pintle(&line);
+    let told = env.pintle(&line);
     assert!(told.starts_with("exit 2\n") && told.contains("cannot read the authorities in `nope`"), "{told}");
 }
 
 #[test]
-fn plain_http_is_required_except_for_loopback_registries() {
-    let Some((place, registry)) = guarded() else { return };
+fn helm_needs_plain_http_and_pintle_does_not_for_loopback_registries() {
+    let Some((env, registry)) = guarded() else { return };
     let line = format!("push web-0.1.0.tgz oci://{}/charts --username me --password pw", registry.host);
-    assert!(place.pintle(&line).starts_with("exit 0\n"));
-    let told = place.helm(&line);
+    assert!(env.pintle(&line).starts_with("exit 0\n"));
+    let told = env.helm(&line);
     assert!(told.ends_with("http: server gave HTTP response to HTTPS client\n"), "{told}");
-    let told = place.helm(&format!("{line} --plain-http --insecure-skip-tls-verify"));
+    let told = env.helm(&format!("{line} --plain-http --insecure-skip-tls-verify"));
     assert!(told.starts_with("exit 0\n"), "{told}");
 }
 
@@ -127,13 +127,13 @@ fn a_pushed_chart_is_pulled_with_its_provenance() {
     use pintle::registry::chart::WantedProvenance;
     use pintle::registry::{Client, Settings};
 
-    let place = TestEnv::new();
-    chart::write(&place);
+    let env = TestEnv::new();
+    chart::write(&env);
     let Some(registry) = distribution("") else { return };
-    assert!(place.pintle("package web --version 1.0.0+x").starts_with("exit 0\n"));
-    place.write("web-1.0.0+x.tgz.prov", "signed\n");
+    assert!(env.pintle("package web --version 1.0.0+x").starts_with("exit 0\n"));
+    env.write("web-1.0.0+x.tgz.prov", "signed\n");
     let host = &registry.host;
-    let pushed = place.pintle(&format!("push web-1.0.0+x.tgz oci://{host}/charts"));
+    let pushed = env.pintle(&format!("push web-1.0.0+x.tgz oci://{host}/charts"));
     assert!(pushed.contains("web:1.0.0_x contains an underscore.\n\nOCI artifact references"), "{pushed}");
     let client =
         std::sync::Arc::new(Client::new(Settings { plain_http: true, ..Settings::default() }).unwrap());
@@ -153,7 +153,7 @@ fn a_pushed_chart_is_pulled_with_its_provenance() {
     assert_eq!(fetched.file_name, "web-1.0.0+x.tgz");
     assert_eq!(fetched.reference, format!("{host}/charts/web:1.0.0_x"));
     assert_eq!(fetched.provenance.as_deref(), Some(&b"signed\n"[..]));
-    assert!(archive == std::fs::read(place.path().join("web-1.0.0+x.tgz")).unwrap());
+    assert!(archive == std::fs::read(env.path().join("web-1.0.0+x.tgz")).unwrap());
     assert!(pushed.contains(&format!("Digest: {}\n", fetched.manifest)), "{pushed}");
     let digest = fetched.manifest;
     let (fetched, _) = fetch(format!("{web}@{digest}"), "", WantedProvenance::No).unwrap();
@@ -163,8 +163,8 @@ fn a_pushed_chart_is_pulled_with_its_provenance() {
     assert_eq!(error, "could not locate a version matching provided version string ^2");
 }
 
-/// Signs what a tag means as `cosign sign --key` does: a manifest under another tag, with the signature of each payload in an
-/// annotation.
+/// Signs the manifest of a tag as `cosign sign --key` does: a manifest under another tag, with the signature of each
+/// payload in an annotation.
 fn cosign(host: &str, digest: &str, key: &p256::ecdsa::SigningKey) {
     use base64::Engine as _;
     use p256::ecdsa::signature::Signer as _;
@@ -195,19 +195,19 @@ fn cosign(host: &str, digest: &str, key: &p256::ecdsa::SigningKey) {
 fn charts_in_registries_are_verified_by_the_signatures_of_cosign() {
     use p256::pkcs8::EncodePublicKey as _;
 
-    let place = TestEnv::new();
-    chart::write(&place);
+    let env = TestEnv::new();
+    chart::write(&env);
     let Some(registry) = distribution("") else { return };
     let host = &registry.host;
-    assert!(place.pintle("package web").starts_with("exit 0\n"));
-    let pushed = place.pintle(&format!("push web-0.1.0.tgz oci://{host}/charts"));
+    assert!(env.pintle("package web").starts_with("exit 0\n"));
+    let pushed = env.pintle(&format!("push web-0.1.0.tgz oci://{host}/charts"));
     let digest = pushed.lines().find_map(|line| line.strip_prefix("Digest: ")).unwrap().to_owned();
     let [key, other] = [[7; 32], [8; 32]].map(|seed| p256::ecdsa::SigningKey::from_slice(&seed).unwrap());
     for (name, key) in [("cosign.pub", &key), ("other.pub", &other)] {
         let text = key.verifying_key().to_public_key_pem(p256::pkcs8::LineEnding::LF).unwrap();
-        place.write(name, &text);
+        env.write(name, &text);
     }
-    let verify = |more: &str| place.pintle(&format!("verify oci://{host}/charts/web {more}"));
+    let verify = |more: &str| env.pintle(&format!("verify oci://{host}/charts/web {more}"));
     assert!(verify("--key cosign.pub").contains("error: no signatures found"));
     cosign(host, &digest, &key);
     let good = format!(
@@ -223,7 +223,7 @@ fn charts_in_registries_are_verified_by_the_signatures_of_cosign() {
     assert!(verify("").contains("error: no key to verify"));
     assert!(verify("--key web/Chart.yaml").contains("this is no public key"));
     // Another chart under the same tag was not signed.
-    assert!(place.pintle("package web --app-version 2").starts_with("exit 0\n"));
-    assert!(place.pintle(&format!("push web-0.1.0.tgz oci://{host}/charts")).starts_with("exit 0\n"));
+    assert!(env.pintle("package web --app-version 2").starts_with("exit 0\n"));
+    assert!(env.pintle(&format!("push web-0.1.0.tgz oci://{host}/charts")).starts_with("exit 0\n"));
     assert!(verify("--key cosign.pub").contains("no signatures found"));
 }

@@ -1,4 +1,5 @@
-//! `rehearse`: one chart for each kind of problem that a rehearsal must find, and for each way to say what it starts from.
+//! `rehearse`: one chart for each kind of problem that a rehearsal must find, and for each form of `--from` and
+//! `--given`.
 
 use crate::support;
 
@@ -17,9 +18,8 @@ fn lacks(shown: &str, part: &str) {
 }
 
 /// A chart with one template.
-fn chart(place: &TestEnv, folder: &str, version: &str, template: &str) {
-    place
-        .write(&format!("{folder}/Chart.yaml"), &format!("apiVersion: v2\nname: web\nversion: {version}\n"))
+fn chart(env: &TestEnv, folder: &str, version: &str, template: &str) {
+    env.write(&format!("{folder}/Chart.yaml"), &format!("apiVersion: v2\nname: web\nversion: {version}\n"))
         .write(&format!("{folder}/templates/all.yaml"), template);
 }
 
@@ -78,35 +78,35 @@ fn changes_of_immutable_fields_are_found() {
         (CONFIG, "a: one", "a: two", "ConfigMap/fixed", "field is immutable when `immutable` is set"),
     ];
     for (template, before, after, object, why) in cases {
-        let place = TestEnv::new();
-        chart(&place, "old", "1.0.0", template);
-        chart(&place, "new", "1.1.0", &template.replace(before, after));
-        let shown = place.pintle("rehearse --verbose new --from old");
+        let env = TestEnv::new();
+        chart(&env, "old", "1.0.0", template);
+        chart(&env, "new", "1.1.0", &template.replace(before, after));
+        let shown = env.pintle("rehearse --verbose new --from old");
         holds(
             &shown,
             &["exit 1", "install web-1.0.0: ok", "upgrade", "web/templates/all.yaml:", object, why],
         );
         assert_eq!(shown.matches(why).count(), 1, "it is told once:\n{shown}");
-        holds(&place.pintle("rehearse --verbose old --from old"), &["exit 0"]);
+        holds(&env.pintle("rehearse --verbose old --from old"), &["exit 0"]);
     }
 }
 
 #[test]
 fn an_older_chart_is_a_path_a_version_or_a_commit() {
-    let place = TestEnv::new();
-    chart(&place, "charts/web", "1.1.0", CONFIG);
-    chart(&place, "older/web", "1.0.0", &CONFIG.replace("fixed", "older"));
-    holds(&place.pintle("package older/web -d charts"), &["exit 0"]);
+    let env = TestEnv::new();
+    chart(&env, "charts/web", "1.1.0", CONFIG);
+    chart(&env, "older/web", "1.0.0", &CONFIG.replace("fixed", "older"));
+    holds(&env.pintle("package older/web -d charts"), &["exit 0"]);
     for from in ["1.0.0", "older/web", "charts/web-1.0.0.tgz"] {
-        let shown = place.pintle(&format!("rehearse --verbose charts/web --from {from}"));
+        let shown = env.pintle(&format!("rehearse --verbose charts/web --from {from}"));
         holds(&shown, &["exit 0", "install web-1.0.0: ok", "upgrade web-1.1.0: ok"]);
     }
     holds(
-        &place.pintle("rehearse --verbose charts/web --from 0.9.0"),
+        &env.pintle("rehearse --verbose charts/web --from 0.9.0"),
         &["exit 2", "there is no web-0.9.0.tgz next to the chart", "git:REF"],
     );
     holds(
-        &place.pintle("rehearse --verbose charts/web --from nothing"),
+        &env.pintle("rehearse --verbose charts/web --from nothing"),
         &["exit 2", "there is no chart at `nothing`"],
     );
 
@@ -115,7 +115,7 @@ fn an_older_chart_is_a_path_a_version_or_a_commit() {
             .args(["-c", "user.name=a", "-c", "user.email=a@b.c", "-c", "commit.gpgsign=false"])
             .args(arguments)
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .current_dir(place.path())
+            .current_dir(env.path())
             .output()
             .expect("git runs");
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
@@ -123,33 +123,27 @@ fn an_older_chart_is_a_path_a_version_or_a_commit() {
     git(&["init", "--quiet", "--initial-branch", "main"]);
     git(&["add", "charts/web"]);
     git(&["commit", "--quiet", "--message", "one"]);
-    chart(&place, "charts/web", "1.2.0", &CONFIG.replace("a: one", "a: two"));
+    chart(&env, "charts/web", "1.2.0", &CONFIG.replace("a: one", "a: two"));
     holds(
-        &place.pintle("rehearse --verbose charts/web --from git:main"),
+        &env.pintle("rehearse --verbose charts/web --from git:main"),
         &["exit 1", "install web-1.1.0: ok", "upgrade", "immutable"],
     );
-    // What the repository would have git run, it does not run.
-    let command = format!("touch {}; cat", place.path().join("ran").display());
+    // Commands in the configuration of the repository do not run.
+    let command = format!("touch {}; cat", env.path().join("ran").display());
     for setting in ["tar.tar.gz.command", "filter.evil.smudge", "filter.evil.process", "core.fsmonitor"] {
         git(&["config", setting, &command]);
     }
     git(&["config", "core.sshCommand", &command]);
-    place.write(".git/info/attributes", "* filter=evil\n");
+    env.write(".git/info/attributes", "* filter=evil\n");
+    holds(&env.pintle("rehearse --verbose charts/web --from git:main"), &["exit 1", "install web-1.1.0: ok"]);
+    assert!(!env.path().join("ran").exists(), "a command of the repository ran");
     holds(
-        &place.pintle("rehearse --verbose charts/web --from git:main"),
-        &["exit 1", "install web-1.1.0: ok"],
-    );
-    assert!(!place.path().join("ran").exists(), "a command of the repository ran");
-    holds(
-        &place.pintle("rehearse --verbose charts/web --from git:v9"),
+        &env.pintle("rehearse --verbose charts/web --from git:v9"),
         &["exit 2", "git has no `v9` of this chart"],
     );
-    holds(
-        &place.pintle("rehearse --verbose charts/web --from git:--output=x"),
-        &["exit 2", "cannot be used"],
-    );
-    holds(&place.pintle("rehearse --verbose charts/web-1.0.0.tgz --from git:main"), &["exit 2", "work tree"]);
-    // Nor is an object fetched that is not there, because a remote can be a command.
+    holds(&env.pintle("rehearse --verbose charts/web --from git:--output=x"), &["exit 2", "cannot be used"]);
+    holds(&env.pintle("rehearse --verbose charts/web-1.0.0.tgz --from git:main"), &["exit 2", "work tree"]);
+    // Missing objects are not fetched, because a remote can be a command.
     for (setting, value) in [
         ("core.repositoryformatversion", "1"),
         ("extensions.partialClone", "evil"),
@@ -161,35 +155,35 @@ fn an_older_chart_is_a_path_a_version_or_a_commit() {
     }
     let listed = Command::new("git")
         .args(["rev-parse", "main:charts/web/Chart.yaml"])
-        .current_dir(place.path())
+        .current_dir(env.path())
         .output()
         .expect("git runs");
     let object = String::from_utf8_lossy(&listed.stdout).trim().to_owned();
     let (folder, name) = object.split_at(2);
-    std::fs::remove_file(place.path().join(".git/objects").join(folder).join(name)).expect("it is loose");
+    std::fs::remove_file(env.path().join(".git/objects").join(folder).join(name)).expect("it is loose");
     holds(
-        &place.pintle("rehearse --verbose charts/web --from git:main"),
+        &env.pintle("rehearse --verbose charts/web --from git:main"),
         &["exit 2", "git has no `main` of this chart"],
     );
-    assert!(!place.path().join("ran").exists() && !place.path().join("charts/web/ran").exists());
+    assert!(!env.path().join("ran").exists() && !env.path().join("charts/web/ran").exists());
 }
 
 #[test]
 fn removed_and_deprecated_api_versions_are_reported_with_replacements() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let gone = "# first\napiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: web}\n";
-    chart(&place, "gone", "1.0.0", gone);
-    let shown = place.pintle("rehearse --verbose gone --kube-version 1.35");
+    chart(&env, "gone", "1.0.0", gone);
+    let shown = env.pintle("rehearse --verbose gone --kube-version 1.35");
     holds(
         &shown,
         &["exit 1", "web/templates/all.yaml:2", "unavailable in v1.25+; use policy/v1 PodDisruptionBudget"],
     );
     assert_eq!(shown.matches("no matches for kind").count(), 1, "it is told once:\n{shown}");
-    // What one Kubernetes only warns about, another has no longer.
+    // An API version that is deprecated in one Kubernetes version is removed in another.
     let going = "apiVersion: v1\nkind: Endpoints\nmetadata: {name: e}\n";
-    chart(&place, "going", "1.0.0", going);
+    chart(&env, "going", "1.0.0", going);
     holds(
-        &place.pintle("rehearse --verbose going"),
+        &env.pintle("rehearse --verbose going"),
         &["exit 0", "web/templates/all.yaml:1: Endpoints/e: v1 Endpoints is deprecated in v1.33+"],
     );
 }
@@ -221,49 +215,49 @@ spec:
 
 #[test]
 fn prerequisites_of_the_chart_can_be_given() {
-    let place = TestEnv::new();
-    chart(&place, "web", "1.0.0", MONITOR);
+    let env = TestEnv::new();
+    chart(&env, "web", "1.0.0", MONITOR);
     let missing = r#"no matches for kind "Monitor" in version "example.com/v1""#;
     holds(
-        &place.pintle("rehearse --verbose web"),
+        &env.pintle("rehearse --verbose web"),
         &["exit 1", "web/templates/all.yaml:1: Monitor/m", missing, "--given"],
     );
-    place.write("kinds/monitor.yaml", DEFINITION).write("kinds/README.md", "no manifest");
+    env.write("kinds/monitor.yaml", DEFINITION).write("kinds/README.md", "no manifest");
     let wrong = "spec.every: Invalid value: \"integer\"";
     holds(
-        &place.pintle("rehearse --verbose web --given kinds"),
+        &env.pintle("rehearse --verbose web --given kinds"),
         &["exit 1", "web/templates/all.yaml:4", wrong],
     );
-    chart(&place, "web", "1.0.0", &MONITOR.replace("30", "'30'"));
-    let shown = place.pintle("rehearse --verbose web --given kinds/monitor.yaml");
+    chart(&env, "web", "1.0.0", &MONITOR.replace("30", "'30'"));
+    let shown = env.pintle("rehearse --verbose web --given kinds/monitor.yaml");
     holds(&shown, &["exit 0", "the chart works"]);
     lacks(&shown, "left behind");
-    // Another chart brings its definitions only.
-    chart(&place, "operator", "1.0.0", JOB);
-    place.write("operator/crds/monitor.yaml", DEFINITION);
-    holds(&place.pintle("rehearse --verbose web --given operator"), &["exit 0"]);
+    // Of another chart only its custom resource definitions are used.
+    chart(&env, "operator", "1.0.0", JOB);
+    env.write("operator/crds/monitor.yaml", DEFINITION);
+    holds(&env.pintle("rehearse --verbose web --given operator"), &["exit 0"]);
     // Namespaces and secrets can be given as well.
     let elsewhere = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c\n  namespace: elsewhere\n";
-    chart(&place, "far", "1.0.0", elsewhere);
+    chart(&env, "far", "1.0.0", elsewhere);
     holds(
-        &place.pintle("rehearse --verbose far"),
+        &env.pintle("rehearse --verbose far"),
         &["exit 1", "web/templates/all.yaml:5", r#"namespaces "elsewhere" not found"#, "--given"],
     );
-    place.write("space.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: elsewhere}\n");
-    holds(&place.pintle("rehearse --verbose far --given space.yaml"), &["exit 0"]);
-    place.write("empty.yaml", "# nothing\n").write("bad.yaml", "kind: [");
-    holds(&place.pintle("rehearse --verbose far --given empty.yaml"), &["exit 2", "no objects in it"]);
-    holds(&place.pintle("rehearse --verbose far --given bad.yaml"), &["exit 2", "cannot use bad.yaml"]);
-    holds(&place.pintle("rehearse --verbose far --given none.yaml"), &["exit 2", "cannot use none.yaml"]);
+    env.write("space.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: elsewhere}\n");
+    holds(&env.pintle("rehearse --verbose far --given space.yaml"), &["exit 0"]);
+    env.write("empty.yaml", "# nothing\n").write("bad.yaml", "kind: [");
+    holds(&env.pintle("rehearse --verbose far --given empty.yaml"), &["exit 2", "no objects in it"]);
+    holds(&env.pintle("rehearse --verbose far --given bad.yaml"), &["exit 2", "cannot use bad.yaml"]);
+    holds(&env.pintle("rehearse --verbose far --given none.yaml"), &["exit 2", "cannot use none.yaml"]);
 }
 
 #[test]
 fn a_broken_definition_does_not_hide_the_rest() {
-    let place = TestEnv::new();
-    chart(&place, "web", "1.0.0", &SERVICE.replace("port: 80", "port: 80000"));
-    place.write("web/crds/old.yaml", "# a\n---\napiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}\n");
+    let env = TestEnv::new();
+    chart(&env, "web", "1.0.0", &SERVICE.replace("port: 80", "port: 80000"));
+    env.write("web/crds/old.yaml", "# a\n---\napiVersion: apiextensions.k8s.io/v1beta1\nkind: CustomResourceDefinition\nmetadata: {name: a.b}\n");
     holds(
-        &place.pintle("rehearse --verbose web"),
+        &env.pintle("rehearse --verbose web"),
         &[
             "exit 1",
             "web/crds/old.yaml:3: CustomResourceDefinition/a.b",
@@ -274,17 +268,17 @@ fn a_broken_definition_does_not_hide_the_rest() {
 }
 
 #[test]
-fn definitions_of_the_chart_itself_are_known() {
-    let place = TestEnv::new();
+fn objects_of_the_chart_itself_are_not_reported_as_missing() {
+    let env = TestEnv::new();
     let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  annotations: {helm.sh/hook: test}\n\
                spec:\n  restartPolicy: Never\n  serviceAccountName: mine\n  priorityClassName: mine\n  containers: [{name: a, image: b}]\n";
     let account = "---\napiVersion: v1\nkind: ServiceAccount\nmetadata: {name: mine}\n";
     let class =
         "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: mine}\nvalue: 1\n";
-    chart(&place, "web", "1.0.0", &format!("{pod}{account}{class}"));
-    holds(&place.pintle("rehearse --verbose web"), &["exit 0"]);
-    chart(&place, "web", "1.0.0", &format!("{pod}{class}"));
-    holds(&place.pintle("rehearse --verbose web"), &["exit 1", r#"serviceaccount "mine" not found"#]);
+    chart(&env, "web", "1.0.0", &format!("{pod}{account}{class}"));
+    holds(&env.pintle("rehearse --verbose web"), &["exit 0"]);
+    chart(&env, "web", "1.0.0", &format!("{pod}{class}"));
+    holds(&env.pintle("rehearse --verbose web"), &["exit 1", r#"serviceaccount "mine" not found"#]);
 }
 
 const NEVER: &str = "\
@@ -303,34 +297,34 @@ spec:
 
 #[test]
 fn objects_that_are_not_ready_or_left_behind_are_reported() {
-    let place = TestEnv::new();
-    chart(&place, "web", "1.0.0", NEVER);
-    let shown = place.pintle("rehearse --verbose web --timeout 1s");
+    let env = TestEnv::new();
+    chart(&env, "web", "1.0.0", NEVER);
+    let shown = env.pintle("rehearse --verbose web --timeout 1s");
     holds(
         &shown,
         &["exit 1", "install web-1.0.0: failed", "FAIL Deployment/slow", "uninstall web-1.0.0: ok"],
     );
     holds(&shown, &["install: web/templates/all.yaml: Deployment/slow: "]);
     lacks(&shown, "rollback");
-    chart(&place, "web", "1.0.0", STATEFUL);
+    chart(&env, "web", "1.0.0", STATEFUL);
     holds(
-        &place.pintle("rehearse --verbose web"),
+        &env.pintle("rehearse --verbose web"),
         &[
             "exit 0",
             "PersistentVolumeClaim/data-db-0: left behind: volume claims of a StatefulSet outlive it",
         ],
     );
     let kept = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: kept\n  annotations: {helm.sh/resource-policy: keep}\n";
-    chart(&place, "web", "1.0.0", kept);
+    chart(&env, "web", "1.0.0", kept);
     holds(
-        &place.pintle("rehearse --verbose web"),
+        &env.pintle("rehearse --verbose web"),
         &["exit 0", "Secret/kept: left behind: its resource policy says keep"],
     );
 }
 
 #[test]
 fn a_failing_hook_is_shown_with_its_log() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let hook = "\
 apiVersion: batch/v1
 kind: Job
@@ -348,8 +342,8 @@ spec:
       restartPolicy: Never
       containers: [{name: a, image: one}]
 ";
-    chart(&place, "web", "1.0.0", hook);
-    let shown = place.pintle("rehearse --verbose web");
+    chart(&env, "web", "1.0.0", hook);
+    let shown = env.pintle("rehearse --verbose web");
     holds(
         &shown,
         &[
@@ -361,10 +355,10 @@ spec:
             "upgrade: web/templates/all.yaml: Job/migrate: ",
         ],
     );
-    holds(&place.pintle("rehearse --verbose web -o junit"), &["<failure message=\"it ended Failed\">"]);
+    holds(&env.pintle("rehearse --verbose web -o junit"), &["<failure message=\"it ended Failed\">"]);
 }
 
-/// A test whose pod has annotations and a specification of its own.
+/// A test hook whose pod has the given annotations and specification.
 fn a_test(annotations: &str, spec: &str) -> String {
     format!(
         "\
@@ -384,19 +378,19 @@ spec:
 
 #[test]
 fn the_tests_of_a_chart_are_run_before_it_is_rolled_back() {
-    let place = TestEnv::new();
-    chart(&place, "web", "1.0.0", &a_test("    pintle.dev/simulate-log: it is open", ""));
-    let shown = place.pintle("rehearse --verbose web");
+    let env = TestEnv::new();
+    chart(&env, "web", "1.0.0", &a_test("    pintle.dev/simulate-log: it is open", ""));
+    let shown = env.pintle("rehearse --verbose web");
     holds(&shown, &["exit 0", "test web-1.0.0: ok", "hook Pod/knock (test): Succeeded", "| it is open"]);
     for form in ["text --verbose", "json", "junit"] {
-        let silent = place.pintle(&format!("rehearse --no-log-output web -o {form}"));
+        let silent = env.pintle(&format!("rehearse --no-log-output web -o {form}"));
         assert!(silent.starts_with("exit 0") && !silent.contains("it is open"), "{silent}");
     }
     let at = |stage: &str| shown.find(&format!("\n{stage} web-1.0.0: ok")).expect(stage);
     assert!(at("upgrade") < at("test") && at("test") < at("rollback"), "{shown}");
 
-    chart(&place, "web", "1.0.0", &a_test("    pintle.dev/simulate-failures: always", ""));
-    let shown = place.pintle("rehearse --verbose web");
+    chart(&env, "web", "1.0.0", &a_test("    pintle.dev/simulate-failures: always", ""));
+    let shown = env.pintle("rehearse --verbose web");
     holds(
         &shown,
         &[
@@ -408,17 +402,17 @@ fn the_tests_of_a_chart_are_run_before_it_is_rolled_back() {
         ],
     );
 
-    chart(&place, "web", "1.0.0", &a_test("", ", envFrom: [{secretRef: {name: gone}}]"));
-    let shown = place.pintle("rehearse --verbose web --timeout 1s");
+    chart(&env, "web", "1.0.0", &a_test("", ", envFrom: [{secretRef: {name: gone}}]"));
+    let shown = env.pintle("rehearse --verbose web --timeout 1s");
     holds(&shown, &["exit 1", "test web-1.0.0: failed", r#"secret "gone" not found"#]);
 
-    chart(&place, "web", "1.0.0", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: only}\n");
-    lacks(&place.pintle("rehearse --verbose web"), "\ntest ");
+    chart(&env, "web", "1.0.0", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: only}\n");
+    lacks(&env.pintle("rehearse --verbose web"), "\ntest ");
 }
 
 #[test]
 fn the_security_standard_of_a_namespace_holds() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let deployment = "\
 apiVersion: apps/v1
 kind: Deployment
@@ -432,12 +426,12 @@ spec:
       containers:
       - {name: a, image: one, securityContext: {allowPrivilegeEscalation: {{ .Values.loose }}, capabilities: {drop: [ALL]}}}
 ";
-    chart(&place, "web", "1.0.0", deployment);
+    chart(&env, "web", "1.0.0", deployment);
     let space = "apiVersion: v1\nkind: Namespace\nmetadata: {name: prod, labels: {pod-security.kubernetes.io/enforce: restricted}}\n";
-    place.write("prod.yaml", space);
+    env.write("prod.yaml", space);
     let strict = "rehearse --verbose web -n prod --given prod.yaml";
-    holds(&place.pintle(&format!("{strict} --set loose=false")), &["exit 0", "the chart works"]);
-    let shown = place.pintle(&format!("{strict} --set loose=true"));
+    holds(&env.pintle(&format!("{strict} --set loose=false")), &["exit 0", "the chart works"]);
+    let shown = env.pintle(&format!("{strict} --set loose=true"));
     let why =
         r#"violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "a" must"#;
     holds(
@@ -453,12 +447,12 @@ spec:
         ],
     );
     assert_eq!(shown.matches("FailedCreate").count(), 1, "one event is enough:\n{shown}");
-    holds(&place.pintle("rehearse --verbose web --set loose=true"), &["exit 0"]);
+    holds(&env.pintle("rehearse --verbose web --set loose=true"), &["exit 0"]);
 }
 
 #[test]
 fn ranges_of_limits_hold() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let pod = "\
 apiVersion: v1
 kind: Pod
@@ -466,12 +460,12 @@ metadata: {name: web}
 spec:
   containers: [{name: a, image: one, resources: {limits: {memory: '{{ .Values.memory }}'}}}]
 ";
-    chart(&place, "web", "1.0.0", pod);
+    chart(&env, "web", "1.0.0", pod);
     let range = "apiVersion: v1\nkind: LimitRange\nmetadata: {name: small}\nspec: {limits: [{type: Container, max: {memory: 64Mi}}]}\n";
-    place.write("small.yaml", range);
-    holds(&place.pintle("rehearse --verbose web --given small.yaml --set memory=64Mi"), &["exit 0"]);
+    env.write("small.yaml", range);
+    holds(&env.pintle("rehearse --verbose web --given small.yaml --set memory=64Mi"), &["exit 0"]);
     holds(
-        &place.pintle("rehearse --verbose web --given small.yaml --set memory=65Mi"),
+        &env.pintle("rehearse --verbose web --given small.yaml --set memory=65Mi"),
         &[
             "exit 1",
             "Pod/web: pods \"web\" is forbidden: maximum memory usage per Container is 64Mi, but limit is 65Mi",
@@ -496,11 +490,11 @@ spec:
 
 #[test]
 fn random_values_do_not_change_the_report() {
-    let place = TestEnv::new();
-    chart(&place, "web", "1.0.0", RANDOM);
-    let first = place.pintle("rehearse --verbose web -o json --timeout 1s");
+    let env = TestEnv::new();
+    chart(&env, "web", "1.0.0", RANDOM);
+    let first = env.pintle("rehearse --verbose web -o json --timeout 1s");
     holds(&first, &["exit 1", "secret \\\"gone\\\" not found"]);
-    assert_eq!(first, place.pintle("rehearse --verbose web -o json --timeout 1s"));
+    assert_eq!(first, env.pintle("rehearse --verbose web -o json --timeout 1s"));
 }
 
 const SCRIPT: &str = "\
@@ -516,37 +510,37 @@ end)
 
 #[test]
 fn scripts_run_as_they_do_in_an_install() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     chart(
-        &place,
+        &env,
         "web",
         "1.0.0",
         "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  ports:\n    - port: {{ .Values.port }}\n",
     );
-    place.write("web/values.yaml", "port: 0\n").write("web/ext/lua/chart.lua", SCRIPT);
-    let shown = place.pintle("rehearse --verbose web");
+    env.write("web/values.yaml", "port: 0\n").write("web/ext/lua/chart.lua", SCRIPT);
+    let shown = env.pintle("rehearse --verbose web");
     holds(&shown, &["exit 0", "port is not set", "about to upgrade", "the chart works, with warnings"]);
     assert_eq!(shown.matches("port is not set").count(), 1, "it is told once:\n{shown}");
-    holds(&place.pintle("rehearse --verbose web --set refuse=true"), &["exit 1", "upgrade", "not today"]);
+    holds(&env.pintle("rehearse --verbose web --set refuse=true"), &["exit 1", "upgrade", "not today"]);
     holds(
-        &place.pintle("rehearse --verbose web --skip-scripts"),
+        &env.pintle("rehearse --verbose web --skip-scripts"),
         &["exit 1", "web/templates/all.yaml:6", "spec.ports[0].port"],
     );
-    holds(&place.pintle("rehearse --verbose web --explain"), &["exit 0", "values.port"]);
-    // Permissions are asked for as everywhere.
-    place.write("web/ext/permissions.yaml", "lua: [os]\n");
+    holds(&env.pintle("rehearse --verbose web --explain"), &["exit 0", "values.port"]);
+    // Permissions are required as in all commands.
+    env.write("web/ext/permissions.yaml", "lua: [os]\n");
     holds(
-        &place.pintle("rehearse --verbose web"),
+        &env.pintle("rehearse --verbose web"),
         &["exit 1", "asks for permissions that were not granted: os"],
     );
-    holds(&place.pintle("rehearse --verbose web --yes"), &["exit 0"]);
+    holds(&env.pintle("rehearse --verbose web --yes"), &["exit 0"]);
     let all = "--accept-perms os --scripts-folder . --allow-private-network";
-    holds(&place.pintle(&format!("rehearse --verbose web {all}")), &["exit 0"]);
+    holds(&env.pintle(&format!("rehearse --verbose web {all}")), &["exit 0"]);
 }
 
 #[test]
 fn the_report_fits_on_a_screen_with_problems_first() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let objects: Vec<String> = (0..40)
         .map(|number| {
             format!(
@@ -554,14 +548,14 @@ fn the_report_fits_on_a_screen_with_problems_first() {
             )
         })
         .collect();
-    chart(&place, "web", "0.1.0", &objects.join("---\n"));
-    let short = place.pintle("rehearse web");
+    chart(&env, "web", "0.1.0", &objects.join("---\n"));
+    let short = env.pintle("rehearse web");
     assert!(short.lines().count() <= 26, "a screen, and the lines of the exit code:\n{short}");
     holds(&short, &["more, which --verbose shows", "objects ready", "install web-0.1.0: "]);
     let (found, stages) = (short.find("unknown0"), short.find("install web-0.1.0: "));
     assert!(found.is_some() && found < stages, "what was found comes first:\n{short}");
     lacks(&short, "ConfigMap/c39:");
-    let long = place.pintle("rehearse web --verbose");
+    let long = env.pintle("rehearse web --verbose");
     let all: Vec<String> = (0..40).map(|number| format!("unknown{number}\"")).collect();
     holds(&long, &all.iter().map(String::as_str).collect::<Vec<_>>());
     lacks(&long, "--verbose shows");

@@ -7,9 +7,9 @@ use support::{TestEnv, chart};
 
 #[test]
 fn a_derived_schema_matches_its_values() {
-    let place = TestEnv::new();
-    chart::write(&place);
-    assert_snapshot!(place.pintle("schema derive web"), @r#"
+    let env = TestEnv::new();
+    chart::write(&env);
+    assert_snapshot!(env.pintle("schema derive web"), @r#"
     exit 0
     --- stdout
     {
@@ -38,7 +38,7 @@ fn a_derived_schema_matches_its_values() {
       "type": "object"
     }
     "#);
-    assert_snapshot!(place.pintle("schema derive web -o yaml"), @"
+    assert_snapshot!(env.pintle("schema derive web -o yaml"), @"
     exit 0
     --- stdout
     $schema: http://json-schema.org/draft-07/schema#
@@ -58,7 +58,7 @@ fn a_derived_schema_matches_its_values() {
         type: object
     type: object
     ");
-    assert_snapshot!(place.pintle("schema derive web --output xml"), @"
+    assert_snapshot!(env.pintle("schema derive web --output xml"), @"
     exit 2
     --- stderr
     error: invalid format `xml`: must be one of json, yaml
@@ -67,10 +67,10 @@ fn a_derived_schema_matches_its_values() {
 
 #[test]
 fn a_schema_reads_no_file_outside_the_chart() {
-    let place = TestEnv::new();
-    chart::write(&place);
-    place.write("secret.json", "{\"type\": \"integer\"}");
-    let outside = place.path().join("secret.json").display().to_string();
+    let env = TestEnv::new();
+    chart::write(&env);
+    env.write("secret.json", "{\"type\": \"integer\"}");
+    let outside = env.path().join("secret.json").display().to_string();
     for name in ["pintle", "helm"] {
         for (reference, told) in [
             (format!("file://{outside}"), "schemas do not read files outside the chart"),
@@ -79,31 +79,31 @@ fn a_schema_reads_no_file_outside_the_chart() {
             ("part.json".to_owned(), "open /part.json: no such file or directory"),
         ] {
             let schema = format!("{{\"properties\": {{\"greeting\": {{\"$ref\": \"{reference}\"}}}}}}");
-            place.write("web/values.schema.json", &schema);
+            env.write("web/values.schema.json", &schema);
             for command in ["template a web", "lint web"] {
-                let shown = place.called(name, command, &[]);
+                let shown = env.called(name, command, &[]);
                 assert!(shown.contains(told) && !shown.contains("exit 0"), "{name} {command}: {shown}");
                 assert!(!shown.contains("want integer") && !shown.contains("root:"), "{shown}");
             }
         }
         let inside = "{\"properties\": {\"greeting\": {\"$ref\": \"#/definitions/t\"}}, \
                       \"definitions\": {\"t\": {\"type\": \"string\"}}}";
-        place.write("web/values.schema.json", inside);
-        assert!(place.called(name, "template a web", &[]).contains("exit 0"));
+        env.write("web/values.schema.json", inside);
+        assert!(env.called(name, "template a web", &[]).contains("exit 0"));
     }
 }
 
 #[test]
 fn values_that_violate_the_schema_are_reported() {
-    let place = TestEnv::new();
-    chart::write(&place);
-    place.write("web/values.schema.json", "{\"properties\": {\"greeting\": {\"type\": \"string\"}}}");
-    assert_snapshot!(place.pintle("schema check web"), @"
+    let env = TestEnv::new();
+    chart::write(&env);
+    env.write("web/values.schema.json", "{\"properties\": {\"greeting\": {\"type\": \"string\"}}}");
+    assert_snapshot!(env.pintle("schema check web"), @"
     exit 0
     --- stdout
     The values match the schema.
     ");
-    assert_snapshot!(place.pintle("schema check web --set greeting=1"), @"
+    assert_snapshot!(env.pintle("schema check web --set greeting=1"), @"
     exit 2
     --- stderr
     error: values don't meet the specifications of the schema(s) in the following chart(s):

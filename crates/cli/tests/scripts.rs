@@ -1,4 +1,4 @@
-//! Charts that act by scripts: the worked examples, permissions, and what commands make of it all.
+//! Charts with scripts: the worked examples, permissions, and how commands use them.
 
 use crate::support;
 use crate::support::cluster;
@@ -15,7 +15,7 @@ fn example(name: &str) -> String {
     folder.canonicalize().expect("it is there").display().to_string()
 }
 
-/// The ten worked examples, what to give them, and what must come of it.
+/// The ten worked examples, their flags and their expected results.
 const EXAMPLES: [(&str, &str, &[&str]); 10] = [
     ("labels", "", &["example.com/team: blue", "example.com/release: demo"]),
     ("sized", "--set size=large", &["replicas: \"5\"", "memory: \"4Gi\""]),
@@ -36,9 +36,8 @@ fn has(shown: &str, parts: &[&str]) {
 }
 
 /// A chart with one ConfigMap and a script.
-fn chart(place: &TestEnv, name: &str, script: &str, permissions: &str) {
-    place
-        .write(&format!("{name}/Chart.yaml"), &format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\n"))
+fn chart(env: &TestEnv, name: &str, script: &str, permissions: &str) {
+    env.write(&format!("{name}/Chart.yaml"), &format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\n"))
         .write(&format!("{name}/values.yaml"), "greeting: hello\n")
         .write(
             &format!("{name}/templates/config.yaml"),
@@ -47,11 +46,11 @@ fn chart(place: &TestEnv, name: &str, script: &str, permissions: &str) {
         )
         .write(&format!("{name}/ext/lua/chart.lua"), script);
     if !permissions.is_empty() {
-        place.write(&format!("{name}/ext/permissions.yaml"), permissions);
+        env.write(&format!("{name}/ext/permissions.yaml"), permissions);
     }
 }
 
-/// A script that tells of every event.
+/// A script that logs every event.
 const TELLS: &str = "for _, name in {'chart-loaded', 'pre-render', 'post-render', 'pre-validate', 'post-validate', \
     'post-template', 'pre-lint', 'pre-package', 'pre-install', 'post-install', 'pre-upgrade', 'post-upgrade', \
     'pre-rollback', 'post-rollback', 'pre-delete', 'post-delete', 'pre-test', 'post-test', 'wait', 'watch', 'ready', \
@@ -59,7 +58,7 @@ const TELLS: &str = "for _, name in {'chart-loaded', 'pre-render', 'post-render'
     events.on(name, function(ctx) log.info('at ' .. ctx.event) end)
 end";
 
-/// The events that a script told of, in order.
+/// The events that a script logged, in order.
 fn told(shown: &str) -> String {
     let events: Vec<&str> =
         shown.lines().filter_map(|line| line.split_once(": at ").map(|(_, event)| event)).collect();
@@ -68,15 +67,15 @@ fn told(shown: &str) -> String {
 
 #[test]
 fn the_worked_examples_render_and_lint() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     for (name, flags, parts) in EXAMPLES {
         let chart = example(name);
-        has(&place.pintle(&format!("template demo {chart} {flags}")), parts);
-        assert_eq!(place.pintle(&format!("lua check {chart}")), "exit 0\n--- stdout\nNo problems found.\n");
-        has(&place.pintle(&format!("lint {chart} --yes")), &["1 chart(s) linted, 0 chart(s) failed"]);
-        let once = place.helm(&format!("template demo {chart} {flags}"));
+        has(&env.pintle(&format!("template demo {chart} {flags}")), parts);
+        assert_eq!(env.pintle(&format!("lua check {chart}")), "exit 0\n--- stdout\nNo problems found.\n");
+        has(&env.pintle(&format!("lint {chart} --yes")), &["1 chart(s) linted, 0 chart(s) failed"]);
+        let once = env.helm(&format!("template demo {chart} {flags}"));
         has(&once, &["exit 0"]);
-        assert_eq!(once, place.helm(&format!("template demo {chart} {flags}")), "two runs of {name} differ");
+        assert_eq!(once, env.helm(&format!("template demo {chart} {flags}")), "two runs of {name} differ");
     }
 }
 
@@ -106,8 +105,8 @@ fn the_guide_shows_the_scripts_as_they_are() {
 fn the_worked_examples_are_installed_and_upgraded_in_a_cluster() {
     let flag = cluster::start();
     for driver in ["secret", "native"] {
-        let place = TestEnv::new();
-        let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
+        let env = TestEnv::new();
+        let run = |line: &str| env.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
         for (name, flags, parts) in EXAMPLES {
             let (chart, release) = (example(name), format!("{name}-{driver}"));
             let installed = run(&format!("install {release} {chart} {flags} --wait"));
@@ -124,22 +123,22 @@ fn the_worked_examples_are_installed_and_upgraded_in_a_cluster() {
 
 #[test]
 fn a_generated_password_is_kept_on_upgrade() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
+    let (env, flag) = (TestEnv::new(), cluster::start());
     let chart = example("password");
-    let manifest = || place.pintle(&format!("get manifest keeper {flag}"));
-    has(&place.pintle(&format!("install keeper {chart} {flag}")), &["exit 0"]);
+    let manifest = || env.pintle(&format!("get manifest keeper {flag}"));
+    has(&env.pintle(&format!("install keeper {chart} {flag}")), &["exit 0"]);
     let first = manifest();
-    has(&place.pintle(&format!("upgrade keeper {chart} {flag}")), &["REVISION: 2"]);
+    has(&env.pintle(&format!("upgrade keeper {chart} {flag}")), &["REVISION: 2"]);
     // The embedded API keeps `stringData` as the server does: in `data`.
     assert_eq!(manifest(), first);
 }
 
 #[test]
 fn every_command_emits_events_to_the_scripts_of_its_chart() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
-    chart(&place, "web", TELLS, "");
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    chart(&env, "web", TELLS, "");
     let at = |line: &str| {
-        let shown = place.pintle(line);
+        let shown = env.pintle(line);
         assert!(shown.starts_with("exit 0\n"), "{line}: {shown}");
         told(&shown)
     };
@@ -147,7 +146,7 @@ fn every_command_emits_events_to_the_scripts_of_its_chart() {
     assert_eq!(at("lint web"), "chart-loaded pre-render post-render pre-lint");
     assert_eq!(at("package web"), "pre-package");
     assert_eq!(at("dependency build web"), "pre-dependency-build post-dependency-build");
-    let here = place.path().display();
+    let here = env.path().display();
     assert_eq!(at(&format!("create new --starter {here}/web")), "pre-create post-create");
     let rendering = "chart-loaded pre-render post-render pre-validate post-validate";
     assert_eq!(at(&format!("install demo web --dry-run=server {flag}")), rendering);
@@ -165,15 +164,9 @@ fn every_command_emits_events_to_the_scripts_of_its_chart() {
 
 #[test]
 fn records_keep_the_scripts_of_subcharts_and_libraries() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
-    chart(
-        &place,
-        "web",
-        "events.on('pre-delete', function() log.info('at ' .. require('common/x')) end)",
-        "",
-    );
-    place
-        .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n")
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    chart(&env, "web", "events.on('pre-delete', function() log.info('at ' .. require('common/x')) end)", "");
+    env.write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n")
         .write("web/charts/db/ext/lua/chart.lua", TELLS)
         .write(
             "web/library/common/Chart.yaml",
@@ -182,7 +175,7 @@ fn records_keep_the_scripts_of_subcharts_and_libraries() {
         .write("web/library/common/ext/lua/x.lua", "return 'the library'")
         .write("web/requirements.yaml", "libraries:\n- {name: common, version: ^1.0.0}\n");
     for driver in ["secret", "native"] {
-        let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
+        let run = |line: &str| env.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
         has(&run("install demo web"), &["exit 0"]);
         let shown = run("uninstall demo");
         assert_eq!(told(&shown), "pre-delete the library post-delete", "{shown}");
@@ -191,30 +184,30 @@ fn records_keep_the_scripts_of_subcharts_and_libraries() {
 
 #[test]
 fn every_line_that_a_script_prints_says_which_chart_it_is_from() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let script = "events.on('pre-render', function() print('one\\nerror: the cluster is gone') end)";
-    chart(&place, "web", script, "");
-    let shown = place.pintle("template demo web");
+    chart(&env, "web", script, "");
+    let shown = env.pintle("template demo web");
     has(&shown, &["note: chart web: one\n", "note: chart web: error: the cluster is gone\n"]);
     assert!(!shown.lines().any(|line| line.starts_with("error:")), "{shown}");
 }
 
 #[test]
 fn l_052_without_a_terminal_the_answer_is_no_and_the_flag_is_named() {
-    let place = TestEnv::new();
-    chart(&place, "web", "events.on('pre-render', function() end)", "lua: [network, os]");
-    let shown = place.pintle("template demo web");
+    let env = TestEnv::new();
+    chart(&env, "web", "events.on('pre-render', function() end)", "lua: [network, os]");
+    let shown = env.pintle("template demo web");
     has(&shown, &["exit 2", "chart web asks for permissions that were not granted: network, os"]);
     has(&shown, &["--accept-perms network,os", "--yes"]);
-    let shown = place.helm("template demo web");
+    let shown = env.helm("template demo web");
     has(&shown, &["exit 1", "--accept-perms network,os or --yes grants them"]);
-    assert!(place.pintle("install demo web --dry-run=client").starts_with("exit 2\n"));
+    assert!(env.pintle("install demo web --dry-run=client").starts_with("exit 2\n"));
 }
 
 #[test]
 fn l_053_flags_grant_all_permissions_or_a_set() {
-    let place = TestEnv::new();
-    chart(&place, "web", "events.on('pre-render', function() end)", "lua: [network, io]");
+    let env = TestEnv::new();
+    chart(&env, "web", "events.on('pre-render', function() end)", "lua: [network, io]");
     for (flags, code) in [
         ("--yes", 0),
         ("-y", 0),
@@ -223,33 +216,32 @@ fn l_053_flags_grant_all_permissions_or_a_set() {
         ("--accept-perms network", 2),
         ("--accept-perms everything", 2),
     ] {
-        let shown = place.pintle(&format!("template demo web {flags}"));
+        let shown = env.pintle(&format!("template demo web {flags}"));
         assert!(shown.starts_with(&format!("exit {code}\n")), "{flags}: {shown}");
     }
-    has(&place.pintle("template demo web --accept-perms all"), &["there is no permission `all`"]);
-    // A chart that asks for nothing needs no answer.
-    chart(&place, "plain", "events.on('pre-render', function() end)", "");
-    assert!(place.pintle("template demo plain --accept-perms os").starts_with("exit 0\n"));
+    has(&env.pintle("template demo web --accept-perms all"), &["there is no permission `all`"]);
+    // A chart that requests nothing needs no answer.
+    chart(&env, "plain", "events.on('pre-render', function() end)", "");
+    assert!(env.pintle("template demo plain --accept-perms os").starts_with("exit 0\n"));
 }
 
 #[test]
 fn l_054_permissions_are_kept_shown_and_asked_for_again_when_there_are_more() {
     let flag = cluster::start();
     for driver in ["secret", "native"] {
-        let place = TestEnv::new();
-        let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
-        chart(&place, "web", TELLS, "");
-        place
-            .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n")
+        let env = TestEnv::new();
+        let run = |line: &str| env.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
+        chart(&env, "web", TELLS, "");
+        env.write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n")
             .write("web/charts/db/ext/permissions.yaml", "lua: [network]");
         has(&run("install demo web"), &["exit 2", "not granted: network (chart web/db)"]);
         has(&run("list"), &["exit 0"]);
         assert!(!run("list").contains("demo"), "nothing was recorded");
         has(&run("install demo web --accept-perms network"), &["exit 0"]);
         has(&run("status demo"), &["PERMISSIONS: network\n"]);
-        // What was granted once is not asked for again, whatever the operation.
+        // A permission that was granted once is not asked for again, in any operation.
         has(&run("upgrade demo web"), &["exit 0"]);
-        place.write("web/ext/permissions.yaml", "lua: [os]");
+        env.write("web/ext/permissions.yaml", "lua: [os]");
         has(&run("upgrade demo web"), &["exit 2", "not granted: network (chart web/db), os\n"]);
         has(&run("upgrade demo web --accept-perms os"), &["exit 2", "--accept-perms network,os"]);
         has(&run("upgrade demo web --accept-perms network,os"), &["exit 0"]);
@@ -264,19 +256,19 @@ fn l_054_permissions_are_kept_shown_and_asked_for_again_when_there_are_more() {
 
 #[test]
 fn a_failing_handler_prevents_the_apply_or_is_recorded_after_it() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
-    chart(&place, "web", "events.on('pre-install', function() error('not today', 0) end)", "");
-    let shown = place.pintle(&format!("install demo web {flag}"));
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    chart(&env, "web", "events.on('pre-install', function() error('not today', 0) end)", "");
+    let shown = env.pintle(&format!("install demo web {flag}"));
     has(&shown, &["exit 1", "the `pre-install` handler of chart web failed", "not today", ">    1 |"]);
-    has(&place.pintle(&format!("status demo {flag}")), &["exit 1"]);
-    chart(&place, "web", "events.on('post-install', function() error('too late', 0) end)", "");
-    has(&place.pintle(&format!("install demo web {flag}")), &["exit 1", "too late"]);
-    has(&place.pintle(&format!("status demo {flag}")), &["STATUS: failed", "too late"]);
+    has(&env.pintle(&format!("status demo {flag}")), &["exit 1"]);
+    chart(&env, "web", "events.on('post-install', function() error('too late', 0) end)", "");
+    has(&env.pintle(&format!("install demo web {flag}")), &["exit 1", "too late"]);
+    has(&env.pintle(&format!("status demo {flag}")), &["STATUS: failed", "too late"]);
 }
 
 #[test]
 fn the_network_is_public_unless_the_user_says_otherwise() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("it has an address");
     std::thread::spawn(move || {
@@ -287,115 +279,109 @@ fn the_network_is_public_unless_the_user_says_otherwise() {
         }
     });
     let line = format!("template demo {} --yes --set from=http://{address}/", example("permissions"));
-    has(&place.pintle(&line), &["exit 1", "127.0.0.1, which is not a public address"]);
-    has(&place.pintle(&line), &["`--allow-private-network` lets scripts reach it"]);
-    has(&place.pintle(&format!("{line} --allow-private-network")), &["greeting: \"there\""]);
+    has(&env.pintle(&line), &["exit 1", "127.0.0.1, which is not a public address"]);
+    has(&env.pintle(&line), &["`--allow-private-network` lets scripts reach it"]);
+    has(&env.pintle(&format!("{line} --allow-private-network")), &["greeting: \"there\""]);
 }
 
 #[test]
 fn files_and_the_environment_are_reached_with_permission() {
-    let place = TestEnv::new();
-    place.write("files/hello.txt", "from a file").write("secret.txt", "not for scripts");
+    let env = TestEnv::new();
+    env.write("files/hello.txt", "from a file").write("secret.txt", "not for scripts");
     let line = format!("template demo {} --yes --scripts-folder files", example("permissions"));
-    has(&place.pintle(&format!("{line} --set file=hello.txt")), &["greeting: \"from a file\""]);
-    has(&place.pintle(&format!("{line} --set file=../secret.txt")), &["exit 1", "leads out of the folder"]);
-    has(&place.called("pintle", &line, &[("GREETING", "hi")]), &["greeting: \"hi\""]);
+    has(&env.pintle(&format!("{line} --set file=hello.txt")), &["greeting: \"from a file\""]);
+    has(&env.pintle(&format!("{line} --set file=../secret.txt")), &["exit 1", "leads out of the folder"]);
+    has(&env.called("pintle", &line, &[("GREETING", "hi")]), &["greeting: \"hi\""]);
     chart(
-        &place,
+        &env,
         "web",
         "events.on('pre-render', function(ctx) ctx.values.greeting = os.getenv('HELM_KUBETOKEN') end)",
         "lua: [os]",
     );
-    let shown = place.called("pintle", "template demo web --yes", &[("HELM_KUBETOKEN", "ESCAPED")]);
+    let shown = env.called("pintle", "template demo web --yes", &[("HELM_KUBETOKEN", "ESCAPED")]);
     has(&shown, &["exit 1", "\"HELM_KUBETOKEN\" is not for scripts", "--set"]);
     assert!(!shown.contains("ESCAPED"));
 }
 
 #[test]
 fn changes_of_scripts_are_explained_and_validated() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let sized = example("sized");
-    let shown = place.pintle(&format!("template demo {sized} --explain"));
+    let shown = env.pintle(&format!("template demo {sized} --explain"));
     has(
         &shown,
         &["pre-render: chart sized: ext/lua/chart.lua:7 changed\n  values.memory\n  values.replicas\n"],
     );
-    chart(&place, "web", "events.on('pre-render', function(ctx) ctx.values.greeting = 7 end)", "");
-    place.write("web/values.schema.json", r#"{"properties": {"greeting": {"type": "string"}}}"#);
-    has(&place.pintle("template demo web"), &["exit 2", "got number, want string"]);
+    chart(&env, "web", "events.on('pre-render', function(ctx) ctx.values.greeting = 7 end)", "");
+    env.write("web/values.schema.json", r#"{"properties": {"greeting": {"type": "string"}}}"#);
+    has(&env.pintle("template demo web"), &["exit 2", "got number, want string"]);
 }
 
 #[test]
 fn scripts_can_be_checked_run_and_created() {
-    let place = TestEnv::new();
-    has(&place.pintle("create new --lua"), &["exit 0"]);
-    has(&place.pintle("lua check new"), &["No problems found."]);
-    has(&place.pintle("template demo new"), &["example.com/chart: new"]);
+    let env = TestEnv::new();
+    has(&env.pintle("create new --lua"), &["exit 0"]);
+    has(&env.pintle("lua check new"), &["No problems found."]);
+    has(&env.pintle("template demo new"), &["example.com/chart: new"]);
     has(
-        &place.pintle("lua run new post-render"),
+        &env.pintle("lua run new post-render"),
         &["# before post-render", "# after post-render", "example.com/chart: new"],
     );
-    has(&place.pintle("lua run new ready"), &["warning: the chart has no handler for `ready`"]);
-    has(&place.pintle("lua run new instal"), &["exit 2", "there is no event `instal`"]);
-    has(&place.pintle("lua types"), &["exit 0", "declare "]);
-    place.write("new/ext/lua/chart.lua", "events.on('pre-instal', print)\nio.open('x')\n");
-    let shown = place.pintle("lua check new");
+    has(&env.pintle("lua run new ready"), &["warning: the chart has no handler for `ready`"]);
+    has(&env.pintle("lua run new instal"), &["exit 2", "there is no event `instal`"]);
+    has(&env.pintle("lua types"), &["exit 0", "declare "]);
+    env.write("new/ext/lua/chart.lua", "events.on('pre-instal', print)\nio.open('x')\n");
+    let shown = env.pintle("lua check new");
     has(
         &shown,
         &["ext/lua/chart.lua:1: there is no event `pre-instal`", "ext/lua/chart.lua:2: there is no `io`"],
     );
     has(&shown, &["exit 3", "2 problems found"]);
-    has(&place.pintle("lint new"), &["[ERROR] ext/lua/chart.lua: line 1: there is no event `pre-instal`"]);
-    has(&place.pintle("template demo new"), &["exit 3", "there is no event `pre-instal`", ">    1 |"]);
+    has(&env.pintle("lint new"), &["[ERROR] ext/lua/chart.lua: line 1: there is no event `pre-instal`"]);
+    has(&env.pintle("template demo new"), &["exit 3", "there is no event `pre-instal`", ">    1 |"]);
 }
 
 #[test]
 fn what_is_packed_can_be_changed_by_a_script() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let script = "events.on('pre-package', function(ctx) table.insert(ctx.files, {name = 'built.txt', data = 'x'}) end)";
-    chart(&place, "web", script, "");
-    has(&place.pintle("package web"), &["exit 0"]);
+    chart(&env, "web", script, "");
+    has(&env.pintle("package web"), &["exit 0"]);
     let listed = std::process::Command::new("tar")
         .args(["-tzf", "web-0.1.0.tgz"])
-        .current_dir(place.path())
+        .current_dir(env.path())
         .output()
         .expect("tar runs");
     has(&String::from_utf8_lossy(&listed.stdout), &["web/built.txt", "web/ext/lua/chart.lua"]);
-    assert!(!place.path().join("web/built.txt").exists());
+    assert!(!env.path().join("web/built.txt").exists());
 }
 
 #[test]
 fn changed_values_must_match_the_schemas_of_subcharts() {
-    let place = TestEnv::new();
-    chart(
-        &place,
-        "web",
-        "events.on('pre-render', 1, function(ctx) ctx.values.db = {size = 'large'} end)",
-        "",
-    );
-    place
-        .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n")
+    let env = TestEnv::new();
+    chart(&env, "web", "events.on('pre-render', 1, function(ctx) ctx.values.db = {size = 'large'} end)", "");
+    env.write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n")
         .write("web/charts/db/values.yaml", "size: 1\n")
         .write("web/charts/db/values.schema.json", r#"{"properties": {"size": {"type": "number"}}}"#);
-    has(&place.pintle("template demo web"), &["exit 2", "db:", "got string, want number"]);
-    has(&place.pintle("lint web"), &["got string, want number", "1 chart(s) failed"]);
-    has(&place.pintle("template demo web --skip-schema-validation"), &["exit 0"]);
-    has(&place.pintle("template demo web --skip-scripts"), &["exit 0"]);
-    // A subchart's own script is held to its own schema.
-    chart(&place, "web", "", "");
-    place.write(
+    has(&env.pintle("template demo web"), &["exit 2", "db:", "got string, want number"]);
+    has(&env.pintle("lint web"), &["got string, want number", "1 chart(s) failed"]);
+    has(&env.pintle("template demo web --skip-schema-validation"), &["exit 0"]);
+    has(&env.pintle("template demo web --skip-scripts"), &["exit 0"]);
+    // The script of a subchart is checked against its own schema.
+    chart(&env, "web", "", "");
+    env.write(
         "web/charts/db/ext/lua/chart.lua",
         "events.on('pre-render', function(ctx) ctx.values.size = {} end)",
     );
-    has(&place.pintle("template demo web"), &["exit 2", "db:", "got object, want number"]);
+    has(&env.pintle("template demo web"), &["exit 2", "db:", "got object, want number"]);
 }
 
 #[test]
 fn objects_returned_by_scripts_are_validated() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
+    let (env, flag) = (TestEnv::new(), cluster::start());
     let object = |text: &str| {
         let script = format!("events.on('post-render', function(ctx) table.insert(ctx.objects, {text}) end)");
-        chart(&place, "web", &script, "");
+        chart(&env, "web", &script, "");
     };
     for (text, part) in [
         ("'text'", "objects[2]"),
@@ -411,21 +397,21 @@ fn objects_returned_by_scripts_are_validated() {
         ),
     ] {
         object(text);
-        let shown = place.pintle(&format!("install demo web {flag}"));
+        let shown = env.pintle(&format!("install demo web {flag}"));
         assert!(!shown.starts_with("exit 0"), "{text}: {shown}");
         has(&shown, &[part]);
-        assert!(!place.pintle(&format!("list -a {flag}")).contains("demo"), "{text}: nothing is recorded");
+        assert!(!env.pintle(&format!("list -a {flag}")).contains("demo"), "{text}: nothing is recorded");
     }
 }
 
 #[test]
 fn what_is_explained_leaves_data_alone_and_names_wrappers_and_subcharts() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
+    let (env, flag) = (TestEnv::new(), cluster::start());
     let parent = example("parent");
     for line in ["template demo", "install demo", "upgrade demo"] {
         let at = if line.starts_with("template") { String::new() } else { flag.clone() };
         let data = if line.starts_with("template") { "" } else { "-o json" };
-        let shown = place.pintle(&format!("{line} {parent} --explain {data} {at}"));
+        let shown = env.pintle(&format!("{line} {parent} --explain {data} {at}"));
         has(
             &shown,
             &["exit 0", "pre-render: chart parent/db: ext/lua/chart.lua:1 changed\n  values.greeting\n"],
@@ -443,9 +429,9 @@ fn what_is_explained_leaves_data_alone_and_names_wrappers_and_subcharts() {
 
 #[test]
 fn every_event_can_be_run() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     chart(
-        &place,
+        &env,
         "web",
         &format!(
             "{TELLS}\nevents.on('failed-test', function(ctx) log.info('at ' .. ctx.event) end)\n\
@@ -455,7 +441,7 @@ fn every_event_can_be_run() {
         "",
     );
     for entry in pintle::events::TABLE {
-        let shown = place.pintle(&format!("lua run web {}", entry.name));
+        let shown = env.pintle(&format!("lua run web {}", entry.name));
         match entry.core {
             true => has(&shown, &["exit 2", "is a core event"]),
             false => {
@@ -467,10 +453,10 @@ fn every_event_can_be_run() {
             }
         }
     }
-    // A release that goes away has no chart, and a chart that is packed has no release.
+    // `uninstall` has no chart, and `package` has no release.
     let told_of = "function(ctx) log.info('at ' .. tostring(ctx.chart ~= nil) .. ' ' .. tostring(ctx.release ~= nil)) end";
     chart(
-        &place,
+        &env,
         "web",
         &format!(
             "for _, name in {{'pre-delete', 'pre-package', 'pre-test'}} do events.on(name, {told_of}) end"
@@ -480,46 +466,46 @@ fn every_event_can_be_run() {
     for (event, expected) in
         [("pre-delete", "false true"), ("pre-package", "true false"), ("pre-test", "true true")]
     {
-        assert_eq!(told(&place.pintle(&format!("lua run web {event}"))), expected, "{event}");
+        assert_eq!(told(&env.pintle(&format!("lua run web {event}"))), expected, "{event}");
     }
-    // What changes is shown, values and objects alike.
+    // Changes of values and objects are shown.
     let script = "events.on('pre-render', function(ctx) ctx.values.greeting = 'changed' end)
         events.on('pre-install', function(ctx) ctx.objects[1].data.greeting = ctx.release.name end)";
-    chart(&place, "web", script, "");
-    let shown = place.pintle("lua run web pre-render --set greeting=given");
+    chart(&env, "web", script, "");
+    let shown = env.pintle("lua run web pre-render --set greeting=given");
     has(&shown, &["  greeting: given\n", "  greeting: changed\n"]);
-    has(&place.pintle("lua run web pre-install --release mine"), &["greeting: hello\n", "greeting: mine\n"]);
+    has(&env.pintle("lua run web pre-install --release mine"), &["greeting: hello\n", "greeting: mine\n"]);
 }
 
 #[test]
 fn a_new_chart_with_a_script_passes_everything() {
-    let (place, flag) = (TestEnv::new(), "--cluster embedded:box");
-    has(&place.pintle("create new --lua"), &["exit 0"]);
-    has(&place.pintle("lua check new"), &["No problems found."]);
-    has(&place.pintle("lint new --strict"), &["1 chart(s) linted, 0 chart(s) failed"]);
+    let (env, flag) = (TestEnv::new(), "--cluster embedded:box");
+    has(&env.pintle("create new --lua"), &["exit 0"]);
+    has(&env.pintle("lua check new"), &["No problems found."]);
+    has(&env.pintle("lint new --strict"), &["1 chart(s) linted, 0 chart(s) failed"]);
     for event in ["pre-render", "post-render"] {
-        has(&place.pintle(&format!("lua run new {event} --is-upgrade")), &["exit 0"]);
+        has(&env.pintle(&format!("lua run new {event} --is-upgrade")), &["exit 0"]);
     }
-    has(&place.pintle(&format!("install demo new --wait {flag}")), &["exit 0"]);
-    has(&place.pintle(&format!("upgrade demo new --wait {flag}")), &["exit 0"]);
-    has(&place.pintle(&format!("get manifest demo {flag}")), &["example.com/chart: new"]);
-    has(&place.pintle(&format!("test demo {flag}")), &["Phase:          Succeeded"]);
-    has(&place.pintle("package new"), &["exit 0"]);
-    has(&place.pintle("lua check new-0.1.0.tgz"), &["No problems found."]);
+    has(&env.pintle(&format!("install demo new --wait {flag}")), &["exit 0"]);
+    has(&env.pintle(&format!("upgrade demo new --wait {flag}")), &["exit 0"]);
+    has(&env.pintle(&format!("get manifest demo {flag}")), &["example.com/chart: new"]);
+    has(&env.pintle(&format!("test demo {flag}")), &["Phase:          Succeeded"]);
+    has(&env.pintle("package new"), &["exit 0"]);
+    has(&env.pintle("lua check new-0.1.0.tgz"), &["No problems found."]);
 }
 
 #[test]
 fn wrong_types_are_found_without_running() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let script = "events.on('pre-render', function(ctx)
         ctx.values.x = json.decode({})
         print(ctx.chart.nam, regex.find('a'))
     end)
     events.on('post-install', function(ctx) ctx.values.y = 1 end)
     evnets.on('ready', print)";
-    chart(&place, "web", script, "");
+    chart(&env, "web", script, "");
     has(
-        &place.pintle("lua check web"),
+        &env.pintle("lua check web"),
         &[
             "exit 3",
             "chart.lua:2: argument 1 of `json.decode` must be a string, not a table\n",
@@ -533,7 +519,7 @@ fn wrong_types_are_found_without_running() {
 
 #[test]
 fn l_010_a_script_decides_which_charts_are_fetched() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let script = "events.on('pre-dependency-build', function(ctx)
         ctx.dependencies[1].repository = 'file://../two'
         ctx.dependencies[1].version = '2.0.0'
@@ -542,8 +528,8 @@ fn l_010_a_script_decides_which_charts_are_fetched() {
     events.on('post-dependency-build', function(ctx)
         for _, one in ctx.dependencies do log.info('at ' .. one.name .. ' ' .. one.version) end
     end)";
-    chart(&place, "web", script, "");
-    place.write(
+    chart(&env, "web", script, "");
+    env.write(
         "web/Chart.yaml",
         "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: db, version: 1.0.0, repository: 'file://../one'}\n",
     );
@@ -551,36 +537,36 @@ fn l_010_a_script_decides_which_charts_are_fetched() {
         [("one", "db", "1.0.0"), ("two", "db", "2.0.0"), ("extra", "extra", "0.3.0")]
     {
         let text = format!("apiVersion: v2\nname: {name}\nversion: {version}\n");
-        place.write(&format!("{folder}/Chart.yaml"), &text);
+        env.write(&format!("{folder}/Chart.yaml"), &text);
     }
     let names = || {
-        let entries = std::fs::read_dir(place.path().join("web/charts")).expect("it is there").flatten();
+        let entries = std::fs::read_dir(env.path().join("web/charts")).expect("it is there").flatten();
         let mut names: Vec<String> =
             entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
         names.sort();
         names
     };
-    let shown = place.pintle("dependency build web");
+    let shown = env.pintle("dependency build web");
     has(&shown, &["exit 0"]);
     assert_eq!(told(&shown), "db 2.0.0 extra 0.3.0", "what was resolved, and not Chart.yaml");
     assert_eq!(names(), ["db-2.0.0.tgz", "extra-0.3.0.tgz"]);
-    assert!(!place.path().join("web/Chart.lock").exists(), "the lock is about Chart.yaml");
-    has(&place.pintle("dependency build web --skip-scripts"), &["exit 0"]);
-    assert!(names().contains(&"db-1.0.0.tgz".to_owned()) && place.path().join("web/Chart.lock").exists());
-    // A handler that fails keeps everything as it is.
-    chart(&place, "web2", "events.on('pre-dependency-build', function() error('no', 0) end)", "");
-    has(&place.pintle("dependency build web2"), &["exit 1", "no"]);
-    assert!(!place.path().join("web2/charts").exists());
+    assert!(!env.path().join("web/Chart.lock").exists(), "the lock is about Chart.yaml");
+    has(&env.pintle("dependency build web --skip-scripts"), &["exit 0"]);
+    assert!(names().contains(&"db-1.0.0.tgz".to_owned()) && env.path().join("web/Chart.lock").exists());
+    // A failing handler changes nothing.
+    chart(&env, "web2", "events.on('pre-dependency-build', function() error('no', 0) end)", "");
+    has(&env.pintle("dependency build web2"), &["exit 1", "no"]);
+    assert!(!env.path().join("web2/charts").exists());
 }
 
 #[test]
 fn secrets_that_are_not_the_chart_s_own_stay_where_they_are() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
-    place.write("other/Chart.yaml", "apiVersion: v2\nname: other\nversion: 0.1.0\n").write(
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    env.write("other/Chart.yaml", "apiVersion: v2\nname: other\nversion: 0.1.0\n").write(
         "other/templates/secret.yaml",
         "apiVersion: v1\nkind: Secret\nmetadata: {name: theirs}\nstringData: {password: ESCAPED}\n",
     );
-    let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", "secret")]);
+    let run = |line: &str| env.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", "secret")]);
     has(&run("install far other --namespace far --create-namespace"), &["exit 0"]);
     has(&run("install near other"), &["exit 0"]);
     let reads = |name: &str, namespace: &str| {
@@ -591,47 +577,47 @@ fn secrets_that_are_not_the_chart_s_own_stay_where_they_are() {
             end)"
         )
     };
-    // Of the own namespace, as templates see them; of others and of releases, not.
-    chart(&place, "web", &reads("theirs", "default"), "");
+    // Objects of the release's namespace are visible, as in templates; those of others and release records are not.
+    chart(&env, "web", &reads("theirs", "default"), "");
     has(&run("template web web --dry-run=server"), &["greeting: \"ESCAPED\""]);
-    chart(&place, "web", &reads("theirs", "far"), "");
+    chart(&env, "web", &reads("theirs", "far"), "");
     has(
         &run("template web web --dry-run=server"),
         &["exit 1", "scripts may not read Secrets of other namespaces"],
     );
-    chart(&place, "web", &reads("sh.helm.release.v1.near.v1", "default"), "");
+    chart(&env, "web", &reads("sh.helm.release.v1.near.v1", "default"), "");
     has(&run("template web web --dry-run=server"), &["exit 1", "scripts may not read release records"]);
-    // With the network at hand, neither scripts nor templates see what is not their own.
-    chart(&place, "web", &reads("theirs", "default"), "lua: [network]");
+    // With the network permission, neither scripts nor templates see objects of others.
+    chart(&env, "web", &reads("theirs", "default"), "lua: [network]");
     let shown = run("template web web --dry-run=server --yes");
     has(&shown, &["exit 1", "theirs does not belong to the release web"]);
     assert!(!shown.contains("ESCAPED"));
     has(&run("template near web --dry-run=server --yes --is-upgrade"), &["greeting: \"ESCAPED\""]);
-    chart(&place, "web", "events.on('post-render', function() end)", "lua: [network]");
+    chart(&env, "web", "events.on('post-render', function() end)", "lua: [network]");
     for arguments in [r#""far" "theirs""#, r#""default" "theirs""#, r#""default" """#, r#""" """#] {
         let template = format!("x: {{{{ lookup \"v1\" \"Secret\" {arguments} | toJson }}}}\n");
-        place.write(
+        env.write(
             "web/templates/secret.yaml",
             &format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: found}}\n{template}"),
         );
         let shown = run("template web web --dry-run=server --yes");
         has(&shown, &["exit 1", "does not belong to the release web"]);
         assert!(!shown.contains("ESCAPED"), "{arguments}: {shown}");
-        // Without scripts it is Helm's chart.
+        // Without scripts it is an ordinary chart.
         has(&run("template web web --dry-run=server --skip-scripts"), &["exit 0", "theirs"]);
     }
 }
 
 #[test]
 fn charts_of_other_engines_are_packed_and_linted_like_any_other() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     for (name, objects) in
         [("no-templates", ["demo-north", "demo-south"]), ("with-library", ["demo-one", "demo-two"])]
     {
         let (chart, packed) = (example(name), format!("{name}-0.1.0.tgz"));
-        has(&place.helm(&format!("package {chart}")), &["exit 0", &packed]);
+        has(&env.helm(&format!("package {chart}")), &["exit 0", &packed]);
         for called in ["pintle", "helm"] {
-            let run = |line: &str| place.called(called, line, &[]);
+            let run = |line: &str| env.called(called, line, &[]);
             let shown = run(&format!("template demo {packed}"));
             assert_eq!(shown, run(&format!("template demo {chart}")), "{name} is rendered as it was packed");
             let sources = format!("# Source: {name}/post-render.yaml");
@@ -651,15 +637,15 @@ fn charts_of_other_engines_are_packed_and_linted_like_any_other() {
 fn get_values_shows_what_was_rendered() {
     let flag = cluster::start();
     for driver in ["secret", "native"] {
-        let place = TestEnv::new();
-        let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
+        let env = TestEnv::new();
+        let run = |line: &str| env.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
         let script = "events.on('pre-render', function(ctx) ctx.values.greeting = ctx.values.greeting .. ' there' end)";
-        chart(&place, "web", script, "");
+        chart(&env, "web", script, "");
         has(&run("install demo web --set greeting=hi"), &["exit 0"]);
         has(&run("get manifest demo"), &["greeting: \"hi there\""]);
         has(&run("get values demo --all"), &["greeting: hi there\n"]);
         assert_eq!(run("get values demo"), "exit 0\n--- stdout\nUSER-SUPPLIED VALUES:\ngreeting: hi\n");
-        // What was rendered is not what the next version starts from.
+        // The next version does not start from the rendered values.
         has(&run("upgrade demo web --reuse-values"), &["exit 0"]);
         has(&run("get values demo --all"), &["greeting: hi there\n"]);
         has(&run("rollback demo 1"), &["exit 0"]);
@@ -670,34 +656,32 @@ fn get_values_shows_what_was_rendered() {
 
 #[test]
 fn ineffective_changes_are_warned_about() {
-    let place = TestEnv::new();
-    chart(&place, "web", "events.on('pre-render', function(ctx) ctx.values.db.enabled = false end)", "");
-    place
-        .write(
-            "web/Chart.yaml",
-            "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n\
+    let env = TestEnv::new();
+    chart(&env, "web", "events.on('pre-render', function(ctx) ctx.values.db.enabled = false end)", "");
+    env.write(
+        "web/Chart.yaml",
+        "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n\
              - {name: db, version: 0.1.0, condition: db.enabled}\n",
-        )
-        .write("web/values.yaml", "greeting: a\nglobal: {x: 1}\ndb: {enabled: true}\n");
-    chart(&place, "web/charts/db", "events.on('pre-render', function(ctx) ctx.values.global.x = 2 end)", "");
-    place.write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n");
-    let shown = place.pintle("template demo web");
+    )
+    .write("web/values.yaml", "greeting: a\nglobal: {x: 1}\ndb: {enabled: true}\n");
+    chart(&env, "web/charts/db", "events.on('pre-render', function(ctx) ctx.values.global.x = 2 end)", "");
+    env.write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 0.1.0\n");
+    let shown = env.pintle("template demo web");
     has(&shown, &["exit 0", "changed `db.enabled`, which decides whether the dependency db takes part"]);
     has(&shown, &["changed `global` values of the subchart db, and the change does not count"]);
-    // One that is switched off cannot be switched on any more either, whichever event it is.
-    chart(&place, "web", "events.on('chart-loaded', function(ctx) ctx.values.db = {enabled = true} end)", "");
-    place
-        .write(
-            "web/Chart.yaml",
-            "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n\
+    // A disabled subchart cannot be enabled any more either, in any event.
+    chart(&env, "web", "events.on('chart-loaded', function(ctx) ctx.values.db = {enabled = true} end)", "");
+    env.write(
+        "web/Chart.yaml",
+        "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n\
              - {name: db, version: 0.1.0, condition: db.enabled}\n",
-        )
-        .write("web/values.yaml", "greeting: a\ndb: {enabled: false}\n");
-    has(&place.pintle("template demo web"), &["a handler of `chart-loaded` changed `db.enabled`"]);
-    // What counts is not warned of.
-    place.write("web/charts/db/ext/lua/chart.lua", "");
-    chart(&place, "web", "events.on('pre-render', function(ctx) ctx.values.global = {x = 3} end)", "");
-    let shown = place.pintle("template demo web");
+    )
+    .write("web/values.yaml", "greeting: a\ndb: {enabled: false}\n");
+    has(&env.pintle("template demo web"), &["a handler of `chart-loaded` changed `db.enabled`"]);
+    // Effective changes get no warning.
+    env.write("web/charts/db/ext/lua/chart.lua", "");
+    chart(&env, "web", "events.on('pre-render', function(ctx) ctx.values.global = {x = 3} end)", "");
+    let shown = env.pintle("template demo web");
     assert!(!shown.contains("changed"), "{shown}");
 }
 
@@ -705,12 +689,12 @@ fn ineffective_changes_are_warned_about() {
 fn list_events_reach_the_scripts_of_releases() {
     let flag = cluster::start();
     for driver in ["secret", "native"] {
-        let place = TestEnv::new();
-        let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
+        let env = TestEnv::new();
+        let run = |line: &str| env.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
         let script = "for _, name in {'pre-list', 'post-list'} do events.on(name, function(ctx) \
                       log.info('at ' .. ctx.event .. ' of ' .. ctx.release.name) end) end";
-        chart(&place, "web", script, "");
-        chart(&place, "plain", TELLS, "");
+        chart(&env, "web", script, "");
+        chart(&env, "plain", TELLS, "");
         has(&run("install demo web"), &["exit 0"]);
         has(&run("install plain plain"), &["exit 0"]);
         assert_eq!(told(&run("list")), "pre-list of demo post-list of demo");
@@ -719,8 +703,8 @@ fn list_events_reach_the_scripts_of_releases() {
         has(&run("upgrade demo web"), &["exit 0"]);
         has(&run("rollback demo 1"), &["exit 0"]);
         assert_eq!(told(&run("list -o json")), "pre-list of demo post-list of demo");
-        // What is wrong with one release does not keep others from being listed.
-        chart(&place, "web", "events.on('pre-list', function() error('no', 0) end)", "");
+        // An error of one release does not keep others from being listed.
+        chart(&env, "web", "events.on('pre-list', function() error('no', 0) end)", "");
         has(&run("upgrade demo web"), &["exit 0"]);
         has(&run("list"), &["exit 0", "demo", "plain", "skipped the scripts", "no"]);
         has(&run("uninstall demo"), &["exit 0"]);
@@ -730,15 +714,14 @@ fn list_events_reach_the_scripts_of_releases() {
 
 #[test]
 fn handlers_of_libraries_and_subcharts_see_their_chart_and_still_do_after_a_rollback() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
+    let (env, flag) = (TestEnv::new(), cluster::start());
     let script = "for _, name in {'post-render', 'pre-rollback', 'pre-test'} do events.on(name, function(ctx) \
                   log.info('at ' .. ctx.event .. ' ' .. ctx.chart.name .. ' ' .. ctx.chart.version .. ' ' .. \
                   ctx.templates[1].name .. ' ' .. #ctx.files) end) end";
-    chart(&place, "web", "", "");
-    chart(&place, "web/charts/db", script, "");
-    chart(&place, "web/library/common", script, "");
-    place
-        .write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 3.1.4\n")
+    chart(&env, "web", "", "");
+    chart(&env, "web/charts/db", script, "");
+    chart(&env, "web/library/common", script, "");
+    env.write("web/charts/db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 3.1.4\n")
         .write("web/charts/db/README.md", "read me")
         .write(
             "web/library/common/Chart.yaml",
@@ -750,7 +733,7 @@ fn handlers_of_libraries_and_subcharts_see_their_chart_and_still_do_after_a_roll
         format!("{event} common 1.2.3 templates/config.yaml 0 {event} db 3.1.4 templates/config.yaml 1")
     };
     for driver in ["secret", "native"] {
-        let run = |line: &str| place.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
+        let run = |line: &str| env.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
         let shown = run("install demo web");
         assert_eq!(told(&shown), seen("post-render"), "{shown}");
         has(&run("upgrade demo web"), &["exit 0"]);
@@ -764,42 +747,42 @@ fn handlers_of_libraries_and_subcharts_see_their_chart_and_still_do_after_a_roll
 
 #[test]
 fn after_dependencies_are_built_handlers_see_what_was_resolved() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let script = "events.on('post-dependency-build', function(ctx) for _, one in ctx.dependencies do \
                   log.info('at ' .. one.name .. ' ' .. one.version) end end)";
-    chart(&place, "web", script, "");
-    chart(&place, "db", "", "");
-    place.write("db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.4.2\n").write(
+    chart(&env, "web", script, "");
+    chart(&env, "db", "", "");
+    env.write("db/Chart.yaml", "apiVersion: v2\nname: db\nversion: 1.4.2\n").write(
         "web/Chart.yaml",
         "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: db, version: ^1.0.0, repository: 'file://../db'}\n",
     );
-    let shown = place.pintle("dependency build web");
+    let shown = env.pintle("dependency build web");
     assert_eq!(told(&shown), "db 1.4.2", "{shown}");
 }
 
 #[test]
 fn readiness_changes_reach_watch_handlers_and_the_reason_is_shown() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
+    let (env, flag) = (TestEnv::new(), cluster::start());
     let script = "local turns = 0
         events.on('watch', function(ctx) local r = ctx.readiness
             log.info('at ' .. r.kind .. ' ' .. r.name .. ' ' .. tostring(r.ready) .. ' ' .. #ctx.objects)
             if pcall(function() ctx.values.a = 1 end) then error('it can be changed') end
         end)
         events.on('ready', function() turns += 1 return turns > 1, 'the cache warms up' end)";
-    chart(&place, "web", script, "");
-    let shown = place.pintle(&format!("install demo web --wait {flag}"));
+    chart(&env, "web", script, "");
+    let shown = env.pintle(&format!("install demo web --wait {flag}"));
     has(&shown, &["exit 0", "`ready` waits: the cache warms up"]);
     assert_eq!(told(&shown), "ConfigMap demo true 1", "{shown}");
-    chart(&place, "bad", "events.on('watch', function() error('enough', 0) end)", "");
-    has(&place.pintle(&format!("install bad bad --wait {flag}")), &["exit 1", "enough", "`watch` handler"]);
-    has(&place.pintle(&format!("status bad {flag}")), &["STATUS: failed"]);
+    chart(&env, "bad", "events.on('watch', function() error('enough', 0) end)", "");
+    has(&env.pintle(&format!("install bad bad --wait {flag}")), &["exit 1", "enough", "`watch` handler"]);
+    has(&env.pintle(&format!("status bad {flag}")), &["STATUS: failed"]);
 }
 
 #[test]
 fn errors_have_hints() {
-    let (place, flag) = (TestEnv::new(), cluster::start());
-    let run = |line: &str| place.pintle(&format!("{line} {flag}"));
-    chart(&place, "web", "events.on('pre-delete', function() error({code = 1}) end)", "");
+    let (env, flag) = (TestEnv::new(), cluster::start());
+    let run = |line: &str| env.pintle(&format!("{line} {flag}"));
+    chart(&env, "web", "events.on('pre-delete', function() error({code = 1}) end)", "");
     has(&run("install demo web"), &["exit 0", "VERSION ID: 0"]);
     has(&run("uninstall demo"), &["exit 1", "{code = 1}", "--skip-scripts"]);
     has(&run("status demo"), &["VERSION ID: 0"]);
@@ -810,27 +793,25 @@ fn errors_have_hints() {
     has(&run("rollback demo 99"), &["exit 1", "release has no 99 version", "existing versions: 1"]);
     assert!(run("status nobody --revision 2").contains("release: not found"));
     // Helm's own texts stay, and its records have no ids.
-    let helm =
-        place.helm_with(&format!("get values demo --revision 99 {flag}"), &[("HELM_DRIVER", "native")]);
+    let helm = env.helm_with(&format!("get values demo --revision 99 {flag}"), &[("HELM_DRIVER", "native")]);
     has(&helm, &["exit 1", "Error: release: not found"]);
-    let secret = place.called("pintle", &format!("install other web {flag}"), &[("HELM_DRIVER", "secret")]);
+    let secret = env.called("pintle", &format!("install other web {flag}"), &[("HELM_DRIVER", "secret")]);
     assert!(!secret.contains("VERSION ID"), "{secret}");
     has(&run("uninstall demo --skip-scripts"), &["exit 0"]);
 }
 
 #[test]
 fn lint_holds_a_chart_of_the_kind_chart_to_its_definition() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let head = "apiVersion: helm.sh/v3\nkind: Chart\nmetadata:\n  name: web-0.1.0\n  labels: {chart: web, version: 0.1.0}\n";
-    place
-        .write(
-            "web/Chart.yaml",
-            &format!("{head}data:\n  description: x\n  icon: https://example.com/a.svg\n"),
-        )
-        .write("web/values.yaml", "")
-        .write("web/templates/a.yaml", "");
-    has(&place.pintle("lint web"), &["exit 0", "0 chart(s) failed"]);
-    place.write("web/Chart.yaml", &format!("{head}data:\n  keywords: one\n  type: other\n"));
-    let shown = place.pintle("lint web");
+    env.write(
+        "web/Chart.yaml",
+        &format!("{head}data:\n  description: x\n  icon: https://example.com/a.svg\n"),
+    )
+    .write("web/values.yaml", "")
+    .write("web/templates/a.yaml", "");
+    has(&env.pintle("lint web"), &["exit 0", "0 chart(s) failed"]);
+    env.write("web/Chart.yaml", &format!("{head}data:\n  keywords: one\n  type: other\n"));
+    let shown = env.pintle("lint web");
     has(&shown, &["does not fit the kind Chart of helm.sh/v3", "/data/keywords", "/data/type"]);
 }

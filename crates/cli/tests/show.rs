@@ -7,9 +7,9 @@ use support::{TestEnv, chart};
 
 #[test]
 fn each_part_can_be_shown_and_all_together() {
-    let place = TestEnv::new();
-    chart::write(&place);
-    assert_snapshot!(place.helm("show chart web"), @r#"
+    let env = TestEnv::new();
+    chart::write(&env);
+    assert_snapshot!(env.helm("show chart web"), @r#"
     exit 0
     --- stdout
     apiVersion: v2
@@ -18,26 +18,26 @@ fn each_part_can_be_shown_and_all_together() {
     name: web
     version: 0.1.0
     "#);
-    assert_snapshot!(place.helm("show values web --devel"), @"
+    assert_snapshot!(env.helm("show values web --devel"), @"
     exit 0
     --- stdout
     greeting: hello
     list: [a, b]
     nested: {port: 80}
     ");
-    assert_snapshot!(place.helm("show readme web"), @"
+    assert_snapshot!(env.helm("show readme web"), @"
     exit 0
     --- stdout
     # web
     ");
-    assert_snapshot!(place.helm("show crds web"), @"
+    assert_snapshot!(env.helm("show crds web"), @"
     exit 0
     --- stdout
     ---
     apiVersion: apiextensions.k8s.io/v1
     kind: CustomResourceDefinition
     ");
-    assert_snapshot!(place.helm("inspect all web"), @r#"
+    assert_snapshot!(env.helm("inspect all web"), @r#"
     exit 0
     --- stdout
     apiVersion: v2
@@ -62,14 +62,14 @@ fn each_part_can_be_shown_and_all_together() {
 
 #[test]
 fn values_can_be_selected_with_jsonpath() {
-    let place = TestEnv::new();
-    chart::write(&place);
-    assert_snapshot!(place.helm("show values web --jsonpath {.nested}{.list[1]}"), @r#"
+    let env = TestEnv::new();
+    chart::write(&env);
+    assert_snapshot!(env.helm("show values web --jsonpath {.nested}{.list[1]}"), @r#"
     exit 0
     --- stdout
     {"port":80}b<no line break>
     "#);
-    assert_snapshot!(place.helm("show values web --jsonpath {"), @"
+    assert_snapshot!(env.helm("show values web --jsonpath {"), @"
     exit 1
     --- stderr
     Error: error parsing jsonpath {: unclosed action
@@ -78,9 +78,9 @@ fn values_can_be_selected_with_jsonpath() {
 
 #[test]
 fn the_dependencies_of_a_v1_chart_are_shown_from_its_requirements_file() {
-    let place = TestEnv::new();
-    place.write("old/Chart.yaml", "apiVersion: v1\nname: old\nversion: 1.0.0\n");
-    place.write(
+    let env = TestEnv::new();
+    env.write("old/Chart.yaml", "apiVersion: v1\nname: old\nversion: 1.0.0\n");
+    env.write(
         "old/requirements.yaml",
         "dependencies: [{name: a, version: 0.1.0, repository: file://../a}]\n",
     );
@@ -95,26 +95,26 @@ version: 1.0.0
 
 ";
     for line in ["show chart old", "show all old"] {
-        let out = place.helm(line);
+        let out = env.helm(line);
         assert!(out.contains(shown), "{line}: {out}");
     }
 }
 
 #[test]
 fn a_chart_that_does_not_parse_has_an_exit_code_of_its_own() {
-    let place = TestEnv::new();
-    place.write("bad/Chart.yaml", "name: [\n");
-    assert_snapshot!(place.helm("show chart bad"), @"
+    let env = TestEnv::new();
+    env.write("bad/Chart.yaml", "name: [\n");
+    assert_snapshot!(env.helm("show chart bad"), @"
     exit 1
     --- stderr
     Error: cannot load Chart.yaml: error converting YAML to JSON: yaml: line 1: did not find expected node content
     ");
-    assert_snapshot!(place.pintle("show chart bad"), @"
+    assert_snapshot!(env.pintle("show chart bad"), @"
     exit 3
     --- stderr
     error: cannot load Chart.yaml: error converting YAML to JSON: yaml: line 1: did not find expected node content
     ");
-    assert_snapshot!(place.pintle("show chart"), @"
+    assert_snapshot!(env.pintle("show chart"), @"
     exit 2
     --- stderr
     error: `pintle show chart` requires 1 argument, but none were given

@@ -1,4 +1,4 @@
-//! Signing and verifying charts: what goes beyond Helm. What is as in Helm is in `beside_helm`.
+//! Signing and verifying: what differs from Helm. What equals Helm is in `beside_helm`.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 use std::process::Command;
@@ -6,27 +6,27 @@ use std::process::Command;
 use crate::support::terminal::Terminal;
 use crate::support::{TestEnv, chart};
 
-/// A place with a chart and a home of GnuPG with two keys, the second one locked; nothing if GnuPG is not installed.
-fn place() -> Option<TestEnv> {
+/// An environment with a chart and a GnuPG home with two keys, the second one locked; `None` if GnuPG is not installed.
+fn env() -> Option<TestEnv> {
     if Command::new("gpg").arg("--version").output().is_err() {
         #[allow(clippy::print_stderr, reason = "a test that is skipped is to be seen")]
         let () = eprintln!("skipped: gpg is not installed");
         return None;
     }
-    let place = TestEnv::new();
-    chart::write(&place);
-    std::fs::create_dir(place.path().join("gnupg")).unwrap();
-    std::fs::set_permissions(place.path().join("gnupg"), std::os::unix::fs::PermissionsExt::from_mode(0o700))
+    let env = TestEnv::new();
+    chart::write(&env);
+    std::fs::create_dir(env.path().join("gnupg")).unwrap();
+    std::fs::set_permissions(env.path().join("gnupg"), std::os::unix::fs::PermissionsExt::from_mode(0o700))
         .unwrap();
     for (user, passphrase) in [("Anne <anne@example.com>", ""), ("Bob <bob@example.org>", "open sesame")] {
-        gpg(&place, &["--passphrase", passphrase, "--quick-gen-key", user, "ed25519", "sign,cert", "never"]);
+        gpg(&env, &["--passphrase", passphrase, "--quick-gen-key", user, "ed25519", "sign,cert", "never"]);
     }
-    Some(place)
+    Some(env)
 }
 
-fn gpg(place: &TestEnv, arguments: &[&str]) -> Vec<u8> {
+fn gpg(env: &TestEnv, arguments: &[&str]) -> Vec<u8> {
     let output = Command::new("gpg")
-        .env("GNUPGHOME", place.path().join("gnupg"))
+        .env("GNUPGHOME", env.path().join("gnupg"))
         .args(["--batch", "--yes", "--no-tty", "--pinentry-mode", "loopback"])
         .args(arguments)
         .output()
@@ -35,94 +35,94 @@ fn gpg(place: &TestEnv, arguments: &[&str]) -> Vec<u8> {
     output.stdout
 }
 
-fn run(place: &TestEnv, name: &str, line: &str) -> String {
-    let home = place.path().join("gnupg").to_string_lossy().into_owned();
-    place.called(name, line, &[("GNUPGHOME", &home), ("PATH", "/usr/bin:/bin")])
+fn run(env: &TestEnv, name: &str, line: &str) -> String {
+    let home = env.path().join("gnupg").to_string_lossy().into_owned();
+    env.called(name, line, &[("GNUPGHOME", &home), ("PATH", "/usr/bin:/bin")])
 }
 
-fn end(place: &TestEnv) {
-    let home = place.path().join("gnupg");
+fn end(env: &TestEnv) {
+    let home = env.path().join("gnupg");
     let _ = Command::new("gpgconf").env("GNUPGHOME", home).args(["--kill", "all"]).output();
 }
 
 #[test]
 fn keys_that_only_gnupg_has_sign_through_its_agent_and_its_keybox_is_the_keyring() {
-    let Some(place) = place() else { return };
-    let signed = run(&place, "pintle", "package web --sign --key anne@");
+    let Some(env) = env() else { return };
+    let signed = run(&env, "pintle", "package web --sign --key anne@");
     assert!(signed.starts_with("exit 0\n"), "{signed}");
-    let verified = run(&place, "pintle", "verify web-0.1.0.tgz");
+    let verified = run(&env, "pintle", "verify web-0.1.0.tgz");
     assert!(verified.starts_with("exit 0\n--- stdout\nSigned by: Anne <anne@example.com>\n"), "{verified}");
-    assert_eq!(run(&place, "helm", "verify web-0.1.0.tgz"), verified);
-    // A passphrase goes to GnuPG, too.
-    place.write("pass", "open sesame\n");
-    let signed = run(&place, "pintle", "package web --sign --key bob@ --passphrase-file pass");
+    assert_eq!(run(&env, "helm", "verify web-0.1.0.tgz"), verified);
+    // A passphrase is passed to GnuPG, too.
+    env.write("pass", "open sesame\n");
+    let signed = run(&env, "pintle", "package web --sign --key bob@ --passphrase-file pass");
     assert!(signed.starts_with("exit 0\n"), "{signed}");
-    assert!(run(&place, "pintle", "verify web-0.1.0.tgz").contains("Signed by: Bob"));
-    // Helm never asks GnuPG, and so do we under its name.
-    let refused = run(&place, "helm", "package web --sign --key anne@");
+    assert!(run(&env, "pintle", "verify web-0.1.0.tgz").contains("Signed by: Bob"));
+    // Helm never runs GnuPG, so neither do we under its name.
+    let refused = run(&env, "helm", "package web --sign --key anne@");
     assert!(
         refused.ends_with(
             "Error: provided key is not a private key. Try providing a keyring with secret keys\n"
         ),
         "{refused}"
     );
-    let nobody = run(&place, "pintle", "package web --sign --key nobody@");
+    let nobody = run(&env, "pintle", "package web --sign --key nobody@");
     assert!(
         nobody.starts_with("exit 1\n") && nobody.contains("GnuPG cannot sign with it either"),
         "{nobody}"
     );
-    end(&place);
+    end(&env);
 }
 
 #[test]
 fn keys_are_named_by_fingerprint_and_keyrings_may_be_armoured() {
-    let Some(place) = place() else { return };
-    let secret = gpg(&place, &["--armor", "--export-secret-keys", "anne@"]);
-    std::fs::write(place.path().join("secret.asc"), secret).unwrap();
-    std::fs::write(place.path().join("public.asc"), gpg(&place, &["--armor", "--export"])).unwrap();
-    let listed = String::from_utf8(gpg(&place, &["--with-colons", "--list-keys", "anne@"])).unwrap();
+    let Some(env) = env() else { return };
+    let secret = gpg(&env, &["--armor", "--export-secret-keys", "anne@"]);
+    std::fs::write(env.path().join("secret.asc"), secret).unwrap();
+    std::fs::write(env.path().join("public.asc"), gpg(&env, &["--armor", "--export"])).unwrap();
+    let listed = String::from_utf8(gpg(&env, &["--with-colons", "--list-keys", "anne@"])).unwrap();
     let fingerprint = listed.lines().find_map(|line| line.strip_prefix("fpr:")).unwrap().trim_matches(':');
     for key in [fingerprint, &fingerprint[24..], &format!("0x{}", &fingerprint[32..])] {
-        let signed = run(&place, "helm", &format!("package web --sign --key {key} --keyring secret.asc"));
+        let signed = run(&env, "helm", &format!("package web --sign --key {key} --keyring secret.asc"));
         assert!(signed.starts_with("exit 0\n"), "{key}: {signed}");
     }
-    let verified = run(&place, "helm", "verify web-0.1.0.tgz --keyring public.asc");
+    let verified = run(&env, "helm", "verify web-0.1.0.tgz --keyring public.asc");
     assert!(verified.contains(&format!("Using Key With Fingerprint: {fingerprint}\n")), "{verified}");
-    let shown = run(&place, "pintle", "show chart web-0.1.0.tgz --verify --keyring public.asc");
+    let shown = run(&env, "pintle", "show chart web-0.1.0.tgz --verify --keyring public.asc");
     assert!(shown.starts_with("exit 0\n"), "{shown}");
-    // One byte more, and nothing of the chart is read.
-    let mut archive = std::fs::read(place.path().join("web-0.1.0.tgz")).unwrap();
+    // One more byte, and the chart is not read.
+    let mut archive = std::fs::read(env.path().join("web-0.1.0.tgz")).unwrap();
     archive.push(0);
-    std::fs::write(place.path().join("web-0.1.0.tgz"), archive).unwrap();
-    let refused = run(&place, "pintle", "template x web-0.1.0.tgz --verify --keyring public.asc");
+    std::fs::write(env.path().join("web-0.1.0.tgz"), archive).unwrap();
+    let refused = run(&env, "pintle", "template x web-0.1.0.tgz --verify --keyring public.asc");
     assert!(refused.starts_with("exit 1\n") && refused.contains("sha256 sum does not match"), "{refused}");
-    end(&place);
+    end(&env);
 }
 
 #[test]
 fn a_passphrase_is_asked_for_and_not_shown() {
-    let Some(place) = place() else { return };
-    let secret = gpg(&place, &["--passphrase", "open sesame", "--export-secret-keys", "bob@"]);
-    std::fs::write(place.path().join("secret.gpg"), secret).unwrap();
+    let Some(env) = env() else { return };
+    let secret = gpg(&env, &["--passphrase", "open sesame", "--export-secret-keys", "bob@"]);
+    std::fs::write(env.path().join("secret.gpg"), secret).unwrap();
     let line = "package web --sign --key bob@ --keyring secret.gpg";
-    let terminal = Terminal::start_as(&place, "helm", line, true);
+    let terminal = Terminal::start_as(&env, "helm", line, true);
     terminal.wait_for("Password for key \"Bob <bob@example.org>\" >  ", 1).type_in("open sesame\n");
     let (code, _, screen) = terminal.end();
     assert_eq!(code, 0, "{screen}");
     assert!(!screen.contains("sesame"), "{screen}");
     assert!(screen.contains(">  \nSuccessfully packaged chart"), "{screen}");
-    end(&place);
+    end(&env);
 }
 
 #[test]
 fn endless_files_are_rejected_as_keyrings_and_provenance() {
-    let place = TestEnv::new();
-    place.write("web-0.1.0.tgz", "x").write("web-0.1.0.tgz.prov", "x").write("none", "");
-    let told = place.pintle("verify web-0.1.0.tgz --keyring /dev/zero");
+    let env = TestEnv::new();
+    env.write("web-0.1.0.tgz", "x").write("web-0.1.0.tgz.prov", "x").write("none", "");
+    let told = env.pintle("verify web-0.1.0.tgz --keyring /dev/zero");
     assert!(told.contains("the keyring is larger than 67108864 bytes"), "{told}");
-    std::fs::remove_file(place.path().join("web-0.1.0.tgz.prov")).unwrap();
-    std::os::unix::fs::symlink("/dev/zero", place.path().join("web-0.1.0.tgz.prov")).unwrap();
-    let told = place.pintle("verify web-0.1.0.tgz --keyring none");
+    std::fs::remove_file(env.path().join("web-0.1.0.tgz.prov")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", env.path().join("web-0.1.0.tgz.prov")).unwrap();
+    let told = env.pintle("verify web-0.1.0.tgz --keyring none");
     assert!(told.contains("the provenance file is larger than 8388608 bytes"), "{told}");
 }
 

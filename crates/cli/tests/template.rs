@@ -5,15 +5,15 @@ use crate::support;
 use insta::assert_snapshot;
 use support::{TestEnv, chart};
 
-fn place() -> TestEnv {
-    let place = TestEnv::new();
-    chart::write(&place);
-    place
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    chart::write(&env);
+    env
 }
 
 #[test]
 fn objects_come_first_and_then_hooks() {
-    assert_snapshot!(place().helm("template web"), @r#"
+    assert_snapshot!(env().helm("template web"), @r#"
     exit 0
     --- stdout
     ---
@@ -48,8 +48,8 @@ fn objects_come_first_and_then_hooks() {
 
 #[test]
 fn names_and_namespaces_can_be_chosen() {
-    let place = place();
-    assert_snapshot!(place.helm("template demo web -n there -s templates/config.yaml"), @r#"
+    let env = env();
+    assert_snapshot!(env.helm("template demo web -n there -s templates/config.yaml"), @r#"
     exit 0
     --- stdout
     ---
@@ -65,7 +65,7 @@ fn names_and_namespaces_can_be_chosen() {
       kube: v1.36.0
       monitoring: "false"
     "#);
-    assert_snapshot!(place.helm("template web --name-template '{{ upper `x` | lower }}y' -s templates/config.yaml"), @r#"
+    assert_snapshot!(env.helm("template web --name-template '{{ upper `x` | lower }}y' -s templates/config.yaml"), @r#"
     exit 0
     --- stdout
     ---
@@ -81,7 +81,7 @@ fn names_and_namespaces_can_be_chosen() {
       kube: v1.36.0
       monitoring: "false"
     "#);
-    assert_snapshot!(place.helm("template --generate-name web --set greeting=x -s templates/config.yaml"), @r#"
+    assert_snapshot!(env.helm("template --generate-name web --set greeting=x -s templates/config.yaml"), @r#"
     exit 0
     --- stdout
     ---
@@ -101,9 +101,9 @@ fn names_and_namespaces_can_be_chosen() {
 
 #[test]
 fn capabilities_can_be_set() {
-    let place = place();
+    let env = env();
     assert_snapshot!(
-        place.helm("template web --kube-version 1.29 --api-versions monitoring/v1,x/v2 --is-upgrade --show-only templates/config.yaml"),
+        env.helm("template web --kube-version 1.29 --api-versions monitoring/v1,x/v2 --is-upgrade --show-only templates/config.yaml"),
         @r#"
     exit 0
     --- stdout
@@ -121,7 +121,7 @@ fn capabilities_can_be_set() {
       monitoring: "true"
     "#
     );
-    assert_snapshot!(place.helm("template web --kube-version x"), @r#"
+    assert_snapshot!(env.helm("template web --kube-version x"), @r#"
     exit 1
     --- stderr
     Error: invalid kube version 'x': could not parse "x" as version
@@ -130,8 +130,8 @@ fn capabilities_can_be_set() {
 
 #[test]
 fn hooks_tests_and_definitions_can_be_left_out_or_in() {
-    let place = place();
-    assert_snapshot!(place.helm("template web --skip-tests --include-crds -s templates/hook.yaml -s crds/crd.yaml"), @"
+    let env = env();
+    assert_snapshot!(env.helm("template web --skip-tests --include-crds -s templates/hook.yaml -s crds/crd.yaml"), @"
     exit 0
     --- stdout
     ---
@@ -148,7 +148,7 @@ fn hooks_tests_and_definitions_can_be_left_out_or_in() {
     apiVersion: apiextensions.k8s.io/v1
     kind: CustomResourceDefinition
     ");
-    assert_snapshot!(place.helm("template web --no-hooks -s templates/hook.yaml"), @"
+    assert_snapshot!(env.helm("template web --no-hooks -s templates/hook.yaml"), @"
     exit 1
     --- stderr
     Error: could not find template templates/hook.yaml in chart
@@ -157,8 +157,8 @@ fn hooks_tests_and_definitions_can_be_left_out_or_in() {
 
 #[test]
 fn values_come_from_files_and_flags() {
-    let place = place();
-    place.write("v.yaml", "greeting: from-file\n").write("g.txt", "from-content");
+    let env = env();
+    env.write("v.yaml", "greeting: from-file\n").write("g.txt", "from-content");
     for (flags, greeting) in [
         ("-f v.yaml", "from-file"),
         ("--values v.yaml --set greeting=set", "set"),
@@ -167,20 +167,20 @@ fn values_come_from_files_and_flags() {
         ("--set-json greeting=\"json\"", "json"),
         ("--set-literal greeting=a,b", "a,b"),
     ] {
-        let text = place.helm(&format!("template web {flags}"));
+        let text = env.helm(&format!("template web {flags}"));
         assert!(text.contains(&format!("greeting: {greeting}\n")), "{flags}\n{text}");
     }
-    assert_snapshot!(place.helm("template web -f none.yaml"), @"
+    assert_snapshot!(env.helm("template web -f none.yaml"), @"
     exit 1
     --- stderr
     Error: open none.yaml: no such file or directory
     ");
-    assert_snapshot!(place.pintle("template web -f http://127.0.0.1:1/v.yaml"), @r#"
+    assert_snapshot!(env.pintle("template web -f http://127.0.0.1:1/v.yaml"), @r#"
     exit 1
     --- stderr
     error: Get "http://127.0.0.1:1/v.yaml": dial tcp 127.0.0.1:1: connect: connection refused
     "#);
-    assert_snapshot!(place.pintle("template web --set greeting"), @r#"
+    assert_snapshot!(env.pintle("template web --set greeting"), @r#"
     exit 2
     --- stderr
     error: failed parsing --set data: key "greeting" has no value
@@ -189,30 +189,29 @@ fn values_come_from_files_and_flags() {
 
 #[test]
 fn files_can_be_written_instead() {
-    let place = place();
-    assert_snapshot!(place.helm("template web --output-dir out/"), @"
+    let env = env();
+    assert_snapshot!(env.helm("template web --output-dir out/"), @"
     exit 0
     --- stdout
     wrote out//web/templates/config.yaml
     wrote out//web/templates/hook.yaml
     wrote out//web/templates/test.yaml
     ");
-    assert_snapshot!(place.helm("template demo web --output-dir out --release-name --no-hooks"), @"
+    assert_snapshot!(env.helm("template demo web --output-dir out --release-name --no-hooks"), @"
     exit 0
     --- stdout
     wrote out/demo/web/templates/config.yaml
     ");
-    let text = std::fs::read_to_string(place.path().join("out/demo/web/templates/config.yaml")).unwrap();
+    let text = std::fs::read_to_string(env.path().join("out/demo/web/templates/config.yaml")).unwrap();
     assert!(text.starts_with("---\n# Source: web/templates/config.yaml\n"), "{text}");
 }
 
 #[test]
 fn a_failing_template_shows_where() {
-    let place = place();
-    place
-        .write("web/templates/_lib.tpl", "{{ define \"inner\" }}\n  {{ .Values.a.b.c }}\n{{ end }}")
+    let env = env();
+    env.write("web/templates/_lib.tpl", "{{ define \"inner\" }}\n  {{ .Values.a.b.c }}\n{{ end }}")
         .write("web/templates/bad.yaml", "a: 1\nb: {{ include \"inner\" . }}\n");
-    assert_snapshot!(place.helm("template web"), @r#"
+    assert_snapshot!(env.helm("template web"), @r#"
     exit 1
     --- stderr
     Error: web/templates/bad.yaml:2:6
@@ -224,7 +223,7 @@ fn a_failing_template_shows_where() {
 
     Use --debug flag to render out invalid YAML
     "#);
-    assert_snapshot!(place.pintle("template web"), @"
+    assert_snapshot!(env.pintle("template web"), @"
     exit 1
     --- stderr
     error: nil pointer evaluating interface {}.b
@@ -233,8 +232,8 @@ fn a_failing_template_shows_where() {
         |             ^
       included from web/templates/bad.yaml:2:7
     ");
-    place.write("web/templates/bad.yaml", "b: {{ required \"say b\" .Values.b }}\n");
-    assert_snapshot!(place.pintle("template web"), @r#"
+    env.write("web/templates/bad.yaml", "b: {{ required \"say b\" .Values.b }}\n");
+    assert_snapshot!(env.pintle("template web"), @r#"
     exit 1
     --- stderr
     error: say b
@@ -242,8 +241,8 @@ fn a_failing_template_shows_where() {
       1 | b: {{ required "say b" .Values.b }}
         |       ^
     "#);
-    place.write("web/templates/bad.yaml", "b: {{ if }}\n");
-    assert_snapshot!(place.pintle("template web"), @"
+    env.write("web/templates/bad.yaml", "b: {{ if }}\n");
+    assert_snapshot!(env.pintle("template web"), @"
     exit 3
     --- stderr
     error: missing value for if
@@ -255,16 +254,16 @@ fn a_failing_template_shows_where() {
 
 #[test]
 fn text_that_is_no_object_is_shown_on_demand() {
-    let place = place();
-    place.write("web/templates/bad.yaml", "a: 1\nb: [\n");
-    assert_snapshot!(place.helm("template web"), @"
+    let env = env();
+    env.write("web/templates/bad.yaml", "a: 1\nb: [\n");
+    assert_snapshot!(env.helm("template web"), @"
     exit 1
     --- stderr
     Error: YAML parse error on web/templates/bad.yaml: error converting YAML to JSON: yaml: line 2: did not find expected node content
 
     Use --debug flag to render out invalid YAML
     ");
-    assert_snapshot!(place.pintle("template web --no-hooks"), @"
+    assert_snapshot!(env.pintle("template web --no-hooks"), @"
     exit 1
     --- stderr
     error: `web/templates/bad.yaml` renders to text that is not a Kubernetes object
@@ -274,24 +273,24 @@ fn text_that_is_no_object_is_shown_on_demand() {
 
     hint: `--debug` prints what was rendered
     ");
-    let text = place.helm("template web --debug");
+    let text = env.helm("template web --debug");
     assert!(text.contains("# Source: web/templates/bad.yaml\na: 1\nb: ["), "{text}");
 }
 
 #[test]
 fn missing_charts_are_errors() {
-    let place = place();
-    assert_snapshot!(place.helm("template ./nowhere"), @r#"
+    let env = env();
+    assert_snapshot!(env.helm("template ./nowhere"), @r#"
     exit 1
     --- stderr
     Error: path "./nowhere" not found
     "#);
-    assert_snapshot!(place.helm("template nowhere"), @"
+    assert_snapshot!(env.helm("template nowhere"), @"
     exit 1
     --- stderr
     Error: non-absolute URLs should be in form of repo_name/path_to_chart, got: nowhere
     ");
-    assert_snapshot!(place.pintle("template web --verify"), @"
+    assert_snapshot!(env.pintle("template web --verify"), @"
     exit 2
     --- stderr
     error: unpacked charts cannot be verified
@@ -302,15 +301,15 @@ fn missing_charts_are_errors() {
 
 #[test]
 fn missing_clusters_and_plugins_are_errors() {
-    let place = place();
-    assert_snapshot!(place.helm("template web --validate --kube-apiserver http://127.0.0.1:1"), @r#"
+    let env = env();
+    assert_snapshot!(env.helm("template web --validate --kube-apiserver http://127.0.0.1:1"), @r#"
     exit 1
     --- stderr
     Flag --validate has been deprecated, use '--dry-run=server' instead
     level=ERROR msg="cluster reachability check failed: kubernetes cluster unreachable: Get \"http://127.0.0.1:1/version\": dial tcp 127.0.0.1:1: connect: connection refused"
     Error: cluster reachability check failed: kubernetes cluster unreachable: Get "http://127.0.0.1:1/version": dial tcp 127.0.0.1:1: connect: connection refused
     "#);
-    assert_snapshot!(place.pintle("template web --dry-run=server --kube-apiserver http://127.0.0.1:1"), @r#"
+    assert_snapshot!(env.pintle("template web --dry-run=server --kube-apiserver http://127.0.0.1:1"), @r#"
     exit 1
     --- stderr
     error: the cluster cannot be reached
@@ -318,7 +317,7 @@ fn missing_clusters_and_plugins_are_errors() {
 
     hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one; `--cluster embedded` tries it without a cluster
     "#);
-    assert_snapshot!(place.pintle("template web --post-renderer sed --post-renderer-args x"), @"
+    assert_snapshot!(env.pintle("template web --post-renderer sed --post-renderer-args x"), @"
     exit 1
     --- stderr
     error: --post-renderer cannot be used with `pintle template`: plugins are not supported yet
@@ -329,21 +328,21 @@ fn missing_clusters_and_plugins_are_errors() {
 
 #[test]
 fn older_spellings_warn() {
-    let place = place();
+    let env = env();
     for line in
         ["--dry-run", "--dry-run=true", "--wait=false", "--hide-notes", "--render-subchart-notes", "--atomic"]
     {
-        let text = place.helm(&format!("template web -s templates/hook.yaml {line}"));
+        let text = env.helm(&format!("template web -s templates/hook.yaml {line}"));
         assert!(text.starts_with("exit 0\n"), "{text}");
         let (_, notes) = text.split_once("--- stderr\n").expect("there is a warning");
         assert!(notes.contains("deprecated"), "{notes}");
     }
-    assert_snapshot!(place.helm("template web --dry-run=none"), @r#"
+    assert_snapshot!(env.helm("template web --dry-run=none"), @r#"
     exit 1
     --- stderr
     Error: invalid dry-run value ("none"). Must be "server" or "client"
     "#);
-    assert_snapshot!(place.pintle("template web -s nope --dry-run"), @"
+    assert_snapshot!(env.pintle("template web -s nope --dry-run"), @"
     exit 2
     --- stderr
     warning: --dry-run is deprecated and should be replaced with '--dry-run=client'
@@ -355,24 +354,24 @@ fn older_spellings_warn() {
 
 #[test]
 fn flags_that_exclude_each_other_are_refused() {
-    let place = place();
-    assert_snapshot!(place.helm("template web --force-replace --force-conflicts"), @"
+    let env = env();
+    assert_snapshot!(env.helm("template web --force-replace --force-conflicts"), @"
     exit 1
     --- stderr
     Error: if any flags in the group [force-replace force-conflicts] are set none of the others can be; [force-conflicts force-replace] were all set
     ");
-    assert_snapshot!(place.pintle("template web --force --force-conflicts"), @"
+    assert_snapshot!(env.pintle("template web --force --force-conflicts"), @"
     exit 2
     --- stderr
     warning: --force is deprecated: use --force-replace instead
     error: --force and --force-conflicts cannot be used together
     ");
-    assert_snapshot!(place.helm("template a web -g"), @"
+    assert_snapshot!(env.helm("template a web -g"), @"
     exit 1
     --- stderr
     Error: cannot set --generate-name and also specify a name
     ");
-    assert_snapshot!(place.helm("template a b c"), @"
+    assert_snapshot!(env.helm("template a b c"), @"
     exit 1
     --- stderr
     Error: expected at most two arguments, unexpected arguments: c
@@ -381,24 +380,24 @@ fn flags_that_exclude_each_other_are_refused() {
 
 #[test]
 fn flags_for_clusters_and_repositories_change_nothing_for_a_local_chart() {
-    let place = place();
+    let env = env();
     let line = "template web --create-namespace --server-side=false --replace --timeout 1m --wait-for-jobs \
                 --description d --devel --dependency-update --disable-openapi-validation --rollback-on-failure \
                 --skip-crds --labels a=b,c=d --enable-dns --take-ownership --wait=legacy --version 9.9.9 --keyring k \
                 --pass-credentials --cert-file c --key-file k --ca-file a --username u --password p --insecure-skip-tls-verify --plain-http \
                 --skip-schema-validation --post-renderer-args x";
-    assert_eq!(place.helm(line), place.helm("template web"));
+    assert_eq!(env.helm(line), env.helm("template web"));
 }
 
 #[test]
 fn helm_3_is_followed_on_request() {
-    let place = TestEnv::new();
-    place.write("p/Chart.yaml", "apiVersion: v2\nname: p\nversion: 0.1.0\n");
-    place.write("p/values.yaml", "sub: {a: null}\n");
-    place.write("p/charts/sub/Chart.yaml", "apiVersion: v2\nname: sub\nversion: 0.1.0\n");
-    place.write("p/charts/sub/values.yaml", "a: 1\n");
-    place.write("p/charts/sub/templates/a.yaml", "a: {{ .Values.a }}\n\n\n---\nb: 2\n");
-    assert_snapshot!(place.helm("template p --compat=3"), @r#"
+    let env = TestEnv::new();
+    env.write("p/Chart.yaml", "apiVersion: v2\nname: p\nversion: 0.1.0\n");
+    env.write("p/values.yaml", "sub: {a: null}\n");
+    env.write("p/charts/sub/Chart.yaml", "apiVersion: v2\nname: sub\nversion: 0.1.0\n");
+    env.write("p/charts/sub/values.yaml", "a: 1\n");
+    env.write("p/charts/sub/templates/a.yaml", "a: {{ .Values.a }}\n\n\n---\nb: 2\n");
+    assert_snapshot!(env.helm("template p --compat=3"), @r#"
     exit 0
     --- stdout
     ---
@@ -408,7 +407,7 @@ fn helm_3_is_followed_on_request() {
     # Source: p/charts/sub/templates/a.yaml
     b: 2
     "#);
-    assert_snapshot!(place.helm("template p --compat=4"), @r#"
+    assert_snapshot!(env.helm("template p --compat=4"), @r#"
     exit 0
     --- stdout
     ---
@@ -421,7 +420,7 @@ fn helm_3_is_followed_on_request() {
     # Source: p/charts/sub/templates/a.yaml
     b: 2
     "#);
-    assert_snapshot!(place.pintle("template p --compat=2"), @r#"
+    assert_snapshot!(env.pintle("template p --compat=2"), @r#"
     exit 2
     --- stderr
     error: --compat is "2"
@@ -432,15 +431,14 @@ fn helm_3_is_followed_on_request() {
 
 #[test]
 fn debug_shows_only_the_selected_templates_when_rendering_fails() {
-    let place = TestEnv::new();
-    place
-        .write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n")
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n")
         .write("web/templates/bad.yaml", "a: {{ .Values.none.such }}\n");
-    let failed = place.helm("template web --debug --show-only templates/bad.yaml");
+    let failed = env.helm("template web --debug --show-only templates/bad.yaml");
     assert!(failed.starts_with("exit 1\n--- stderr\nError: "), "{failed}");
-    // What is no YAML can be looked at.
-    place.write("web/templates/bad.yaml", "a: b: c\n").write("web/templates/good.yaml", "kind: A\n");
-    assert_snapshot!(place.helm("template web --debug --show-only templates/bad.yaml"), @"
+    // With --debug, output that is not YAML is shown.
+    env.write("web/templates/bad.yaml", "a: b: c\n").write("web/templates/good.yaml", "kind: A\n");
+    assert_snapshot!(env.helm("template web --debug --show-only templates/bad.yaml"), @"
     exit 1
     --- stdout
     ---
@@ -452,21 +450,20 @@ fn debug_shows_only_the_selected_templates_when_rendering_fails() {
     Error: YAML parse error on web/templates/bad.yaml: error converting YAML to JSON: yaml: mapping values are not allowed in this context
     ");
     assert!(
-        place
-            .helm("template web --debug --show-only templates/none.yaml")
+        env.helm("template web --debug --show-only templates/none.yaml")
             .starts_with("exit 1\n--- stderr\nError: YAML")
     );
 }
 
 #[test]
 fn a_missing_file_is_an_empty_byte_slice() {
-    let place = TestEnv::new();
-    place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n").write(
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n").write(
         "web/templates/a.yaml",
         "text: |\n  {{ .Files.no }} {{ index .Files \"no\" }} {{ (.Files.Glob \"*\").no }} {{ .Files.no | len }} {{ .Files.no | typeOf }} \
          {{ .Files.no | quote }} {{ printf \"%T %v\" .Files.no .Files.no }} {{ .Files.no | default \"d\" }}\n",
     );
-    assert_snapshot!(place.helm("template web"), @r#"
+    assert_snapshot!(env.helm("template web"), @r#"
     exit 0
     --- stdout
     ---

@@ -1,4 +1,4 @@
-//! Signals over operations that are to be undone when they fail.
+//! Signals during operations that roll back on failure.
 
 use crate::support::{TestEnv, cluster};
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Nothing moves pods in this cluster, so that a Deployment with a replica never becomes ready.
+/// No controller changes pods in this cluster, so a Deployment with a replica never becomes ready.
 const TEMPLATE: &str = "\
 apiVersion: v1
 kind: ConfigMap
@@ -29,25 +29,25 @@ spec:
 ";
 
 struct Stage {
-    place: TestEnv,
+    env: TestEnv,
     flag: String,
 }
 
 impl Stage {
     fn new() -> Stage {
-        let place = TestEnv::new();
-        place.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-        place.write("web/templates/a.yaml", TEMPLATE);
-        Stage { place, flag: cluster::start() }
+        let env = TestEnv::new();
+        env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+        env.write("web/templates/a.yaml", TEMPLATE);
+        Stage { env, flag: cluster::start() }
     }
 
     fn start(&self, program: &Path, line: &str) -> Child {
         Command::new(program)
             .args(line.split(' '))
             .args(self.flag.split(' '))
-            .current_dir(self.place.path())
+            .current_dir(self.env.path())
             .env_clear()
-            .env("HOME", self.place.path())
+            .env("HOME", self.env.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -69,7 +69,7 @@ impl Stage {
 
     /// The states of a release, oldest first.
     fn history(&self, called: &str) -> Vec<String> {
-        let shown = self.place.called(called, &format!("history web -o json {}", self.flag), &[]);
+        let shown = self.env.called(called, &format!("history web -o json {}", self.flag), &[]);
         let mut states: Vec<String> = Vec::new();
         for part in shown.split("\"status\":\"").skip(1) {
             states.push(part.split('"').next().unwrap_or_default().to_owned());
@@ -101,9 +101,9 @@ fn end(child: Child) -> (Option<i32>, String, String) {
 fn a_signal_ends_an_upgrade_and_not_its_rollback() {
     for (called, sent, code) in [("pintle", "INT", 130), ("helm", "TERM", 1)] {
         let stage = Stage::new();
-        let program = stage.place.linked(called);
+        let program = stage.env.linked(called);
         let first = format!("install web web {}", stage.flag);
-        assert!(stage.place.called(called, &first, &[]).starts_with("exit 0"));
+        assert!(stage.env.called(called, &first, &[]).starts_with("exit 0"));
         let child = stage.start(&program, "upgrade web web --set name=two --rollback-on-failure");
         until("the object is there", || stage.has("web-two"));
         signal(&child, sent);
@@ -119,7 +119,7 @@ fn a_signal_ends_an_upgrade_and_not_its_rollback() {
 #[test]
 fn a_signal_ends_an_install_and_not_its_uninstallation() {
     let stage = Stage::new();
-    let program = stage.place.linked("pintle");
+    let program = stage.env.linked("pintle");
     let child = stage.start(&program, "install web web --set name=one --rollback-on-failure");
     until("the object is there", || stage.has("web-one"));
     signal(&child, "INT");
@@ -133,13 +133,13 @@ fn a_signal_ends_an_install_and_not_its_uninstallation() {
 #[test]
 fn a_second_signal_ends_the_rollback_too_and_the_record_says_so() {
     let stage = Stage::new();
-    let program = stage.place.linked("pintle");
+    let program = stage.env.linked("pintle");
     let first = format!("install web web --set name=one {}", stage.flag);
-    assert!(stage.place.pintle(&first).starts_with("exit 0"));
+    assert!(stage.env.pintle(&first).starts_with("exit 0"));
     let child = stage.start(&program, "upgrade web web --set name=two --rollback-on-failure");
     until("the object is there", || stage.has("web-two"));
     signal(&child, "INT");
-    // What was there before never becomes ready either, so that the rollback waits for it.
+    // The previous version never becomes ready either, so the rollback waits for it.
     until("it is rolled back", || !stage.has("web-two"));
     signal(&child, "INT");
     let (exit, _, stderr) = end(child);

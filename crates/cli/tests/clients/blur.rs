@@ -1,10 +1,10 @@
-//! Texts without what differs from run to run and from cluster to cluster.
+//! Masks what differs between runs and clusters.
 
 use std::sync::LazyLock;
 
 use pintle_regex::Regex;
 
-/// Letters of made-up names.
+/// The alphabet of generated names.
 const LETTER: &str = "[bcdfghjklmnpqrstvwxz2456789]";
 
 static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
@@ -35,7 +35,7 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     rules.map(|(rule, mark)| (Regex::compile(&rule).expect("it is a pattern"), mark)).into()
 });
 
-/// The text, blurred.
+/// The masked text.
 pub(crate) fn blurred(text: &str) -> String {
     let mut text = text.as_bytes().to_vec();
     for (rule, mark) in RULES.iter() {

@@ -1,4 +1,4 @@
-//! What people type, on the cluster in the box and on a real one: see `README.md`.
+//! Runs kubectl and helm scenarios on the embedded cluster and on a real one: see `README.md`.
 
 mod blur;
 mod refused;
@@ -10,13 +10,13 @@ use std::path::PathBuf;
 use self::side::{Side, Tools};
 use self::story::{Said, Story};
 
-/// Says that a story was not told.
+/// Reports that a scenario was skipped.
 #[allow(clippy::print_stdout, reason = "it is for whoever runs the tests")]
 fn skip(why: &str) {
     println!("skipped: {why}");
 }
 
-/// Runs a story where it can be run, and holds it to what was recorded.
+/// Runs a scenario where possible, and compares it with its recording.
 fn tell(name: &str) {
     let story = Story::read(name);
     let tools = match Tools::find(&story) {
@@ -49,7 +49,7 @@ macro_rules! stories {
         })*
 
         #[test]
-        fn every_scenario_passes() {
+        fn every_scenario_file_is_listed() {
             let told = [$(stringify!($name)),*];
             let files = std::fs::read_dir(story::folder()).expect("the stories are there");
             for file in files {

@@ -1,4 +1,4 @@
-//! What the cluster in the box cannot do, and how clients tell it.
+//! Features that the embedded cluster does not have, and how clients report it.
 
 use super::side::{Side, Tools};
 use super::story::Story;

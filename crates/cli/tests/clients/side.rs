@@ -9,17 +9,17 @@ use tempfile::TempDir;
 use super::story::Story;
 use crate::support;
 
-/// How long one command may take.
+/// The timeout of a command.
 const LIMIT: &str = "600";
 
-/// The programs that stories use.
+/// The programs of scenarios.
 pub(crate) struct Tools {
     programs: Vec<(&'static str, PathBuf)>,
     pub(crate) kubectl_version: String,
 }
 
 impl Tools {
-    /// Finds those that a story needs, or says which is missing.
+    /// Finds the programs of a scenario, or returns which one is missing.
     pub(crate) fn find(story: &Story) -> Result<Tools, String> {
         let mut programs = vec![("pintle", PathBuf::from(env!("CARGO_BIN_EXE_pintle")))];
         let is_used = |name: &str| {
@@ -29,7 +29,7 @@ impl Tools {
                     .any(|part| part.split_whitespace().any(|word| word == name))
             })
         };
-        // Every story gets its namespace by kubectl.
+        // Every scenario gets its namespace by kubectl.
         let kubectl = on_the_path("kubectl").ok_or("there is no kubectl")?;
         programs.push(("kubectl", kubectl.clone()));
         for (name, variable, version) in
@@ -49,7 +49,7 @@ fn on_the_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// The first two numbers of the version of kubectl, by which what it prints may differ.
+/// The minor version of kubectl, on which its output may depend.
 fn kubectl_version(kubectl: &Path) -> Result<String, String> {
     let output = Command::new(kubectl).args(["version", "--client"]).output();
     let output = output.map_err(|error| format!("kubectl cannot be run: {error}"))?;
@@ -66,7 +66,7 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// The real one. Only those that were made for tests are written to.
+    /// The real cluster. Only clusters that were created for tests are used.
     pub(crate) fn real(kubeconfig: &Path) -> Side {
         let text = std::fs::read_to_string(kubeconfig).expect("the kubeconfig can be read");
         assert!(text.contains("current-context: pintle-e2e"), "that cluster is not for tests");
@@ -77,7 +77,7 @@ impl Side {
         Side::Embedded
     }
 
-    /// A folder with the files of a story, and a namespace for it.
+    /// A directory with the files of a scenario, and its namespace.
     pub(crate) fn stage(&self, story: &Story, tools: &Tools) -> Stage {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let config = folder.path().join("kubeconfig");
@@ -133,7 +133,7 @@ impl Drop for Server {
     }
 }
 
-/// Where a story is played.
+/// The environment of a scenario.
 pub(crate) struct Stage {
     folder: TempDir,
     namespace: String,
@@ -150,11 +150,11 @@ impl Stage {
         must(&format!("kubectl delete namespace {ns} --ignore-not-found --timeout=300s"));
         must(&format!("kubectl create namespace {ns}"));
         must(&format!("kubectl config set-context --current --namespace={ns}"));
-        // Without it no pod can be made.
+        // Pods cannot be created without it.
         must("for i in $(seq 180); do kubectl get serviceaccount default && exit; sleep 1; done; exit 1");
     }
 
-    /// Runs a line; gives its exit code and all that it printed.
+    /// Runs a line; returns its exit code and output.
     pub(crate) fn run(&self, line: &str) -> (i32, String) {
         let here = self.folder.path();
         let mut path = std::ffi::OsString::from(here.join(".bin"));
@@ -180,7 +180,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // What a story found must not be hidden behind a failure to clean up.
+        // A failed cleanup must not hide the result of the scenario.
         let _ = self.run(&format!("kubectl delete namespace {} --wait=false", self.namespace));
     }
 }

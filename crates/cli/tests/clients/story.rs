@@ -1,18 +1,18 @@
-//! Stories: files and commands, and what the commands printed.
+//! Scenarios: files, commands, and their recorded output.
 
 use std::path::PathBuf;
 
 use super::blur::blurred;
 use super::side::{Side, Tools};
 
-/// Where stories are.
+/// The directory of scenarios.
 pub(crate) fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/clients/stories")
 }
 
-/// One line of a story.
+/// A command of a scenario.
 pub(crate) struct Step {
-    /// Whether what it prints counts.
+    /// Whether its output is compared.
     pub(crate) counts: bool,
     pub(crate) command: String,
 }
@@ -74,9 +74,9 @@ impl Story {
     }
 }
 
-/// What the commands of a story printed.
+/// The recorded output of a scenario.
 pub(crate) struct Said {
-    /// Of which kubectl.
+    /// The kubectl version of the recording.
     pub(crate) kubectl: String,
     answers: Vec<(String, String)>,
 }
@@ -103,7 +103,7 @@ impl Said {
         std::fs::write(folder().join(format!("{name}.said")), text).expect("it can be written");
     }
 
-    /// Says what differs, if anything does.
+    /// Fails with the differences, if any.
     pub(crate) fn compare(&self, other: &Said, whose: &str) {
         let commands =
             |said: &Said| said.answers.iter().map(|(command, _)| command.clone()).collect::<Vec<_>>();
@@ -118,7 +118,7 @@ impl Said {
     }
 }
 
-/// The lines that differ, between what both begin and end with.
+/// The lines that differ, without the common prefix and suffix.
 fn difference(wanted: &str, said: &str) -> String {
     let (wanted, said): (Vec<&str>, Vec<&str>) = (wanted.lines().collect(), said.lines().collect());
     let least = wanted.len().min(said.len());

@@ -3,8 +3,8 @@
 use super::TestEnv;
 
 /// Writes a chart with one object, one hook, one test, a subchart, a README and a CRD into `web`.
-pub(crate) fn write(place: &TestEnv) {
-    place
+pub(crate) fn write(env: &TestEnv) {
+    env
         .write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\nappVersion: \"1.2\"\ndescription: d\n")
         .write("web/values.yaml", "greeting: hello\nlist: [a, b]\nnested: {port: 80}\n")
         .write("web/README.md", "# web\n")

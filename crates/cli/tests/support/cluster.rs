@@ -1,4 +1,4 @@
-//! A cluster for tests: the API in this process, on a port.
+//! A cluster for tests: the embedded API server in this process, on a port.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use pintle_embedded::serve::{Settings, serve};
 use pintle_embedded::store::{HistoryWindow, Store};
 use pintle_embedded::{Api, Options, SystemClock};
 
-/// Starts a cluster and gives the flag that leads to it. It ends with the test.
+/// Starts a cluster and returns the flag to select it. It ends with the test.
 pub(crate) fn start() -> String {
     let (told, address) = mpsc::channel();
     std::thread::spawn(move || {
@@ -27,18 +27,18 @@ pub(crate) fn start() -> String {
     format!("--kube-apiserver http://{}", address.recv().expect("the cluster starts"))
 }
 
-/// What the cluster answers to a plain read of a path.
+/// The response to a GET of a path.
 pub(crate) fn read(flag: &str, path: &str) -> String {
     let host = flag.rsplit('/').next().expect("the flag ends in an address");
     let mut stream = TcpStream::connect(host).expect("the cluster is there");
-    // Answers to HTTP/1.0 come in one piece.
+    // HTTP/1.0 responses are not chunked.
     write!(stream, "GET {path} HTTP/1.0\r\nHost: {host}\r\n\r\n").expect("it can be asked");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("it answers");
     answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default()
 }
 
-/// Sends a request to the cluster, and gives what it answers.
+/// Sends a request to the cluster, and returns the response.
 pub(crate) fn request(cluster: &str, line: &str, body: &str) -> Vec<u8> {
     let address = cluster.rsplit_once("http://").expect("an address").1;
     let mut stream = std::net::TcpStream::connect(address).expect("the cluster listens");

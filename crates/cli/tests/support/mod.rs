@@ -1,4 +1,4 @@
-//! Runs the built program in a folder and an environment of its own, and shows what it did as one text.
+//! Runs the built program in its own directory and environment, and returns exit code and output as one text.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -11,18 +11,18 @@ use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-/// A folder to run in, with nothing in it.
+/// An empty directory and environment to run in.
 pub(crate) struct TestEnv {
     folder: TempDir,
 }
 
 impl TestEnv {
-    /// An empty place.
+    /// An empty environment.
     pub(crate) fn new() -> TestEnv {
         TestEnv { folder: tempfile::tempdir().expect("a temporary folder can be made") }
     }
 
-    /// The folder that commands run in.
+    /// The working directory of commands.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -40,7 +40,7 @@ impl TestEnv {
         self.run(Path::new(env!("CARGO_BIN_EXE_pintle")), line, &[])
     }
 
-    /// Runs `helm`, which is the same program by another name.
+    /// Runs the program as `helm`.
     pub(crate) fn helm(&self, line: &str) -> String {
         self.helm_with(line, &[])
     }
@@ -50,12 +50,12 @@ impl TestEnv {
         self.called("helm", line, variables)
     }
 
-    /// Runs the program by another of its names, with variables set.
+    /// Runs the program under another name, with variables set.
     pub(crate) fn called(&self, name: &str, line: &str, variables: &[(&str, &str)]) -> String {
         self.run(&self.linked(name), line, variables)
     }
 
-    /// A link to the program by another of its names.
+    /// A link to the program under another name.
     pub(crate) fn linked(&self, name: &str) -> PathBuf {
         let path = self.path().join(".bin").join(name);
         if !path.exists() {
@@ -65,7 +65,7 @@ impl TestEnv {
         path
     }
 
-    /// Shows the exit code, standard output and standard error, with the folder written as `{here}`.
+    /// Formats the exit code, standard output and standard error, with the directory replaced by `{here}`.
     fn run(&self, program: &Path, line: &str, variables: &[(&str, &str)]) -> String {
         let output = Command::new(program)
             .args(words(line))
@@ -91,7 +91,7 @@ impl TestEnv {
     }
 }
 
-/// Words between blanks; single quotes keep blanks together.
+/// Splits a line into words; single quotes keep blanks together.
 pub(crate) fn words(line: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let (mut quoted, mut open) = (false, false);
@@ -119,7 +119,7 @@ pub(crate) fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// The real Helm, where somebody names it or `cargo xtask` has built it.
+/// The real Helm, from a variable or as built by `cargo xtask`.
 pub(crate) fn real_helm(variable: &str, version: &str) -> Option<PathBuf> {
     if let Some(path) = std::env::var_os(variable) {
         return Some(path.into());

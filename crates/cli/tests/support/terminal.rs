@@ -1,4 +1,4 @@
-//! Runs the program on a terminal, as a user would, and answers what it asks.
+//! Runs the program on a pseudo-terminal, as a user would, and answers its prompts.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -12,10 +12,10 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use super::TestEnv;
 
-/// How long the program may take; machines may be busy.
+/// The timeout, generous for busy machines.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// A program on a terminal. Its standard output goes elsewhere, as into a file, unless all is to be shown.
+/// A program on a terminal. Its standard output is redirected, unless `all` is set.
 pub(crate) struct Terminal {
     child: Child,
     keyboard: File,
@@ -25,33 +25,33 @@ pub(crate) struct Terminal {
 
 impl Terminal {
     /// Starts `pintle`.
-    pub(crate) fn start(place: &TestEnv, line: &str) -> Terminal {
-        Terminal::launch(place, "pintle", line, &[], false)
+    pub(crate) fn start(env: &TestEnv, line: &str) -> Terminal {
+        Terminal::launch(env, "pintle", line, &[], false)
     }
 
     /// Starts `pintle` with variables set.
-    pub(crate) fn start_with(place: &TestEnv, line: &str, variables: &[(&str, &str)]) -> Terminal {
-        Terminal::launch(place, "pintle", line, variables, false)
+    pub(crate) fn start_with(env: &TestEnv, line: &str, variables: &[(&str, &str)]) -> Terminal {
+        Terminal::launch(env, "pintle", line, variables, false)
     }
 
-    /// Starts it by one of its names; with `all`, standard output is shown too.
-    pub(crate) fn start_as(place: &TestEnv, name: &str, line: &str, all: bool) -> Terminal {
-        Terminal::launch(place, name, line, &[], all)
+    /// Starts it under one of its names; with `all`, standard output is shown too.
+    pub(crate) fn start_as(env: &TestEnv, name: &str, line: &str, all: bool) -> Terminal {
+        Terminal::launch(env, name, line, &[], all)
     }
 
-    fn launch(place: &TestEnv, name: &str, line: &str, variables: &[(&str, &str)], all: bool) -> Terminal {
+    fn launch(env: &TestEnv, name: &str, line: &str, variables: &[(&str, &str)], all: bool) -> Terminal {
         let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         grantpt(&near).expect("it is ours");
         unlockpt(&near).expect("it is ours");
         let path = ptsname(&near, Vec::new()).expect("it has a name");
-        // Programs that other tests start at the same time must not keep it open.
+        // Processes of concurrent tests must not inherit it.
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let far = || File::from(open(&path, flags, Mode::empty()).expect("its other side"));
-        let child = Command::new(place.linked(name))
+        let child = Command::new(env.linked(name))
             .args(line.split(' '))
-            .current_dir(place.path())
+            .current_dir(env.path())
             .env_clear()
-            .env("HOME", place.path())
+            .env("HOME", env.path())
             .envs(variables.iter().copied())
             .stdin(far())
             .stderr(far())
@@ -64,7 +64,7 @@ impl Terminal {
         let shown = Arc::clone(&screen);
         let reader = std::thread::spawn(move || {
             let mut buffer = [0; 1024];
-            // The other side is gone when the program has ended.
+            // Reading fails with EIO when the program has exited.
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
                 shown.lock().expect("nobody panics").extend_from_slice(&buffer[..count]);
             }
@@ -72,13 +72,13 @@ impl Terminal {
         Terminal { child, keyboard, screen, reader }
     }
 
-    /// What was shown so far.
+    /// The output so far.
     pub(crate) fn screen(&self) -> String {
         let shown = self.screen.lock().expect("nobody panics");
         String::from_utf8_lossy(&shown).replace("\r\n", "\n")
     }
 
-    /// Waits until a text was shown so many times.
+    /// Waits until a text has appeared this many times.
     pub(crate) fn wait_for(&self, text: &str, times: usize) -> &Terminal {
         let started = Instant::now();
         while self.screen().matches(text).count() < times {
@@ -88,20 +88,20 @@ impl Terminal {
         self
     }
 
-    /// Types.
+    /// Types text.
     pub(crate) fn type_in(&self, keys: &str) -> &Terminal {
         (&self.keyboard).write_all(keys.as_bytes()).expect("it takes keys");
         self
     }
 
-    /// Sends the signal of Ctrl-C.
+    /// Sends SIGINT.
     pub(crate) fn interrupt(&self) -> &Terminal {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
         self
     }
 
-    /// Waits for the end, and gives the exit code, standard output, and what was shown.
+    /// Waits for the exit, and returns the exit code, standard output, and the terminal output.
     pub(crate) fn end(mut self) -> (i32, String, String) {
         let mut output = String::new();
         if let Some(mut stdout) = self.child.stdout.take() {
@@ -118,7 +118,7 @@ impl Terminal {
                 None => std::thread::sleep(Duration::from_millis(20)),
             }
         };
-        // What was written last is on its way; after that the terminal has no other side any more.
+        // The last output may still be in transit; after that the terminal is closed.
         while !self.reader.is_finished() {
             assert!(started.elapsed() < PATIENCE, "the terminal stays open:\n{}", self.screen());
             std::thread::sleep(Duration::from_millis(5));
