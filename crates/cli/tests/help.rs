@@ -10,11 +10,11 @@ fn help_has_cobras_layout() {
     assert_snapshot!(TestEnv::new().helm("version --help"), @r#"
     exit 0
     --- stdout
-    Prints the version.
+    Print the version.
 
-    Called as `helm`, prints it in the shape that tools which ask Helm for its version expect.
+    When called as `helm`, the output has the format of Helm's, which other tools parse.
 
-    With --template, the fields Version, GitCommit, GitTreeState, GoVersion and KubeClientVersion can be used:
+    With --template, the fields Version, GitCommit, GitTreeState, GoVersion and KubeClientVersion are available:
 
         helm version --template '{{.Version}}'
 

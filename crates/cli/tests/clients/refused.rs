@@ -1,20 +1,20 @@
 //! Features that the embedded cluster does not have, and how clients report it.
 
+use super::scenario::Scenario;
 use super::side::{Side, Tools};
-use super::story::Story;
 
 #[test]
 fn requests_that_need_running_containers_are_rejected() {
-    let story = Story {
+    let scenario = Scenario {
         namespace: "refused".to_owned(),
         files: vec![("file".to_owned(), "text".to_owned())],
         steps: Vec::new(),
     };
-    let tools = match Tools::find(&story) {
+    let tools = match Tools::find(&scenario) {
         Ok(tools) => tools,
         Err(missing) => return println!("skipped: {missing}"),
     };
-    let stage = Side::embedded().stage(&story, &tools);
+    let stage = Side::embedded().stage(&scenario, &tools);
     assert_eq!(stage.run("kubectl run web --image=nginx").0, 0);
     let inside = "the embedded cluster runs no containers";
     for (command, why) in [

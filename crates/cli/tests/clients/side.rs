@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-use super::story::Story;
+use super::scenario::Scenario;
 use crate::support;
 
 /// The timeout of a command.
@@ -20,10 +20,10 @@ pub(crate) struct Tools {
 
 impl Tools {
     /// Finds the programs of a scenario, or returns which one is missing.
-    pub(crate) fn find(story: &Story) -> Result<Tools, String> {
+    pub(crate) fn find(scenario: &Scenario) -> Result<Tools, String> {
         let mut programs = vec![("pintle", PathBuf::from(env!("CARGO_BIN_EXE_pintle")))];
         let is_used = |name: &str| {
-            story.steps.iter().any(|step| {
+            scenario.steps.iter().any(|step| {
                 step.command
                     .split(['|', '(', ';', '&'])
                     .any(|part| part.split_whitespace().any(|word| word == name))
@@ -78,7 +78,7 @@ impl Side {
     }
 
     /// A directory with the files of a scenario, and its namespace.
-    pub(crate) fn stage(&self, story: &Story, tools: &Tools) -> Stage {
+    pub(crate) fn stage(&self, scenario: &Scenario, tools: &Tools) -> Stage {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let config = folder.path().join("kubeconfig");
         let server = match self {
@@ -93,14 +93,14 @@ impl Side {
         for (name, path) in &tools.programs {
             std::os::unix::fs::symlink(path, programs.join(name)).expect("links can be made");
         }
-        for (name, text) in &story.files {
+        for (name, text) in &scenario.files {
             let path = folder.path().join(name);
             std::fs::create_dir_all(path.parent().expect("it is in a folder")).expect("folders can be made");
             std::fs::write(path, text).expect("files can be written");
         }
         let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/charts");
         std::os::unix::fs::symlink(examples, folder.path().join("charts")).expect("links can be made");
-        let stage = Stage { folder, namespace: story.namespace.clone(), _server: server };
+        let stage = Stage { folder, namespace: scenario.namespace.clone(), _server: server };
         stage.prepare();
         stage
     }

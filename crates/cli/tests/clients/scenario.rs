@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::blur::blurred;
+use super::mask::masked;
 use super::side::{Side, Tools};
 
 /// The directory of scenarios.
@@ -18,23 +18,23 @@ pub(crate) struct Step {
 }
 
 /// Files and commands.
-pub(crate) struct Story {
+pub(crate) struct Scenario {
     pub(crate) namespace: String,
     pub(crate) files: Vec<(String, String)>,
     pub(crate) steps: Vec<Step>,
 }
 
-impl Story {
-    pub(crate) fn read(name: &str) -> Story {
+impl Scenario {
+    pub(crate) fn read(name: &str) -> Scenario {
         let path = folder().join(format!("{name}.story"));
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
         let namespace = format!("story-{}", name.replace('_', "-"));
         let text = text.replace("{ns}", &namespace);
-        let mut story = Story { namespace, files: Vec::new(), steps: Vec::new() };
+        let mut scenario = Scenario { namespace, files: Vec::new(), steps: Vec::new() };
         let mut open: Option<(String, String)> = None;
         for line in text.lines() {
             match (&mut open, line) {
-                (Some(_), "===") => story.files.extend(open.take()),
+                (Some(_), "===") => scenario.files.extend(open.take()),
                 (Some((_, text)), line) => {
                     text.push_str(line);
                     text.push('\n');
@@ -43,7 +43,7 @@ impl Story {
                     if let Some(file) = line.strip_prefix("=== ") {
                         open = Some((file.to_owned(), String::new()));
                     } else if let Some((sign @ ("$" | "%"), command)) = line.split_once(' ') {
-                        story.steps.push(Step { counts: sign == "$", command: command.to_owned() });
+                        scenario.steps.push(Step { counts: sign == "$", command: command.to_owned() });
                     } else {
                         assert!(line.is_empty() || line.starts_with('#'), "{name}: what is `{line}`?");
                     }
@@ -51,17 +51,17 @@ impl Story {
             }
         }
         assert!(open.is_none(), "{name}: a file has no end");
-        story
+        scenario
     }
 
     /// Runs all commands.
-    pub(crate) fn play(&self, side: &Side, tools: &Tools) -> Said {
+    pub(crate) fn run(&self, side: &Side, tools: &Tools) -> Recording {
         let stage = side.stage(self, tools);
-        let mut said = Said { kubectl: tools.kubectl_version.clone(), answers: Vec::new() };
+        let mut said = Recording { kubectl: tools.kubectl_version.clone(), answers: Vec::new() };
         for step in &self.steps {
             let (code, text) = stage.run(&step.command);
             if step.counts {
-                let mut text = blurred(&text);
+                let mut text = masked(&text);
                 if !text.is_empty() && !text.ends_with('\n') {
                     text.push('\n');
                 }
@@ -75,14 +75,14 @@ impl Story {
 }
 
 /// The recorded output of a scenario.
-pub(crate) struct Said {
+pub(crate) struct Recording {
     /// The kubectl version of the recording.
     pub(crate) kubectl: String,
     answers: Vec<(String, String)>,
 }
 
-impl Said {
-    pub(crate) fn read(name: &str) -> Said {
+impl Recording {
+    pub(crate) fn read(name: &str) -> Recording {
         let path = folder().join(format!("{name}.said"));
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let (first, rest) = text.split_once('\n').unwrap_or_default();
@@ -92,7 +92,7 @@ impl Said {
             let (command, text) = block.split_once('\n').unwrap_or((block, ""));
             (command.to_owned(), text.to_owned())
         });
-        Said { kubectl, answers: answers.collect() }
+        Recording { kubectl, answers: answers.collect() }
     }
 
     pub(crate) fn write(&self, name: &str) {
@@ -104,10 +104,10 @@ impl Said {
     }
 
     /// Fails with the differences, if any.
-    pub(crate) fn compare(&self, other: &Said, whose: &str) {
+    pub(crate) fn compare(&self, other: &Recording, whose: &str) {
         let commands =
-            |said: &Said| said.answers.iter().map(|(command, _)| command.clone()).collect::<Vec<_>>();
-        assert_eq!(commands(self), commands(other), "the story is not the one that was recorded");
+            |said: &Recording| said.answers.iter().map(|(command, _)| command.clone()).collect::<Vec<_>>();
+        assert_eq!(commands(self), commands(other), "the scenario is not the one that was recorded");
         let mut problems = String::new();
         for ((command, wanted), (_, said)) in self.answers.iter().zip(&other.answers) {
             if wanted != said {

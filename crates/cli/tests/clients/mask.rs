@@ -36,7 +36,7 @@ static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
 });
 
 /// The masked text.
-pub(crate) fn blurred(text: &str) -> String {
+pub(crate) fn masked(text: &str) -> String {
     let mut text = text.as_bytes().to_vec();
     for (rule, mark) in RULES.iter() {
         text = rule.replace_all(&text, mark.as_bytes());
@@ -47,11 +47,11 @@ pub(crate) fn blurred(text: &str) -> String {
 #[test]
 fn masking_keeps_the_rest() {
     let line = "web-6d4cf56db6-x7x2k   1/1  Running   0   1m5s   10.244.1.7   node1   <none>\n";
-    assert_eq!(blurred(line), "web-HASH-NAME 1/1 Running 0 AGE ADDRESS NODE <none>\n");
-    assert_eq!(blurred("cpu:     10m\n"), "cpu: 10m\n");
+    assert_eq!(masked(line), "web-HASH-NAME 1/1 Running 0 AGE ADDRESS NODE <none>\n");
+    assert_eq!(masked("cpu:     10m\n"), "cpu: 10m\n");
     assert_eq!(
-        blurred("/tmp/LIVE-2456789245/a /tmp/MERGED-1456/a modifiedAt=2456789245\n"),
+        masked("/tmp/LIVE-2456789245/a /tmp/MERGED-1456/a modifiedAt=2456789245\n"),
         "/tmp/LIVE-NUMBER/a /tmp/MERGED-NUMBER/a modifiedAt=TIME\n"
     );
-    assert_eq!(blurred("at 2026-11-15T16:00:00Z: db-0 web-config\n"), "at TIME: db-0 web-config\n");
+    assert_eq!(masked("at 2026-11-15T16:00:00Z: db-0 web-config\n"), "at TIME: db-0 web-config\n");
 }
