@@ -124,7 +124,7 @@ fn answer(
         ));
     };
     let flags_end = rest.iter().any(|word| word == "--");
-    let (wanted, rest) = match flags::wanted(&command_path, rest, unfinished) {
+    let (typed_flag, rest) = match flags::flag_being_typed(&command_path, rest, unfinished) {
         Ok(found) => found,
         Err(error) if !flags_end => return Completions::error(error),
         Err(_) => return Completions::nothing(Directive::Default),
@@ -138,7 +138,7 @@ fn answer(
         return Completions::nothing(Directive::NoFiles);
     }
     let mut invocation = Invocation { personality, called_as, command_path, flags: parsed, environment, ui };
-    if let Some(flag) = wanted.filter(|_| !flags_end) {
+    if let Some(flag) = typed_flag.filter(|_| !flags_end) {
         return flags::values(flag, &mut invocation);
     }
     let (command_path, parsed) = (&invocation.command_path, &invocation.flags);

@@ -146,7 +146,10 @@ mod tests {
     #[test]
     fn sizes_are_short() {
         let sizes = [0, 999, 1000, 1_234_567, 999_949, 999_950, 2_000_000_000, u64::MAX];
-        let told = sizes.map(size);
-        assert_eq!(told, ["0 B", "999 B", "1.0 kB", "1.2 MB", "999.9 kB", "1.0 MB", "2.0 GB", "18446.7 PB"]);
+        let formatted = sizes.map(size);
+        assert_eq!(
+            formatted,
+            ["0 B", "999 B", "1.0 kB", "1.2 MB", "999.9 kB", "1.0 MB", "2.0 GB", "18446.7 PB"]
+        );
     }
 }

@@ -55,7 +55,7 @@ static OWN: &[Flag] =
         .completes(FlagCompletion::Words(EVENT_NAMES))];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let wanted = events(invocation)?;
+    let selected = events(invocation)?;
     let mut hooks = match Subject::from_flags(invocation)? {
         Subject::Release(name) => {
             let connection = Connection::open(invocation)?;
@@ -69,7 +69,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             plan_hooks(&subject, kube_version, &mut Reporting::new(invocation.ui))?
         }
     };
-    hooks.retain(|hook| wanted.is_empty() || wanted.contains(&hook.event));
+    hooks.retain(|hook| selected.is_empty() || selected.contains(&hook.event));
     match Format::from_flags(&invocation.flags) {
         Format::Table if hooks.is_empty() => Ok(()),
         Format::Table => invocation.ui.print(&(table(&rows(&hooks), 0) + "\n")),

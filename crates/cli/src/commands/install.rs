@@ -96,7 +96,7 @@ pub(crate) fn request_of(
             subchart_notes: flags.on("render-subchart-notes"),
             hide_secrets: flags.on("hide-secret"),
             disable_openapi: flags.on("disable-openapi-validation"),
-            images: rewrite::wanted(flags)?,
+            images: rewrite::policy_from_flags(flags)?,
             record_objects: request::record_objects(invocation),
             ..RenderOptions::default()
         },

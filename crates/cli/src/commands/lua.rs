@@ -119,9 +119,9 @@ fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 fn grants(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let grants = Grants::for_user(invocation.environment);
-    let wanted = invocation.flags.list("revoke").to_vec();
-    if invocation.flags.on("revoke-all") || !wanted.is_empty() {
-        return revoke(invocation, &grants, &wanted);
+    let revoked = invocation.flags.list("revoke").to_vec();
+    if invocation.flags.on("revoke-all") || !revoked.is_empty() {
+        return revoke(invocation, &grants, &revoked);
     }
     let all = grants.all().map_err(Failure::run_time)?;
     match Format::from_flags(&invocation.flags) {
@@ -142,7 +142,7 @@ fn rows(grants: &[Grant]) -> Vec<Vec<String>> {
 /// The minimum length of a digest prefix that identifies scripts.
 const MIN_DIGEST_LENGTH: usize = 6;
 
-fn revoke(invocation: &mut Invocation<'_>, grants: &Grants, wanted: &[String]) -> Result<(), Failure> {
+fn revoke(invocation: &mut Invocation<'_>, grants: &Grants, revoked: &[String]) -> Result<(), Failure> {
     let all = invocation.flags.on("revoke-all");
     let is_meant = |grant: &Grant, name: &String| {
         let digest = grant.digest.trim_start_matches("sha256:");
@@ -150,13 +150,13 @@ fn revoke(invocation: &mut Invocation<'_>, grants: &Grants, wanted: &[String]) -
         grant.chart == *name || (start.len() >= MIN_DIGEST_LENGTH && digest.starts_with(start))
     };
     let known = grants.all().map_err(Failure::run_time)?;
-    if let Some(name) = wanted.iter().find(|name| !known.iter().any(|grant| is_meant(grant, name))) {
+    if let Some(name) = revoked.iter().find(|name| !known.iter().any(|grant| is_meant(grant, name))) {
         return Err(Failure::usage(format!("there is no grant for {name:?}")).hint(
             "`pintle lua grants` shows all grants; the beginning of a digest has at least 6 characters",
         ));
     }
     let revoked = grants
-        .revoke(|grant| all || wanted.iter().any(|name| is_meant(grant, name)))
+        .revoke(|grant| all || revoked.iter().any(|name| is_meant(grant, name)))
         .map_err(Failure::run_time)?;
     for grant in &revoked {
         let Grant { chart, permissions, digest, .. } = grant;

@@ -104,7 +104,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         nulls: generation(invocation)?,
         show_only: flags.list("show-only").to_vec(),
         layout,
-        images: rewrite::wanted(flags)?,
+        images: rewrite::policy_from_flags(flags)?,
         record_objects: request::record_objects(invocation),
         ..TemplateRequest::default()
     };

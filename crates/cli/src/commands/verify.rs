@@ -59,13 +59,13 @@ fn verify_in_registry(invocation: &mut Invocation<'_>, reference: &str) -> Resul
         version => version.to_owned(),
     };
     let client = registry_access::client(invocation)?;
-    let told = |error| Failure::from(pintle::Error::from(error));
+    let failure = |error| Failure::from(pintle::Error::from(error));
     let outcome = registry_access::run(async {
-        let parsed = ChartReference::parse(reference).map_err(told)?;
-        let chart = client.resolve_chart(&parsed, &version).await.map_err(told)?;
-        let digest = client.chart_digest(&chart).await.map_err(told)?;
+        let parsed = ChartReference::parse(reference).map_err(failure)?;
+        let chart = client.resolve_chart(&parsed, &version).await.map_err(failure)?;
+        let digest = client.chart_digest(&chart).await.map_err(failure)?;
         let digest = digest.ok_or_else(|| Failure::run_time(format!("{chart}: not found")))?;
-        let signatures = client.chart_signatures(&parsed.repository, &digest).await.map_err(told)?;
+        let signatures = client.chart_signatures(&parsed.repository, &digest).await.map_err(failure)?;
         let pairs = signatures.iter().map(|one| (one.payload.as_ref(), one.signature.as_str()));
         verify_cosign(&key, pairs, &digest.to_string())?;
         Ok::<_, Failure>((chart.to_string(), digest))

@@ -15,7 +15,7 @@ use crate::invocation::Invocation;
 /// # Errors
 ///
 /// The command does not have the flag.
-pub(super) fn wanted(
+pub(super) fn flag_being_typed(
     command_path: &CommandPath,
     mut rest: Vec<String>,
     unfinished: &str,

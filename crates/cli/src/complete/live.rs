@@ -1,4 +1,4 @@
-//! What only the cluster knows: the names of releases, their revisions, and namespaces.
+//! Completion of releases, revisions and namespaces, by requests to the cluster.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use crate::connect::Connection;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 
-/// How long somebody who types is kept waiting.
+/// The timeout of cluster requests while the user waits for completions.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The names of the releases of the namespace, but for those that are named already. All of them, whatever was typed:
-/// some shells look for more than beginnings.
+/// The releases of the namespace that are not on the command line yet. They are not filtered by what was typed, because
+/// some shells match more than prefixes.
 pub(super) fn releases(invocation: &mut Invocation<'_>) -> Completions {
     let named: BTreeSet<String> = invocation.flags.operands.iter().cloned().collect();
     let found = ask(invocation, async |connection| {
@@ -25,16 +25,15 @@ pub(super) fn releases(invocation: &mut Invocation<'_>) -> Completions {
         ops::list(&connection.session, &request, &mut Silent).await.ok()
     });
     let Some(found) = found else { return Completions::nothing(Directive::Default) };
-    let told = |release: &Summary| {
+    let describe = |release: &Summary| {
         let about = format!("{}-{} -> {}", release.chart_name, release.chart_version, release.status_word);
         (release.name.clone(), about)
     };
     let found = found.iter().filter(|release| !named.contains(&release.name));
-    Completions::new(Directive::NoFiles, found.map(told).collect())
+    Completions::new(Directive::NoFiles, found.map(describe).collect())
 }
 
-/// The revisions of a release, in order; under Helm's name in the order of the objects in which it keeps them, where
-/// 10 comes before 2.
+/// The revisions of a release in order; under Helm's name in the order of its stored objects, where 10 comes before 2.
 pub(super) fn revisions(invocation: &mut Invocation<'_>, release: &str) -> Completions {
     let as_helm = invocation.personality == Personality::Helm;
     let found = ask(invocation, async |connection| {
@@ -46,12 +45,12 @@ pub(super) fn revisions(invocation: &mut Invocation<'_>, release: &str) -> Compl
         Some(history)
     });
     let Some(found) = found else { return Completions::nothing(Directive::Error) };
-    let told = |version: &Summary| {
+    let describe = |version: &Summary| {
         let about =
             format!("App: {}, Chart: {}-{}", version.app_version, version.chart_name, version.chart_version);
         (version.number.to_string(), about)
     };
-    Completions::new(Directive::NoFiles, found.iter().map(told).collect())
+    Completions::new(Directive::NoFiles, found.iter().map(describe).collect())
 }
 
 /// The namespaces of the cluster.
@@ -66,7 +65,7 @@ pub(super) fn namespaces(invocation: &mut Invocation<'_>) -> Completions {
     Completions::new(Directive::NoFiles, names.collect())
 }
 
-/// Asks the cluster, if there is one and it answers in time.
+/// Runs a request, if there is a cluster and it responds in time.
 fn ask<T>(
     invocation: &mut Invocation<'_>,
     question: impl AsyncFnOnce(&Connection) -> Option<T>,
@@ -74,7 +73,7 @@ fn ask<T>(
     let connection = Connection::open(invocation).ok()?;
     let answer = connection
         .try_run(async { tokio::time::timeout(TIMEOUT, question(&connection)).await.ok().flatten() });
-    // Whoever did not answer in time is not waited for.
+    // A request that timed out is not awaited.
     connection.shutdown();
     answer
 }

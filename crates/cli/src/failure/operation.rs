@@ -53,9 +53,9 @@ impl From<Error> for Failure {
 /// Adds the details of a failed Lua handler: chart and event, message, position, and the call stack.
 fn add_handler_details(error: &events::Error, failure: &mut Failure) {
     let events::Error::Handler { event, chart, source, .. } = error else { return };
-    let told = source.to_string();
-    let (said, excerpt) = told.split_once('\n').unwrap_or((&told, ""));
-    failure.own = Some(format!("the `{event}` handler of {chart} failed: {said}"));
+    let text = source.to_string();
+    let (message, excerpt) = text.split_once('\n').unwrap_or((&text, ""));
+    failure.own = Some(format!("the `{event}` handler of {chart} failed: {message}"));
     add_excerpt(excerpt, source.trace().unwrap_or_default(), failure);
 }
 
@@ -185,22 +185,22 @@ fn add_render_details(error: &render::Error, failure: &mut Failure) {
     let render::Error::Template { message, frames, .. } = error else { return };
     let Some((innermost, outer)) = frames.split_last() else { return };
     failure.own = Some(message.clone());
-    let mut excerpt = format!("  --> {}", place(innermost));
+    let mut excerpt = format!("  --> {}", position(innermost));
     for line in innermost.excerpt.iter().flat_map(|excerpt| excerpt.lines()) {
         excerpt.push_str(&format!("\n  {line}"));
     }
-    let mut previous = place(innermost);
+    let mut previous = position(innermost);
     for frame in outer.iter().rev() {
-        let place = place(frame);
-        if place != previous {
-            excerpt.push_str(&format!("\n  included from {place}"));
+        let position = position(frame);
+        if position != previous {
+            excerpt.push_str(&format!("\n  included from {position}"));
         }
-        previous = place;
+        previous = position;
     }
     failure.excerpt = Some(excerpt);
 }
 
-fn place(frame: &Frame) -> String {
+fn position(frame: &Frame) -> String {
     // Columns are shown 1-based.
     format!("{}:{}:{}", frame.file, frame.line, frame.column + 1)
 }

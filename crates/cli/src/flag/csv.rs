@@ -6,7 +6,7 @@
 ///
 /// The text of Go's error, for a quote in the wrong place.
 pub(crate) fn record(text: &str) -> Result<Vec<String>, String> {
-    // Go skips empty lines before a record and gives `EOF` when nothing else is there.
+    // Go skips empty lines before a record and returns `EOF` if nothing else follows.
     let text = text.trim_start_matches(['\n', '\r']);
     if text.is_empty() {
         return Err("EOF".to_owned());

@@ -9,8 +9,8 @@ pub(crate) fn table(rows: &[Vec<String>], limit: usize) -> String {
     let mut widths = vec![0; columns];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            let wanted = cell.split('\n').map(width_of).max().unwrap_or(0);
-            *width = (*width).max(if limit > 0 { wanted.min(limit) } else { wanted });
+            let natural = cell.split('\n').map(width_of).max().unwrap_or(0);
+            *width = (*width).max(if limit > 0 { natural.min(limit) } else { natural });
         }
     }
     rows.iter().map(|row| line(row, &widths)).collect::<Vec<String>>().join("\n")

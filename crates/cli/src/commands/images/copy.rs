@@ -112,8 +112,8 @@ fn print_findings(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Result<()
     for warning in plan.planned.iter().flat_map(|planned| &planned.warnings) {
         invocation.ui.warn(warning);
     }
-    for place in &plan.staying {
-        invocation.ui.warn(&format!("{place} is not relocated: no source registry or mapping matches it"));
+    for image in &plan.staying {
+        invocation.ui.warn(&format!("{image} is not relocated: no source registry or mapping matches it"));
     }
     let flags = &invocation.flags;
     let goes_on = flags.on("keep-going") || flags.on("dry-run");

@@ -17,7 +17,7 @@ pub(super) fn print_plan(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Re
         let refused = plan.refused.iter().map(|(image, error)| {
             Record::default().with("source", image.as_str()).with("error", error.to_string())
         });
-        let staying: Vec<Node> = plan.staying.iter().map(|place| place.as_str().into()).collect();
+        let staying: Vec<Node> = plan.staying.iter().map(|image| image.as_str().into()).collect();
         let record = Record::default()
             .with_records("images", plan.planned.iter().map(planned_record).collect())
             .with_records("refused", refused.collect())

@@ -54,8 +54,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let shape = listing::ListFormat::from_flags(&invocation.flags)?;
     let named = Subject::from_flags(invocation)?;
     let (chart, mut images) = images_of(invocation, &named)?;
-    let wanted = invocation.flags.list("from-registry");
-    images.retain(|image| wanted.is_empty() || wanted.iter().any(|wanted| *wanted == image.registry()));
+    let registries = invocation.flags.list("from-registry");
+    images.retain(|image| {
+        registries.is_empty() || registries.iter().any(|registry| *registry == image.registry())
+    });
     let flags = &invocation.flags;
     let (lock, verify) = (flags.text("lock").to_owned(), flags.text("verify").to_owned());
     let known = match verify.as_str() {

@@ -257,7 +257,11 @@ fn purl(image: &ListedImage, tag: Option<&str>) -> Option<String> {
     let repository = &image.name.as_ref()?.repository;
     let digest = digest(image)?;
     let short = repository.path().rsplit('/').next().unwrap_or_default();
-    let place = repository.to_string().replace('/', "%2F").replace(':', "%3A");
+    let encoded_repository = repository.to_string().replace('/', "%2F").replace(':', "%3A");
     let tag = tag.map(|tag| format!("&tag={tag}")).unwrap_or_default();
-    Some(format!("pkg:oci/{short}@{}%3A{}?repository_url={place}{tag}", digest.algorithm(), digest.hex()))
+    Some(format!(
+        "pkg:oci/{short}@{}%3A{}?repository_url={encoded_repository}{tag}",
+        digest.algorithm(),
+        digest.hex()
+    ))
 }

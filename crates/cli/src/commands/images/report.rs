@@ -76,8 +76,8 @@ impl<'r> Report<'r> {
             let path = finding.naming_path();
             warnings.extend(issues.map(|issue| format!("{path}: {issue} (`{}`)", finding.written)));
         }
-        for (place, images) in self.collisions() {
-            warnings.push(format!("{} would all be {place}", images.join(" and ")));
+        for (target, images) in self.collisions() {
+            warnings.push(format!("{} would all be {target}", images.join(" and ")));
         }
         warnings
     }
@@ -88,7 +88,7 @@ impl<'r> Report<'r> {
         let rendered = rendered.filter_map(|image| pintle::images::Reference::parse(&image.field.image).ok());
         let all: Vec<_> = of_values.chain(rendered).collect();
         let collisions = self.policy.collisions(&all);
-        collisions.into_iter().map(|(place, images)| (place, images.into_iter().collect())).collect()
+        collisions.into_iter().map(|(target, images)| (target, images.into_iter().collect())).collect()
     }
 
     /// The findings that the policy applies to, or for which this is unknown.
@@ -155,7 +155,7 @@ impl<'r> Report<'r> {
             .images
             .iter()
             .find(|image| matches!(image.outcome, Outcome::NeedsRewrite(_)))?;
-        Some((FailureKind::Unsupported, format!("no value moves {}", place(stuck))))
+        Some((FailureKind::Unsupported, format!("no value moves {}", target(stuck))))
     }
 
     /// The text output: each image before and after.
@@ -170,9 +170,9 @@ impl<'r> Report<'r> {
             match (&image.outcome, &image.after) {
                 (Outcome::ByValues, Some(after)) => lines.push(format!("  {} -> {after}", image.field.image)),
                 (Outcome::NeedsRewrite(obstacle), _) => {
-                    lines.push(format!("  stays: {}: {}", place(image), obstacle_text(obstacle)));
+                    lines.push(format!("  stays: {}: {}", target(image), obstacle_text(obstacle)));
                 }
-                (Outcome::Unparsable(why), _) => lines.push(format!("  stays: {}: {why}", place(image))),
+                (Outcome::Unparsable(why), _) => lines.push(format!("  stays: {}: {why}", target(image))),
                 _ => {}
             }
         }
@@ -265,7 +265,7 @@ fn unique(found: &Relocation) -> Vec<&Image> {
         .collect()
 }
 
-fn place(image: &Image) -> String {
+fn target(image: &Image) -> String {
     let template = match &image.written {
         Some(line) => line.to_string(),
         None => image.field.location.template.clone(),

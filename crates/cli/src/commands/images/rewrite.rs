@@ -94,7 +94,7 @@ fn require_target(flags: &Parsed) -> Result<(), Failure> {
 }
 
 /// The policy of a command with [`REWRITE`]; `None` without `--rewrite-images`.
-pub(crate) fn wanted(flags: &Parsed) -> Result<Option<Arc<Policy>>, Failure> {
+pub(crate) fn policy_from_flags(flags: &Parsed) -> Result<Option<Arc<Policy>>, Failure> {
     if !flags.given("rewrite-images") {
         let given = REWRITE.iter().find(|flag| flags.given(flag.name));
         return match given {

@@ -61,9 +61,9 @@ fn output(folder: &Path, arguments: &[&str]) -> Result<Vec<u8>, String> {
     if answer.status.success() { Ok(answer.stdout) } else { Err(first_line(&answer.stderr)) }
 }
 
-fn first_line(said: &[u8]) -> String {
-    let said = String::from_utf8_lossy(said);
-    said.trim().lines().next().unwrap_or_default().trim_start_matches("fatal: ").to_owned()
+fn first_line(message: &[u8]) -> String {
+    let message = String::from_utf8_lossy(message);
+    message.trim().lines().next().unwrap_or_default().trim_start_matches("fatal: ").to_owned()
 }
 
 /// Parses lines of `MODE TYPE OBJECT SIZE<tab>PATH`.

@@ -2,7 +2,7 @@
 
 use pintle::rehearse::{Finding, Rehearsal, Severity, Stage};
 
-use super::text::place;
+use super::text::position;
 
 struct Case {
     name: String,
@@ -51,9 +51,12 @@ fn cases(report: &Rehearsal, stage: &Stage) -> Vec<Case> {
         cases.push(Case { name: format!("hook {}", hook.object), failures, output: hook.log.clone() });
     }
     for finding in found {
-        let place = place(finding);
-        let text =
-            if place.is_empty() { finding.message.clone() } else { format!("{place}: {}", finding.message) };
+        let position = position(finding);
+        let text = if position.is_empty() {
+            finding.message.clone()
+        } else {
+            format!("{position}: {}", finding.message)
+        };
         let at = cases.iter().position(|case| !finding.object.is_empty() && case.name == finding.object);
         let case = &mut cases[at.unwrap_or(0)];
         if finding.severity == Severity::Error {

@@ -84,15 +84,15 @@ fn add_stage(out: &mut String, stage: &Stage) {
             out.push_str(&format!("       | {line}\n"));
         }
     }
-    let told = stage.events.len();
-    if told > 0 {
+    let events = stage.events.len();
+    if events > 0 {
         let bad = stage.events.iter().filter(|event| event.kind == "Warning").count();
-        out.push_str(&format!("  {told} events, {bad} warnings\n"));
+        out.push_str(&format!("  {events} events, {bad} warnings\n"));
     }
 }
 
 /// The position of a finding, as far as it is known.
-pub(super) fn place(finding: &Finding) -> String {
+pub(super) fn position(finding: &Finding) -> String {
     match (finding.file.as_str(), finding.line, finding.rendered_line) {
         ("", _, _) => String::new(),
         (file, 0, 0) => file.to_owned(),
@@ -103,7 +103,7 @@ pub(super) fn place(finding: &Finding) -> String {
 
 fn add_finding(out: &mut String, finding: &Finding, whole: bool) {
     let mut words = vec![finding.stage.to_owned()];
-    words.extend([place(finding), finding.object.clone()].into_iter().filter(|word| !word.is_empty()));
+    words.extend([position(finding), finding.object.clone()].into_iter().filter(|word| !word.is_empty()));
     let line = format!("{}: {}", words.join(": "), finding.message.trim_end());
     let line = if whole { line.replace('\n', "\n    ") } else { shortened(&line) };
     out.push_str(&format!("  {line}\n"));

@@ -38,14 +38,14 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             "no repositories found matching '{name}'.  Nothing will be updated"
         )));
     }
-    let wanted: Vec<Entry> =
+    let selected: Vec<Entry> =
         entries.into_iter().filter(|entry| names.is_empty() || names.contains(&entry.name)).collect();
-    for entry in &wanted {
+    for entry in &selected {
         repository::check_scheme(&entry.url)?;
     }
     invocation.ui.print("Hang tight while we grab the latest from your chart repositories...\n")?;
     invocation.ui.flush()?;
-    fetch(invocation, &wanted)?;
+    fetch(invocation, &selected)?;
     invocation.ui.print("Update Complete. ⎈Happy Helming!⎈\n")
 }
 
