@@ -37,7 +37,7 @@ impl Sources {
             all_repositories: invocation.personality == Personality::Helm,
             skip_refresh: is_dependency && flags.on("skip-refresh"),
             keyring: (is_dependency && flags.on("verify")).then(|| provenance::keyring_file(invocation)),
-            must_be_signed: invocation.place.command.name == "update",
+            must_be_signed: invocation.command_path.command.name == "update",
         })
     }
 

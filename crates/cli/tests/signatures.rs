@@ -129,31 +129,31 @@ fn endless_files_are_rejected_as_keyrings_and_provenance() {
 #[test]
 fn charts_that_are_fetched_are_verified_and_their_signatures_are_asked_for_with_the_credentials() {
     use crate::repositories::server::{LOGIN, Server};
-    let Some(place) = place() else { return };
-    let signed = run(&place, "pintle", "package web --sign --key anne@ -d served");
+    let Some(env) = env() else { return };
+    let signed = run(&env, "pintle", "package web --sign --key anne@ -d served");
     assert!(signed.starts_with("exit 0\n"), "{signed}");
-    assert!(run(&place, "pintle", "repo index served").starts_with("exit 0\n"));
+    assert!(run(&env, "pintle", "repo index served").starts_with("exit 0\n"));
     let mut files = std::collections::BTreeMap::new();
     for name in ["index.yaml", "web-0.1.0.tgz", "web-0.1.0.tgz.prov"] {
-        files.insert(name.to_owned(), std::fs::read(place.path().join("served").join(name)).unwrap());
+        files.insert(name.to_owned(), std::fs::read(env.path().join("served").join(name)).unwrap());
     }
     let server = Server::plain(&std::sync::Arc::new(files.clone()));
     let keyrings =
-        [("anne.gpg", gpg(&place, &["--export", "anne@"])), ("bob.gpg", gpg(&place, &["--export", "bob@"]))];
+        [("anne.gpg", gpg(&env, &["--export", "anne@"])), ("bob.gpg", gpg(&env, &["--export", "bob@"]))];
     for (name, content) in keyrings {
-        std::fs::write(place.path().join(name), content).unwrap();
+        std::fs::write(env.path().join(name), content).unwrap();
     }
     let add = format!("repo add r http://{}/auth --username me --password secret", server.address);
-    assert!(run(&place, "pintle", &add).starts_with("exit 0\n"));
-    std::fs::remove_dir_all(place.path().join("web")).unwrap();
+    assert!(run(&env, "pintle", &add).starts_with("exit 0\n"));
+    std::fs::remove_dir_all(env.path().join("web")).unwrap();
     server.asked();
     for name in ["helm", "pintle"] {
         for command in
             ["template r/web", "show values r/web", "pull r/web", "install x r/web --dry-run=client"]
         {
-            let told = run(&place, name, &format!("{command} --verify --keyring anne.gpg"));
+            let told = run(&env, name, &format!("{command} --verify --keyring anne.gpg"));
             assert!(told.starts_with("exit 0\n"), "{command}: {told}");
-            let told = run(&place, name, &format!("{command} --verify --keyring bob.gpg"));
+            let told = run(&env, name, &format!("{command} --verify --keyring bob.gpg"));
             assert!(told.starts_with("exit 1\n"), "{command}: {told}");
             assert!(told.contains("signature made by unknown entity"), "{command}: {told}");
         }
@@ -170,13 +170,13 @@ fn charts_that_are_fetched_are_verified_and_their_signatures_are_asked_for_with_
     files.remove("web-0.1.0.tgz.prov");
     let bare = Server::plain(&std::sync::Arc::new(files));
     for (server, why) in [(&other, "signature block not found"), (&bare, "failed to fetch provenance")] {
-        std::fs::remove_dir_all(place.path().join(".cache/helm/content")).unwrap();
+        std::fs::remove_dir_all(env.path().join(".cache/helm/content")).unwrap();
         for command in ["template", "pull"] {
             let line =
                 format!("{command} http://{}/web-0.1.0.tgz --verify --keyring anne.gpg", server.address);
-            let told = run(&place, "pintle", &line);
+            let told = run(&env, "pintle", &line);
             assert!(told.starts_with("exit 1\n") && told.contains(why), "{command}: {told}");
         }
     }
-    end(&place);
+    end(&env);
 }
