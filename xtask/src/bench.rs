@@ -17,7 +17,7 @@ use crate::bench_repositories;
 use crate::bench_scripts;
 use crate::helm::{VERSION, bare, helm};
 use crate::instructions::{benches_binary, hot_paths};
-use crate::shell::{corpus, dist_binary, output, release_binary, root, say};
+use crate::shell::{corpus, dist_binary, output, print_line, release_binary, root};
 use crate::steps::Outcome;
 
 /// Charts of the corpus that are always measured: small ones, the largest, one with generated RSA keys.
@@ -76,11 +76,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let charts =
         if arguments.is_empty() { usual_charts()? } else { arguments.iter().map(PathBuf::from).collect() };
     let mut table = heading();
-    say(&table);
+    print_line(&table);
     for chart in &charts {
         let row = programs.measure(chart, rounds)?;
         let line = line(&row);
-        say(&line);
+        print_line(&line);
         writeln!(table, "{line}").expect("writing to a String cannot fail");
     }
     if arguments.is_empty() {
@@ -98,7 +98,7 @@ pub(crate) fn smoke() -> Result<Outcome> {
     let pintle = release_binary()?;
     let start = Instant::now();
     let text = output(bare(&pintle).arg("template").arg(&chart))?;
-    say(&format!(
+    print_line(&format!(
         "pintle template examples/charts/web: {} bytes in {:.1} ms",
         text.len(),
         millis(start.elapsed())
@@ -225,7 +225,7 @@ fn growth(programs: &Programs) -> Result<String> {
         writeln!(table, "| {count} | {:.1} | {:.1} |", millis(row.helm.wall), millis(row.pintle.wall))
             .expect("writing to a String cannot fail");
     }
-    say(&table);
+    print_line(&table);
     Ok(table)
 }
 
@@ -285,6 +285,6 @@ pub(crate) fn keep(kind: &str, how: &str, table: &str) -> Result<()> {
         cpu.trim_start_matches([' ', '\t', ':']),
     );
     fs::write(folder.join("README.md"), text)?;
-    say(&format!("kept in benches/runs/{date}{kind}/README.md"));
+    print_line(&format!("kept in benches/runs/{date}{kind}/README.md"));
     Ok(())
 }

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::bench::{keep, median, millis};
-use crate::cluster::{self, Cluster, Level, RELEASES, Wish};
+use crate::cluster::{self, Cluster, ClusterSpec, Level, RELEASES};
 use crate::e2e::Guard;
 use crate::helm::{VERSION, helm};
-use crate::shell::{cargo, dist_binary, output, program, run as run_command, say};
+use crate::shell::{cargo, dist_binary, output, print_line, program, run as run_command};
 
 /// How many objects of each of two kinds the large chart has.
 const OBJECTS: usize = 250;
@@ -44,27 +44,27 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let programs = Programs::build()?;
     if let Some(name) = on {
         let cluster = Cluster::load(&name)?.with_context(|| format!("cluster `{name}` is not up"))?;
-        return measure(&Field { programs, cluster, rounds });
+        return measure(&BenchEnv { programs, cluster, rounds });
     }
     let [kubernetes, ..] = RELEASES;
     let name = format!("bench-{}", std::process::id());
-    let wish = Wish { name, level: Level::ControlPlane, kubernetes, program: None };
-    let guard = Guard::set(&wish.name)?;
-    let measured = cluster::up(&wish).and_then(|cluster| measure(&Field { programs, cluster, rounds }));
+    let spec = ClusterSpec { name, level: Level::ControlPlane, kubernetes, program: None };
+    let guard = Guard::set(&spec.name)?;
+    let measured = cluster::up(&spec).and_then(|cluster| measure(&BenchEnv { programs, cluster, rounds }));
     guard.release()?;
     measured
 }
 
-fn measure(field: &Field) -> Result<()> {
-    let mut table = field.objects()?;
-    say(&table);
-    let records = field.records()?;
-    say(&records);
+fn measure(bench: &BenchEnv) -> Result<()> {
+    let mut table = bench.objects()?;
+    print_line(&table);
+    let records = bench.records()?;
+    print_line(&records);
     table.push_str(&records);
     let how = format!(
         "Command: `cargo xtask bench cluster`. Programs take turns on one control plane, {} rounds, medians.\n\
          `server` is the time that the server takes for the same writes, sent by a loop that does nothing else, sixteen at once.",
-        field.rounds
+        bench.rounds
     );
     keep("-cluster", &how, &table)
 }
@@ -100,13 +100,13 @@ impl Programs {
 }
 
 /// Where everything is measured.
-struct Field {
+struct BenchEnv {
     programs: Programs,
     cluster: Cluster,
     rounds: usize,
 }
 
-impl Field {
+impl BenchEnv {
     fn command(&self, program: &Path, namespace: &str) -> Command {
         let mut command = Command::new(program);
         command.env_clear().env("HOME", "/nonexistent").env("TZ", "UTC").env("PATH", "/usr/bin:/bin");

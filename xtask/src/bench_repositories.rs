@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::bench::{keep, median, millis};
 use crate::helm::{bare, helm};
-use crate::shell::{dist_binary, output, root, say};
+use crate::shell::{dist_binary, output, print_line, root};
 
 const CHARTS: usize = 340;
 const VERSIONS: usize = 52;
@@ -50,7 +50,7 @@ pub(crate) fn run() -> Result<()> {
     let homes = [folder.join("helm"), folder.join("ours")];
     let chart = archive(&folder, &ours)?;
     let index = index(&chart);
-    say(&format!("an index of {:.1} MB", index.len() as f64 / 1e6));
+    print_line(&format!("an index of {:.1} MB", index.len() as f64 / 1e6));
     for home in &homes {
         set_up(home, &chart, &index)?;
     }
@@ -73,7 +73,7 @@ pub(crate) fn run() -> Result<()> {
         }
         let name = format!("{}{}", command.join(" "), if first { ", first after an update" } else { "" });
         let line = line(&name, &middle(theirs), &middle(mine));
-        say(&line);
+        print_line(&line);
         writeln!(table, "{line}")?;
     }
     let how = "Command: `cargo xtask bench repositories`. 340 charts of 52 versions in a 19 MB index.yaml; both programs in \

@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::bench::{keep, millis, write_umbrella};
 use crate::helm::bare;
 use crate::instructions::collected;
-use crate::shell::{dist_binary, root, say};
+use crate::shell::{dist_binary, print_line, root};
 
 /// How many objects the large chart has.
 const OBJECTS: usize = 200;
@@ -98,7 +98,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
             table.push_str(&line(what, variant.name, *cost, costs[0]));
         }
     }
-    say(&table);
+    print_line(&table);
     if arguments.is_empty() {
         let how = format!(
             "Command: `cargo xtask bench scripts`. `pintle template demo CHART`, {ROUNDS} rounds in which all variants take \

@@ -1,4 +1,4 @@
-//! `check`, `test`, `ci` and `nightly`: what is run after an edit, before a commit, on every commit, and at night.
+//! `check`, `test`, `ci` and `nightly`: the checks after an edit, before a commit, on every commit, and at night.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,19 +7,19 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 
 use crate::load::Load;
-use crate::rotation::Part;
+use crate::rotation::Shard;
 use crate::runner::Suite;
-use crate::shell::{cargo, corpus, output, program, release_binary, root, run, say};
+use crate::shell::{cargo, corpus, output, print_line, program, release_binary, root, run};
 use crate::steps::{Outcome, Steps};
 use crate::{
     bench, clients, contract, dependencies, e2e, fuzz, go, images_report, instructions, registries,
     rehearse_report, tidy,
 };
 
-/// Into how many parts the kill points, the fuzz targets and the oldest Kubernetes are cut; each run has one of them.
+/// The number of shards of the kill points, the fuzz targets and the tests on the oldest Kubernetes; each CI run has one.
 const PARTS: usize = 5;
 
-/// How long each fuzz target runs, in seconds: the few of a commit, and all at night.
+/// Seconds per fuzz target: in CI, where one shard runs, and at night, where all run.
 const FUZZ: u64 = 10;
 const FUZZ_AT_NIGHT: u64 = 300;
 
@@ -30,16 +30,19 @@ pub(crate) fn check() -> Result<()> {
     Steps::all(false, |steps| {
         static_checks(steps)?;
         if flags.is_empty() {
-            say("no package has changed");
+            print_line("no package has changed");
             return Ok(());
         }
-        say(&format!("changed: {}", packages.iter().map(String::as_str).collect::<Vec<_>>().join(", ")));
+        print_line(&format!(
+            "changed: {}",
+            packages.iter().map(String::as_str).collect::<Vec<_>>().join(", ")
+        ));
         steps.run("clippy", || clippy(&flags))?;
         steps.run("tests", || Suite::build(&flags)?.run("tests").map(|_| Outcome::Passed))
     })
 }
 
-/// `test [--under-load]`: everything that needs nothing but Rust.
+/// `test [--under-load]`: all tests that need only Rust.
 pub(crate) fn test(arguments: &[String]) -> Result<()> {
     let under_load = match arguments {
         [] => false,
@@ -61,18 +64,17 @@ pub(crate) fn test(arguments: &[String]) -> Result<()> {
     })
 }
 
-/// `ci [--keep-going]`: everything that must be true of a commit, cheapest first; the first step that fails ends the run,
-/// unless the others are to run all the same. What takes
-/// too long for every commit takes turns, see [`Part`].
+/// `ci [--keep-going]`: all checks of a commit, cheapest first; stops at the first failure without `--keep-going`. What takes
+/// too long for every commit is sharded over commits, see [`Shard`].
 pub(crate) fn ci(arguments: &[String]) -> Result<()> {
     let keep_going = match arguments {
         [] => false,
         [flag] if flag == "--keep-going" => true,
         _ => bail!("usage: cargo xtask ci [--keep-going]"),
     };
-    let part = Part::of_this_commit(PARTS)?;
-    say(&format!("of what takes turns, this run has part {}", part.text()));
-    if go::is_here() {
+    let part = Shard::for_head(PARTS)?;
+    print_line(&format!("of what takes turns, this run has part {}", part.text()));
+    if go::is_available() {
         go::build_ahead();
     }
     Steps::all(keep_going, |steps| {
@@ -101,7 +103,7 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
     })
 }
 
-/// `nightly`: the long sets as a whole. `ci` runs a part of each.
+/// `nightly`: the complete long sets, of which `ci` runs one shard.
 pub(crate) fn nightly() -> Result<()> {
     Steps::all(false, |steps| {
         steps.run("program", || release_binary().map(|_| Outcome::Passed))?;
@@ -127,7 +129,7 @@ fn done(command: &mut Command) -> Result<Outcome> {
 }
 
 fn if_go(work: impl FnOnce() -> Result<()>) -> Result<Outcome> {
-    if !go::is_here() {
+    if !go::is_available() {
         return Ok(Outcome::skipped(go::MISSING));
     }
     work()?;
@@ -147,28 +149,28 @@ fn doc_tests() -> Result<Outcome> {
     done(&mut cargo(&["test", "--quiet", "--workspace", "--doc"]))
 }
 
-/// A test on a cluster that fails is run once more: a machine that stalls for a minute is no reason to throw a run of
-/// half an hour away. Such a test is named, and is a bug.
-fn e2e(words: &[&str], part: Part) -> Result<Outcome> {
+/// Failed tests on a cluster are retried once: a machine that stalls for a minute should not discard a run of half an hour.
+/// A test that passes only on retry is reported, and is a bug.
+fn e2e(words: &[&str], part: Shard) -> Result<Outcome> {
     let kills = ["--kill-points", &part.text()].map(ToOwned::to_owned);
     let words = ["--release", "--retry"].iter().chain(words).map(|word| (*word).to_owned());
     e2e::run(&words.chain(kills).collect::<Vec<_>>())
 }
 
-/// Runs on the program as users get it.
+/// Runs against the release build, as users get it.
 fn conformance() -> Result<Outcome> {
     let checked = release_binary()?;
     if corpus().is_none() {
-        say("corpus: not here; only our own cases run");
+        print_line("corpus: not found; only our own cases run");
     }
-    // With the features that the tests were built with, so that nothing is built twice.
+    // `--workspace` unifies the features as for the tests, so that nothing is built twice.
     run(&mut cargo(&["build", "--quiet", "--workspace", "--bin", "pintle-conformance"]))?;
     let mut conformance = Command::new(program("debug/pintle-conformance")?);
-    // The zone in which the behaviour was recorded.
+    // The time zone of the recordings.
     done(conformance.arg("--binary").arg(checked).current_dir(root()).env("TZ", "UTC"))
 }
 
-/// The packages with files that differ from the last commit; those of the last commit where nothing differs.
+/// The packages with changes since the last commit, or, without any, the packages of the last commit.
 fn changed_packages() -> Result<BTreeSet<String>> {
     let git = |words: &[&str]| -> Result<Vec<String>> {
         let listed = output(Command::new("git").args(words).current_dir(root()))?;
@@ -190,7 +192,7 @@ fn package_of(file: &str) -> Result<Option<String>> {
     let text =
         std::fs::read_to_string(&manifest).with_context(|| format!("cannot read {}", manifest.display()))?;
     let name = text.lines().find_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
-    // The fuzz targets are a workspace of their own.
+    // The fuzz targets are a separate workspace.
     Ok(name.filter(|name| *name != "pintle-fuzz").map(ToOwned::to_owned))
 }
 

@@ -1,7 +1,8 @@
-//! `cluster`: a Kubernetes for tests, on this machine, up in seconds and gone without a trace.
+//! `cluster`: a local Kubernetes for tests, which starts in seconds and is removed without leftovers.
 
 mod api;
 mod build;
+mod components;
 mod debian;
 mod embedded;
 mod images;
@@ -9,7 +10,6 @@ mod init;
 pub(crate) mod keys;
 mod needs;
 mod node;
-mod parts;
 mod plain;
 mod ready;
 mod state;
@@ -23,24 +23,24 @@ use anyhow::{Context as _, Result, bail};
 pub(crate) use self::build::{RELEASES, Release, kubernetes as build};
 pub(crate) use self::embedded::program;
 pub(crate) use self::state::Cluster;
-use crate::shell::say;
+use crate::shell::print_line;
 
-/// The name of a cluster that was given none.
+/// The name without `--name`.
 pub(crate) const DEFAULT_NAME: &str = "e2e";
 
-/// How much of a cluster there is.
+/// How complete a cluster is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// Our own API, `pintle cluster serve`: pods go through their states, and nothing runs in them.
+    /// The embedded API, `pintle cluster serve`: pods change their phases, but no containers run.
     Embedded,
-    /// Objects can be made, and controllers act on them; pods stay pending. Needs no root.
+    /// API server and controllers without a node: pods stay pending. Needs no root.
     ControlPlane,
     /// Pods run.
     Node,
 }
 
 impl Level {
-    /// The word for it.
+    /// The value of `--level`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Level::Embedded => "embedded",
@@ -49,7 +49,7 @@ impl Level {
         }
     }
 
-    /// The level that a person calls `name`.
+    /// Parses the value of `--level`.
     pub(crate) fn named(name: &str) -> Result<Level> {
         let found = [Level::Embedded, Level::ControlPlane, Level::Node]
             .into_iter()
@@ -60,13 +60,13 @@ impl Level {
     }
 }
 
-/// What somebody asks for.
+/// The requested cluster.
 #[derive(Clone)]
-pub(crate) struct Wish {
+pub(crate) struct ClusterSpec {
     pub(crate) name: String,
     pub(crate) level: Level,
     pub(crate) kubernetes: Release,
-    /// The program that is our own API, where that is wanted; built when not given.
+    /// The program for [`Level::Embedded`]; built if `None`.
     pub(crate) program: Option<PathBuf>,
 }
 
@@ -77,48 +77,48 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     if command == "node-init" {
         return init::run(Path::new(rest.first().context("node-init needs the folder of its cluster")?));
     }
-    let (wish, level_is_given) = parse(rest)?;
+    let (spec, level_is_given) = parse(rest)?;
     match command.as_str() {
         "up" => {
-            let level = if level_is_given { wish.level } else { level() };
-            up(&Wish { level, ..wish }).map(drop)
+            let level = if level_is_given { spec.level } else { level() };
+            up(&ClusterSpec { level, ..spec }).map(drop)
         }
-        "down" => down(&wish.name),
+        "down" => down(&spec.name),
         "status" => status(),
-        "kubeconfig" => kubeconfig(&wish.name),
+        "kubeconfig" => kubeconfig(&spec.name),
         "can-run-pods" => can_run_pods(),
-        "guard" => guard(&wish.name),
+        "guard" => guard(&spec.name),
         other => bail!("cluster knows no `{other}`; it knows up, down, status, kubeconfig and can-run-pods"),
     }
 }
 
-fn parse(arguments: &[String]) -> Result<(Wish, bool)> {
+fn parse(arguments: &[String]) -> Result<(ClusterSpec, bool)> {
     let [newest, ..] = RELEASES;
-    let mut wish =
-        Wish { name: DEFAULT_NAME.to_owned(), level: Level::Node, kubernetes: newest, program: None };
+    let mut spec =
+        ClusterSpec { name: DEFAULT_NAME.to_owned(), level: Level::Node, kubernetes: newest, program: None };
     let mut level_is_given = false;
     let mut rest = arguments.iter();
     while let Some(flag) = rest.next() {
         let value = rest.next().with_context(|| format!("`{flag}` needs a value"))?;
         match flag.as_str() {
-            "--name" => value.clone_into(&mut wish.name),
-            "--kubernetes" => wish.kubernetes = Release::named(value)?,
+            "--name" => value.clone_into(&mut spec.name),
+            "--kubernetes" => spec.kubernetes = Release::named(value)?,
             "--level" => {
-                wish.level = Level::named(value)?;
+                spec.level = Level::named(value)?;
                 level_is_given = true;
             }
             other => bail!("cluster knows no `{other}`; it knows --name, --level and --kubernetes"),
         }
     }
-    Ok((wish, level_is_given))
+    Ok((spec, level_is_given))
 }
 
-/// The most that this machine can have.
+/// The highest level that this machine supports.
 pub(crate) fn level() -> Level {
     match needs::check() {
         Ok(()) => Level::Node,
         Err(error) => {
-            say(&format!("pods cannot run here: {error:#}"));
+            print_line(&format!("pods cannot run here: {error:#}"));
             Level::ControlPlane
         }
     }
@@ -129,36 +129,36 @@ pub(crate) fn context(name: &str) -> String {
     if name == DEFAULT_NAME { "pintle-e2e".to_owned() } else { format!("pintle-e2e-{name}") }
 }
 
-/// Starts the cluster that is asked for, or finds it running.
-pub(crate) fn up(wish: &Wish) -> Result<Cluster> {
-    if wish.level == Level::Node {
+/// Starts the requested cluster, unless it already runs.
+pub(crate) fn up(spec: &ClusterSpec) -> Result<Cluster> {
+    if spec.level == Level::Node {
         needs::check()?;
     }
-    if let Some(cluster) = Cluster::load(&wish.name)?
+    if let Some(cluster) = Cluster::load(&spec.name)?
         && cluster.ended().is_none()
     {
-        return already_up(wish, cluster);
+        return already_up(spec, cluster);
     }
-    down(&wish.name)?;
-    // What is started takes long to build the first time, which is not to be counted.
-    let program = match wish.level {
-        Level::Embedded => wish.program.clone().map_or_else(embedded::program, Ok)?,
-        Level::ControlPlane | Level::Node => build::kubernetes(wish.kubernetes)?,
+    down(&spec.name)?;
+    // Build before the clock starts: the first build takes minutes.
+    let program = match spec.level {
+        Level::Embedded => spec.program.clone().map_or_else(embedded::program, Ok)?,
+        Level::ControlPlane | Level::Node => build::kubernetes(spec.kubernetes)?,
     };
     let start = Instant::now();
-    let mut cluster = Cluster::create(&wish.name, wish.level, wish.kubernetes.minor)?;
-    let context = context(&wish.name);
-    let started = match wish.level {
+    let mut cluster = Cluster::create(&spec.name, spec.level, spec.kubernetes.minor)?;
+    let context = context(&spec.name);
+    let started = match spec.level {
         Level::Embedded => embedded::up(&mut cluster, &program, &context),
         Level::ControlPlane => plain::up(&mut cluster, &program, &context),
         Level::Node => node::up(&mut cluster, &program, &context),
     };
     if let Err(error) = started {
-        // The logs stay, for whoever wants to know more.
+        // Keep the logs for debugging.
         stop(&cluster)?;
         return Err(error.context(format!("cluster `{}` does not start", cluster.name)));
     }
-    say(&format!(
+    print_line(&format!(
         "cluster `{}` is up after {:.1?}: Kubernetes {}, {}, context {context}\nKUBECONFIG={}",
         cluster.name,
         start.elapsed(),
@@ -169,8 +169,8 @@ pub(crate) fn up(wish: &Wish) -> Result<Cluster> {
     Ok(cluster)
 }
 
-fn already_up(wish: &Wish, cluster: Cluster) -> Result<Cluster> {
-    if (cluster.level, cluster.kubernetes.as_str()) != (wish.level, wish.kubernetes.minor) {
+fn already_up(spec: &ClusterSpec, cluster: Cluster) -> Result<Cluster> {
+    if (cluster.level, cluster.kubernetes.as_str()) != (spec.level, spec.kubernetes.minor) {
         bail!(
             "cluster `{}` is up with Kubernetes {} and {}; take it down first, or choose another name",
             cluster.name,
@@ -178,21 +178,25 @@ fn already_up(wish: &Wish, cluster: Cluster) -> Result<Cluster> {
             cluster.level.name()
         );
     }
-    say(&format!("cluster `{}` is up already\nKUBECONFIG={}", cluster.name, cluster.kubeconfig().display()));
+    print_line(&format!(
+        "cluster `{}` is up already\nKUBECONFIG={}",
+        cluster.name,
+        cluster.kubeconfig().display()
+    ));
     Ok(cluster)
 }
 
-/// Ends a cluster and removes everything that it wrote. One that is not there is down.
+/// Stops a cluster and removes its files; a missing one is fine.
 pub(crate) fn down(name: &str) -> Result<()> {
     let start = Instant::now();
     let Some(cluster) = Cluster::load(name)? else {
         let folder = state::folder(name)?;
-        // A start that was cut short before it started anything.
+        // A start that was interrupted before any process was started.
         return if folder.is_dir() { Ok(std::fs::remove_dir_all(folder)?) } else { Ok(()) };
     };
     stop(&cluster)?;
     cluster.remove()?;
-    say(&format!("cluster `{name}` is down after {:.1?}", start.elapsed()));
+    print_line(&format!("cluster `{name}` is down after {:.1?}", start.elapsed()));
     Ok(())
 }
 
@@ -204,15 +208,15 @@ fn stop(cluster: &Cluster) -> Result<()> {
 fn status() -> Result<()> {
     let names = Cluster::names()?;
     if names.is_empty() {
-        say("no cluster is up");
+        print_line("no cluster is up");
     }
     for name in names {
         let Some(cluster) = Cluster::load(&name)? else {
-            say(&format!("{name}  not started"));
+            print_line(&format!("{name}  not started"));
             continue;
         };
         let state = cluster.ended().map_or_else(|| "up".to_owned(), |part| format!("{part} has ended"));
-        say(&format!(
+        print_line(&format!(
             "{name}  {state}  Kubernetes {}  {}  {}",
             cluster.kubernetes,
             cluster.level.name(),
@@ -224,17 +228,17 @@ fn status() -> Result<()> {
 
 fn kubeconfig(name: &str) -> Result<()> {
     let cluster = Cluster::load(name)?.with_context(|| format!("cluster `{name}` is not up"))?;
-    say(&cluster.kubeconfig().display().to_string());
+    print_line(&cluster.kubeconfig().display().to_string());
     Ok(())
 }
 
 fn can_run_pods() -> Result<()> {
     needs::check()?;
-    say("pods can run here");
+    print_line("pods can run here");
     Ok(())
 }
 
-/// Takes a cluster down when whoever holds the other end of standard input is gone, in whatever way.
+/// Removes a cluster once standard input is closed, which happens however the parent process ends.
 fn guard(name: &str) -> Result<()> {
     std::io::stdin().read_to_end(&mut Vec::new())?;
     down(name)
@@ -253,9 +257,9 @@ mod tests {
     #[test]
     fn flags_are_understood_and_others_refused() {
         let words = |text: &str| -> Vec<String> { text.split(' ').map(ToOwned::to_owned).collect() };
-        let (wish, given) = parse(&words("--name a --level control-plane --kubernetes 1.34")).unwrap();
+        let (spec, given) = parse(&words("--name a --level control-plane --kubernetes 1.34")).unwrap();
         assert_eq!(
-            (wish.name.as_str(), wish.level, wish.kubernetes.minor),
+            (spec.name.as_str(), spec.level, spec.kubernetes.minor),
             ("a", Level::ControlPlane, "1.34")
         );
         assert!(given);

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, bail};
 
 use crate::helm::{bare, helm};
-use crate::shell::{release_binary, root, say};
+use crate::shell::{print_line, release_binary, root};
 
 /// Renders each chart with both programs and shows the first difference of each stream.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -41,9 +41,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
                 differences.push(format!("{stream}: {}", first_difference(want, got)));
             }
         }
-        say(&format!("{chart}: {}", if differences.is_empty() { "same" } else { "DIFFERENT" }));
+        print_line(&format!("{chart}: {}", if differences.is_empty() { "same" } else { "DIFFERENT" }));
         for difference in &differences {
-            say(&format!("    {difference}"));
+            print_line(&format!("    {difference}"));
         }
         different += usize::from(!differences.is_empty());
     }

@@ -5,20 +5,20 @@ use anyhow::Result;
 use crate::cluster::Level;
 use crate::helm;
 use crate::runner::Suite;
+use crate::scenarios::{ScenarioRun, ScenarioSuite};
 use crate::steps::Outcome;
-use crate::stories::{Stories, Telling};
 
-const STORIES: Stories =
-    Stories { name: "contract", package: "embedded", module: "contract", level: Level::ControlPlane };
+const SUITE: ScenarioSuite =
+    ScenarioSuite { name: "contract", package: "embedded", module: "contract", level: Level::ControlPlane };
 
-/// Runs `contract [--record] [--on NAME] [STORY]`.
+/// Runs `contract [--record] [--on NAME] [SCENARIO]`.
 pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
-    STORIES.run(arguments, tell)
+    SUITE.run(arguments, run_scenarios)
 }
 
-fn tell(Telling { cluster, record, only }: &Telling, mut suite: Suite) -> Result<()> {
+fn run_scenarios(ScenarioRun { cluster, record, only }: &ScenarioRun, mut suite: Suite) -> Result<()> {
     suite = suite.env("PINTLE_CONTRACT_CLUSTER", &cluster.folder);
-    // All stories are told by one test, which is told which of them are wanted.
+    // All scenarios run in one test, which selects them by an environment variable.
     let mut filters = vec!["contract::".to_owned()];
     match only {
         Some(only) => suite = suite.env("PINTLE_CONTRACT_ONLY", only),

@@ -8,7 +8,7 @@ use std::fs;
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::shell::{cargo, output, root, say};
+use crate::shell::{cargo, output, print_line, root};
 
 /// A crate that may not be used, or by some only.
 struct Ban {
@@ -37,12 +37,12 @@ pub(crate) fn run() -> Result<()> {
     let mut problems: Vec<String> = packages.iter().flat_map(|package| rules.problems(package)).collect();
     problems.extend(foreign_registries(packages));
     for problem in &problems {
-        say(&format!("dependencies: {problem}"));
+        print_line(&format!("dependencies: {problem}"));
     }
     if !problems.is_empty() {
         bail!("{} problems with dependencies; deny.toml has the rules", problems.len());
     }
-    say(&format!("dependencies: {} packages keep the rules", packages.len()));
+    print_line(&format!("dependencies: {} packages keep the rules", packages.len()));
     Ok(())
 }
 

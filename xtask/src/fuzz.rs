@@ -8,8 +8,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use crate::rotation::Part;
-use crate::shell::{output, root, run as run_command, say};
+use crate::rotation::Shard;
+use crate::shell::{output, print_line, root, run as run_command};
 use crate::steps::Outcome;
 
 /// How long a target is fuzzed unless somebody says so.
@@ -42,7 +42,7 @@ pub(crate) fn run_all(seconds: u64, only: Option<&str>) -> Result<Outcome> {
 }
 
 /// Fuzzes a part of the targets.
-pub(crate) fn run_part(seconds: u64, part: Part) -> Result<Outcome> {
+pub(crate) fn run_part(seconds: u64, part: Shard) -> Result<Outcome> {
     let targets = targets()?.into_iter().enumerate().filter(|(index, _)| part.has(*index));
     fuzz_these(&targets.map(|(_, target)| target).collect::<Vec<_>>(), seconds)
 }
@@ -99,7 +99,10 @@ fn fuzz(target: &str, seconds: u64) -> Result<()> {
     std::fs::create_dir_all(folder().join("artifacts").join(target))?;
     let printed = output_of_both(&mut command)?;
     let executed = printed.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
-    say(&format!("fuzz {target}: {} runs in {seconds} s, no finding", executed.unwrap_or(" ?").trim()));
+    print_line(&format!(
+        "fuzz {target}: {} runs in {seconds} s, no finding",
+        executed.unwrap_or(" ?").trim()
+    ));
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Programs that are built with Go: the real Helm, registries, Kubernetes.
+//! Builds the Go programs that tests use: the real Helm, registries, Kubernetes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,23 +8,23 @@ use std::sync::Mutex;
 use anyhow::{Context as _, Result, bail};
 
 use crate::cluster::{self, RELEASES};
-use crate::shell::say;
+use crate::shell::print_line;
 use crate::{helm, registries};
 
-/// Why a step is skipped that needs one of these programs.
+/// The reason for skipping a step that needs Go.
 pub(crate) const MISSING: &str = "Go is not here";
 
-/// One build at a time: each uses all processors, and two of the same program would do the work twice.
+/// Serializes builds: each uses all processors, and two builds of one program would do the work twice.
 static BUILDING: Mutex<()> = Mutex::new(());
 
-pub(crate) fn is_here() -> bool {
+pub(crate) fn is_available() -> bool {
     Command::new("go").arg("version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Gives `path`, building it first unless it is there. `command` is given a folder to leave the program in, so that a
-/// build that is cut short leaves no half program behind. Waits for a build that is under way.
+/// Returns `path`, building it first if it is missing. `command` gets a temporary output folder, so that an interrupted
+/// build leaves no partial program. Waits for a build that is running.
 pub(crate) fn built(path: PathBuf, name: &str, command: impl FnOnce(&Path) -> Command) -> Result<PathBuf> {
-    // Nobody waits for the build of another program when this one is there.
+    // Check before taking the lock: do not wait for the build of another program.
     if path.is_file() {
         return Ok(path);
     }
@@ -32,7 +32,7 @@ pub(crate) fn built(path: PathBuf, name: &str, command: impl FnOnce(&Path) -> Co
     if path.is_file() {
         return Ok(path);
     }
-    say(&format!("building {name} (once)"));
+    print_line(&format!("building {name} (once)"));
     let folder = path.parent().with_context(|| format!("{} lies in no folder", path.display()))?;
     fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let unfinished = tempfile::tempdir_in(folder).context("cannot make a temporary folder")?;
@@ -42,7 +42,7 @@ pub(crate) fn built(path: PathBuf, name: &str, command: impl FnOnce(&Path) -> Co
     Ok(path)
 }
 
-/// What Go prints on the way (mostly downloads) is shown when it fails.
+/// The output of Go (mostly downloads) is shown only on failure.
 fn run_quietly(command: &mut Command, name: &str) -> Result<()> {
     let output = command
         .stdin(Stdio::null())
@@ -54,8 +54,8 @@ fn run_quietly(command: &mut Command, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Builds everything in the background while Rust compiles. What fails is built again by the step that needs it, which
-/// then says why.
+/// Builds everything in the background while Rust compiles. A failure is not reported here: the step that needs the program
+/// builds it again and reports the error.
 pub(crate) fn build_ahead() {
     std::thread::spawn(|| -> Result<()> {
         registries::build()?;

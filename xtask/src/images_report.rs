@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::shell::{corpus, output, program, release_binary, root, say};
+use crate::shell::{corpus, output, print_line, program, release_binary, root};
 use crate::steps::Outcome;
 
 /// How much of a rate may be lost to rounding, in per cent.
@@ -77,7 +77,7 @@ fn row(line: &str) -> Result<Row> {
 /// What must hold whatever was before.
 fn check(page: &str) -> Result<()> {
     for row in rows(page)? {
-        say(&format!(
+        print_line(&format!(
             "{}: {} images, {} % by values, {} missed, {} strays",
             row.name, row.images, row.by_values, row.missed, row.strays
         ));

@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::shell::{output, program, release_binary, root, say};
+use crate::shell::{output, print_line, program, release_binary, root};
 use crate::steps::Outcome;
 
 /// How much more than usual is still no regression, in percent.
@@ -104,7 +104,7 @@ fn write_table(counted: &Table) -> Result<()> {
         String::from("# Instructions of one run, written by `cargo xtask instructions --write`.\n");
     for (name, figure) in counted {
         text.push_str(&format!("{name}\t{figure}\n"));
-        say(&format!("{name:<16} {figure:>12}"));
+        print_line(&format!("{name:<16} {figure:>12}"));
     }
     fs::write(table_path(), text).context("cannot write the table")
 }
@@ -117,7 +117,7 @@ fn compare(counted: &Table, usual: &Table) -> Result<()> {
             continue;
         };
         let change = (figure as f64 / before.max(1) as f64 - 1.0) * 100.0;
-        say(&format!("{name:<16} {figure:>12} {change:>+7.1} %"));
+        print_line(&format!("{name:<16} {figure:>12} {change:>+7.1} %"));
         if change > TOLERANCE {
             slower.push(format!("{name} ({change:+.1} %)"));
         }

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use anyhow::Result;
 
-use crate::shell::say;
+use crate::shell::print_line;
 
 /// Threads that keep processors busy until this is dropped.
 pub(crate) struct Load {
@@ -26,7 +26,7 @@ impl Load {
     pub(crate) fn rounds<T>(work: impl Fn() -> Result<T>) -> Result<()> {
         let _load = Load::start(LOOPS);
         for round in 1..=ROUNDS {
-            say(&format!("under load, round {round} of {ROUNDS}"));
+            print_line(&format!("under load, round {round} of {ROUNDS}"));
             work()?;
         }
         Ok(())

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use tempfile::TempDir;
 
 use crate::cluster::keys;
-use crate::shell::say;
+use crate::shell::print_line;
 
 /// Where Debian keeps the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -39,7 +39,9 @@ impl Postgres {
     /// Starts a server, or says why there is none.
     pub(crate) fn start() -> Result<Option<Postgres>> {
         let Some(programs) = programs() else {
-            say("no PostgreSQL here (Debian's package postgresql has it): tests that need it are skipped");
+            print_line(
+                "no PostgreSQL here (Debian's package postgresql has it): tests that need it are skipped",
+            );
             return Ok(None);
         };
         let folder = TempDir::new().context("cannot make a folder for the database")?;

@@ -7,7 +7,7 @@ use std::process::Stdio;
 use anyhow::{Context as _, Result, bail};
 
 use crate::helm::{VERSION, bare, helm};
-use crate::shell::{root, say};
+use crate::shell::{print_line, root};
 
 /// Records all cases, or those named.
 pub(crate) fn run(names: &[String]) -> Result<()> {
@@ -27,7 +27,7 @@ pub(crate) fn run(names: &[String]) -> Result<()> {
     if recorded == 0 {
         bail!("no such case in {}", folder.display());
     }
-    say(&format!("recorded {recorded} cases from Helm {VERSION}"));
+    print_line(&format!("recorded {recorded} cases from Helm {VERSION}"));
     Ok(())
 }
 

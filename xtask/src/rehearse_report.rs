@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::shell::{corpus, release_binary, root, say};
+use crate::shell::{corpus, print_line, release_binary, root};
 use crate::steps::Outcome;
 
 /// How long one rehearsal may take; a chart that takes longer does not come to an end.
@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
     let program = program.map_or_else(release_binary, Ok)?;
     let start = Instant::now();
     let outcomes = rehearse_all(&program, &corpus.join("charts"))?;
-    say(&format!("{} charts in {:.0} s", outcomes.len(), start.elapsed().as_secs_f64()));
+    print_line(&format!("{} charts in {:.0} s", outcomes.len(), start.elapsed().as_secs_f64()));
     check(&outcomes)?;
     let page = page::page(&outcomes);
     if renew {

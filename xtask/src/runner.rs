@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::rotation::Part;
-use crate::shell::{cargo, say};
+use crate::rotation::Shard;
+use crate::shell::{cargo, print_line};
 
 /// A test that takes longer hangs: the slowest take about a minute on a machine with nothing else to do.
 const HANGS_AFTER: Duration = Duration::from_secs(15 * 60);
@@ -43,7 +43,7 @@ pub(crate) struct Suite {
     environment: Vec<(OsString, OsString)>,
     jobs: usize,
     /// A part of the tests only.
-    part: Option<Part>,
+    part: Option<Shard>,
     /// Whether a test that fails is run once more by itself, and forgiven (but named) when it passes then.
     retry: bool,
 }
@@ -104,7 +104,7 @@ impl Suite {
     }
 
     /// Keeps to a part of the tests.
-    pub(crate) fn part(mut self, part: Option<Part>) -> Suite {
+    pub(crate) fn part(mut self, part: Option<Shard>) -> Suite {
         self.part = part;
         self
     }
@@ -138,17 +138,17 @@ impl Suite {
             times.push((one.time, one.test.label()));
         }
         for one in finished {
-            self.judge(one, &mut summary)?;
+            self.evaluate(one, &mut summary)?;
         }
         times.sort_by(|a, b| b.cmp(a));
         let slowest: Vec<String> =
             times.iter().take(3).map(|(time, name)| format!("{name} {:.1} s", time.as_secs_f64())).collect();
-        say(&format!("slowest: {}", slowest.join(", ")));
+        print_line(&format!("slowest: {}", slowest.join(", ")));
         for flaky in &summary.flaky {
-            say(&format!("flaky: {flaky} failed once and passed when it was run again by itself"));
+            print_line(&format!("flaky: {flaky} failed once and passed when it was run again by itself"));
         }
         let (passed, failed, skipped) = (summary.passed, summary.failed.len(), summary.skipped.len());
-        say(&format!("{name}: {passed} passed, {failed} failed, {skipped} skipped"));
+        print_line(&format!("{name}: {passed} passed, {failed} failed, {skipped} skipped"));
         if failed > 0 {
             bail!("{failed} tests failed: {}", summary.failed.join(", "));
         }
@@ -190,7 +190,7 @@ impl Suite {
                 let Some(test) = next else { return Ok(()) };
                 let one = self.run_one(test)?;
                 if !one.passed {
-                    say(&format!("FAILED {} after {:.1} s", one.test.label(), one.time.as_secs_f64()));
+                    print_line(&format!("FAILED {} after {:.1} s", one.test.label(), one.time.as_secs_f64()));
                 }
                 finished.lock().expect("as above").push(one);
             }
@@ -232,7 +232,7 @@ impl Suite {
     }
 
     /// Counts a test that has run, after a second run where that is allowed. What a failure printed is shown.
-    fn judge(&self, one: Finished<'_>, summary: &mut Summary) -> Result<()> {
+    fn evaluate(&self, one: Finished<'_>, summary: &mut Summary) -> Result<()> {
         let label = one.test.label();
         if one.passed {
             match one.output.lines().find_map(|line| line.strip_prefix(SKIPPED)) {
@@ -241,7 +241,7 @@ impl Suite {
             }
             return Ok(());
         }
-        say(&format!("── {label}\n{}", one.output.trim_end()));
+        print_line(&format!("── {label}\n{}", one.output.trim_end()));
         if self.retry && self.run_one(one.test)?.passed {
             summary.passed += 1;
             summary.flaky.push(label);
@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(tests.iter().map(Test::label).collect::<Vec<_>>(), ["p a", "p b", "p c"]);
         let mut summary = Summary::default();
         for one in suite.run_all(tests).unwrap() {
-            suite.judge(one, &mut summary).unwrap();
+            suite.evaluate(one, &mut summary).unwrap();
         }
         assert_eq!((summary.passed, summary.failed.as_slice()), (1, &["p b".to_owned()][..]));
         assert_eq!(summary.skipped, [("p c".to_owned(), "no Helm".to_owned())]);

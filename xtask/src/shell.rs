@@ -1,13 +1,13 @@
-//! Running other programs, and the one place that prints.
+//! Runs other programs; the only module that prints.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-/// Prints a line for the person who runs the task.
+/// Prints a line; `clippy::print_stdout` is denied elsewhere, so that all output goes through here.
 #[allow(clippy::print_stdout)]
-pub(crate) fn say(text: &str) {
+pub(crate) fn print_line(text: &str) {
     println!("{text}");
 }
 
@@ -16,13 +16,13 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository").to_owned()
 }
 
-/// The folder with charts and recorded behaviour of Helm, where there is one.
+/// The corpus: a folder with real charts and recorded output of Helm, if present.
 pub(crate) fn corpus() -> Option<PathBuf> {
     let folder = std::env::var_os("PINTLE_CORPUS").map_or_else(|| root().join("../shared"), PathBuf::from);
     folder.join("charts").is_dir().then_some(folder)
 }
 
-/// Where tasks keep programs they built, between runs.
+/// The cache for programs that tasks build, kept between runs.
 pub(crate) fn cache() -> Result<PathBuf> {
     let base = std::env::var_os("XDG_CACHE_HOME")
         .map(PathBuf::from)
@@ -37,19 +37,19 @@ pub(crate) fn cache() -> Result<PathBuf> {
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments).current_dir(root());
-    // `cargo run` says what it runs; build scripts that look at these would run again after every plain `cargo build`.
+    // `cargo run` sets these variables; build scripts that depend on them would run again after every plain `cargo build`.
     let of_this = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_this)) {
         command.env_remove(name);
     }
-    // A clone that is built once has no use for what makes the second build quicker, and it is half of the disk.
+    // Incremental data is half of the disk usage and does not help a clone that is built once.
     if std::env::var_os("CI").is_some() {
         command.env("CARGO_INCREMENTAL", "0");
     }
     command
 }
 
-/// Runs a command whose output the person sees.
+/// Runs a command with inherited output.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.stdin(Stdio::null()).status().with_context(|| format!("cannot run {command:?}"))?;
     if !status.success() {
@@ -58,7 +58,7 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// Runs a command and gives its standard output.
+/// Runs a command and returns its standard output.
 pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run {command:?}"))?;
     if !output.status.success() {
@@ -67,8 +67,8 @@ pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// Builds the program with the `release` profile and gives its path. The benches come along: they ask for nothing that
-/// the program does not ask for, so that it is the same program, and both share what is built.
+/// Builds the program with the `release` profile and returns its path. The benches are built in the same command: they
+/// enable no further features, so both share the artifacts.
 pub(crate) fn release_binary() -> Result<PathBuf> {
     run(&mut cargo(&[
         "build",
@@ -82,7 +82,7 @@ pub(crate) fn release_binary() -> Result<PathBuf> {
     program("release/pintle")
 }
 
-/// Builds the program as it is shipped, which takes minutes, and gives its path.
+/// Builds the program with the `dist` profile, which takes minutes, and returns its path.
 pub(crate) fn dist_binary() -> Result<PathBuf> {
     run(&mut cargo(&["build", "--quiet", "--profile", "dist", "--package", "pintle-cli"]))?;
     program("dist/pintle")
@@ -93,7 +93,7 @@ pub(crate) fn program(path: &str) -> Result<PathBuf> {
     Ok(target_folder()?.join(path))
 }
 
-/// The folder that cargo builds into.
+/// Cargo's target directory.
 fn target_folder() -> Result<PathBuf> {
     let metadata = output(&mut cargo(&["metadata", "--format-version=1", "--no-deps"]))?;
     let metadata: serde_json::Value =

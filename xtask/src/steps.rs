@@ -1,16 +1,16 @@
-//! A run of several steps: what each took, what was skipped and why, as a table at the end; a failure's words come last.
+//! Runs several steps and prints a table of durations and results; errors are printed last, where they are seen.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::shell::say;
+use crate::shell::print_line;
 
-/// How a step ended that did not fail.
+/// The outcome of a step that did not fail.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Passed,
-    /// Something that it needs is not here.
+    /// A requirement is missing, with the reason.
     Skipped(String),
 }
 
@@ -19,10 +19,10 @@ impl Outcome {
         Outcome::Skipped(reason.into())
     }
 
-    /// Says so, for a task that a person runs by itself.
+    /// Prints the reason of a skipped task.
     pub(crate) fn report(&self) {
         if let Outcome::Skipped(reason) = self {
-            say(&format!("skipped: {reason}"));
+            print_line(&format!("skipped: {reason}"));
         }
     }
 }
@@ -37,7 +37,7 @@ struct Row {
 pub(crate) struct Steps {
     start: Instant,
     rows: Vec<Row>,
-    /// Whether steps after one that failed run, too.
+    /// Whether to continue after a failed step.
     keep_going: bool,
     failures: Vec<anyhow::Error>,
 }
@@ -50,9 +50,9 @@ impl Steps {
     /// Runs a step.
     ///
     /// # Errors
-    /// Passes on why it failed, with its name, unless the others are to run all the same.
+    /// The error of the step with its name, unless `keep_going` is set; then it is reported at the end.
     pub(crate) fn run(&mut self, name: &'static str, work: impl FnOnce() -> Result<Outcome>) -> Result<()> {
-        say(&format!("── {name}"));
+        print_line(&format!("── {name}"));
         let start = Instant::now();
         let outcome = work().with_context(|| format!("step `{name}` failed"));
         let result = match &outcome {
@@ -60,11 +60,11 @@ impl Steps {
             Ok(Outcome::Skipped(reason)) => format!("skipped: {reason}"),
             Err(_) => "FAILED".to_owned(),
         };
-        say(&format!("── {name}: {result} ({:.0} s)", start.elapsed().as_secs_f64()));
+        print_line(&format!("── {name}: {result} ({:.0} s)", start.elapsed().as_secs_f64()));
         self.rows.push(Row { name, time: start.elapsed(), result });
         match outcome {
             Err(error) if self.keep_going => {
-                say(&format!("error: {error:#}"));
+                print_line(&format!("error: {error:#}"));
                 self.failures.push(error);
                 Ok(())
             }
@@ -72,11 +72,11 @@ impl Steps {
         }
     }
 
-    /// Runs `work` with fresh steps and prints the table, however it ends.
+    /// Runs `work` and prints the table, also on failure.
     pub(crate) fn all(keep_going: bool, work: impl FnOnce(&mut Steps) -> Result<()>) -> Result<()> {
         let mut steps = Steps::new(keep_going);
         let done = work(&mut steps);
-        say(&format!("\n{}", steps.table()));
+        print_line(&format!("\n{}", steps.table()));
         done?;
         match steps.failures.len() {
             0 => Ok(()),
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_tells_what_passed_failed_and_was_skipped() {
+    fn the_table_lists_passed_failed_and_skipped_steps() {
         let mut steps = Steps::new(false);
         steps.run("format", || Ok(Outcome::Passed)).unwrap();
         steps.run("real cluster", || Ok(Outcome::skipped("no Go here"))).unwrap();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn other_steps_go_on_where_that_is_asked_for_and_all_failures_are_told() {
+    fn keep_going_runs_all_steps_and_reports_all_failures() {
         let fail = |steps: &mut Steps| {
             steps.run("one", || bail!("first"))?;
             steps.run("two", || bail!("second"))

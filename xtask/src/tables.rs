@@ -14,8 +14,8 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use serde_json::{Map, Value, json};
 
-use crate::cluster::{self, Cluster, Level, RELEASES, Wish};
-use crate::shell::{output, root, say};
+use crate::cluster::{self, Cluster, ClusterSpec, Level, RELEASES};
+use crate::shell::{output, print_line, root};
 
 /// Lines in the order of first appearance within their section, with the versions that have them.
 #[derive(Default)]
@@ -67,8 +67,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let mut tables = Tables::default();
     for (index, kubernetes) in RELEASES.into_iter().enumerate() {
         let name = format!("gen-{}", kubernetes.minor.replace('.', "-"));
-        let wish = Wish { name: name.clone(), level: Level::ControlPlane, kubernetes, program: None };
-        let cluster = cluster::up(&wish)?;
+        let spec = ClusterSpec { name: name.clone(), level: Level::ControlPlane, kubernetes, program: None };
+        let cluster = cluster::up(&spec)?;
         let taken = tables.take(&cluster, 1 << index);
         cluster::down(&name)?;
         taken.with_context(|| format!("cannot take the tables of Kubernetes {}", kubernetes.minor))?;
@@ -157,7 +157,7 @@ impl Tables {
         fs::create_dir_all(&folder)?;
         for (name, text) in [("kinds.z", kinds), ("descriptions.z", descriptions), ("go.z", go_types()?)] {
             let packed = pack(&text)?;
-            say(&format!("{name}: {} bytes of {}", packed.len(), text.len()));
+            print_line(&format!("{name}: {} bytes of {}", packed.len(), text.len()));
             fs::write(folder.join(name), packed)?;
         }
         Ok(())

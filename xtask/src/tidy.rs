@@ -1,4 +1,4 @@
-//! `tidy`: what no compiler checks about the layout.
+//! `tidy`: layout checks that the compiler does not do.
 
 mod cited;
 
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
-use crate::shell::{cargo, output, root, say};
+use crate::shell::{cargo, output, print_line, root};
 
-/// Checks everything and lists all problems, not the first.
+/// Runs all checks and prints all problems.
 pub(crate) fn run() -> Result<()> {
     let mut problems = Vec::new();
     problems.extend(dependencies()?);
@@ -22,16 +22,16 @@ pub(crate) fn run() -> Result<()> {
     problems.extend(unlisted_tests()?);
     problems.extend(cited::problems()?);
     for problem in &problems {
-        say(&format!("tidy: {problem}"));
+        print_line(&format!("tidy: {problem}"));
     }
     if !problems.is_empty() {
         bail!("{} problems", problems.len());
     }
-    say("tidy: no problems");
+    print_line("tidy: no problems");
     Ok(())
 }
 
-/// What `crates/README.md` allows: a crate, and the crates that it may depend on.
+/// Parses the table of `crates/README.md`: each crate with the crates that it may depend on.
 fn allowed_dependencies() -> Result<BTreeMap<String, BTreeSet<String>>> {
     let path = root().join("crates/README.md");
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -47,7 +47,7 @@ fn allowed_dependencies() -> Result<BTreeMap<String, BTreeSet<String>>> {
     Ok(allowed)
 }
 
-/// Compares the dependencies between our crates with those allowed, both ways.
+/// Compares the dependencies between our crates with the allowed ones.
 fn dependencies() -> Result<Vec<String>> {
     let allowed = allowed_dependencies()?;
     let metadata = output(&mut cargo(&["metadata", "--format-version=1", "--no-deps"]))?;
@@ -65,7 +65,7 @@ fn dependencies() -> Result<Vec<String>> {
             continue;
         };
         for dependency in package["dependencies"].as_array().into_iter().flatten() {
-            // Tests may reach further than the code.
+            // Dev-dependencies are not restricted.
             let is_test_only = dependency["kind"].as_str() == Some("dev");
             let Some(used) = dependency["name"].as_str().and_then(|name| folders.get(name)) else { continue };
             if !is_test_only && !may_use.contains(used) {
@@ -97,7 +97,7 @@ fn tracked_files() -> Result<Vec<PathBuf>> {
     Ok(names.map(|name| PathBuf::from(String::from_utf8_lossy(name).into_owned())).collect())
 }
 
-/// Rules for single files.
+/// Checks a single file.
 fn check_file(path: &Path) -> Result<Vec<String>> {
     let whole = root().join(path);
     let name = path.to_string_lossy();
@@ -112,9 +112,9 @@ fn check_file(path: &Path) -> Result<Vec<String>> {
         problems.push(format!("{name}: a file begins with a `//!` sentence that says why it exists"));
     }
     for (index, line) in text.lines().enumerate() {
-        // Tests show output as it is, blanks at the end included.
+        // Expected output in tests may have trailing spaces.
         if line.ends_with([' ', '\t']) && extension != "md" && !name.contains("/tests/") {
-            problems.push(format!("{name}:{}: trailing blanks", index + 1));
+            problems.push(format!("{name}:{}: trailing white space", index + 1));
         }
         let attribute = line.trim().strip_prefix("#[").unwrap_or_default();
         if extension == "rs" && (attribute.starts_with("ignore") || attribute.starts_with("should_panic")) {
@@ -139,7 +139,7 @@ fn broken_links(path: &Path, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Files of integration tests that the program of their package does not list: nobody would notice that they never run.
+/// Integration test files without a `mod` line in `tests/main.rs`: they would silently never run.
 fn unlisted_tests() -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for path in tracked_files()?.iter().filter(|path| path.ends_with("tests/main.rs")) {
@@ -158,7 +158,7 @@ fn unlisted_tests() -> Result<Vec<String>> {
     Ok(problems)
 }
 
-/// Documents that a visitor looks for.
+/// Documents that must exist.
 fn required_documents() -> Vec<String> {
     let names = [
         "README.md",

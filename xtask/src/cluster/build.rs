@@ -47,7 +47,7 @@ fn sources() -> PathBuf {
     root().join("testbed/kubernetes")
 }
 
-/// The folder with `kubeall`, which is all parts of a cluster in one program.
+/// The folder with `kubeall`, which is all components of a cluster in one program.
 pub(crate) fn kubernetes(release: Release) -> Result<PathBuf> {
     let sums = Path::new(release.modules).with_extension("sum");
     let sources = sources();

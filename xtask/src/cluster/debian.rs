@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::shell::{cache, output, run, say};
+use crate::shell::{cache, output, print_line, run};
 
 /// The packages, and the libraries that runc and nft load.
 const PACKAGES: [&str; 13] = [
@@ -37,7 +37,7 @@ pub(super) fn unpacked() -> Result<PathBuf> {
     if folder.is_dir() {
         return Ok(folder);
     }
-    say("fetching containerd, runc, network plugins and busybox (once)");
+    print_line("fetching containerd, runc, network plugins and busybox (once)");
     let unfinished = folder.with_extension(std::process::id().to_string());
     let archives = unfinished.join("archives");
     fs::create_dir_all(&archives).with_context(|| format!("cannot make {}", archives.display()))?;

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
-use super::parts::Part;
+use super::components::Component;
 use super::state::Cluster;
 use super::{plain, ready};
 use crate::shell::{cargo, program as built, run};
 
 /// The name of the part, and of its log.
-const PART: &str = "pintle";
+const COMPONENT: &str = "pintle";
 
 /// The program under test; `PINTLE_E2E_PROGRAM` names another one.
 pub(crate) fn program() -> Result<PathBuf> {
@@ -40,8 +40,8 @@ pub(super) fn up(cluster: &mut Cluster, program: &Path, context: &str) -> Result
     let words = words.into_iter().map(ToOwned::to_owned);
     let command =
         [program.display().to_string()].into_iter().chain(words).chain([served.display().to_string()]);
-    plain::start(cluster, &[Part::new(PART, command)])?;
-    ready::wait(cluster, "our own API", PART, || address(&served).is_some())?;
+    plain::start(cluster, &[Component::new(COMPONENT, command)])?;
+    ready::wait(cluster, "our own API", COMPONENT, || address(&served).is_some())?;
     cluster.server = address(&served).context("the kubeconfig names no server")?;
     cluster.save()?;
     fs::write(cluster.kubeconfig(), kubeconfig(context, &cluster.server))?;

@@ -1,4 +1,4 @@
-//! The first process of a node: arranges the file system and the network that the parts see, then starts them, starts
+//! The first process of a node: arranges the file system and the network that the components see, then starts them, starts
 //! again those that end, and collects orphans.
 
 use std::fs;
@@ -10,8 +10,8 @@ use anyhow::{Context as _, Result};
 use rustix::process::{Pid, WaitOptions, wait};
 use serde_json::Value;
 
-use super::parts::{Part, log};
-use crate::shell::{output, say};
+use super::components::{Component, log};
+use crate::shell::{output, print_line};
 
 /// The state folder as seen inside: short, because paths of sockets must be.
 pub(super) const HOME: &str = "/run/pintle";
@@ -32,9 +32,9 @@ pub(super) fn run(folder: &Path) -> Result<()> {
     let text = |key: &str| plan[key].as_str().with_context(|| format!("the plan has no `{key}`"));
     arrange_files(folder, text("kubernetes")?, text("debian")?)?;
     arrange_network(text("address")?)?;
-    let parts = plan["parts"].as_array().context("the plan has no parts")?;
-    let parts: Option<Vec<Part>> = parts.iter().map(Part::from_json).collect();
-    supervise(parts.context("the plan has parts that cannot be read")?)
+    let components = plan["components"].as_array().context("the plan has no components")?;
+    let components: Option<Vec<Component>> = components.iter().map(Component::from_json).collect();
+    supervise(components.context("the plan has components that cannot be read")?)
 }
 
 /// A view of the machine in which nothing can be written but the state folder.
@@ -123,26 +123,26 @@ fn arrange_network(address: &str) -> Result<()> {
 
 /// A part, and what became of it.
 struct Supervised {
-    part: Part,
+    part: Component,
     process: Option<Pid>,
     /// It ends by itself and has done so.
     finished: bool,
     not_before: Instant,
 }
 
-fn supervise(parts: Vec<Part>) -> Result<()> {
+fn supervise(components: Vec<Component>) -> Result<()> {
     let now = Instant::now();
     let fresh = |part| Supervised { part, process: None, finished: false, not_before: now };
-    let mut parts: Vec<Supervised> = parts.into_iter().map(fresh).collect();
+    let mut components: Vec<Supervised> = components.into_iter().map(fresh).collect();
     loop {
-        for supervised in &mut parts {
+        for supervised in &mut components {
             if supervised.may_start() {
                 supervised.start()?;
             }
         }
-        // Whoever ends is either one of the parts or an orphan that a container left.
+        // Whoever ends is either one of the components or an orphan that a container left.
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-            if let Some(supervised) = parts.iter_mut().find(|part| part.process == Some(pid)) {
+            if let Some(supervised) = components.iter_mut().find(|part| part.process == Some(pid)) {
                 supervised.ended(status.exit_status())?;
             }
         }
@@ -179,7 +179,7 @@ impl Supervised {
         if self.finished {
             fs::write(Path::new(HOME).join("done").join(&self.part.name), "")?;
         } else {
-            say(&format!("{} ended with {code:?}", self.part.name));
+            print_line(&format!("{} ended with {code:?}", self.part.name));
             let pause = if self.part.ends { 50 } else { 500 };
             self.not_before = Instant::now() + Duration::from_millis(pause);
         }

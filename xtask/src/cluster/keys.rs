@@ -23,7 +23,7 @@ const USERS: [(&str, &str, &str); 5] = [
 
 /// Writes `keys/` and `access/` of a cluster, and its `kubeconfig`.
 ///
-/// `outside` is the server as tests reach it, `inside` as its own parts do.
+/// `outside` is the server as tests reach it, `inside` as its own components do.
 pub(super) fn write(
     folder: &Path,
     context: &str,

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
+use super::components::{ClusterConfig, log};
 use super::init::HOME;
-use super::parts::{Site, log};
 use super::state::Cluster;
 use super::{build, debian, images, keys, ready};
 use crate::shell::{output, root};
@@ -100,20 +100,20 @@ fn install_defaults(cluster: &mut Cluster, context: &str) -> Result<()> {
 /// Writes what the first process has to do.
 fn write_plan(cluster: &Cluster, kubernetes: &Path, debian: &Path) -> Result<()> {
     let number = cluster.subnet;
-    let site = Site {
+    let config = ClusterConfig {
         home: HOME.into(),
         kubeall: "/run/kubernetes/kubeall".into(),
         address: format!("10.{number}.0.2"),
         ports: [6443, 2379, 2380, 10257, 10259],
         services: format!("10.{number}.2.0/24"),
     };
-    let parts = [site.core(), site.controllers(), site.runtime(&IMAGES)].concat();
-    let parts: Vec<Value> = parts.iter().map(super::parts::Part::to_json).collect();
+    let components = [config.core(), config.controllers(), config.runtime(&IMAGES)].concat();
+    let components: Vec<Value> = components.iter().map(super::components::Component::to_json).collect();
     let plan = json!({
         "kubernetes": kubernetes.to_string_lossy(),
         "debian": debian.to_string_lossy(),
-        "address": site.address,
-        "parts": parts,
+        "address": config.address,
+        "components": components,
     });
     Ok(fs::write(cluster.folder.join("plan.json"), plan.to_string())?)
 }

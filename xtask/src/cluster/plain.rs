@@ -8,24 +8,24 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
 
-use super::parts::{Part, Site, log};
+use super::components::{ClusterConfig, Component, log};
 use super::state::Cluster;
 use super::{keys, ready};
 
-/// Starts all parts and waits until objects can be made.
+/// Starts all components and waits until objects can be made.
 pub(super) fn up(cluster: &mut Cluster, kubernetes: &Path, context: &str) -> Result<()> {
-    let site = Site {
+    let config = ClusterConfig {
         home: cluster.folder.clone(),
         kubeall: kubernetes.join("kubeall"),
         address: "127.0.0.1".to_owned(),
         ports: free_ports()?,
         services: "10.96.0.0/16".to_owned(),
     };
-    cluster.server = format!("https://127.0.0.1:{}", site.ports[0]);
+    cluster.server = format!("https://127.0.0.1:{}", config.ports[0]);
     keys::write(&cluster.folder, context, &["127.0.0.1", "10.96.0.1"], &cluster.server, &cluster.server)?;
-    start(cluster, &site.core())?;
+    start(cluster, &config.core())?;
     ready::server(cluster)?;
-    start(cluster, &site.controllers())?;
+    start(cluster, &config.controllers())?;
     ready::controllers(cluster)
 }
 
@@ -42,8 +42,8 @@ fn free_ports() -> Result<[u16; 5]> {
 }
 
 /// Starts processes that outlive this one and are not reached by the terminal's signals.
-pub(super) fn start(cluster: &mut Cluster, parts: &[Part]) -> Result<()> {
-    for part in parts {
+pub(super) fn start(cluster: &mut Cluster, components: &[Component]) -> Result<()> {
+    for part in components {
         let (program, arguments) = part.command.split_first().context("a part has a program")?;
         let log = File::create(log(&cluster.folder, &part.name))?;
         let mut command = Command::new(program);

@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use serde_json::Value;
 
 use super::api::Api;
-use super::parts::log;
+use super::components::log;
 use super::state::Cluster;
 use crate::shell::root;
 

@@ -1,4 +1,4 @@
-//! Tests that documents cite: a sentence that says what pins it must not outlive the test.
+//! Checks that the tests cited in documents exist.
 
 use std::fs;
 
@@ -9,8 +9,8 @@ use crate::shell::root;
 /// The documents that cite tests.
 const DOCUMENTS: [&str; 2] = ["COMPATIBILITY.md", "docs/contributing/lua-rules.md"];
 
-/// What is cited and is not there. A citation is code such as `cli/tests/lint.rs: what_it_tells`, with the path from the
-/// root or from `crates/`; `…` at the end of a name stands for the rest of it.
+/// Lists citations of missing files or tests. A citation is code such as `cli/tests/lint.rs: the_test_name`, with the path
+/// from the root or from `crates/`; `…` at the end of a name matches any rest.
 pub(super) fn problems() -> Result<Vec<String>> {
     let mut problems = Vec::new();
     for document in DOCUMENTS {
@@ -24,7 +24,7 @@ pub(super) fn problems() -> Result<Vec<String>> {
     Ok(problems)
 }
 
-/// The files of code that a line cites, and the tests in them, if these are named.
+/// The source files that a line cites, with the test name if there is one.
 fn citations(line: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
     let codes = line.split('`').skip(1).step_by(2);
     codes.filter_map(|code| match code.split_once(": ") {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 /// A program of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct Component {
     /// Names its log, and the file in `done/` that others wait for.
     pub(super) name: String,
     /// The program and its arguments.
@@ -17,12 +17,17 @@ pub(super) struct Part {
     pub(super) ends: bool,
 }
 
-impl Part {
-    pub(super) fn new(name: &str, command: impl IntoIterator<Item = String>) -> Part {
-        Part { name: name.to_owned(), command: command.into_iter().collect(), after: Vec::new(), ends: false }
+impl Component {
+    pub(super) fn new(name: &str, command: impl IntoIterator<Item = String>) -> Component {
+        Component {
+            name: name.to_owned(),
+            command: command.into_iter().collect(),
+            after: Vec::new(),
+            ends: false,
+        }
     }
 
-    fn after(mut self, names: &[&str]) -> Part {
+    fn after(mut self, names: &[&str]) -> Component {
         self.after = names.iter().map(|name| (*name).to_owned()).collect();
         self
     }
@@ -32,12 +37,12 @@ impl Part {
         json!({"name": self.name, "command": self.command, "after": self.after, "ends": self.ends})
     }
 
-    /// What [`Part::to_json`] wrote.
-    pub(super) fn from_json(value: &Value) -> Option<Part> {
+    /// What [`Component::to_json`] wrote.
+    pub(super) fn from_json(value: &Value) -> Option<Component> {
         let texts = |key: &str| -> Option<Vec<String>> {
             value[key].as_array()?.iter().map(|text| text.as_str().map(ToOwned::to_owned)).collect()
         };
-        Some(Part {
+        Some(Component {
             name: value["name"].as_str()?.to_owned(),
             command: texts("command")?,
             after: texts("after")?,
@@ -46,11 +51,11 @@ impl Part {
     }
 }
 
-/// Where the parts find their files, and on which addresses they listen.
-pub(super) struct Site {
-    /// The state folder, as the parts see it.
+/// Where the components find their files, and on which addresses they listen.
+pub(super) struct ClusterConfig {
+    /// The state folder, as the components see it.
     pub(super) home: PathBuf,
-    /// The program that is all parts of Kubernetes.
+    /// The program that is all components of Kubernetes.
     pub(super) kubeall: PathBuf,
     /// The API server's address.
     pub(super) address: String,
@@ -60,19 +65,19 @@ pub(super) struct Site {
     pub(super) services: String,
 }
 
-impl Site {
+impl ClusterConfig {
     /// etcd and the API server, which waits for it.
-    pub(super) fn core(&self) -> Vec<Part> {
+    pub(super) fn core(&self) -> Vec<Component> {
         vec![self.etcd(), self.apiserver()]
     }
 
     /// What makes objects come alive; started when the API server is ready.
-    pub(super) fn controllers(&self) -> Vec<Part> {
+    pub(super) fn controllers(&self) -> Vec<Component> {
         vec![self.controller_manager(), self.scheduler()]
     }
 
     /// What runs pods.
-    pub(super) fn runtime(&self, images: &[&str]) -> Vec<Part> {
+    pub(super) fn runtime(&self, images: &[&str]) -> Vec<Component> {
         let home = self.home.display();
         let settings = |file: &str| format!("{home}/settings/{file}");
         let mut import: Vec<String> =
@@ -80,7 +85,7 @@ impl Site {
                 .map(ToOwned::to_owned)
                 .to_vec();
         import.extend(["images".to_owned(), "import".to_owned()]);
-        let mut parts = vec![Part::new(
+        let mut components = vec![Component::new(
             "containerd",
             [
                 "/run/debian/usr/bin/containerd".to_owned(),
@@ -90,22 +95,22 @@ impl Site {
         for image in images {
             let archive = format!("{home}/images/{image}.tar");
             let command = import.iter().cloned().chain([archive]);
-            parts.push(Part { ends: true, ..Part::new(&format!("image-{image}"), command) });
+            components.push(Component { ends: true, ..Component::new(&format!("image-{image}"), command) });
         }
         let imported: Vec<String> = images.iter().map(|image| format!("image-{image}")).collect();
         let mut kubelet_after: Vec<&str> = imported.iter().map(String::as_str).collect();
         kubelet_after.push("api");
-        parts.push(self.kubelet().after(&kubelet_after));
+        components.push(self.kubelet().after(&kubelet_after));
         let config = format!("--config={}", settings("kube-proxy.yaml"));
-        parts.push(self.part("kube-proxy", vec![config]).after(&["api"]));
-        parts
+        components.push(self.part("kube-proxy", vec![config]).after(&["api"]));
+        components
     }
 
-    fn part(&self, name: &str, flags: Vec<String>) -> Part {
-        Part::new(name, [self.kubeall.display().to_string(), name.to_owned()].into_iter().chain(flags))
+    fn part(&self, name: &str, flags: Vec<String>) -> Component {
+        Component::new(name, [self.kubeall.display().to_string(), name.to_owned()].into_iter().chain(flags))
     }
 
-    fn etcd(&self) -> Part {
+    fn etcd(&self) -> Component {
         let [_, clients, peers, ..] = self.ports;
         let (clients, peers) = (format!("http://127.0.0.1:{clients}"), format!("http://127.0.0.1:{peers}"));
         self.part(
@@ -125,7 +130,7 @@ impl Site {
         )
     }
 
-    fn apiserver(&self) -> Part {
+    fn apiserver(&self) -> Component {
         let keys = format!("{}/keys", self.home.display());
         let [port, etcd, ..] = self.ports;
         let mut flags = vec![
@@ -168,7 +173,7 @@ impl Site {
         self.address.starts_with("127.")
     }
 
-    fn controller_manager(&self) -> Part {
+    fn controller_manager(&self) -> Component {
         let home = self.home.display();
         let mut flags = self.controller_flags("kube-controller-manager", self.ports[3]);
         flags.extend([
@@ -185,7 +190,7 @@ impl Site {
         self.part("kube-controller-manager", flags).after(&["api"])
     }
 
-    fn scheduler(&self) -> Part {
+    fn scheduler(&self) -> Component {
         self.part("kube-scheduler", self.controller_flags("kube-scheduler", self.ports[4])).after(&["api"])
     }
 
@@ -201,7 +206,7 @@ impl Site {
         ]
     }
 
-    fn kubelet(&self) -> Part {
+    fn kubelet(&self) -> Component {
         let home = self.home.display();
         self.part(
             "kubelet",
@@ -226,8 +231,8 @@ pub(super) fn log(folder: &Path, name: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn site(address: &str) -> Site {
-        Site {
+    fn config(address: &str) -> ClusterConfig {
+        ClusterConfig {
             home: "/home".into(),
             kubeall: "/kubeall".into(),
             address: address.to_owned(),
@@ -238,21 +243,22 @@ mod tests {
 
     #[test]
     fn a_part_survives_being_written_down() {
-        for part in site("10.9.0.2").runtime(&["busybox"]) {
-            assert_eq!(Part::from_json(&part.to_json()), Some(part));
+        for part in config("10.9.0.2").runtime(&["busybox"]) {
+            assert_eq!(Component::from_json(&part.to_json()), Some(part));
         }
     }
 
     #[test]
     fn the_kubelet_waits_for_the_server_and_for_all_images() {
-        let parts = site("10.9.0.2").runtime(&["a", "b"]);
-        let kubelet = parts.iter().find(|part| part.name == "kubelet").unwrap();
+        let components = config("10.9.0.2").runtime(&["a", "b"]);
+        let kubelet = components.iter().find(|part| part.name == "kubelet").unwrap();
         assert_eq!(kubelet.after, ["image-a", "image-b", "api"]);
     }
 
     #[test]
     fn only_a_server_on_loopback_is_kept_from_the_network() {
-        let binds = |address| site(address).apiserver().command.iter().any(|flag| flag.starts_with("--bind"));
+        let binds =
+            |address| config(address).apiserver().command.iter().any(|flag| flag.starts_with("--bind"));
         assert!(binds("127.0.0.1") && !binds("10.9.0.2"));
     }
 }

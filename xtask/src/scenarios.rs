@@ -1,44 +1,44 @@
-//! Stories that were recorded on a real cluster, told again there: what `contract` and `clients` share.
+//! Runs recorded scenarios again on a real cluster, or records them; shared by `contract` and `clients`.
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::cluster::{self, Cluster, Level, RELEASES, Wish};
+use crate::cluster::{self, Cluster, ClusterSpec, Level, RELEASES};
 use crate::e2e::Guard;
 use crate::go;
 use crate::runner::Suite;
 use crate::steps::Outcome;
 
-/// A test program that tells stories.
-pub(crate) struct Stories {
-    /// The task, which names its clusters.
+/// The integration tests that run scenarios.
+pub(crate) struct ScenarioSuite {
+    /// The name of the task, and the prefix of its clusters.
     pub(crate) name: &'static str,
     pub(crate) package: &'static str,
-    /// The module of the package's integration tests that tells them.
+    /// The module of the package's integration tests.
     pub(crate) module: &'static str,
-    /// The cluster that they are told on.
+    /// The level of cluster that the scenarios need.
     pub(crate) level: Level,
 }
 
-/// What is wanted of the stories.
-pub(crate) struct Telling {
+/// One run of a suite.
+pub(crate) struct ScenarioRun {
     pub(crate) cluster: Cluster,
-    /// Whether the answers are kept as those that are right.
+    /// Whether to write the responses as the expected ones.
     pub(crate) record: bool,
-    /// Only those with this in their names.
+    /// Run only scenarios whose names contain this.
     pub(crate) only: Option<String>,
 }
 
-impl Stories {
-    /// Runs `NAME [--record] [--on CLUSTER] [STORY]`: all stories, or those with that in their names.
+impl ScenarioSuite {
+    /// Runs `NAME [--record] [--on CLUSTER] [SCENARIO]`: all scenarios, or those whose names contain SCENARIO.
     ///
     /// # Errors
-    /// Whatever went wrong, in the stories or around them.
+    /// Wrong arguments, a cluster that does not start, and scenarios that fail.
     pub(crate) fn run(
         &self,
         arguments: &[String],
-        tell: impl FnOnce(&Telling, Suite) -> Result<()>,
+        execute: impl FnOnce(&ScenarioRun, Suite) -> Result<()>,
     ) -> Result<Outcome> {
-        if !go::is_here() {
+        if !go::is_available() {
             return Ok(Outcome::skipped(go::MISSING));
         }
         let (mut record, mut on, mut only) = (false, None, None);
@@ -48,44 +48,44 @@ impl Stories {
                 "--record" => record = true,
                 "--on" => on = Some(words.next().context("`--on` needs the name of a cluster")?),
                 word if word.starts_with('-') => {
-                    bail!("{} knows no `{word}`; it knows --record and --on", self.name)
+                    bail!("{}: unknown flag `{word}`; the flags are --record and --on", self.name)
                 }
                 word => only = Some(word.to_owned()),
             }
         }
-        // What does not compile should not cost a cluster.
+        // Compile first: a compiler error should not cost the start of a cluster.
         let filter = format!("{}::{}", self.module, only.as_deref().unwrap_or_default());
         let suite =
             Suite::build(&["--workspace", "--test", "it"])?.packages(&[self.package]).filters(&[filter]);
-        let tell = |cluster| {
+        let execute_on = |cluster| {
             self.check(&cluster)?;
-            tell(&Telling { cluster, record, only }, suite)?;
+            execute(&ScenarioRun { cluster, record, only }, suite)?;
             Ok(Outcome::Passed)
         };
         if let Some(name) = on {
-            return tell(Cluster::load(name)?.with_context(|| format!("cluster `{name}` is not up"))?);
+            return execute_on(Cluster::load(name)?.with_context(|| format!("cluster `{name}` is not up"))?);
         }
         let [newest, ..] = RELEASES;
         let name = format!("{}-{}", self.name, std::process::id());
         let guard = Guard::set(&name)?;
-        let wish = Wish { name, level: self.level, kubernetes: newest, program: None };
-        let told = cluster::up(&wish).and_then(tell);
+        let spec = ClusterSpec { name, level: self.level, kubernetes: newest, program: None };
+        let result = cluster::up(&spec).and_then(execute_on);
         guard.release()?;
-        told
+        result
     }
 
-    /// Answers of another Kubernetes are other answers.
+    /// Responses differ between Kubernetes versions, so the recorded version is required.
     fn check(&self, cluster: &Cluster) -> Result<()> {
         let [newest, ..] = RELEASES;
         if cluster.kubernetes != newest.minor {
             bail!(
-                "stories are recorded from Kubernetes {}, and this is {}",
+                "scenarios are recorded on Kubernetes {}, but the cluster has {}",
                 newest.minor,
                 cluster.kubernetes
             );
         }
         if self.level == Level::Node && cluster.level != Level::Node {
-            bail!("stories of {} need a cluster with a node", self.name);
+            bail!("the scenarios of {} need a cluster with a node", self.name);
         }
         Ok(())
     }
