@@ -1,4 +1,4 @@
-//! Requests to the API server with curl: what a test reads must not come through the code under test.
+//! Requests to the API server with curl, so that tests do not read through the code under test.
 
 use std::fs;
 use std::io::Write as _;
@@ -10,49 +10,49 @@ use serde_json::Value;
 
 use crate::Cluster;
 
-/// How long a server is asked again that wants to be asked later.
+/// How long to retry a server that answers `429` or `503`.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// After how many seconds without the end of an answer curl gives up.
+/// Curl's timeout per request, in seconds.
 const MAX_TIME: &str = "180";
 
-/// An answer of the server.
+/// A response of the server.
 #[derive(Clone, Debug)]
-pub struct Answer {
-    /// Its HTTP status.
+pub struct Response {
+    /// The HTTP status.
     pub code: u16,
-    /// Its text.
+    /// The body.
     pub body: String,
 }
 
-impl Answer {
-    /// Tells whether the server did what it was asked.
+impl Response {
+    /// Whether the status is 2xx.
     pub fn is_ok(&self) -> bool {
         (200..300).contains(&self.code)
     }
 
-    /// The object in the answer.
+    /// Parses the object in the body.
     ///
     /// # Panics
-    /// When the server refused, or answered with something else.
+    /// On an error status or other content.
     pub fn object(self) -> Value {
         assert!(self.is_ok(), "the server answers {}: {}", self.code, self.body);
         serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error} in {}", self.body))
     }
 }
 
-/// What the server says about an object that it was only shown.
+/// The result of a dry run.
 #[derive(Clone, Debug)]
-pub struct Trial {
-    /// The answer.
-    pub answer: Answer,
-    /// What the server warns of.
+pub struct DryRunResult {
+    /// The response.
+    pub answer: Response,
+    /// The `Warning` headers.
     pub warnings: Vec<String>,
 }
 
-impl Trial {
-    fn of(head: &str, body: String) -> Trial {
-        // The last status is the one that counts; before it a server may say that it wants to hear more.
+impl DryRunResult {
+    fn parse(head: &str, body: String) -> DryRunResult {
+        // Use the last status line: a `100 Continue` may precede it.
         let status = head.lines().rev().find_map(|line| line.strip_prefix("HTTP/")?.split(' ').nth(1));
         let code = status.and_then(|code| code.parse().ok()).unwrap_or_default();
         let warning = |line: &str| {
@@ -60,25 +60,25 @@ impl Trial {
             let quoted = value.trim_end().strip_prefix("299 - \"")?.strip_suffix('"')?;
             name.eq_ignore_ascii_case("warning").then(|| quoted.replace("\\\"", "\"").replace("\\\\", "\\"))
         };
-        Trial { answer: Answer { code, body }, warnings: head.lines().filter_map(warning).collect() }
+        DryRunResult { answer: Response { code, body }, warnings: head.lines().filter_map(warning).collect() }
     }
 }
 
-/// The API server, asked by somebody who may do everything.
+/// The API server, with cluster-admin rights.
 #[derive(Clone, Copy, Debug)]
 pub struct Api(pub(crate) &'static Cluster);
 
 impl Api {
-    /// Sends any request. `kind` is the type of `body`; an empty body is not sent.
+    /// Sends a request. `kind` is the content type of `body`; an empty body is not sent.
     ///
     /// # Panics
-    /// When the server cannot be reached.
-    pub fn send(&self, method: &str, path: &str, kind: &str, body: &str) -> Answer {
+    /// If the server cannot be reached.
+    pub fn send(&self, method: &str, path: &str, kind: &str, body: &str) -> Response {
         let send = || {
             self.try_send(method, path, kind, body)
                 .unwrap_or_else(|problem| panic!("{method} {path}: {problem}"))
         };
-        // The server wants to be asked later, such as when it has just learned of a kind.
+        // The server asks for a retry, for example right after a CRD was created.
         let limit = Instant::now() + PATIENCE;
         let mut answer = send();
         while answer.code == 429 && Instant::now() < limit {
@@ -88,14 +88,14 @@ impl Api {
         answer
     }
 
-    /// As [`Api::send`], with words for a server that cannot be reached.
+    /// As [`Api::send`], with an error for a server that cannot be reached.
     pub(crate) fn try_send(
         &self,
         method: &str,
         path: &str,
         kind: &str,
         body: &str,
-    ) -> Result<Answer, String> {
+    ) -> Result<Response, String> {
         let mut curl = self.curl();
         curl.args(["--request", method, "--write-out", "\n%{http_code}"])
             .arg(format!("{}{path}", self.0.server));
@@ -104,7 +104,7 @@ impl Api {
         }
         let mut child = curl.spawn().map_err(|error| format!("cannot run curl: {error}"))?;
         if let Some(mut input) = child.stdin.take() {
-            // A curl that failed early does not read; its exit code tells.
+            // A curl that fails early closes its input; the exit code reports the error.
             let _ = input.write_all(body.as_bytes());
         }
         let output = child.wait_with_output().map_err(|error| error.to_string())?;
@@ -112,15 +112,15 @@ impl Api {
             return Err(String::from_utf8_lossy(&output.stderr).into_owned());
         }
         let text = String::from_utf8_lossy(&output.stdout);
-        let (body, code) = text.rsplit_once('\n').ok_or("curl tells no status")?;
+        let (body, code) = text.rsplit_once('\n').ok_or("curl printed no status")?;
         let code = code.parse().map_err(|_| format!("`{code}` is no status"))?;
-        Ok(Answer { code, body: body.to_owned() })
+        Ok(Response { code, body: body.to_owned() })
     }
 
-    /// The object at `path`; `None` where there is none.
+    /// The object at `path`; `None` on `404`.
     ///
     /// # Panics
-    /// When the server refuses for another reason.
+    /// On any other error status.
     pub fn read(&self, path: &str) -> Option<Value> {
         let answer = self.send("GET", path, "", "");
         if answer.code == 404 { None } else { Some(answer.object()) }
@@ -129,55 +129,55 @@ impl Api {
     /// The objects of the list at `path`.
     ///
     /// # Panics
-    /// When the server refuses.
+    /// On an error status.
     pub fn list(&self, path: &str) -> Vec<Value> {
         let mut list = self.send("GET", path, "", "").object();
         let Value::Array(items) = list["items"].take() else { panic!("{path} is no list: {list}") };
         items
     }
 
-    /// Text that is no object, such as a log.
+    /// A plain-text resource, such as a log.
     ///
     /// # Panics
-    /// When the server refuses.
+    /// On an error status.
     pub fn text(&self, path: &str) -> String {
         let answer = self.send("GET", path, "", "");
         assert!(answer.is_ok(), "GET {path}: {} {}", answer.code, answer.body);
         answer.body
     }
 
-    /// Makes an object in the list at `path`.
+    /// Creates an object in the collection at `path`.
     ///
     /// # Panics
-    /// When the server refuses.
+    /// On an error status.
     pub fn create(&self, path: &str, object: &Value) -> Value {
         self.send("POST", path, "application/json", &object.to_string()).object()
     }
 
-    /// Changes fields of the object at `path` (JSON merge patch).
+    /// Applies a JSON merge patch to the object at `path`.
     ///
     /// # Panics
-    /// When the server refuses.
+    /// On an error status.
     pub fn merge(&self, path: &str, change: &Value) -> Value {
         self.send("PATCH", path, "application/merge-patch+json", &change.to_string()).object()
     }
 
-    /// Deletes the object at `path`; what belongs to it goes later. Tells whether there was one.
+    /// Deletes the object at `path`, with background propagation, and returns whether it existed.
     ///
     /// # Panics
-    /// When the server refuses.
+    /// On an error status.
     pub fn delete(&self, path: &str) -> bool {
         let answer = self.send("DELETE", path, "application/json", r#"{"propagationPolicy":"Background"}"#);
         assert!(answer.is_ok() || answer.code == 404, "DELETE {path}: {} {}", answer.code, answer.body);
         answer.is_ok()
     }
 
-    /// Lets the server try many objects without keeping them (`POST` with a dry run and strict fields), each at the path
-    /// of its list. One connection does it all; files are put into `folder`.
+    /// Creates many objects in dry-run mode with strict field validation, each at the path of its collection, over one
+    /// connection. Temporary files are written to `folder`.
     ///
     /// # Panics
-    /// When the server cannot be reached.
-    pub fn try_all(&self, folder: &Path, objects: &[(String, String)]) -> Vec<Trial> {
+    /// If the server cannot be reached.
+    pub fn dry_run_all(&self, folder: &Path, objects: &[(String, String)]) -> Vec<DryRunResult> {
         let keys = self.0.keys.path();
         let file_of = |name: &str| keys.join(name).display().to_string();
         let secret = match self.0.is_secure() {
@@ -208,7 +208,9 @@ impl Api {
         let ran = Command::new("curl").arg("--config").arg(&config).output().expect("curl can be run");
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
         let read = |name: &str, index: usize| fs::read_to_string(file(name, index)).unwrap_or_default();
-        (0..objects.len()).map(|index| Trial::of(&read("head", index), read("answer", index))).collect()
+        (0..objects.len())
+            .map(|index| DryRunResult::parse(&read("head", index), read("answer", index)))
+            .collect()
     }
 
     fn curl(&self) -> Command {

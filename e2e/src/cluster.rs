@@ -1,4 +1,4 @@
-//! The cluster that tests run on, as the environment names it.
+//! The cluster under test, from the environment.
 
 use std::env;
 use std::fs;
@@ -10,34 +10,34 @@ use base64::engine::general_purpose::STANDARD;
 use pintle_tree::Node;
 use tempfile::TempDir;
 
-/// How much of a cluster there is.
+/// How complete the cluster is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
-    /// Objects can be made, but pods stay pending.
+    /// API server and controllers only: pods stay pending.
     ControlPlane,
-    /// Pods go through their states, but nothing runs in them: our own API, `pintle cluster serve`.
+    /// The embedded API, `pintle cluster serve`: pods change their phases, but no containers run.
     Embedded,
     /// Pods run.
     Node,
 }
 
-/// A cluster that may be written to.
+/// A cluster that tests may write to.
 #[derive(Debug)]
 pub struct Cluster {
-    /// The file that programs find it by.
+    /// The kubeconfig.
     pub kubeconfig: PathBuf,
-    /// What it can do.
+    /// How complete it is.
     pub level: Level,
     pub(crate) server: String,
-    /// Certificates as files, because curl takes no other. A server without TLS needs none.
+    /// The folder with the certificates as files, because curl takes only files; unused without TLS.
     pub(crate) keys: TempDir,
 }
 
 impl Cluster {
-    /// The cluster that the environment names, if it names one.
+    /// The cluster from the environment, if set.
     ///
     /// # Panics
-    /// When it names one that tests must not write to, or that cannot be understood.
+    /// If tests must not write to it, or its kubeconfig is invalid.
     pub fn named() -> Option<&'static Cluster> {
         static CLUSTER: OnceLock<Option<Cluster>> = OnceLock::new();
         let read = || {
@@ -76,18 +76,18 @@ impl Cluster {
         Ok(Cluster { kubeconfig, level, server, keys })
     }
 
-    /// Our own API behind a kubeconfig, served without TLS.
+    /// An embedded API without TLS.
     pub(crate) fn embedded(kubeconfig: PathBuf, server: &str) -> Cluster {
         let keys = TempDir::new().expect("a folder can be made");
         Cluster { kubeconfig, level: Level::Embedded, server: server.to_owned(), keys }
     }
 
-    /// Where the locks of tests are that share it.
+    /// The folder of the lock files.
     pub(crate) fn locks(&self) -> PathBuf {
         self.kubeconfig.with_file_name("locks")
     }
 
-    /// Whether its server speaks TLS, and wants to know who asks.
+    /// Whether the server uses TLS and client certificates.
     pub(crate) fn is_secure(&self) -> bool {
         is_secure(&self.server)
     }

@@ -1,12 +1,12 @@
-//! What tests on a cluster are written with: a namespace of their own, the programs, and plain reads of objects.
+//! The framework of the end-to-end tests: a namespace per test, the programs, and independent reads of objects.
 //!
-//! `cargo xtask e2e` starts a cluster and says in `PINTLE_E2E_KUBECONFIG` how to reach it and in `PINTLE_E2E_LEVEL` how
-//! much of it there is. Without them every test says that it is skipped and passes. A cluster whose context is not named
-//! `pintle-e2e…` is refused: tests write to what they find.
+//! `cargo xtask e2e` starts a cluster and sets `PINTLE_E2E_KUBECONFIG` and `PINTLE_E2E_LEVEL` (see [`Level`]). Without them
+//! every test prints that it is skipped and passes. A context that is not named `pintle-e2e…` is rejected, because tests
+//! write to the cluster.
 //!
-//! The same tests run on a real Kubernetes and, with `cargo xtask e2e --on embedded`, on our own API. What cannot be
-//! true there says so in its first line ([`needs_real!`]). Nothing runs in the pods of our own API; where a test needs
-//! them to print or to fail, the chart has annotations beside the command that a real node runs ([`write_acts`]).
+//! The same tests run on a real Kubernetes and, with `cargo xtask e2e --on embedded`, on the embedded API. Tests that
+//! cannot pass there begin with [`needs_real!`]. The embedded API runs no containers; where a test needs a pod to log or to
+//! fail, its chart has annotations in addition to the command that a real node runs ([`write_simulation_helpers`]).
 //!
 //! ```no_run
 //! # fn a_test() {
@@ -18,24 +18,24 @@
 //! # }
 //! ```
 
-mod act;
 mod api;
 mod cluster;
-mod gate;
-mod part;
+mod cluster_lock;
+mod embedded_server;
+mod kill_points;
+mod pod_simulation;
 mod program;
 mod proxy;
-mod served;
-mod subject;
 mod test_env;
+mod test_release;
 
-pub use act::{says, write_acts};
-pub use api::{Answer, Api, Trial};
+pub use api::{Api, DryRunResult, Response};
 pub use cluster::{Cluster, Level};
-pub use gate::Lock;
-pub use part::is_chosen;
+pub use cluster_lock::Lock;
+pub use kill_points::is_selected;
 pub use pintle_testkit::{archive, needs_real, skip};
-pub use program::{Program, Ran};
-pub use proxy::{Fate, Proxy, Seen};
-pub use subject::{Store, Subject, write_chart};
+pub use pod_simulation::{simulated_log, write_simulation_helpers};
+pub use program::{CommandResult, Program};
+pub use proxy::{Action, ProxiedRequest, Proxy};
 pub use test_env::TestEnv;
+pub use test_release::{Store, TestRelease, write_chart};

@@ -1,14 +1,14 @@
-//! The programs that tests run, and what came of a run.
+//! The programs that tests run, and the result of a run.
 
 use std::path::PathBuf;
 use std::process::Output;
 
-/// A program that works on releases.
+/// A program under test, or one to compare with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
-    /// Ours, as itself.
+    /// `pintle`.
     Pintle,
-    /// Ours, called `helm`.
+    /// Ours, invoked as `helm`.
     PintleAsHelm,
     /// The real Helm 4.
     Helm4,
@@ -17,10 +17,10 @@ pub enum Program {
 }
 
 impl Program {
-    /// Where it is, as the environment says.
+    /// The path from the environment.
     ///
     /// # Panics
-    /// When the environment does not say it.
+    /// If the variable is not set.
     pub(crate) fn path(self) -> PathBuf {
         let variable = match self {
             Program::Pintle | Program::PintleAsHelm => "PINTLE_E2E_PROGRAM",
@@ -32,10 +32,10 @@ impl Program {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ran {
-    /// The exit code; `None` when a signal ended it.
+pub struct CommandResult {
+    /// The exit code; `None` if a signal ended the process.
     pub code: Option<i32>,
     /// Standard output.
     pub stdout: String,
@@ -43,32 +43,32 @@ pub struct Ran {
     pub stderr: String,
 }
 
-impl Ran {
-    /// The run, which must have succeeded.
+impl CommandResult {
+    /// Asserts that the run succeeded.
     ///
     /// # Panics
-    /// When it did not.
+    /// If it did not.
     #[track_caller]
-    pub fn succeeded(self) -> Ran {
+    pub fn succeeded(self) -> CommandResult {
         assert_eq!(self.code, Some(0), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
         self
     }
 
-    /// The run, which must have failed with an exit code of its own.
+    /// Asserts that the run failed with an exit code.
     ///
     /// # Panics
-    /// When it succeeded, or was ended by a signal.
+    /// If it succeeded, or was ended by a signal.
     #[track_caller]
-    pub fn failed(self) -> Ran {
+    pub fn failed(self) -> CommandResult {
         let failed = self.code.is_some_and(|code| code != 0);
         assert!(failed, "code {:?}\nstdout:\n{}\nstderr:\n{}", self.code, self.stdout, self.stderr);
         self
     }
 }
 
-impl From<Output> for Ran {
-    fn from(output: Output) -> Ran {
-        Ran {
+impl From<Output> for CommandResult {
+    fn from(output: Output) -> CommandResult {
+        CommandResult {
             code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),

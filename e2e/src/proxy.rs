@@ -1,7 +1,7 @@
-//! A way to the API server on which things go wrong: requests are counted, held, refused or lost, as a test says.
+//! A fault-injection proxy in front of the API server: it counts, holds, rejects or drops requests, as a test says.
 //!
-//! Programs reach it by plain HTTP and without credentials; towards the server it is who the kubeconfig says. It reads
-//! requests of known length only, which is what programs for Kubernetes send.
+//! Clients use plain HTTP without credentials; towards the server it uses the credentials of the kubeconfig. It supports
+//! only requests with a `Content-Length`, which is what Kubernetes clients send.
 
 mod forward;
 mod message;
@@ -19,100 +19,100 @@ use crate::Cluster;
 use forward::Upstream;
 use message::Request;
 
-/// How long the proxy waits for anything: far longer than it takes on a machine that is busy.
-const LIMIT: Duration = Duration::from_secs(180);
+/// The timeout for any wait; generous for a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// A request as a rule sees it.
+/// A request, as passed to a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// The how many-th request it is, from 1.
+pub struct ProxiedRequest {
+    /// The number of the request since the rule was set, from 1.
     pub request: usize,
-    /// The how many-th write it is, from 1; 0 when it is none.
+    /// The number of the write, from 1; 0 for a read.
     pub write: usize,
-    /// The method.
+    /// The HTTP method.
     pub method: String,
-    /// Path and parameters.
+    /// The path with the query.
     pub path: String,
 }
 
-impl Seen {
-    /// Whether the request asks for changes as they happen.
+impl ProxiedRequest {
+    /// Whether this is a watch.
     pub fn is_watch(&self) -> bool {
         self.path.contains("watch=true")
     }
 }
 
-/// What becomes of a request.
+/// What the proxy does with a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It goes through.
+pub enum Action {
+    /// Forward it.
     Pass,
-    /// It stays here, and so does every later one.
+    /// Hold it, and every later request.
     HoldBefore,
-    /// The server gets it; its answer stays here, and so does every later request.
+    /// Forward it, but hold the response and every later request.
     HoldAfter,
-    /// The connection breaks before the server gets it.
-    Lose,
-    /// The server gets it, and the connection breaks before the answer.
-    LoseAnswer,
-    /// The server does not get it, and this is the answer: a code, further header lines, and a body.
-    Answer(u16, &'static str, String),
+    /// Close the connection without forwarding it.
+    Drop,
+    /// Forward it, and close the connection before the response.
+    DropResponse,
+    /// Do not forward it; respond with a status code, additional header lines, and a body.
+    Response(u16, &'static str, String),
 }
 
-impl Fate {
-    /// A refusal as the server words it.
-    pub fn refusal(code: u16, reason: &str, header: &'static str) -> Fate {
+impl Action {
+    /// An error response with a Kubernetes `Status` object.
+    pub fn status_error(code: u16, reason: &str, header: &'static str) -> Action {
         let body = format!(
             r#"{{"kind":"Status","apiVersion":"v1","metadata":{{}},"status":"Failure","message":"made to fail by a test","reason":"{reason}","code":{code}}}"#
         );
-        Fate::Answer(code, header, body)
+        Action::Response(code, header, body)
     }
 
-    /// A watch that begins, and says that it is too late.
-    pub fn expired_watch() -> Fate {
+    /// A watch that ends at once with `410 Gone`.
+    pub fn expired_watch() -> Action {
         let status = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version: 1 (2)","reason":"Expired","code":410}"#;
-        Fate::Answer(200, "", format!("{{\"type\":\"ERROR\",\"object\":{status}}}\n"))
+        Action::Response(200, "", format!("{{\"type\":\"ERROR\",\"object\":{status}}}\n"))
     }
 }
 
-type Rule = Box<dyn FnMut(&Seen) -> Fate + Send>;
+type Rule = Box<dyn FnMut(&ProxiedRequest) -> Action + Send>;
 
-/// What all connections share.
-struct Desk {
+/// The state that all connections share.
+struct ProxyState {
     rule: Rule,
-    seen: Vec<Seen>,
+    seen: Vec<ProxiedRequest>,
     writes: usize,
-    /// Writes that the server is working on.
-    at_work: usize,
+    /// Writes that were forwarded and have no response yet.
+    in_flight_writes: usize,
     /// Whether every further request is held.
     closing: bool,
     /// The request that is held, if one is.
-    held: Option<Seen>,
-    /// The connections that are open, or were.
+    held: Option<ProxiedRequest>,
+    /// All connections, including closed ones.
     clients: Vec<TcpStream>,
-    /// How often everything was cut off. Connections of an earlier time are of no use any more.
-    age: usize,
-    /// How often what was held was released.
+    /// The number of calls of [`Proxy::cut`]. Connections of an earlier generation are closed.
+    generation: usize,
+    /// The number of calls of [`Proxy::release`].
     releases: usize,
     open: bool,
 }
 
-/// What the rule has decided about a request.
+/// The decision of the rule about a request.
 struct Decision {
-    fate: Fate,
-    seen: Seen,
-    /// How often there was a release before the request came.
+    action: Action,
+    seen: ProxiedRequest,
+    /// The number of releases when the request arrived.
     releases: usize,
 }
 
-/// The connections' view of the proxy.
+/// Shared by the connection threads.
 struct Shared {
-    desk: Mutex<Desk>,
+    state: Mutex<ProxyState>,
     changed: Condvar,
     upstream: Upstream,
 }
 
-/// A way to the API server on which things go wrong.
+/// A fault-injection proxy, stopped on drop.
 pub struct Proxy {
     address: SocketAddr,
     folder: TempDir,
@@ -120,10 +120,10 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Opens a way on which nothing goes wrong yet.
+    /// Starts a proxy that forwards everything.
     ///
     /// # Panics
-    /// When no port can be had, or the kubeconfig has no usable certificates.
+    /// If no port is free, or the kubeconfig has no usable certificates.
     pub fn new(cluster: &Cluster) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port can be had");
         let address = listener.local_addr().expect("a bound socket has an address");
@@ -135,26 +135,26 @@ impl Proxy {
              users: [{{name: nobody, user: {{}}}}]\n"
         );
         fs::write(folder.path().join("kubeconfig"), text).expect("a file can be written");
-        let desk = Desk {
-            rule: Box::new(|_| Fate::Pass),
+        let state = ProxyState {
+            rule: Box::new(|_| Action::Pass),
             seen: Vec::new(),
             writes: 0,
-            at_work: 0,
+            in_flight_writes: 0,
             closing: false,
             held: None,
             clients: Vec::new(),
-            age: 0,
+            generation: 0,
             releases: 0,
             open: true,
         };
         let upstream = Upstream::new(&cluster.server, cluster.keys.path());
-        let shared = Arc::new(Shared { desk: Mutex::new(desk), changed: Condvar::new(), upstream });
+        let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new(), upstream });
         let listening = Arc::clone(&shared);
         std::thread::spawn(move || listen(&listener, &listening));
         Proxy { address, folder, shared }
     }
 
-    /// The file by which programs come this way.
+    /// The kubeconfig for clients of the proxy.
     pub fn kubeconfig(&self) -> PathBuf {
         self.folder.path().join("kubeconfig")
     }
@@ -164,95 +164,95 @@ impl Proxy {
         self.folder.path()
     }
 
-    /// From now on `rule` says what becomes of requests, and counting begins anew.
-    pub fn rule(&self, rule: impl FnMut(&Seen) -> Fate + Send + 'static) {
-        let mut desk = self.shared.desk();
-        (desk.rule, desk.writes) = (Box::new(rule), 0);
-        (desk.closing, desk.held) = (false, None);
-        desk.seen.clear();
+    /// Sets the rule for further requests and resets the counters.
+    pub fn rule(&self, rule: impl FnMut(&ProxiedRequest) -> Action + Send + 'static) {
+        let mut state = self.shared.state();
+        (state.rule, state.writes) = (Box::new(rule), 0);
+        (state.closing, state.held) = (false, None);
+        state.seen.clear();
     }
 
     /// The requests since the last rule.
-    pub fn seen(&self) -> Vec<Seen> {
-        self.shared.desk().seen.clone()
+    pub fn seen(&self) -> Vec<ProxiedRequest> {
+        self.shared.state().seen.clone()
     }
 
     /// How many writes there were since the last rule.
     pub fn writes(&self) -> usize {
-        self.shared.desk().writes
+        self.shared.state().writes
     }
 
-    /// Waits until a request is held, and gives it; `None` when `is_over` says that there will be none.
+    /// Waits until a request is held, and returns it; `None` once `is_over` returns true.
     ///
     /// # Panics
-    /// When neither happens within minutes.
-    pub fn held(&self, mut is_over: impl FnMut() -> bool) -> Option<Seen> {
-        let limit = Instant::now() + LIMIT;
-        let mut desk = self.shared.desk();
+    /// If neither happens within minutes.
+    pub fn held(&self, mut is_over: impl FnMut() -> bool) -> Option<ProxiedRequest> {
+        let limit = Instant::now() + TIMEOUT;
+        let mut state = self.shared.state();
         loop {
-            if let Some(held) = &desk.held {
+            if let Some(held) = &state.held {
                 return Some(held.clone());
             }
             if is_over() {
                 return None;
             }
-            assert!(Instant::now() < limit, "no request was held: {:?}", desk.seen);
+            assert!(Instant::now() < limit, "no request was held: {:?}", state.seen);
             let pause = Duration::from_millis(20);
-            desk = self.shared.changed.wait_timeout(desk, pause).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.shared.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    /// Lets everything that is held go on, and everything that comes from now on pass.
+    /// Forwards everything that is held, and every further request.
     pub fn release(&self) {
-        let mut desk = self.shared.desk();
-        desk.rule = Box::new(|_| Fate::Pass);
-        (desk.closing, desk.held) = (false, None);
-        desk.releases += 1;
-        drop(desk);
+        let mut state = self.shared.state();
+        state.rule = Box::new(|_| Action::Pass);
+        (state.closing, state.held) = (false, None);
+        state.releases += 1;
+        drop(state);
         self.shared.changed.notify_all();
     }
 
-    /// Breaks every connection, with whatever was held on it, and returns once the server is done with what it got.
+    /// Closes every connection and drops what is held; returns once the server has answered what was forwarded.
     ///
     /// # Panics
-    /// When the server is not done within minutes.
+    /// If it has not within minutes.
     pub fn cut(&self) {
-        let mut desk = self.shared.desk();
-        desk.age += 1;
-        for client in desk.clients.drain(..) {
-            // One that is closed already needs no closing.
+        let mut state = self.shared.state();
+        state.generation += 1;
+        for client in state.clients.drain(..) {
+            // Fails for connections that are already closed.
             let _ = client.shutdown(Shutdown::Both);
         }
         self.shared.changed.notify_all();
-        let limit = Instant::now() + LIMIT;
-        while desk.at_work > 0 {
+        let limit = Instant::now() + TIMEOUT;
+        while state.in_flight_writes > 0 {
             assert!(Instant::now() < limit, "the server is still at work");
             let pause = Duration::from_millis(50);
-            desk = self.shared.changed.wait_timeout(desk, pause).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.shared.changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        let mut desk = self.shared.desk();
-        (desk.open, desk.age) = (false, desk.age + 1);
-        drop(desk);
+        let mut state = self.shared.state();
+        (state.open, state.generation) = (false, state.generation + 1);
+        drop(state);
         self.shared.changed.notify_all();
-        // Whoever listens wakes up and sees that it is over.
+        // Wake the listener, so that it notices the end.
         let _ = TcpStream::connect(self.address);
     }
 }
 
 fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
     for client in listener.incoming() {
-        if !shared.desk().open {
+        if !shared.state().open {
             return;
         }
         let Ok(client) = client else { continue };
         let shared = Arc::clone(shared);
         std::thread::spawn(move || {
-            // Connections break in these tests; nobody needs to hear of it.
+            // Broken connections are expected here.
             let _ = shared.serve(&client);
             let _ = client.shutdown(Shutdown::Both);
         });
@@ -260,43 +260,45 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 impl Shared {
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, ProxyState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Serves one connection until it ends.
+    /// Serves one connection.
     fn serve(&self, mut client: &TcpStream) -> std::io::Result<()> {
         client.set_nodelay(true)?;
         let copy = client.try_clone()?;
-        let mut desk = self.desk();
-        desk.clients.push(copy);
-        let age = desk.age;
-        drop(desk);
+        let mut state = self.state();
+        state.clients.push(copy);
+        let generation = state.generation;
+        drop(state);
         let mut reader = std::io::BufReader::new(client);
         while let Some(request) = Request::read(&mut reader)? {
-            let Some(Decision { fate, seen, releases }) = self.decide(&request, age) else { return Ok(()) };
-            match fate {
-                Fate::Pass => self.pass(&request, &mut client)?,
-                Fate::HoldBefore => {
-                    if !self.hold(age, releases, request.is_write()) {
+            let Some(Decision { action, seen, releases }) = self.decide(&request, generation) else {
+                return Ok(());
+            };
+            match action {
+                Action::Pass => self.pass(&request, &mut client)?,
+                Action::HoldBefore => {
+                    if !self.hold(generation, releases, request.is_write()) {
                         return Ok(());
                     }
                     self.pass(&request, &mut client)?;
                 }
-                Fate::HoldAfter => {
+                Action::HoldAfter => {
                     let mut answer = Vec::new();
                     let answered = self.pass(&request, &mut answer);
-                    self.desk().held = Some(seen);
+                    self.state().held = Some(seen);
                     self.changed.notify_all();
                     answered?;
-                    if !self.hold(age, releases, false) {
+                    if !self.hold(generation, releases, false) {
                         return Ok(());
                     }
                     client.write_all(&answer)?;
                 }
-                Fate::Lose => return Ok(()),
-                Fate::LoseAnswer => return self.pass(&request, &mut std::io::sink()),
-                Fate::Answer(code, header, body) => {
+                Action::Drop => return Ok(()),
+                Action::DropResponse => return self.pass(&request, &mut std::io::sink()),
+                Action::Response(code, header, body) => {
                     client.write_all(message::answer(code, header, &body).as_bytes())?;
                 }
             }
@@ -304,57 +306,57 @@ impl Shared {
         Ok(())
     }
 
-    /// Counts a request and asks the rule about it. `None` when the connection is of an earlier time.
-    fn decide(&self, request: &Request, age: usize) -> Option<Decision> {
-        let mut desk = self.desk();
-        if desk.age != age || !desk.open {
+    /// Counts a request and applies the rule. `None` if the connection is of an earlier generation.
+    fn decide(&self, request: &Request, generation: usize) -> Option<Decision> {
+        let mut state = self.state();
+        if state.generation != generation || !state.open {
             return None;
         }
-        if request.is_write() && !desk.closing {
-            desk.writes += 1;
+        if request.is_write() && !state.closing {
+            state.writes += 1;
         }
-        let seen = Seen {
-            request: desk.seen.len() + 1,
-            write: if request.is_write() { desk.writes } else { 0 },
+        let seen = ProxiedRequest {
+            request: state.seen.len() + 1,
+            write: if request.is_write() { state.writes } else { 0 },
             method: request.method.clone(),
             path: request.path.clone(),
         };
-        let releases = desk.releases;
-        if desk.closing {
-            return Some(Decision { fate: Fate::HoldBefore, seen, releases });
+        let releases = state.releases;
+        if state.closing {
+            return Some(Decision { action: Action::HoldBefore, seen, releases });
         }
-        let fate = (desk.rule)(&seen);
-        desk.closing = matches!(fate, Fate::HoldBefore | Fate::HoldAfter);
-        desk.seen.push(seen.clone());
-        if fate == Fate::HoldBefore {
-            desk.held = Some(seen.clone());
+        let action = (state.rule)(&seen);
+        state.closing = matches!(action, Action::HoldBefore | Action::HoldAfter);
+        state.seen.push(seen.clone());
+        if action == Action::HoldBefore {
+            state.held = Some(seen.clone());
             self.changed.notify_all();
-        } else if request.is_write() && !matches!(fate, Fate::Lose | Fate::Answer(..)) {
-            // Counted before anything else can be decided, so that nobody believes the server to be idle.
-            desk.at_work += 1;
+        } else if request.is_write() && !matches!(action, Action::Drop | Action::Response(..)) {
+            // Count under the same lock as the decision, so that `cut` does not take the server for idle.
+            state.in_flight_writes += 1;
         }
-        Some(Decision { fate, seen, releases })
+        Some(Decision { action, seen, releases })
     }
 
-    /// Takes a request to the server and its answer back.
+    /// Forwards a request and its response.
     fn pass(&self, request: &Request, client: &mut dyn std::io::Write) -> std::io::Result<()> {
         let passed = self.upstream.exchange(request, client);
         if request.is_write() {
-            self.desk().at_work -= 1;
+            self.state().in_flight_writes -= 1;
             self.changed.notify_all();
         }
         passed
     }
 
-    /// Holds a connection until everything is released or cut off, and reports whether it was released.
-    fn hold(&self, age: usize, releases: usize, is_write: bool) -> bool {
-        let mut desk = self.desk();
-        while desk.age == age && desk.releases == releases {
-            desk = self.changed.wait(desk).unwrap_or_else(PoisonError::into_inner);
+    /// Blocks until `release` or `cut`, and returns whether it was a release.
+    fn hold(&self, generation: usize, releases: usize, is_write: bool) -> bool {
+        let mut state = self.state();
+        while state.generation == generation && state.releases == releases {
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        let is_released = desk.age == age;
+        let is_released = state.generation == generation;
         if is_released && is_write {
-            desk.at_work += 1;
+            state.in_flight_writes += 1;
         }
         is_released
     }

@@ -1,4 +1,4 @@
-//! A place for one test: a namespace, a folder, and what happens in them.
+//! The environment of one test: a namespace and a working folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,71 +10,71 @@ use pintle_testkit::skip;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::gate::{Lock, Pass};
-use crate::served::Served;
-use crate::{Api, Cluster, Level, Program, Ran};
+use crate::cluster_lock::{ClusterAccess, Lock};
+use crate::embedded_server::EmbeddedServer;
+use crate::{Api, Cluster, CommandResult, Level, Program};
 
-/// How long the cluster may take for anything.
+/// The timeout for any condition on the cluster.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// A place for one test. Its namespace and folder go when it is dropped.
+/// The environment of one test. Its namespace and folder are deleted on drop.
 #[derive(Debug)]
 pub struct TestEnv {
     namespace: String,
     folder: TempDir,
     cluster: &'static Cluster,
-    /// The process behind the cluster, if it is there for this test alone.
-    served: Option<Served>,
-    /// The way in, where other tests are on the cluster.
-    _pass: Option<Pass>,
+    /// The embedded server, if the test has its own.
+    served: Option<EmbeddedServer>,
+    /// The lock on the shared cluster.
+    _pass: Option<ClusterAccess>,
 }
 
 impl TestEnv {
-    /// A place for `test`, or `None` and a line that says why not.
+    /// Creates the environment of `test`; `None` if there is no cluster, after printing that the test is skipped.
     ///
     /// # Panics
-    /// When there is a cluster but no namespace can be had.
+    /// If the namespace cannot be created.
     pub fn new(test: &str) -> Option<TestEnv> {
         let Some(cluster) = Cluster::named() else {
             skip(&format!("no test cluster for {test}"));
             return None;
         };
-        Some(TestEnv::on(test, cluster, Pass::to_share(&cluster.locks(), test)))
+        Some(TestEnv::on(test, cluster, ClusterAccess::shared(&cluster.locks(), test)))
     }
 
-    /// As [`TestEnv::new`], for a test that changes something of the whole cluster: nobody else is on it.
+    /// As [`TestEnv::new`], for a test that changes cluster-wide state: no other test runs at the same time.
     ///
     /// # Panics
     /// As [`TestEnv::new`].
-    pub fn alone(test: &str) -> Option<TestEnv> {
+    pub fn exclusive(test: &str) -> Option<TestEnv> {
         match Cluster::named() {
             Some(cluster) if cluster.level != Level::Embedded => {
-                Some(TestEnv::on(test, cluster, Pass::to_be_alone(&cluster.locks())))
+                Some(TestEnv::on(test, cluster, ClusterAccess::exclusive(&cluster.locks())))
             }
-            // Another one costs less than to wait until the others are done.
+            // Starting another embedded server is faster than waiting for all other tests.
             Some(_) => Some(TestEnv::embedded(test)),
             None => TestEnv::new(test),
         }
     }
 
-    /// A place for `test` on our own API, which is started for it, whatever cluster the other tests have.
+    /// Creates an environment on an embedded server of its own, whatever the shared cluster is.
     ///
     /// # Panics
-    /// When it does not start.
+    /// If the server does not start.
     pub fn embedded(test: &str) -> TestEnv {
         let folder = TempDir::new().expect("a folder can be made");
-        let (served, cluster) = Served::start(folder.path());
-        // Programs and requests refer to it as long as the test lasts, and the process ends soon after.
+        let (served, cluster) = EmbeddedServer::start(folder.path());
+        // Leaked, because `Api` needs a static reference; the process is short-lived.
         let cluster = Box::leak(Box::new(cluster));
         TestEnv { namespace: namespace(test), folder, cluster, served: Some(served), _pass: None }.prepared()
     }
 
-    fn on(test: &str, cluster: &'static Cluster, pass: Pass) -> TestEnv {
+    fn on(test: &str, cluster: &'static Cluster, pass: ClusterAccess) -> TestEnv {
         let folder = TempDir::new().expect("a folder can be made");
         TestEnv { namespace: namespace(test), folder, cluster, served: None, _pass: Some(pass) }.prepared()
     }
 
-    /// Makes the namespace.
+    /// Creates the namespace.
     fn prepared(self) -> TestEnv {
         let env = self;
         fs::create_dir(env.folder.path().join("home")).expect("a folder can be made");
@@ -82,12 +82,12 @@ impl TestEnv {
             "/api/v1/namespaces",
             &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": env.namespace}}),
         );
-        // Without it no pod can be made.
+        // Pods cannot be created before the default service account exists.
         env.wait_for("v1", "serviceaccounts", "default", |account| account.is_some());
         env
     }
 
-    /// As [`TestEnv::new`], where pods go through their states.
+    /// As [`TestEnv::new`], but skipped where pods stay pending.
     ///
     /// # Panics
     /// As [`TestEnv::new`].
@@ -104,7 +104,7 @@ impl TestEnv {
         &self.namespace
     }
 
-    /// The folder of the test, in which programs run.
+    /// The working folder of the programs.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -114,20 +114,20 @@ impl TestEnv {
         self.cluster
     }
 
-    /// Waits until no other test has the locks of these names: for something that two would fight for.
+    /// Acquires named locks, for resources that tests cannot share, such as a CRD.
     pub fn lock(&self, names: impl IntoIterator<Item = String>) -> Vec<Lock> {
         Lock::all(&self.cluster.locks(), names)
     }
 
-    /// The server itself.
+    /// Direct access to the API server.
     pub fn api(&self) -> Api {
         Api(self.cluster)
     }
 
-    /// Writes a file into the folder.
+    /// Writes a file below the folder and returns its path.
     ///
     /// # Panics
-    /// When it cannot be written.
+    /// If it cannot be written.
     pub fn write(&self, path: &str, text: &str) -> PathBuf {
         let whole = self.folder.path().join(path);
         fs::create_dir_all(whole.parent().expect("a file lies in a folder")).expect("a folder can be made");
@@ -135,10 +135,10 @@ impl TestEnv {
         whole
     }
 
-    /// A command of `program` that knows the cluster and the namespace, and nothing else of this machine.
+    /// Builds a command with a clean environment, apart from the cluster and the namespace.
     ///
     /// # Panics
-    /// When the program is not there.
+    /// If the program is missing.
     pub fn command(&self, program: Program) -> Command {
         let mut path = program.path();
         if program == Program::PintleAsHelm {
@@ -152,7 +152,7 @@ impl TestEnv {
         command
     }
 
-    /// The program by another name.
+    /// A link to the program with the name `helm`.
     fn called_helm(&self, program: &Path) -> PathBuf {
         let link = self.folder.path().join("home/helm");
         if !link.exists() {
@@ -161,16 +161,16 @@ impl TestEnv {
         link
     }
 
-    /// Runs `program` to its end.
+    /// Runs `program` and returns its result.
     ///
     /// # Panics
-    /// When it cannot be run.
-    pub fn run(&self, program: Program, arguments: &[&str]) -> Ran {
+    /// If it cannot be started.
+    pub fn run(&self, program: Program, arguments: &[&str]) -> CommandResult {
         let output = self.command(program).args(arguments).output();
         output.unwrap_or_else(|error| panic!("cannot run {program:?}: {error}")).into()
     }
 
-    /// The path of an object in the namespace, or with an empty name of all of its kind:
+    /// The API path of an object in the namespace, or of the list with an empty name:
     /// `path("apps/v1", "deployments", "web")`.
     pub fn path(&self, version: &str, plural: &str, name: &str) -> String {
         let root = if version.contains('/') { "apis" } else { "api" };
@@ -188,10 +188,10 @@ impl TestEnv {
         self.api().list(&self.path(version, plural, ""))
     }
 
-    /// Waits until an object, or its absence, is as wanted, and gives it.
+    /// Waits until an object (or its absence) satisfies a condition, and returns it.
     ///
     /// # Panics
-    /// When it is not so after minutes.
+    /// If it does not within minutes.
     #[track_caller]
     pub fn wait_for(
         &self,
@@ -215,17 +215,17 @@ impl TestEnv {
 impl Drop for TestEnv {
     fn drop(&mut self) {
         if self.served.is_some() {
-            // Everything goes with the process.
+            // The namespace ends with the process.
             return;
         }
         let path = format!("/api/v1/namespaces/{}", self.namespace);
         let body = r#"{"propagationPolicy":"Background"}"#;
-        // What a test found must not be hidden behind a failure to clean up, and the cluster goes soon anyway.
+        // A failed cleanup must not hide the failure of the test; the cluster is deleted soon anyway.
         let _ = self.api().try_send("DELETE", &path, "application/json", body);
     }
 }
 
-/// A name that no other test, and no other run on the same cluster, has.
+/// A namespace name that is unique over tests and over runs on one cluster.
 fn namespace(test: &str) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn namespaces_have_names_that_kubernetes_takes_and_no_two_are_equal() {
+    fn namespace_names_are_valid_and_unique() {
         let name = namespace("A_test with: a Very_long_name_that_goes_on_and_on_and_on");
         assert!(name.starts_with("e2e-a-test-with--a-very-long-name") && name.len() <= 63, "{name}");
         assert_ne!(namespace("same"), namespace("same"));

@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(180);
 #[test]
 fn an_application_owns_the_release_where_the_cluster_has_applications() {
     // While the kind is there, releases of other tests would get applications, too, and go with them.
-    let Some(env) = TestEnv::alone("an_application_owns_the_release") else { return };
+    let Some(env) = TestEnv::exclusive("an_application_owns_the_release") else { return };
     let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1",

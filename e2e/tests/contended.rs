@@ -2,7 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
-use pintle_e2e::{Fate, Proxy, Ran, Store, Subject, TestEnv, is_chosen, write_chart};
+use pintle_e2e::{Action, CommandResult, Proxy, Store, TestEnv, TestRelease, is_selected, write_chart};
 
 const WRITERS: usize = 50;
 
@@ -18,7 +18,7 @@ const ANSWERS: [&str; 4] = [
 const LEASE: [&str; 2] = ["--lease", "1h"];
 
 /// Starts all writers before the first is waited for.
-fn at_once(subject: &Subject<'_>, words: impl Fn(usize) -> Vec<String>) -> Vec<Ran> {
+fn at_once(subject: &TestRelease<'_>, words: impl Fn(usize) -> Vec<String>) -> Vec<CommandResult> {
     let begin = |writer: usize| -> Child {
         let words = words(writer);
         let words: Vec<&str> = words.iter().map(String::as_str).chain(LEASE).collect();
@@ -29,8 +29,9 @@ fn at_once(subject: &Subject<'_>, words: impl Fn(usize) -> Vec<String>) -> Vec<R
 }
 
 /// Those who won; all others must have got a clear answer.
-fn winners(ran: Vec<Ran>) -> Vec<Ran> {
-    let (won, lost): (Vec<Ran>, Vec<Ran>) = ran.into_iter().partition(|ran| ran.code == Some(0));
+fn winners(ran: Vec<CommandResult>) -> Vec<CommandResult> {
+    let (won, lost): (Vec<CommandResult>, Vec<CommandResult>) =
+        ran.into_iter().partition(|ran| ran.code == Some(0));
     for ran in lost {
         let answers = ANSWERS.iter().filter(|answer| ran.stderr.contains(**answer)).count();
         assert!(ran.code == Some(1) && answers > 0, "code {:?}: {}{}", ran.code, ran.stdout, ran.stderr);
@@ -39,7 +40,7 @@ fn winners(ran: Vec<Ran>) -> Vec<Ran> {
 }
 
 fn many_upgrades(env: &TestEnv, store: Store) {
-    let subject = Subject::new(env, store, "web");
+    let subject = TestRelease::new(env, store, "web");
     subject.upgrade("one").succeeded();
     let ran = at_once(&subject, |writer| {
         let word = format!("word=w{writer}");
@@ -57,28 +58,28 @@ fn many_upgrades(env: &TestEnv, store: Store) {
     let history: Vec<u64> = subject.history().into_iter().map(|(revision, _)| revision).collect();
     assert_eq!(history, [&[1], expected.as_slice()].concat());
     assert!(!won.is_empty());
-    subject.is_sound();
+    subject.assert_consistent();
     subject.uninstall().succeeded();
-    env.is_empty();
+    env.assert_empty();
 }
 
 fn many_installs(env: &TestEnv, store: Store) {
-    let subject = Subject::new(env, store, "web");
+    let subject = TestRelease::new(env, store, "web");
     let ran = at_once(&subject, |writer| {
         ["install", "web", "chart", "--set", &format!("word=w{writer}")].map(str::to_owned).into()
     });
     assert_eq!(winners(ran).len(), 1);
     assert_eq!(subject.history(), [(1, "deployed".to_owned())]);
-    subject.is_sound();
+    subject.assert_consistent();
     subject.uninstall().succeeded();
-    env.is_empty();
+    env.assert_empty();
 }
 
 fn env(test: &str, store: Store) -> Option<TestEnv> {
     let env = TestEnv::new(test)?;
     write_chart(&env);
     if store == Store::Native {
-        Subject::new(&env, store, "any").run(&["init"]).succeeded();
+        TestRelease::new(&env, store, "any").run(&["init"]).succeeded();
     }
     Some(env)
 }
@@ -111,16 +112,16 @@ fn of_fifty_installs_in_secrets_one_wins() {
 fn a_history_of_one_version_keeps_nobody_from_upgrading() {
     let Some(env) = env("a_history_of_one_version", Store::Native) else { return };
     for store in [Store::Native, Store::Secrets] {
-        let subject = Subject::new(&env, store, "web");
+        let subject = TestRelease::new(&env, store, "web");
         subject.upgrade("one").succeeded();
         // A name that is too long cannot be applied, so that the newest version is one that failed.
         subject.upgrade(&"x".repeat(260)).failed();
         let words = ["upgrade", "web", "chart", "--history-max", "1", "--set", "word=two"];
         subject.run(&words).succeeded();
         subject.run(&words).succeeded();
-        subject.is_sound();
+        subject.assert_consistent();
         subject.uninstall().succeeded();
-        env.is_empty();
+        env.assert_empty();
     }
 }
 
@@ -141,14 +142,14 @@ fn start(mut command: Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be run")
 }
 
-fn end(child: Child) -> Ran {
+fn end(child: Child) -> CommandResult {
     child.wait_with_output().expect("a child ends").into()
 }
 
 /// What holds of an upgrade and an uninstall of one release in every interleaving: one of them succeeded, whoever did
 /// not was told why, and the release is whole or gone. The release is gone afterwards.
-fn one_came_first(subject: &Subject<'_>, upgrade: &Ran, uninstall: &Ran) -> Last {
-    let clear = |ran: &Ran, answers: &[&str]| {
+fn one_came_first(subject: &TestRelease<'_>, upgrade: &CommandResult, uninstall: &CommandResult) -> Last {
+    let clear = |ran: &CommandResult, answers: &[&str]| {
         let told = answers.iter().chain(&ANSWERS).any(|answer| ran.stderr.contains(answer));
         assert!(ran.code == Some(1) && told, "code {:?}: {}{}", ran.code, ran.stdout, ran.stderr);
     };
@@ -158,15 +159,15 @@ fn one_came_first(subject: &Subject<'_>, upgrade: &Ran, uninstall: &Ran) -> Last
                 clear(upgrade, &GONE);
             }
             assert_eq!(subject.history(), []);
-            subject.env.is_empty();
+            subject.env.assert_empty();
             Last::Uninstalled
         }
         (Some(0), _) => {
             clear(uninstall, &[]);
-            subject.is_sound();
+            subject.assert_consistent();
             assert!(subject.live().iter().all(|object| object.ends_with("two")), "{:?}", subject.live());
             subject.uninstall().succeeded();
-            subject.env.is_empty();
+            subject.env.assert_empty();
             Last::Upgraded
         }
         _ => panic!("nobody won: {upgrade:?} {uninstall:?}"),
@@ -175,10 +176,15 @@ fn one_came_first(subject: &Subject<'_>, upgrade: &Ran, uninstall: &Ran) -> Last
 
 /// Holds an operation before a write of it, runs another to its end, and lets the first go on. `None` when the first is
 /// over before that write.
-fn around(subject: &Subject<'_>, held: &[&str], write: usize, other: &[&str]) -> Option<[Ran; 2]> {
+fn around(
+    subject: &TestRelease<'_>,
+    held: &[&str],
+    write: usize,
+    other: &[&str],
+) -> Option<[CommandResult; 2]> {
     subject.upgrade("one").succeeded();
     let proxy = Proxy::new(subject.env.cluster());
-    proxy.rule(move |seen| if seen.write == write { Fate::HoldBefore } else { Fate::Pass });
+    proxy.rule(move |seen| if seen.write == write { Action::HoldBefore } else { Action::Pass });
     let mut command = subject.command(held);
     command.env("KUBECONFIG", proxy.kubeconfig());
     let mut child = start(command);
@@ -196,13 +202,13 @@ fn around(subject: &Subject<'_>, held: &[&str], write: usize, other: &[&str]) ->
 
 /// The writes before which an operation is held: the first ones, where the order is decided, and those that were chosen.
 fn held_writes() -> impl Iterator<Item = usize> {
-    (1..).filter(|write| *write <= 4 || is_chosen(*write))
+    (1..).filter(|write| *write <= 4 || is_selected(*write))
 }
 
 /// One of the two is held before each of its writes while the other runs.
 #[allow(clippy::print_stdout, reason = "who had the last word is shown when the test fails")]
 fn upgrades_and_uninstalls(env: &TestEnv, store: Store) {
-    let subject = Subject::new(env, store, "web");
+    let subject = TestRelease::new(env, store, "web");
     let mut last = Vec::new();
     for write in held_writes() {
         let Some([upgrade, uninstall]) = around(&subject, &UPGRADE, write, &UNINSTALL) else { break };
@@ -240,9 +246,9 @@ fn of_an_upgrade_and_an_uninstall_in_secrets_one_comes_first() {
 }
 
 /// Leaves an upgrade behind whose program was killed halfway.
-fn leave_behind(subject: &Subject<'_>) {
+fn leave_behind(subject: &TestRelease<'_>) {
     let proxy = Proxy::new(subject.env.cluster());
-    proxy.rule(|seen| if seen.write == 10 { Fate::HoldBefore } else { Fate::Pass });
+    proxy.rule(|seen| if seen.write == 10 { Action::HoldBefore } else { Action::Pass });
     let mut command = subject.command(&["upgrade", &subject.name, "chart", "--set", "word=dead"]);
     let mut child = command.env("KUBECONFIG", proxy.kubeconfig()).spawn().expect("the program can be run");
     assert!(proxy.held(|| child.try_wait().expect("a child can be asked").is_some()).is_some());
@@ -256,7 +262,7 @@ fn leave_behind(subject: &Subject<'_>) {
 fn of_fifty_that_take_over_from_a_dead_one_one_wins_each_version() {
     let Some(env) = env("fifty_take_over", Store::Native) else { return };
     for store in [Store::Native, Store::Secrets] {
-        let subject = Subject::new(&env, store, "web");
+        let subject = TestRelease::new(&env, store, "web");
         subject.upgrade("one").succeeded();
         leave_behind(&subject);
         let ran = at_once(&subject, |_| {
@@ -266,8 +272,8 @@ fn of_fifty_that_take_over_from_a_dead_one_one_wins_each_version() {
         let history: Vec<u64> = subject.history().into_iter().map(|(revision, _)| revision).collect();
         assert!(won > 0);
         assert_eq!(history, (1..=won + 2).collect::<Vec<u64>>());
-        subject.is_sound();
+        subject.assert_consistent();
         subject.uninstall().succeeded();
-        env.is_empty();
+        env.assert_empty();
     }
 }

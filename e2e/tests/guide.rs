@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use pintle_e2e::{Program, Ran, TestEnv};
+use pintle_e2e::{CommandResult, Program, TestEnv};
 
 /// Stands for anything inside a line, and on a line of its own for any lines.
 const ANYTHING: char = '…';
@@ -56,23 +56,25 @@ fn steps(page: &str) -> Vec<Step> {
 impl Step {
     /// The exit code that a reader of the page expects.
     fn code(&self) -> Option<i32> {
-        let says = |word: &str| self.shown.iter().any(|line| line.starts_with(word));
+        let prints = |word: &str| self.shown.iter().any(|line| line.starts_with(word));
         match () {
-            () if says("Killed") => None,
-            () if says("error: ") || self.command.starts_with("diff ") => Some(1),
+            () if prints("Killed") => None,
+            () if prints("error: ") || self.command.starts_with("diff ") => Some(1),
             () => Some(0),
         }
     }
 
     /// Runs it in a shell, as a reader would.
-    fn run(&self, env: &TestEnv) -> Ran {
+    fn run(&self, env: &TestEnv) -> CommandResult {
         let program = env.command(Program::Pintle);
         let mut shell = Command::new("sh");
         shell.env_clear().current_dir(env.folder()).stdin(Stdio::null());
         shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let path = std::env::var("PATH").unwrap_or_default();
         shell.env("PATH", format!("{}:{path}", env.folder().join("bin").display()));
-        Ran::from(shell.args(["-c", &format!("exec {}", self.command)]).output().expect("a shell can be run"))
+        CommandResult::from(
+            shell.args(["-c", &format!("exec {}", self.command)]).output().expect("a shell can be run"),
+        )
     }
 
     /// Runs it, and compares.
@@ -89,7 +91,7 @@ impl Step {
 }
 
 /// The lines that stay on a reader's terminal: what is said of objects on the way does not.
-fn said(env: &TestEnv, ran: &Ran) -> Vec<String> {
+fn said(env: &TestEnv, ran: &CommandResult) -> Vec<String> {
     let is_progress = |line: &&str| {
         let mut parts = line.splitn(3, ": ");
         let (object, state) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -174,7 +176,7 @@ const TESTED_ELSEWHERE: [(&str, &str); 8] = [
     ("air-gap.md", "crates/registry/tests/copies.rs"),
     ("lua.md", "crates/cli/tests/scripts.rs"),
     ("embedded.md", "crates/cli/tests/embedded.rs"),
-    ("coming-from-helm.md", "e2e/tests/turns.rs"),
+    ("coming-from-helm.md", "e2e/tests/helm_interop.rs"),
     ("storage.md", "crates/lib/tests/owners.rs"),
     ("troubleshooting.md", "e2e/tests/waiting.rs"),
     ("library.md", "examples/library/release.rs"),

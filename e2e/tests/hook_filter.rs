@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use pintle_e2e::{Program, Ran, TestEnv};
+use pintle_e2e::{CommandResult, Program, TestEnv};
 use serde_json::Value;
 
 const CHART: &str = "\
@@ -41,7 +41,7 @@ data: {is: '{{ .Values.is | default 1 }}'}
 ";
 
 /// Runs the real Helm 4 with the filter as its plugin.
-fn helm(env: &TestEnv, arguments: &[&str]) -> Ran {
+fn helm(env: &TestEnv, arguments: &[&str]) -> CommandResult {
     let program = std::env::var_os("PINTLE_E2E_PROGRAM").expect("the program is named");
     let link = env.folder().join("home/pintle");
     if !link.exists() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Stdio;
 
-use pintle_e2e::{Program, TestEnv, write_acts};
+use pintle_e2e::{Program, TestEnv, write_simulation_helpers};
 use serde_json::{Value, json};
 
 const EVENTS: [&str; 9] = [
@@ -22,7 +22,7 @@ const EVENTS: [&str; 9] = [
 fn chart(env: &TestEnv, templates: &str) {
     env.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
     env.write("chart/templates/all.yaml", templates);
-    write_acts(env, "chart");
+    write_simulation_helpers(env, "chart");
 }
 
 fn annotations(list: &[(&str, &str)]) -> String {
@@ -44,7 +44,7 @@ fn pod(name: &str, list: &[(&str, &str)], script: &str) -> String {
 fn pod_with(name: &str, list: &[(&str, &str)], script: &str) -> String {
     format!(
         "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: {name}\n  annotations:\n{}    \
-         {{{{- include \"acts\" {script} | nindent 4 }}}}\n    {{{{- include \"takes\" {script} | nindent 4 }}}}\nspec:\n  \
+         {{{{- include \"simulation\" {script} | nindent 4 }}}}\n    {{{{- include \"simulated-duration\" {script} | nindent 4 }}}}\nspec:\n  \
          restartPolicy: Never\n  terminationGracePeriodSeconds: 1\n  containers:\n    - {{name: main, image: \
          'test.invalid/busybox:1', command: [sh, -c, {{{{ {script} | quote }}}}]}}\n",
         annotations(list)

@@ -3,7 +3,7 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use pintle_e2e::{Fate, Program, Proxy, Ran, Store, Subject, TestEnv, write_chart};
+use pintle_e2e::{Action, CommandResult, Program, Proxy, Store, TestEnv, TestRelease, write_chart};
 
 const LIMIT: Duration = Duration::from_secs(180);
 
@@ -64,7 +64,7 @@ fn signal(child: &Child, name: &str) {
 }
 
 /// Waits for the end of a program, which must come by itself.
-fn end(mut child: Child) -> Ran {
+fn end(mut child: Child) -> CommandResult {
     until("the program ends", || child.try_wait().expect("a child can be asked").is_some());
     child.wait_with_output().expect("a child can be read").into()
 }
@@ -72,7 +72,7 @@ fn end(mut child: Child) -> Ran {
 fn env(test: &str) -> Option<TestEnv> {
     let env = TestEnv::new(test)?;
     write_chart(&env);
-    Subject::new(&env, Store::Native, "any").run(&["init"]).succeeded();
+    TestRelease::new(&env, Store::Native, "any").run(&["init"]).succeeded();
     Some(env)
 }
 
@@ -89,7 +89,7 @@ fn an_operation_that_is_stopped_by_a_signal_records_that_it_failed() {
     .enumerate()
     {
         let name = format!("s{place}");
-        let subject = Subject::new(&env, store, &name);
+        let subject = TestRelease::new(&env, store, &name);
         let words = [&["install", &name, "chart"], busy.flags()].concat();
         let child = start(&env, subject.command(&words), &name, busy);
         signal(&child, with);
@@ -104,43 +104,44 @@ fn an_operation_that_is_stopped_by_a_signal_records_that_it_failed() {
             env.wait_for("batch/v1", "jobs", &format!("{name}-slow-one"), |job| job.is_none());
         }
         subject.upgrade("two").succeeded();
-        subject.is_sound();
+        subject.assert_consistent();
         subject.uninstall().succeeded();
     }
-    env.is_empty();
+    env.assert_empty();
 }
 
 #[test]
 fn ctrl_c_has_the_same_words_as_in_helm() {
     let Some(env) = env("ctrl_c_has_the_same_words") else { return };
-    let said: Vec<(Ran, Ran)> = [(Program::PintleAsHelm, "ours"), (Program::Helm4, "real")]
-        .into_iter()
-        .map(|(program, name)| {
-            let stop = |words: &[&str], name: &str| {
-                let mut command = env.command(program);
-                command.args(words).args(Busy::Wait.flags());
-                let child = start(&env, command, name, Busy::Wait);
-                // The record is written before the objects, and read here as both programs write it.
-                until("the object is new", || {
-                    let object = env.object("apps/v1", "deployments", &format!("{name}-web"));
-                    object.is_some_and(|object| object["spec"]["replicas"] == 1)
-                });
-                signal(&child, "INT");
-                let ran = end(child);
-                let same = |text: String| text.replace(name, "NAME");
-                Ran { stdout: same(ran.stdout), stderr: same(ran.stderr), ..ran }
-            };
-            let installed = stop(&["install", name, "chart"], name);
-            let other = format!("{name}-2");
-            env.run(program, &["install", &other, "chart"]).succeeded();
-            (installed, stop(&["upgrade", &other, "chart"], &other))
-        })
-        .collect();
+    let said: Vec<(CommandResult, CommandResult)> =
+        [(Program::PintleAsHelm, "ours"), (Program::Helm4, "real")]
+            .into_iter()
+            .map(|(program, name)| {
+                let stop = |words: &[&str], name: &str| {
+                    let mut command = env.command(program);
+                    command.args(words).args(Busy::Wait.flags());
+                    let child = start(&env, command, name, Busy::Wait);
+                    // The record is written before the objects, and read here as both programs write it.
+                    until("the object is new", || {
+                        let object = env.object("apps/v1", "deployments", &format!("{name}-web"));
+                        object.is_some_and(|object| object["spec"]["replicas"] == 1)
+                    });
+                    signal(&child, "INT");
+                    let ran = end(child);
+                    let same = |text: String| text.replace(name, "NAME");
+                    CommandResult { stdout: same(ran.stdout), stderr: same(ran.stderr), ..ran }
+                };
+                let installed = stop(&["install", name, "chart"], name);
+                let other = format!("{name}-2");
+                env.run(program, &["install", &other, "chart"]).succeeded();
+                (installed, stop(&["upgrade", &other, "chart"], &other))
+            })
+            .collect();
     assert_eq!(said[0].0.stdout, said[1].0.stdout);
     assert_eq!(said[0].0.code, said[1].0.code);
     assert_eq!(said[0].0.stderr, said[1].0.stderr);
     assert_eq!((&said[0].1.stdout, said[0].1.code), (&said[1].1.stdout, said[1].1.code));
-    let last = |ran: &Ran| ran.stderr.lines().last().unwrap_or_default().to_owned();
+    let last = |ran: &CommandResult| ran.stderr.lines().last().unwrap_or_default().to_owned();
     assert_eq!(last(&said[0].1), last(&said[1].1));
 }
 
@@ -187,7 +188,7 @@ fn ctrl_c_over_what_is_to_be_rolled_back_ends_as_in_helm() {
 fn an_uninstall_that_is_stopped_can_be_done_again_by_anyone() {
     let Some(env) = env("an_uninstall_that_is_stopped") else { return };
     for (name, store) in [("native", Store::Native), ("secrets", Store::Secrets)] {
-        let subject = Subject::new(&env, store, name);
+        let subject = TestRelease::new(&env, store, name);
         subject.upgrade("one").succeeded();
         subject.run(&["upgrade", name, "chart", "--no-hooks", "--set", "slow=true"]).succeeded();
         let child = start(&env, subject.command(&["uninstall", name]), name, Busy::Hook);
@@ -203,7 +204,7 @@ fn an_uninstall_that_is_stopped_can_be_done_again_by_anyone() {
         assert_eq!(told, format!("no operation is in progress on release \"{name}\"\n"));
         subject.run(&["uninstall", name, "--no-hooks"]).succeeded();
     }
-    env.is_empty();
+    env.assert_empty();
 }
 
 #[test]
@@ -215,14 +216,14 @@ fn a_lost_connection_leaves_a_claim_that_the_next_command_takes_over() {
         ("b", Store::Native, Busy::Hook),
         ("c", Store::Secrets, Busy::Hook),
     ] {
-        let subject = Subject::new(&env, store, name);
+        let subject = TestRelease::new(&env, store, name);
         let (mut is_busy, mut is_lost) = (false, false);
         proxy.rule(move |seen| {
             // What is waited for is asked about, and nothing comes through from then on.
             let is_read = seen.method == "GET";
             is_lost |= is_busy && is_read && seen.path.contains(busy.plural());
             is_busy |= !is_read && seen.path.contains(busy.plural());
-            if is_lost { Fate::Lose } else { Fate::Pass }
+            if is_lost { Action::Drop } else { Action::Pass }
         });
         let words = [&["install", name, "chart", "--timeout", "5s"], busy.flags()].concat();
         let mut command = subject.command(&words);
@@ -236,15 +237,15 @@ fn a_lost_connection_leaves_a_claim_that_the_next_command_takes_over() {
         let told = subject.run(&["unlock", name]).succeeded().stdout;
         assert!(told.contains(&format!(" pid {pid} ")) && told.contains("(gone)"), "{told}");
         subject.upgrade("two").succeeded();
-        subject.is_sound();
+        subject.assert_consistent();
         subject.uninstall().succeeded();
     }
-    env.is_empty();
+    env.assert_empty();
 }
 
 /// Suspends an installation for longer than its lease, while somebody else takes the release over.
 fn sleep_through_the_lease(env: &TestEnv, store: Store, name: &str) {
-    let subject = Subject::new(env, store, name);
+    let subject = TestRelease::new(env, store, name);
     // The lease is renewed three times as often, which must succeed on a machine that is busy.
     let words = [&["install", name, "chart", "--lease", "15s"], Busy::Wait.flags()].concat();
     let child = start(env, subject.command(&words), name, Busy::Wait);
@@ -253,14 +254,14 @@ fn sleep_through_the_lease(env: &TestEnv, store: Store, name: &str) {
     signal(&child, "STOP");
     // It is alive, so that only the lease can end its hold.
     until("the lease runs out", || subject.upgrade("two").code == Some(0));
-    subject.is_sound();
+    subject.assert_consistent();
     signal(&child, "CONT");
     let ran = end(child).failed();
     assert!(ran.stderr.contains("another client has taken over the release"), "{}", ran.stderr);
     let history: Vec<String> = subject.history().into_iter().map(|(_, status)| status).collect();
     // Whatever it had written would be the last word on its version.
     assert_eq!(history, ["superseded", "deployed"]);
-    subject.is_sound();
+    subject.assert_consistent();
     subject.uninstall().succeeded();
 }
 
@@ -274,5 +275,5 @@ fn a_program_that_slept_through_its_lease_writes_nothing_more() {
             scope.spawn(move || sleep_through_the_lease(env, store, name));
         }
     });
-    env.is_empty();
+    env.assert_empty();
 }

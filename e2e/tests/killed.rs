@@ -5,7 +5,7 @@
 
 use std::process::Stdio;
 
-use pintle_e2e::{Fate, Proxy, Store, Subject, TestEnv, is_chosen, write_chart};
+use pintle_e2e::{Action, Proxy, Store, TestEnv, TestRelease, is_selected, write_chart};
 
 /// What is interrupted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ enum Next {
 
 impl Operation {
     /// Makes what the operation starts from.
-    fn prepare(self, subject: &Subject<'_>) {
+    fn prepare(self, subject: &TestRelease<'_>) {
         let words: &[&str] = match self {
             Operation::Install => &[],
             Operation::Upgrade => &["one"],
@@ -56,11 +56,11 @@ impl Operation {
 
 /// Runs an operation through the proxy and kills it at that moment. Gives the process number, or none when it came to
 /// its end before.
-fn kill(subject: &Subject<'_>, proxy: &Proxy, operation: Operation, moment: Timestamp) -> Option<u32> {
+fn kill(subject: &TestRelease<'_>, proxy: &Proxy, operation: Operation, moment: Timestamp) -> Option<u32> {
     proxy.rule(move |seen| match moment {
-        Timestamp::Before(write) if seen.write == write => Fate::HoldBefore,
-        Timestamp::After(write) if seen.write == write => Fate::HoldAfter,
-        _ => Fate::Pass,
+        Timestamp::Before(write) if seen.write == write => Action::HoldBefore,
+        Timestamp::After(write) if seen.write == write => Action::HoldAfter,
+        _ => Action::Pass,
     });
     let mut command = subject.command(&operation.words(&subject.name));
     command.env("KUBECONFIG", proxy.kubeconfig()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -73,13 +73,13 @@ fn kill(subject: &Subject<'_>, proxy: &Proxy, operation: Operation, moment: Time
 }
 
 /// That `status` tells what is there.
-fn status_is_true(subject: &Subject<'_>, pid: u32) {
+fn status_is_true(subject: &TestRelease<'_>, pid: u32) {
     let Some((status, _)) = subject.status() else {
         assert!(subject.live().is_empty(), "there is no release, but {:?}", subject.live());
         return;
     };
     match status.as_str() {
-        "deployed" => assert_eq!(subject.live(), subject.wanted()),
+        "deployed" => assert_eq!(subject.live(), subject.desired()),
         "pending-install" | "pending-upgrade" | "pending-rollback" | "uninstalling" => {
             let told = subject.run(&["unlock", &subject.name]).succeeded().stdout;
             assert!(told.contains(&format!(" pid {pid} ")) && told.contains("(gone)"), "{told}");
@@ -89,7 +89,7 @@ fn status_is_true(subject: &Subject<'_>, pid: u32) {
 }
 
 /// Goes on as if nothing had happened, and takes the release away in the end.
-fn go_on(subject: &Subject<'_>, next: Next) {
+fn go_on(subject: &TestRelease<'_>, next: Next) {
     let history = subject.history();
     match (next, history.first()) {
         (Next::Uninstall, Some(_)) => {
@@ -98,26 +98,26 @@ fn go_on(subject: &Subject<'_>, next: Next) {
         }
         (Next::Rollback, Some((oldest, _))) => {
             subject.rollback(*oldest).succeeded();
-            subject.is_sound();
+            subject.assert_consistent();
             subject.upgrade("three").succeeded();
         }
         _ => {
             subject.upgrade("three").succeeded();
-            subject.is_sound();
+            subject.assert_consistent();
             let three = subject.history().last().map_or(0, |(revision, _)| *revision);
             subject.upgrade("four").succeeded();
             // Not to what was interrupted: that would clean up after itself.
             subject.rollback(three).succeeded();
         }
     }
-    subject.is_sound();
+    subject.assert_consistent();
     subject.uninstall().succeeded();
 }
 
 /// The moments to try, each with its number among all.
 fn moments(writes: usize) -> Vec<(usize, Timestamp)> {
     let all = (1..=writes).flat_map(|write| [Timestamp::Before(write), Timestamp::After(write)]);
-    all.enumerate().filter(|(number, _)| is_chosen(*number)).collect()
+    all.enumerate().filter(|(number, _)| is_selected(*number)).collect()
 }
 
 #[allow(clippy::print_stdout, reason = "how far it came is shown when the test fails")]
@@ -126,23 +126,23 @@ fn kill_at_every_write(test: &str, operation: Operation, store: Store) {
     write_chart(&env);
     if store == Store::Native {
         // The kinds belong to the whole cluster, so that their installation cannot be part of this.
-        Subject::new(&env, store, "any").run(&["init"]).succeeded();
+        TestRelease::new(&env, store, "any").run(&["init"]).succeeded();
     }
     let proxy = Proxy::new(env.cluster());
-    let undisturbed = Subject::new(&env, store, "undisturbed");
+    let undisturbed = TestRelease::new(&env, store, "undisturbed");
     operation.prepare(&undisturbed);
     assert_eq!(kill(&undisturbed, &proxy, operation, Timestamp::Before(usize::MAX)), None);
     let writes = proxy.writes();
     assert!(writes >= 8, "{:?}", proxy.seen());
     if operation != Operation::Uninstall {
-        undisturbed.is_sound();
+        undisturbed.assert_consistent();
         undisturbed.uninstall().succeeded();
     }
     let nexts = [Next::Upgrade, Next::Rollback, Next::Uninstall];
     for (number, moment) in moments(writes) {
         let next = nexts[number % nexts.len()];
         let name = format!("{moment:?}").to_lowercase().replace(['(', ')'], "");
-        let subject = Subject::new(&env, store, &name);
+        let subject = TestRelease::new(&env, store, &name);
         operation.prepare(&subject);
         let killed = kill(&subject, &proxy, operation, moment);
         let pid = killed.unwrap_or_else(|| panic!("{operation:?} was over at {moment:?} of {writes}"));
@@ -152,7 +152,7 @@ fn kill_at_every_write(test: &str, operation: Operation, store: Store) {
         assert_eq!(subject.history(), []);
         assert_eq!(subject.live(), [].into());
     }
-    env.is_empty();
+    env.assert_empty();
 }
 
 macro_rules! kills {

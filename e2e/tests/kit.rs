@@ -1,6 +1,6 @@
 //! That the cluster, the programs and the kit do what tests rely on.
 
-use pintle_e2e::{Program, TestEnv, says};
+use pintle_e2e::{Program, TestEnv, simulated_log};
 use serde_json::json;
 
 #[test]
@@ -48,7 +48,7 @@ fn a_pod_runs_and_its_log_can_be_read() {
     let pod = json!({
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": "speaker", "annotations": says("hello")},
+        "metadata": {"name": "speaker", "annotations": simulated_log("hello")},
         "spec": {"containers": [container], "restartPolicy": "Never"},
     });
     env.api().create(&env.path("v1", "pods", ""), &pod);

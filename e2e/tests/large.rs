@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pintle_e2e::{Program, Ran, TestEnv};
+use pintle_e2e::{CommandResult, Program, TestEnv};
 use serde_json::Value;
 
 const MEBIBYTE: usize = 1 << 20;
@@ -118,7 +118,7 @@ fn a_release_that_fits_no_secret_is_refused_as_helm_refuses_it_and_nothing_is_ap
             let run = |program| {
                 let mut command = env.command(program);
                 let output = command.args(["install", "big", "big"]).env("HELM_DRIVER", driver).output();
-                Ran::from(output.expect("the program can be run")).failed()
+                CommandResult::from(output.expect("the program can be run")).failed()
             };
             let (helm, ours) = (run(Program::Helm4), run(Program::PintleAsHelm));
             assert_eq!(helm.stderr, ours.stderr);

@@ -1,9 +1,11 @@
 //! All integration tests of this crate, in one program: each more would be linked whole.
 
 mod application;
+mod connections;
 mod contended;
 mod corpus;
 mod guide;
+mod helm_interop;
 mod hook_filter;
 mod hooks;
 mod images;
@@ -21,6 +23,4 @@ mod rights;
 mod scripts;
 mod sql;
 mod support;
-mod turns;
 mod waiting;
-mod ways;

@@ -2,7 +2,7 @@
 
 use crate::support;
 
-use pintle_e2e::{Program, Ran, TestEnv};
+use pintle_e2e::{CommandResult, Program, TestEnv};
 use support::{json_without_times, without_times, write_chart};
 
 /// A command, and the state that it leaves for the next one.
@@ -25,7 +25,7 @@ const DATA: &str = r#"
 "#;
 
 /// Runs commands with one program and gives what it said.
-fn told(env: &TestEnv, program: Program, prepare: fn(&TestEnv), lines: &[Line]) -> Vec<Ran> {
+fn told(env: &TestEnv, program: Program, prepare: fn(&TestEnv), lines: &[Line]) -> Vec<CommandResult> {
     prepare(env);
     lines.iter().map(|line| env.run(program, line)).collect()
 }
@@ -37,7 +37,7 @@ fn compare(env: &TestEnv, prepare: fn(&TestEnv), lines: &[Line]) {
     are_alike(lines, real, ours);
 }
 
-fn are_alike(lines: &[Line], real: Vec<Ran>, ours: Vec<Ran>) {
+fn are_alike(lines: &[Line], real: Vec<CommandResult>, ours: Vec<CommandResult>) {
     for ((line, real), ours) in lines.iter().zip(real).zip(ours) {
         let shown =
             format!("helm {}\nreal stderr:\n{}\nour stderr:\n{}", line.join(" "), real.stderr, ours.stderr);
@@ -231,13 +231,13 @@ fn releases_in_memory_are_changed_in_word_only() {
         &["uninstall", "web", "--keep-history"],
         &["uninstall", "new"],
     ];
-    let run = |program: Program, line: &Line| -> Ran {
+    let run = |program: Program, line: &Line| -> CommandResult {
         let mut command = env.command(program);
         command.env("HELM_DRIVER", "memory").env("HELM_MEMORY_DRIVER_DATA", &data).args(*line);
         command.output().expect("the program can be run").into()
     };
     let [real, ours] = [Program::Helm4, Program::PintleAsHelm]
-        .map(|program| lines.iter().map(|line| run(program, line)).collect::<Vec<Ran>>());
+        .map(|program| lines.iter().map(|line| run(program, line)).collect::<Vec<CommandResult>>());
     are_alike(lines, real, ours);
     let names = ["web", "new"].map(|name| env.object("v1", "configmaps", name));
     assert_eq!(names, [None, None]);
@@ -291,7 +291,7 @@ fn the_shell_is_offered_the_same_names() {
         &["__complete", "upgrade", "--namespace", "no-such-namespace", ""],
     ];
     let [real, ours] = [Program::Helm4, Program::PintleAsHelm]
-        .map(|program| lines.iter().map(|line| env.run(program, line)).collect::<Vec<Ran>>());
+        .map(|program| lines.iter().map(|line| env.run(program, line)).collect::<Vec<CommandResult>>());
     are_alike(lines, real, ours);
     // Others make namespaces meanwhile.
     for program in [Program::Helm4, Program::PintleAsHelm] {
@@ -313,7 +313,7 @@ fn the_shell_does_not_wait_for_a_cluster_that_is_not_there() {
         let ends = [Program::Helm4, Program::PintleAsHelm].map(|program| {
             let mut command = env.command(program);
             command.env("KUBECONFIG", "/dev/null").arg("__complete").args(words);
-            Ran::from(command.output().expect("the program can be run")).succeeded().stdout
+            CommandResult::from(command.output().expect("the program can be run")).succeeded().stdout
         });
         assert_eq!(ends, [format!("{directive}\n"), format!("{directive}\n")], "{words:?}");
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use pintle_e2e::{Program, Proxy, Seen, TestEnv};
+use pintle_e2e::{Program, ProxiedRequest, Proxy, TestEnv};
 
 /// The page. `PINTLE_WRITE=1 cargo xtask e2e --on embedded rbac` renews it.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/rbac.md");
@@ -66,7 +66,7 @@ spec: {selector: {app: web}, ports: [{port: 80}]}
 }
 
 /// The verb and the resource that a request needs the right for; none for discovery, which everyone may ask for.
-fn right(seen: &Seen) -> Option<(&'static str, String)> {
+fn right(seen: &ProxiedRequest) -> Option<(&'static str, String)> {
     let path = seen.path.split('?').next().unwrap_or_default();
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let (group, rest) = match parts.split_first()? {

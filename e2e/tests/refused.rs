@@ -3,7 +3,9 @@
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use pintle_e2e::{Fate, Proxy, Ran, Store, Subject, TestEnv, is_chosen, needs_real, write_chart};
+use pintle_e2e::{
+    Action, CommandResult, Proxy, Store, TestEnv, TestRelease, is_selected, needs_real, write_chart,
+};
 use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_secs(180);
@@ -26,20 +28,20 @@ enum Fault {
 const FAULTS: [Fault; 5] = [Fault::Busy, Fault::Broken, Fault::Conflict, Fault::Lost, Fault::Unanswered];
 
 impl Fault {
-    fn fate(self) -> Fate {
+    fn action(self) -> Action {
         match self {
-            Fault::Busy => Fate::refusal(429, "TooManyRequests", "Retry-After: 0"),
-            Fault::Broken => Fate::refusal(500, "InternalError", ""),
-            Fault::Conflict => Fate::refusal(409, "Conflict", ""),
-            Fault::Lost => Fate::Lose,
-            Fault::Unanswered => Fate::LoseAnswer,
+            Fault::Busy => Action::status_error(429, "TooManyRequests", "Retry-After: 0"),
+            Fault::Broken => Action::status_error(500, "InternalError", ""),
+            Fault::Conflict => Action::status_error(409, "Conflict", ""),
+            Fault::Lost => Action::Drop,
+            Fault::Unanswered => Action::DropResponse,
         }
     }
 }
 
-/// Runs an installation through the proxy on which the request of that number meets its fate.
-fn install(subject: &Subject<'_>, proxy: &Proxy, fated: usize, fate: Fate) -> Ran {
-    proxy.rule(move |seen| if seen.request == fated { fate.clone() } else { Fate::Pass });
+/// Runs an installation through the proxy on which the request of that number meets its action.
+fn install(subject: &TestRelease<'_>, proxy: &Proxy, fated: usize, action: Action) -> CommandResult {
+    proxy.rule(move |seen| if seen.request == fated { action.clone() } else { Action::Pass });
     let mut command = subject.command(&["install", &subject.name, "chart"]);
     command.env("KUBECONFIG", proxy.kubeconfig());
     let output: Output = command.output().expect("the program can be run");
@@ -48,16 +50,16 @@ fn install(subject: &Subject<'_>, proxy: &Proxy, fated: usize, fate: Fate) -> Ra
 }
 
 /// That what the program said of itself, and what the record says, is what is there.
-fn is_true(subject: &Subject<'_>, ran: &Ran, what: &str) {
+fn is_true(subject: &TestRelease<'_>, ran: &CommandResult, what: &str) {
     if ran.code == Some(0) {
-        subject.is_sound();
+        subject.assert_consistent();
         return;
     }
     let clear = ["made to fail by a test", "EOF", "connection", "cluster cannot be reached"];
     assert!(ran.code == Some(1) && clear.iter().any(|text| ran.stderr.contains(text)), "{what}: {ran:?}");
     match subject.status() {
         None => assert_eq!(subject.live(), [].into(), "{what}"),
-        Some((status, _)) if status == "deployed" => subject.is_sound(),
+        Some((status, _)) if status == "deployed" => subject.assert_consistent(),
         Some((status, _)) if status == "failed" => {}
         Some((status, _)) => {
             assert_eq!(status, "pending-install", "{what}");
@@ -72,19 +74,19 @@ fn is_true(subject: &Subject<'_>, ran: &Ran, what: &str) {
 fn fail_every_request(test: &str, store: Store) {
     let Some(env) = TestEnv::new(test) else { return };
     write_chart(&env);
-    Subject::new(&env, Store::Native, "any").run(&["init"]).succeeded();
+    TestRelease::new(&env, Store::Native, "any").run(&["init"]).succeeded();
     let proxy = Proxy::new(env.cluster());
-    let undisturbed = Subject::new(&env, store, "undisturbed");
-    install(&undisturbed, &proxy, 0, Fate::Pass).succeeded();
+    let undisturbed = TestRelease::new(&env, store, "undisturbed");
+    install(&undisturbed, &proxy, 0, Action::Pass).succeeded();
     let requests = proxy.seen().len();
     undisturbed.uninstall().succeeded();
     for request in 1..=requests {
         for (place, fault) in FAULTS.into_iter().enumerate() {
-            if !is_chosen(request * FAULTS.len() + place) {
+            if !is_selected(request * FAULTS.len() + place) {
                 continue;
             }
-            let subject = Subject::new(&env, store, &format!("r{request}-{place}"));
-            let ran = install(&subject, &proxy, request, fault.fate());
+            let subject = TestRelease::new(&env, store, &format!("r{request}-{place}"));
+            let ran = install(&subject, &proxy, request, fault.action());
             let seen = proxy.seen().into_iter().nth(request - 1);
             let what = format!("{fault:?} at request {request} of {requests}: {seen:?}");
             println!("{what}: {:?}", ran.code);
@@ -96,14 +98,14 @@ fn fail_every_request(test: &str, store: Store) {
                 // The object of a hook that could not be deleted stays until the hook runs again.
                 let is_delete = seen.is_some_and(|seen| seen.method == "DELETE");
                 subject.upgrade(if is_delete { "one" } else { "two" }).succeeded();
-                subject.is_sound();
+                subject.assert_consistent();
             }
             if subject.status().is_some() {
                 subject.uninstall().succeeded();
             }
         }
     }
-    env.is_empty();
+    env.assert_empty();
 }
 
 #[test]
@@ -121,14 +123,16 @@ fn waiting_goes_on_when_watches_expire() {
     let Some(env) = TestEnv::new("waiting_goes_on_when_watches_expire") else { return };
     write_chart(&env);
     let proxy = Proxy::new(env.cluster());
-    for (name, fate) in
-        [("event", Fate::expired_watch()), ("code", Fate::refusal(410, "Expired", "")), ("lost", Fate::Lose)]
-    {
-        let subject = Subject::new(&env, Store::Secrets, name);
+    for (name, action) in [
+        ("event", Action::expired_watch()),
+        ("code", Action::status_error(410, "Expired", "")),
+        ("lost", Action::Drop),
+    ] {
+        let subject = TestRelease::new(&env, Store::Secrets, name);
         let mut watches = 0;
         proxy.rule(move |seen| {
             watches += usize::from(seen.is_watch());
-            if seen.is_watch() && watches <= 3 { fate.clone() } else { Fate::Pass }
+            if seen.is_watch() && watches <= 3 { action.clone() } else { Action::Pass }
         });
         let mut command = subject.command(&["install", name, "chart", "--wait", "--timeout", "10m"]);
         // One pod is wanted and none runs, until somebody says that none is needed.
@@ -142,12 +146,12 @@ fn waiting_goes_on_when_watches_expire() {
         }
         let path = env.path("apps/v1", "deployments", &format!("{name}-web"));
         env.api().merge(&path, &json!({"spec": {"replicas": 0}}));
-        let ran: Ran = child.wait_with_output().expect("a child ends").into();
+        let ran: CommandResult = child.wait_with_output().expect("a child ends").into();
         ran.succeeded();
         assert_eq!(subject.status().expect("there is a record").0, "deployed");
         subject.uninstall().succeeded();
     }
-    env.is_empty();
+    env.assert_empty();
 }
 
 /// Refuses config maps of the release `web` with a word that begins with `bad`.
@@ -196,7 +200,7 @@ fn a_refused_object_is_named_and_the_next_command_works() {
         (Store::Native, "uninstall"),
         (Store::Secrets, "uninstall"),
     ] {
-        let subject = Subject::new(&env, store, &format!("{store:?}-{next}").to_lowercase());
+        let subject = TestRelease::new(&env, store, &format!("{store:?}-{next}").to_lowercase());
         subject.upgrade("one").succeeded();
         let ran = subject.upgrade("bad").failed();
         let object = format!("{}-settings", subject.name);
@@ -214,26 +218,26 @@ fn a_refused_object_is_named_and_the_next_command_works() {
             _ => subject.uninstall().succeeded(),
         };
         if next != "uninstall" {
-            subject.is_sound();
+            subject.assert_consistent();
             subject.uninstall().succeeded();
         }
     }
     // Nothing of a release is there when its first installation is refused, but for what came before.
-    let subject = Subject::new(&env, Store::Secrets, "first");
+    let subject = TestRelease::new(&env, Store::Secrets, "first");
     subject.upgrade("bad").failed();
     assert_eq!(subject.status().expect("there is a record").0, "failed");
     subject.upgrade("good").succeeded();
-    subject.is_sound();
+    subject.assert_consistent();
     subject.uninstall().succeeded();
     allow(&env);
-    env.is_empty();
+    env.assert_empty();
 }
 
 #[test]
 fn a_quota_that_is_hit_halfway_is_told_and_the_next_command_works() {
     let Some(env) = TestEnv::new("a_quota_that_is_hit_halfway") else { return };
     write_chart(&env);
-    Subject::new(&env, Store::Native, "any").run(&["init"]).succeeded();
+    TestRelease::new(&env, Store::Native, "any").run(&["init"]).succeeded();
     env.wait_for("v1", "configmaps", "kube-root-ca.crt", |map| map.is_some());
     for store in [Store::Native, Store::Secrets] {
         // One more than Kubernetes' own: enough for a hook, and for the first of two objects.
@@ -244,16 +248,16 @@ fn a_quota_that_is_hit_halfway_is_told_and_the_next_command_works() {
             quota.is_some_and(|quota| quota["status"]["used"]["count/configmaps"] == "1")
         };
         env.wait_for("v1", "resourcequotas", "maps", counted);
-        let subject = Subject::new(&env, store, &format!("{store:?}").to_lowercase());
+        let subject = TestRelease::new(&env, store, &format!("{store:?}").to_lowercase());
         let ran = subject.upgrade("one").failed();
         assert!(ran.stderr.contains("exceeded quota"), "{}", ran.stderr);
         assert!(ran.stderr.contains(&format!("\"{}-", subject.name)), "{}", ran.stderr);
         assert_eq!(subject.status().expect("there is a record").0, "failed");
         env.api().delete(&env.path("v1", "resourcequotas", "maps"));
         subject.upgrade("two").succeeded();
-        subject.is_sound();
+        subject.assert_consistent();
         subject.uninstall().succeeded();
-        env.is_empty();
+        env.assert_empty();
     }
 }
 
@@ -276,7 +280,7 @@ fn a_namespace_that_is_being_deleted_is_told() {
         std::thread::sleep(Duration::from_millis(50));
     }
     for store in [Store::Native, Store::Secrets] {
-        let subject = Subject::new(&env, store, "web");
+        let subject = TestRelease::new(&env, store, "web");
         let ran = subject.run(&["install", "web", "chart"]).failed();
         assert!(ran.stderr.contains("because it is being terminated"), "{}", ran.stderr);
         assert_eq!(subject.status(), None);
@@ -288,7 +292,7 @@ fn a_namespace_that_is_being_deleted_is_told() {
         assert!(Instant::now() < limit, "the namespace does not go");
         std::thread::sleep(Duration::from_millis(50));
     }
-    let subject = Subject::new(&env, Store::Native, "web");
+    let subject = TestRelease::new(&env, Store::Native, "web");
     subject.run(&["install", "web", "chart", "--create-namespace"]).succeeded();
-    subject.is_sound();
+    subject.assert_consistent();
 }

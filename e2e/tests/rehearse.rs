@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use pintle_e2e::{Program, TestEnv, Trial, archive, needs_real};
+use pintle_e2e::{DryRunResult, Program, TestEnv, archive, needs_real};
 use pintle_tree::{Node, json};
 use serde_json::Value;
 
@@ -101,8 +101,12 @@ type Said = BTreeSet<(String, bool, String)>;
 fn compare(env: &TestEnv, chart: &Path, flags: &[&str]) -> Said {
     let version = env.api().send("GET", "/version", "", "").object();
     let minor = version["minor"].as_str().expect("a version has numbers").trim_end_matches('+').to_owned();
-    let subject =
-        Subject { env, chart: chart.to_string_lossy().into_owned(), version: format!("1.{minor}"), flags };
+    let subject = TestRelease {
+        env,
+        chart: chart.to_string_lossy().into_owned(),
+        version: format!("1.{minor}"),
+        flags,
+    };
     let ours = subject.rehearsal();
     let real = subject.real();
     let only =
@@ -116,7 +120,7 @@ fn compare(env: &TestEnv, chart: &Path, flags: &[&str]) -> Said {
     ours
 }
 
-struct Subject<'a> {
+struct TestRelease<'a> {
     env: &'a TestEnv,
     chart: String,
     version: String,
@@ -126,7 +130,7 @@ struct Subject<'a> {
 /// Where objects of a kind are, and whether in namespaces.
 type Kinds = BTreeMap<(String, String), (String, bool)>;
 
-impl Subject<'_> {
+impl TestRelease<'_> {
     /// What a rehearsal says about the objects of the chart.
     fn rehearsal(&self) -> Said {
         let arguments =
@@ -306,7 +310,7 @@ impl Subject<'_> {
         if requests.is_empty() {
             return;
         }
-        for (trial, (name, ..)) in self.env.api().try_all(&folder, &requests).into_iter().zip(asked) {
+        for (trial, (name, ..)) in self.env.api().dry_run_all(&folder, &requests).into_iter().zip(asked) {
             said.extend(complaints(&trial).into_iter().map(|text| (name.clone(), true, text)));
             said.extend(trial.warnings.into_iter().map(|text| (name.clone(), false, text)));
         }
@@ -350,7 +354,7 @@ fn documents(text: &str) -> Vec<Node> {
 }
 
 /// What the server complains about, field by field, in the words of a report.
-fn complaints(trial: &Trial) -> Vec<String> {
+fn complaints(trial: &DryRunResult) -> Vec<String> {
     // Something that another test has made.
     if trial.answer.is_ok() || trial.answer.code == 409 {
         return Vec::new();

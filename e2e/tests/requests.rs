@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use pintle_e2e::{Proxy, Seen, Store, Subject, TestEnv, write_chart};
+use pintle_e2e::{ProxiedRequest, Proxy, Store, TestEnv, TestRelease, write_chart};
 
 /// The requests of one run of the program.
-fn requests(subject: &Subject<'_>, words: &[&str]) -> Vec<Seen> {
+fn requests(subject: &TestRelease<'_>, words: &[&str]) -> Vec<ProxiedRequest> {
     let proxy = Proxy::new(subject.env.cluster());
     let output = subject.command(words).env("KUBECONFIG", proxy.kubeconfig()).output();
     let output = output.expect("the program can be run");
@@ -14,7 +14,7 @@ fn requests(subject: &Subject<'_>, words: &[&str]) -> Vec<Seen> {
 }
 
 /// What was asked for more than once.
-fn repeated(seen: &[Seen]) -> Vec<&str> {
+fn repeated(seen: &[ProxiedRequest]) -> Vec<&str> {
     let mut asked = BTreeSet::new();
     let reads = seen.iter().filter(|seen| seen.method == "GET").map(|seen| seen.path.as_str());
     reads.filter(|path| !asked.insert(*path)).collect()
@@ -26,7 +26,7 @@ fn rolling_back_and_uninstalling_ask_for_nothing_twice() {
     write_chart(&env);
     // Two of them ask other stores whether they have the name, too.
     for (store, rollback, uninstall) in [(Store::Native, 26, 19), (Store::Secrets, 22, 15)] {
-        let subject = Subject::new(&env, store, "web");
+        let subject = TestRelease::new(&env, store, "web");
         subject.upgrade("one").succeeded();
         subject.upgrade("two").succeeded();
         let seen = requests(&subject, &["rollback", "web", "1", "--no-hooks"]);

@@ -2,7 +2,7 @@
 
 use crate::support;
 
-use pintle_e2e::{Fate, Program, Proxy, Ran, TestEnv, needs_real};
+use pintle_e2e::{Action, CommandResult, Program, Proxy, TestEnv, needs_real};
 use serde_json::{Value, json};
 use support::write_chart;
 
@@ -41,13 +41,13 @@ fn with_our_kinds(env: &TestEnv) -> Value {
     json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "releases"})
 }
 
-fn run(env: &TestEnv, user: &str, words: &[&str], environment: &[(&str, &str)]) -> Ran {
+fn run(env: &TestEnv, user: &str, words: &[&str], environment: &[(&str, &str)]) -> CommandResult {
     let mut command = env.command(Program::Pintle);
     command.args(words).args(["--kube-as-user", user]).envs(environment.iter().copied());
     command.output().expect("the program can be run").into()
 }
 
-fn names_the_ways_out(ran: Ran) {
+fn names_the_ways_out(ran: CommandResult) {
     let ran = ran.failed();
     for way in ["`pintle init`", "HELM_DRIVER=secret"] {
         assert!(ran.stderr.contains(way), "{way} is not named: {}", ran.stderr);
@@ -87,8 +87,8 @@ fn who_may_not_install_our_kinds_is_told_who_can() {
     // A server that does not know the kinds, while everything else is as it is.
     let proxy = Proxy::new(env.cluster());
     proxy.rule(|seen| match seen.path.starts_with("/apis/helm.sh/") {
-        true => Fate::Answer(404, "Content-Type: text/plain", "404 page not found\n".to_owned()),
-        false => Fate::Pass,
+        true => Action::Response(404, "Content-Type: text/plain", "404 page not found\n".to_owned()),
+        false => Action::Pass,
     });
     let kubeconfig = proxy.kubeconfig().to_string_lossy().into_owned();
     let unknown = [("KUBECONFIG", kubeconfig.as_str())];

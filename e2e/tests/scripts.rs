@@ -8,7 +8,7 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pintle_e2e::{Level, Program, Ran, TestEnv};
+use pintle_e2e::{CommandResult, Level, Program, TestEnv};
 use serde_json::{Value, json};
 use support::{json_without_times, without_times};
 
@@ -131,7 +131,7 @@ impl<'a> Walk<'a> {
         Walk { env, driver, account: Account::new(), marks }
     }
 
-    fn ran(&self, words: &[&str]) -> Ran {
+    fn ran(&self, words: &[&str]) -> CommandResult {
         let mut command = self.env.command(Program::Pintle);
         command.args(words).env("HELM_DRIVER", self.driver);
         command.output().expect("it can be run").into()
@@ -293,7 +293,7 @@ fn the_worked_examples_live_the_same_life_on_both_clusters_as_releases() {
 #[test]
 fn a_chart_sees_the_storage_classes_of_the_cluster_that_it_comes_to() {
     // Which storage class is the default is a matter of the whole cluster.
-    let Some(env) = TestEnv::alone("scripts-classes") else { return };
+    let Some(env) = TestEnv::exclusive("scripts-classes") else { return };
     for env in [env, TestEnv::embedded("scripts-classes")] {
         let class = format!("{}-fast", env.namespace());
         let path = "/apis/storage.k8s.io/v1/storageclasses";
@@ -319,7 +319,7 @@ fn the_real_helm_reads_and_removes_what_scripts_made() {
     for name in ["parent", "with-library", "permissions"] {
         let mut command = env.command(Program::Pintle);
         command.args(["install", name, &example(name), "--yes"]).env("HELM_DRIVER", "secret");
-        let ran: Ran = command.output().expect("it can be run").into();
+        let ran: CommandResult = command.output().expect("it can be run").into();
         ran.succeeded();
         env.run(Program::Helm4, &["get", "all", name]).succeeded();
         env.run(Program::Helm4, &["uninstall", name]).succeeded();

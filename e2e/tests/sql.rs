@@ -2,7 +2,7 @@
 
 use crate::support;
 
-use pintle_e2e::{Program, Ran, TestEnv, skip};
+use pintle_e2e::{CommandResult, Program, TestEnv, skip};
 use support::{database, write_chart};
 
 /// A database that lets its user in over TLS only, and whose certificate is for `localhost`.
@@ -23,7 +23,7 @@ impl Database {
         Some(Database { address, authority })
     }
 
-    fn run(&self, env: &TestEnv, program: Program, security: &str, words: &[&str]) -> Ran {
+    fn run(&self, env: &TestEnv, program: Program, security: &str, words: &[&str]) -> CommandResult {
         let security = security.replace("AUTHORITY", &self.authority);
         let mut address = format!("{}?{security}", self.address);
         if let Some(rest) = security.strip_prefix("by-number&") {

@@ -4,7 +4,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pintle_e2e::{Program, Ran, TestEnv, needs_real, write_acts};
+use pintle_e2e::{CommandResult, Program, TestEnv, needs_real, write_simulation_helpers};
 use serde_json::{Value, json};
 
 /// A Deployment, and a Job when a value says what it runs.
@@ -20,7 +20,7 @@ spec:
     metadata:
       labels: {app: web}
       annotations:
-        {{- include "acts" (.Values.script | default "") | nindent 8 }}
+        {{- include "simulation" (.Values.script | default "") | nindent 8 }}
         pintle.dev/simulate-image: {{ if .Values.image }}missing{{ else }}there{{ end }}
     spec:
       terminationGracePeriodSeconds: 1
@@ -38,8 +38,8 @@ spec:
   template:
     metadata:
       annotations:
-        {{- include "acts" . | nindent 8 }}
-        {{- include "takes" . | nindent 8 }}
+        {{- include "simulation" . | nindent 8 }}
+        {{- include "simulated-duration" . | nindent 8 }}
     spec:
       restartPolicy: Never
       terminationGracePeriodSeconds: 1
@@ -100,7 +100,7 @@ spec:
 fn chart(env: &TestEnv, templates: &str) {
     env.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
     env.write("chart/templates/all.yaml", templates);
-    write_acts(env, "chart");
+    write_simulation_helpers(env, "chart");
 }
 
 /// Whether a line is a remark of Helm's client library about its own connections, such as `I1115 10:15:41.7 …`.
@@ -117,7 +117,7 @@ fn masked(env: &TestEnv, text: &str) -> String {
     text.lines().filter(keep).map(|line| format!("{line}\n")).collect()
 }
 
-fn outcome(env: &TestEnv, ran: &Ran) -> (Option<i32>, String, String) {
+fn outcome(env: &TestEnv, ran: &CommandResult) -> (Option<i32>, String, String) {
     (ran.code, masked(env, &ran.stdout), masked(env, &ran.stderr))
 }
 
@@ -453,7 +453,7 @@ fn a_user_without_rights_is_told_which_one_is_missing() {
     let limited = env.cluster().kubeconfig.with_file_name("access").join("limited");
     let run = |program, arguments: &[&str]| {
         let output = env.command(program).env("KUBECONFIG", &limited).args(arguments).output();
-        Ran::from(output.expect("the program can be run")).failed()
+        CommandResult::from(output.expect("the program can be run")).failed()
     };
     let commands: [&[&str]; 6] = [
         &["install", "web", "chart"],

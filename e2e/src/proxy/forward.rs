@@ -1,4 +1,4 @@
-//! The connections to the server, which are used again because shaking hands takes longer than most requests.
+//! Pooled connections to the server; a TLS handshake takes longer than most requests.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,23 +11,23 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use super::message::{self, Request};
 
-/// Bytes to the server and back.
+/// A plain or TLS connection.
 trait Stream: Read + Write + Send {}
 
 impl<T: Read + Write + Send> Stream for T {}
 
 type Connection = BufReader<Box<dyn Stream>>;
 
-/// The server.
+/// The API server behind the proxy.
 pub(super) struct Upstream {
     address: String,
-    /// How it is spoken to, where it speaks TLS.
+    /// The TLS configuration, if the server uses TLS.
     security: Option<Arc<ClientConfig>>,
     idle: Mutex<Vec<Connection>>,
 }
 
 impl Upstream {
-    /// The server at this address, with the certificates in this folder if it speaks TLS.
+    /// Creates the upstream for a URL; `https` uses the certificates in this folder.
     pub(super) fn new(server: &str, keys: &Path) -> Upstream {
         let server = server.trim_end_matches('/');
         let (address, security) = match server.strip_prefix("https://") {
@@ -56,7 +56,7 @@ impl Upstream {
             .expect("the key is that of the certificate")
     }
 
-    /// Sends a request and takes the answer back as it arrives.
+    /// Sends a request and streams the response back.
     pub(super) fn exchange(&self, request: &Request, client: &mut dyn Write) -> io::Result<()> {
         let mut connection = self.connection()?;
         request.write(connection.get_mut())?;

@@ -1,21 +1,21 @@
-//! As much of HTTP/1.1 as it takes to let messages pass.
+//! The minimum of HTTP/1.1 for forwarding messages.
 
 use std::io::{self, BufRead, Read as _, Write};
 
-/// The longest head of a message that is read.
+/// The largest accepted message head, in bytes.
 const LONGEST_HEAD: usize = 64 << 10;
 
-/// A request, whole.
+/// A complete request.
 pub(super) struct Request {
     pub(super) method: String,
     pub(super) path: String,
-    /// Its lines, without the empty one at the end.
+    /// The header lines, without the final empty one.
     head: String,
     body: Vec<u8>,
 }
 
 impl Request {
-    /// The next request of a connection; `None` when there is none.
+    /// Reads the next request of a connection; `None` at its end.
     pub(super) fn read(reader: &mut impl BufRead) -> io::Result<Option<Request>> {
         let Some(head) = read_head(reader)? else { return Ok(None) };
         let mut words = head.split(' ');
@@ -30,7 +30,7 @@ impl Request {
         Ok(Some(Request { method, path, head, body }))
     }
 
-    /// Whether it can change something.
+    /// Whether the method is a write.
     pub(super) fn is_write(&self) -> bool {
         matches!(self.method.as_str(), "POST" | "PUT" | "PATCH" | "DELETE")
     }
@@ -41,8 +41,8 @@ impl Request {
     }
 }
 
-/// Takes an answer from the server to the client as it arrives. Tells whether the connection to the server can be used
-/// again. `method` is that of the request.
+/// Streams a response from the server to the client and returns whether the server connection can be reused. `method` is
+/// that of the request: a response to `HEAD` has no body.
 pub(super) fn relay(from: &mut impl BufRead, to: &mut dyn Write, method: &str) -> io::Result<bool> {
     let head = read_head(from)?.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
     to.write_all(head.as_bytes())?;
@@ -79,7 +79,7 @@ fn relay_chunks(from: &mut impl BufRead, to: &mut dyn Write) -> io::Result<()> {
     }
 }
 
-/// An answer of our own.
+/// Writes a response of the proxy itself.
 pub(super) fn answer(code: u16, header: &str, body: &str) -> String {
     let header = if header.is_empty() { String::new() } else { format!("{header}\r\n") };
     format!(
@@ -88,7 +88,7 @@ pub(super) fn answer(code: u16, header: &str, body: &str) -> String {
     )
 }
 
-/// The lines of a head, each with its end; `None` when the connection ends instead.
+/// Reads the lines of a head with their line endings; `None` at the end of the connection.
 fn read_head(reader: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut head = String::new();
     loop {

@@ -1,4 +1,4 @@
-//! A release that tests do bad things to, and what can be said about it from outside.
+//! A release under test for failure scenarios, with checks that do not trust the program under test.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -6,33 +6,33 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{Program, Ran, TestEnv};
+use crate::{CommandResult, Program, TestEnv};
 
-/// How long what goes by itself may take to go.
+/// The timeout for garbage collection.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// Where the program keeps releases.
+/// The storage driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Store {
-    /// In objects of its own kinds.
+    /// Pintle's own kinds.
     Native,
-    /// In Secrets, as Helm does.
+    /// Helm's Secrets.
     Secrets,
 }
 
-/// A release, and the program that works on it.
+/// A release in a namespace of its own, and its storage driver.
 #[derive(Clone, Debug)]
-pub struct Subject<'b> {
-    /// Where it is.
+pub struct TestRelease<'b> {
+    /// The namespace and cluster.
     pub env: &'b TestEnv,
-    /// Where its records are.
+    /// The storage driver.
     pub store: Store,
-    /// Its name.
+    /// The release name.
     pub name: String,
 }
 
-/// The files of the chart that is installed: four objects and their hooks, of which some have the value `word` in their
-/// names and all have it as an annotation.
+/// The files of the test chart: four objects and hooks. All have the value `word` as an annotation, some also in their names,
+/// so that an upgrade changes, adds and removes objects.
 const CHART: [(&str, &str); 9] = [
     ("Chart.yaml", include_str!("../charts/subject/Chart.yaml")),
     ("values.yaml", include_str!("../charts/subject/values.yaml")),
@@ -45,20 +45,20 @@ const CHART: [(&str, &str); 9] = [
     ("templates/slow.yaml", include_str!("../charts/subject/templates/slow.yaml")),
 ];
 
-/// Writes the chart `chart` into the folder of a test.
+/// Writes the test chart to `chart` in the folder of a test.
 pub fn write_chart(env: &TestEnv) {
     for (path, text) in CHART {
         env.write(&format!("chart/{path}"), text);
     }
 }
 
-impl<'b> Subject<'b> {
-    /// A release of that name, which need not exist.
-    pub fn new(env: &'b TestEnv, store: Store, name: &str) -> Subject<'b> {
-        Subject { env, store, name: name.to_owned() }
+impl<'b> TestRelease<'b> {
+    /// Refers to a release, which need not exist.
+    pub fn new(env: &'b TestEnv, store: Store, name: &str) -> TestRelease<'b> {
+        TestRelease { env, store, name: name.to_owned() }
     }
 
-    /// A command of the program.
+    /// Builds a command for this driver and namespace.
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = self.env.command(Program::Pintle);
         if self.store == Store::Secrets {
@@ -68,33 +68,33 @@ impl<'b> Subject<'b> {
         command
     }
 
-    /// Runs the program to its end.
+    /// Runs a command.
     ///
     /// # Panics
-    /// When it cannot be run.
-    pub fn run(&self, words: &[&str]) -> Ran {
+    /// If it cannot be started.
+    pub fn run(&self, words: &[&str]) -> CommandResult {
         self.command(words).output().expect("the program can be run").into()
     }
 
-    /// Brings the release to a word, whatever it was before.
-    pub fn upgrade(&self, word: &str) -> Ran {
+    /// Installs or upgrades the release with this `word`.
+    pub fn upgrade(&self, word: &str) -> CommandResult {
         self.run(&["upgrade", "--install", &self.name, "chart", "--set", &format!("word={word}")])
     }
 
     /// Rolls the release back to a revision.
-    pub fn rollback(&self, revision: u64) -> Ran {
+    pub fn rollback(&self, revision: u64) -> CommandResult {
         self.run(&["rollback", &self.name, &revision.to_string()])
     }
 
-    /// Takes the release away.
-    pub fn uninstall(&self) -> Ran {
+    /// Uninstalls the release.
+    pub fn uninstall(&self) -> CommandResult {
         self.run(&["uninstall", &self.name])
     }
 
-    /// Revisions and their states, oldest first; none when there is no such release.
+    /// The revisions with their statuses, oldest first; empty if there is no release.
     ///
     /// # Panics
-    /// When the program says something else.
+    /// On unexpected output.
     #[track_caller]
     pub fn history(&self) -> Vec<(u64, String)> {
         let ran = self.run(&["history", &self.name, "--output", "json"]);
@@ -107,10 +107,10 @@ impl<'b> Subject<'b> {
         entries.map(|entry| (entry["revision"].as_u64().unwrap_or_default(), text(entry))).collect()
     }
 
-    /// The state and description of the release; `None` when there is none.
+    /// The status and description of the release; `None` if there is none.
     ///
     /// # Panics
-    /// When the program says something else.
+    /// On unexpected output.
     #[track_caller]
     pub fn status(&self) -> Option<(String, String)> {
         let ran = self.run(&["status", &self.name, "--output", "json"]);
@@ -122,12 +122,12 @@ impl<'b> Subject<'b> {
         Some((text("status"), text("description")))
     }
 
-    /// The objects of the newest version, each with its kind, name and word.
+    /// The objects in the manifest of the newest revision, as kind, name and word.
     ///
     /// # Panics
-    /// When there is no such release.
+    /// If there is no release.
     #[track_caller]
-    pub fn wanted(&self) -> BTreeSet<String> {
+    pub fn desired(&self) -> BTreeSet<String> {
         let manifest = self.run(&["get", "manifest", &self.name]).succeeded().stdout;
         let documents = manifest.split("---\n").filter(|document| document.contains("kind:"));
         let line = |document: &str, start: &str| {
@@ -142,7 +142,7 @@ impl<'b> Subject<'b> {
             .collect()
     }
 
-    /// The objects in the cluster that are marked as those of the release, each with its kind, name and word.
+    /// The objects in the cluster with the labels of the release, as kind, name and word.
     pub fn live(&self) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for (version, plural, kind) in [
@@ -162,23 +162,22 @@ impl<'b> Subject<'b> {
         found
     }
 
-    /// Asserts that the release is deployed, that only its newest version says so, and that the cluster has exactly
-    /// what that version wants.
+    /// Asserts that exactly the newest revision is deployed and that the cluster has exactly its objects.
     ///
     /// # Panics
-    /// When it is not so.
+    /// If not.
     #[track_caller]
-    pub fn is_sound(&self) {
+    pub fn assert_consistent(&self) {
         let history = self.history();
         let deployed: Vec<_> = history.iter().filter(|(_, status)| status == "deployed").collect();
         assert_eq!(deployed, history.last().into_iter().collect::<Vec<_>>(), "{history:?}");
         let open = |status: &str| status.starts_with("pending") || status == "uninstalling";
         assert!(!history.iter().any(|(_, status)| open(status)), "{history:?}");
-        assert_eq!(self.live(), self.wanted(), "live and wanted objects of {} differ", self.name);
+        assert_eq!(self.live(), self.desired(), "live and desired objects of {} differ", self.name);
     }
 }
 
-/// What is in a namespace beside what Kubernetes itself puts there.
+/// The objects in a namespace except those that Kubernetes creates.
 fn contents(env: &TestEnv) -> Vec<String> {
     let mut found = Vec::new();
     let kinds = [
@@ -189,7 +188,7 @@ fn contents(env: &TestEnv) -> Vec<String> {
         ("helm.sh/v3", "releaseversions"),
     ];
     for (version, plural) in kinds {
-        // Clusters without our kinds have none of their objects.
+        // The CRDs may not be installed.
         let list = env.api().read(&env.path(version, plural, ""));
         let items = list.as_ref().and_then(|list| list["items"].as_array()).into_iter().flatten();
         let names = items.filter_map(|item| item["metadata"]["name"].as_str());
@@ -199,12 +198,12 @@ fn contents(env: &TestEnv) -> Vec<String> {
 }
 
 impl TestEnv {
-    /// Waits until nothing is left in the namespace; what belongs to something that is gone goes by itself.
+    /// Waits until the namespace is empty; dependents are garbage-collected with a delay.
     ///
     /// # Panics
-    /// When something is left after minutes.
+    /// If something is left after minutes.
     #[track_caller]
-    pub fn is_empty(&self) {
+    pub fn assert_empty(&self) {
         let limit = Instant::now() + LIMIT;
         loop {
             let found = contents(self);

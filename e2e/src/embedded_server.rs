@@ -1,4 +1,4 @@
-//! Our own API for one test, beside the cluster that all of them run on.
+//! An embedded API server for one test, in addition to the shared cluster.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 use crate::{Cluster, Program};
 
-/// How long it may take to start, on a machine that is busy.
+/// The start timeout; generous for a busy machine.
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// A process that serves our own API, in memory. It ends when this is dropped.
+/// A `pintle cluster serve` process with an in-memory store. It is killed on drop.
 #[derive(Debug)]
-pub(crate) struct Served(Child);
+pub(crate) struct EmbeddedServer(Child);
 
-impl Served {
-    /// Starts one, with its kubeconfig in `folder`, and waits until it listens.
+impl EmbeddedServer {
+    /// Starts a server, with its kubeconfig in `folder`, and waits until it listens.
     ///
     /// # Panics
-    /// When it does not start.
-    pub(crate) fn start(folder: &Path) -> (Served, Cluster) {
+    /// If it does not start.
+    pub(crate) fn start(folder: &Path) -> (EmbeddedServer, Cluster) {
         let kubeconfig = folder.join("served.yaml");
         let mut command = std::process::Command::new(Program::Pintle.path());
         command.env_clear().env("HOME", folder).current_dir(folder);
@@ -27,7 +27,7 @@ impl Served {
             .args(["cluster", "serve", "--insecure", "--cluster", "embedded", "--write-kubeconfig"])
             .arg(&kubeconfig);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let mut served = Served(command.spawn().expect("the program can be run"));
+        let mut served = EmbeddedServer(command.spawn().expect("the program can be run"));
         let limit = Instant::now() + LIMIT;
         loop {
             if let Some(cluster) = listening(&kubeconfig) {
@@ -40,16 +40,16 @@ impl Served {
     }
 }
 
-/// The cluster of a kubeconfig, once that is written to its end.
+/// Reads the kubeconfig; `None` until it is written completely.
 fn listening(kubeconfig: &PathBuf) -> Option<Cluster> {
     let text = fs::read_to_string(kubeconfig).ok().filter(|text| text.contains("\ncurrent-context: "))?;
     let server = text.lines().find_map(|line| line.trim().strip_prefix("server: "))?;
     Some(Cluster::embedded(kubeconfig.clone(), server))
 }
 
-impl Drop for Served {
+impl Drop for EmbeddedServer {
     fn drop(&mut self) {
-        // It may have ended by itself, which the test has seen.
+        // It may have exited already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pintle_e2e::{Program, Ran, TestEnv, needs_real};
+use pintle_e2e::{CommandResult, Program, TestEnv, needs_real};
 
 const PROGRAMS: [Program; 3] = [Program::Helm4, Program::PintleAsHelm, Program::Pintle];
 
@@ -14,7 +14,7 @@ const NAME: &str = "kubernetes";
 
 /// How a proxy is spoken to.
 #[derive(Clone, Copy, Debug)]
-enum Speech {
+enum ProxyProtocol {
     Connect,
     Socks,
 }
@@ -27,7 +27,7 @@ struct Proxy {
 }
 
 impl Proxy {
-    fn new(speech: Speech, server: String) -> Proxy {
+    fn new(speech: ProxyProtocol, server: String) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port can be had");
         let address = listener.local_addr().expect("a bound socket has an address");
         let taken = Arc::new(AtomicUsize::new(0));
@@ -50,10 +50,10 @@ impl Proxy {
     }
 }
 
-fn serve(speech: Speech, mut client: TcpStream, server: &str, taken: &AtomicUsize) -> io::Result<()> {
+fn serve(speech: ProxyProtocol, mut client: TcpStream, server: &str, taken: &AtomicUsize) -> io::Result<()> {
     let wanted = match speech {
-        Speech::Connect => read_connect(&client)?,
-        Speech::Socks => read_socks(&mut client)?,
+        ProxyProtocol::Connect => read_connect(&client)?,
+        ProxyProtocol::Socks => read_socks(&mut client)?,
     };
     if wanted != NAME {
         return Err(io::Error::other(format!("{wanted} is not known here")));
@@ -61,8 +61,8 @@ fn serve(speech: Speech, mut client: TcpStream, server: &str, taken: &AtomicUsiz
     let upstream = TcpStream::connect(server)?;
     taken.fetch_add(1, Ordering::SeqCst);
     match speech {
-        Speech::Connect => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?,
-        Speech::Socks => client.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0])?,
+        ProxyProtocol::Connect => client.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n")?,
+        ProxyProtocol::Socks => client.write_all(&[5, 0, 0, 1, 0, 0, 0, 0, 0, 0])?,
     }
     let (mut from, mut to) = (client.try_clone()?, upstream.try_clone()?);
     std::thread::spawn(move || {
@@ -140,7 +140,7 @@ fn certificate(env: &TestEnv) -> String {
         .concat()
 }
 
-fn list(env: &TestEnv, program: Program, kubeconfig: &str, environment: &[(&str, &str)]) -> Ran {
+fn list(env: &TestEnv, program: Program, kubeconfig: &str, environment: &[(&str, &str)]) -> CommandResult {
     let mut command = env.command(program);
     command.args(["list"]).env("HELM_DRIVER", "secret").env("KUBECONFIG", kubeconfig);
     command.envs(environment.iter().copied()).output().expect("the program can be run").into()
@@ -150,7 +150,7 @@ fn list(env: &TestEnv, program: Program, kubeconfig: &str, environment: &[(&str,
 fn a_proxy_that_the_kubeconfig_names_leads_to_the_server() {
     needs_real!("goes to a server that speaks TLS");
     let Some(env) = TestEnv::new("a_proxy_that_the_kubeconfig_names") else { return };
-    for (speech, scheme) in [(Speech::Connect, "http"), (Speech::Socks, "socks5")] {
+    for (speech, scheme) in [(ProxyProtocol::Connect, "http"), (ProxyProtocol::Socks, "socks5")] {
         let proxy = Proxy::new(speech, server(&env));
         let line = format!("    proxy-url: {scheme}://{}\n", proxy.address);
         let through = kubeconfig(&env, "through", &format!("https://{NAME}"), &line, &certificate(&env));
@@ -171,7 +171,7 @@ fn a_proxy_that_the_kubeconfig_names_leads_to_the_server() {
 fn a_proxy_that_the_environment_names_leads_to_the_server() {
     needs_real!("goes to a server that speaks TLS");
     let Some(env) = TestEnv::new("a_proxy_that_the_environment_names") else { return };
-    for (speech, scheme) in [(Speech::Connect, "http"), (Speech::Socks, "socks5")] {
+    for (speech, scheme) in [(ProxyProtocol::Connect, "http"), (ProxyProtocol::Socks, "socks5")] {
         let proxy = Proxy::new(speech, server(&env));
         let address = format!("{scheme}://{}", proxy.address);
         let through = kubeconfig(&env, "through", &format!("https://{NAME}"), "", &certificate(&env));

@@ -1,32 +1,31 @@
-//! Who is on the cluster: all tests share it, but for those that change something that concerns everybody. Tests may run
-//! in one process or in many, so that locks on files keep them apart.
+//! File locks for the shared cluster: most tests share it, those that change cluster-wide state get exclusive access. File
+//! locks, because tests run in one process (`cargo test`) or in many (`cargo xtask e2e`).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A lock on something that is shared by tests. It ends when this is dropped, or with the process.
+/// A named lock, released on drop or when the process ends.
 #[derive(Debug)]
 pub struct Lock(#[allow(dead_code, reason = "it is kept open")] File);
 
 impl Lock {
-    /// Waits until nobody else has the lock of that name.
+    /// Acquires the lock exclusively.
     pub(crate) fn exclusive(folder: &Path, name: &str) -> Lock {
         let file = open(folder, name);
         file.lock().unwrap_or_else(|error| panic!("the lock {name} cannot be had: {error}"));
         Lock(file)
     }
 
-    /// Waits until nobody else has any of the locks of these names. Everybody asks in the same order, so that no two
-    /// wait for each other.
+    /// Acquires several locks exclusively, always in sorted order, so that no two tests deadlock.
     pub(crate) fn all(folder: &Path, names: impl IntoIterator<Item = String>) -> Vec<Lock> {
-        // Two names may come to one file, which nobody must wait for twice.
+        // Two names may map to one file; locking it twice would deadlock.
         let files: BTreeSet<String> = names.into_iter().map(|name| file_name(&name)).collect();
         files.iter().map(|name| Lock::exclusive(folder, name)).collect()
     }
 
-    /// Waits until nobody has the lock of that name exclusively.
+    /// Acquires the lock shared.
     fn shared(folder: &Path, name: &str) -> Lock {
         let file = open(folder, name);
         file.lock_shared().unwrap_or_else(|error| panic!("the lock {name} cannot be had: {error}"));
@@ -45,53 +44,53 @@ fn open(folder: &Path, name: &str) -> File {
     options.create(true).write(true).truncate(false).open(folder.join(name)).expect("a file can be made")
 }
 
-/// Held by whoever is on the cluster.
+/// Held by every test on the cluster: shared, or exclusively.
 const CLUSTER: &str = "cluster";
 
-/// Held by whoever waits to be alone on the cluster, so that nobody comes in before.
+/// Held by a test that waits for exclusive access, so that newcomers do not starve it.
 const ENTRANCE: &str = "entrance";
 
-/// The tests of this process that are on a cluster, and how often.
+/// How often each test of this process holds shared access, by cluster and test name.
 static INSIDE: Mutex<BTreeMap<(PathBuf, String), usize>> = Mutex::new(BTreeMap::new());
 
-fn inside() -> MutexGuard<'static, BTreeMap<(PathBuf, String), usize>> {
+fn holders() -> MutexGuard<'static, BTreeMap<(PathBuf, String), usize>> {
     INSIDE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// That a test is on the cluster; it leaves when this is dropped.
+/// Access of a test to the cluster, released on drop.
 #[derive(Debug)]
-pub(crate) struct Pass {
+pub(crate) struct ClusterAccess {
     _cluster: Lock,
-    /// The test that shares; `None` for one that is alone.
+    /// The test with shared access; `None` for exclusive access.
     test: Option<(PathBuf, String)>,
 }
 
-impl Pass {
-    /// Lets a test on the cluster beside others, with the locks of the cluster in `folder`. It waits for those who are
-    /// alone there or wait to be; a test that is there already does not, because that one waits for it.
-    pub(crate) fn to_share(folder: &Path, test: &str) -> Pass {
+impl ClusterAccess {
+    /// Acquires shared access, with the locks in `folder`. Waits for tests with exclusive access and those that wait for it,
+    /// except if this test already has access: the waiting one waits for it, so waiting would deadlock.
+    pub(crate) fn shared(folder: &Path, test: &str) -> ClusterAccess {
         let test = (folder.to_owned(), test.to_owned());
-        let is_inside = inside().contains_key(&test);
+        let is_inside = holders().contains_key(&test);
         let entrance = (!is_inside).then(|| Lock::shared(folder, ENTRANCE));
         let cluster = Lock::shared(folder, CLUSTER);
         drop(entrance);
-        *inside().entry(test.clone()).or_default() += 1;
-        Pass { _cluster: cluster, test: Some(test) }
+        *holders().entry(test.clone()).or_default() += 1;
+        ClusterAccess { _cluster: cluster, test: Some(test) }
     }
 
-    /// Lets a test on the cluster when it has it for itself.
-    pub(crate) fn to_be_alone(folder: &Path) -> Pass {
+    /// Acquires exclusive access.
+    pub(crate) fn exclusive(folder: &Path) -> ClusterAccess {
         let entrance = Lock::exclusive(folder, ENTRANCE);
         let cluster = Lock::exclusive(folder, CLUSTER);
         drop(entrance);
-        Pass { _cluster: cluster, test: None }
+        ClusterAccess { _cluster: cluster, test: None }
     }
 }
 
-impl Drop for Pass {
+impl Drop for ClusterAccess {
     fn drop(&mut self) {
         let Some(test) = &self.test else { return };
-        let mut inside = inside();
+        let mut inside = holders();
         if let Some(count) = inside.get_mut(test) {
             *count -= 1;
             if *count == 0 {
@@ -108,44 +107,44 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_that_must_be_alone_waits_for_those_inside_and_goes_before_newcomers() {
+    fn exclusive_access_waits_for_holders_and_precedes_newcomers() {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let folder = folder.path();
         let (told, order) = mpsc::channel();
-        let first = Pass::to_share(folder, "first");
+        let first = ClusterAccess::shared(folder, "first");
         std::thread::scope(|scope| {
             let alone = told.clone();
             scope.spawn(move || {
-                let _pass = Pass::to_be_alone(folder);
+                let _pass = ClusterAccess::exclusive(folder);
                 alone.send("alone").expect("somebody listens");
             });
-            // Until it waits.
+            // Wait until the exclusive test waits.
             while open(folder, ENTRANCE).try_lock_shared().is_ok() {
                 std::thread::yield_now();
             }
             scope.spawn(move || {
-                let _pass = Pass::to_share(folder, "newcomer");
+                let _pass = ClusterAccess::shared(folder, "newcomer");
                 told.send("newcomer").expect("somebody listens");
             });
-            // Who is in may come in again, or nobody would ever leave.
-            let again = Pass::to_share(folder, "first");
+            // A test with access may acquire it again, or nobody would ever release it.
+            let again = ClusterAccess::shared(folder, "first");
             assert!(order.try_recv().is_err());
             drop((first, again));
             assert_eq!(order.iter().collect::<Vec<_>>(), ["alone", "newcomer"]);
         });
-        assert!(inside().keys().all(|(other, _)| other != folder));
+        assert!(holders().keys().all(|(other, _)| other != folder));
     }
 
     #[test]
-    fn tests_that_share_do_not_wait_for_each_other() {
+    fn shared_access_does_not_wait_for_shared_access() {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let passes = ["one", "two", "one"].map(|test| Pass::to_share(folder.path(), test));
+        let passes = ["one", "two", "one"].map(|test| ClusterAccess::shared(folder.path(), test));
         drop(passes);
-        drop(Pass::to_be_alone(folder.path()));
+        drop(ClusterAccess::exclusive(folder.path()));
     }
 
     #[test]
-    fn a_lock_is_had_by_one() {
+    fn a_lock_is_exclusive() {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let lock = Lock::all(folder.path(), ["ClusterRole a/b", "ClusterRole a:b"].map(str::to_owned));
         assert!(open(folder.path(), "ClusterRole a/b").try_lock().is_err());

@@ -2,19 +2,19 @@
 
 use crate::support;
 
-use pintle_e2e::{Program, Ran, TestEnv};
+use pintle_e2e::{CommandResult, Program, TestEnv};
 use support::{database, write_chart};
 
 const PROGRAMS: [Program; 3] = [Program::PintleAsHelm, Program::Helm4, Program::Helm3];
 
 /// A env and the driver that keeps its releases.
-struct Table {
+struct Driver {
     env: TestEnv,
     driver: &'static str,
 }
 
-impl Table {
-    fn run(&self, program: Program, arguments: &[&str]) -> Ran {
+impl Driver {
+    fn run(&self, program: Program, arguments: &[&str]) -> CommandResult {
         let mut command = self.env.command(program);
         command.env("HELM_DRIVER", self.driver).args(arguments);
         if let Ok(database) = std::env::var("PINTLE_E2E_POSTGRES") {
@@ -68,7 +68,7 @@ impl Table {
 fn turns(test: &str, driver: &'static str, places: &[usize]) {
     let Some(env) = TestEnv::new(test) else { return };
     write_chart(&env, "chart");
-    let table = Table { env, driver };
+    let table = Driver { env, driver };
     for first in 0..PROGRAMS.len() {
         for place in places {
             let turn = |step: usize| PROGRAMS[(first + step * place) % PROGRAMS.len()];
@@ -97,7 +97,7 @@ fn helm_4_and_ours_share_releases_in_a_database() {
     let Some(env) = TestEnv::new(test) else { return };
     write_chart(&env, "chart");
     let _database = database(&env);
-    let table = Table { env, driver: "sql" };
+    let table = Driver { env, driver: "sql" };
     let (ours, real) = (Program::PintleAsHelm, Program::Helm4);
     table.life([ours, real, ours, real]);
     table.life([real, ours, real, ours]);
