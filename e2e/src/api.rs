@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::Cluster;
 
-/// How long to retry a server that answers `429` or `503`.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// How long to retry a server that answers `429`.
+const RETRY_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// Curl's timeout per request, in seconds.
 const MAX_TIME: &str = "180";
@@ -79,7 +79,7 @@ impl Api {
                 .unwrap_or_else(|problem| panic!("{method} {path}: {problem}"))
         };
         // The server asks for a retry, for example right after a CRD was created.
-        let limit = Instant::now() + PATIENCE;
+        let limit = Instant::now() + RETRY_TIMEOUT;
         let mut answer = send();
         while answer.code == 429 && Instant::now() < limit {
             std::thread::sleep(Duration::from_millis(250));

@@ -1,4 +1,4 @@
-//! Ways to the server that lead through a proxy, and credentials that a program gives. The real Helm goes them, too.
+//! Proxies from kubeconfig and environment, and exec credential plugins, compared with the real Helm.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -9,20 +9,20 @@ use pintle_e2e::{CommandResult, Program, TestEnv, needs_real};
 
 const PROGRAMS: [Program; 3] = [Program::Helm4, Program::PintleAsHelm, Program::Pintle];
 
-/// The name by which the server is asked for. Only a proxy knows where that is, and the server's certificate has it.
+/// The host name of the server. Only the proxy can resolve it, and the server's certificate is valid for it.
 const NAME: &str = "kubernetes";
 
-/// How a proxy is spoken to.
+/// The protocol of the proxy.
 #[derive(Clone, Copy, Debug)]
 enum ProxyProtocol {
     Connect,
     Socks,
 }
 
-/// A proxy that takes everyone to the test server.
+/// A proxy that connects to the test server.
 struct Proxy {
     address: SocketAddr,
-    /// How many it took there.
+    /// The number of forwarded connections.
     taken: Arc<AtomicUsize>,
 }
 
@@ -36,7 +36,7 @@ impl Proxy {
             for client in listener.incoming().flatten() {
                 let (server, counted) = (server.clone(), Arc::clone(&counted));
                 std::thread::spawn(move || {
-                    // Whoever asks for something else is sent away by closing the connection.
+                    // Any other request is rejected by closing the connection.
                     let _ = serve(speech, client, &server, &counted);
                 });
             }
@@ -44,7 +44,7 @@ impl Proxy {
         Proxy { address, taken }
     }
 
-    /// How many it has taken to the server since it was last asked.
+    /// Returns and resets the number of forwarded connections.
     fn taken(&self) -> usize {
         self.taken.swap(0, Ordering::SeqCst)
     }
@@ -73,7 +73,7 @@ fn serve(speech: ProxyProtocol, mut client: TcpStream, server: &str, taken: &Ato
     client.shutdown(Shutdown::Write)
 }
 
-/// The host of a CONNECT request. Its head is all that the client sends before it hears from us.
+/// Reads the host of a CONNECT request. The client sends only the head before the response.
 fn read_connect(client: &TcpStream) -> io::Result<String> {
     let mut reader = BufReader::new(client);
     let mut first = String::new();
@@ -87,7 +87,7 @@ fn read_connect(client: &TcpStream) -> io::Result<String> {
     Ok(place.rsplit_once(':').map_or(place, |(host, _)| host).to_owned())
 }
 
-/// The host of a SOCKS 5 request without authentication.
+/// Reads the host of a SOCKS 5 request without authentication.
 fn read_socks(client: &mut TcpStream) -> io::Result<String> {
     let mut head = [0; 2];
     client.read_exact(&mut head)?;
@@ -96,7 +96,7 @@ fn read_socks(client: &mut TcpStream) -> io::Result<String> {
     client.write_all(&[5, 0])?;
     let mut request = [0; 5];
     client.read_exact(&mut request)?;
-    // Only names are expected; anything else is an address that somebody looked up without us.
+    // Only host names are expected; an address would mean that the client resolved the name itself.
     if request[3] != 3 {
         return Err(io::Error::other("an address instead of a name"));
     }
@@ -106,7 +106,7 @@ fn read_socks(client: &mut TcpStream) -> io::Result<String> {
     String::from_utf8(rest).map_err(io::Error::other)
 }
 
-/// What a line of the kubeconfig says.
+/// The value of a key in the kubeconfig.
 fn said(env: &TestEnv, key: &str) -> String {
     let text = std::fs::read_to_string(&env.cluster().kubeconfig).expect("the kubeconfig can be read");
     let found =
@@ -114,7 +114,7 @@ fn said(env: &TestEnv, key: &str) -> String {
     found.unwrap_or_else(|| panic!("no {key} in the kubeconfig"))
 }
 
-/// Where the server is, as host and port.
+/// The server as `host:port`.
 fn server(env: &TestEnv) -> String {
     let server = said(env, "server");
     let place = server.trim_start_matches("https://").trim_end_matches('/');
@@ -133,7 +133,7 @@ fn kubeconfig(env: &TestEnv, name: &str, server: &str, cluster: &str, user: &str
     env.write(name, &text).to_string_lossy().into_owned()
 }
 
-/// The certificate by which the tests' own kubeconfig signs on.
+/// The client certificate of the tests' kubeconfig.
 fn certificate(env: &TestEnv) -> String {
     ["client-certificate-data", "client-key-data"]
         .map(|key| format!("    {key}: {}\n", said(env, key)))
@@ -158,7 +158,7 @@ fn a_proxy_that_the_kubeconfig_names_leads_to_the_server() {
         for program in PROGRAMS {
             list(&env, program, &through, &[]).succeeded();
             assert!(proxy.taken() > 0, "{program:?} {speech:?}");
-            // What the kubeconfig says counts for more than what the environment says.
+            // The kubeconfig takes precedence over the environment.
             list(&env, program, &through, &[("HTTPS_PROXY", "http://127.0.0.1:1")]).succeeded();
             assert!(proxy.taken() > 0, "{program:?} {speech:?}");
             list(&env, program, &strange, &[]).failed();
@@ -187,7 +187,7 @@ fn a_proxy_that_the_environment_names_leads_to_the_server() {
     }
 }
 
-/// The lines of a user whose credentials a program gives, with an environment of its own.
+/// The kubeconfig lines of a user with an exec plugin and its environment.
 fn given_by(program: &str) -> String {
     format!(
         "    exec:\n      apiVersion: client.authentication.k8s.io/v1\n      command: {program}\n      \
@@ -200,7 +200,7 @@ fn given_by(program: &str) -> String {
 fn a_program_gives_credentials_and_gets_its_environment() {
     needs_real!("asks a server that knows who asks");
     let Some(env) = TestEnv::new("a_program_gives_credentials") else { return };
-    // Only with the right words, variables of both kinds and the cluster's address does it give anything.
+    // The plugin prints credentials only with the right arguments, environment and cluster information.
     let script = r#"#!/bin/sh
 [ "$1" = credentials ] && [ "$KIND_OF_CREDENTIALS" = "from the kubeconfig" ] && [ -n "$HOME" ] || exit 7
 case "$KUBERNETES_EXEC_INFO" in *'"server":"SERVER"'*) ;; *) exit 8 ;; esac
@@ -232,14 +232,14 @@ cat answer.json
         list(&env, program, &path, &[]).succeeded();
     }
     answer(serde_json::json!({"token": "nobody knows it"}));
-    told_alike(&env, &path, "asked for the client to provide credentials");
+    fail_alike(&env, &path, "asked for the client to provide credentials");
     assert!(env.folder().join("asked").exists());
     let broken = kubeconfig(&env, "broken", &address, "", &given_by("/no/such/program"));
-    told_alike(&env, &broken, "/no/such/program");
+    fail_alike(&env, &broken, "/no/such/program");
 }
 
-/// Asserts that all programs fail for this reason, and ours in Helm's words when called so.
-fn told_alike(env: &TestEnv, kubeconfig: &str, reason: &str) {
+/// Asserts that all programs fail for this reason, and ours with Helm's message if invoked as `helm`.
+fn fail_alike(env: &TestEnv, kubeconfig: &str, reason: &str) {
     let [real, ours, own] = PROGRAMS.map(|program| list(env, program, kubeconfig, &[]).failed().stderr);
     assert_eq!(ours, real);
     for told in [real, own] {

@@ -1,4 +1,4 @@
-//! Many writers at one release at once: one wins, the others are told so, and nothing is half done.
+//! Concurrent operations on one release: one wins, the others fail with a clear error, and nothing is left half done.
 
 use std::process::{Child, Command, Stdio};
 
@@ -6,7 +6,7 @@ use pintle_e2e::{Action, CommandResult, Proxy, Store, TestEnv, TestRelease, is_s
 
 const WRITERS: usize = 50;
 
-/// What those are told who were not first.
+/// The errors of the operations that lost.
 const ANSWERS: [&str; 4] = [
     "another operation (install/upgrade/rollback) is in progress",
     "release: already exists",
@@ -14,10 +14,10 @@ const ANSWERS: [&str; 4] = [
     "cannot reuse a name that is still in use",
 ];
 
-/// A lease that does not run out while an operation is held, or gets no time on the machine.
+/// A lease that does not expire while an operation is held, or starved on a busy machine.
 const LEASE: [&str; 2] = ["--lease", "1h"];
 
-/// Starts all writers before the first is waited for.
+/// Starts all commands before waiting for the first.
 fn at_once(subject: &TestRelease<'_>, words: impl Fn(usize) -> Vec<String>) -> Vec<CommandResult> {
     let begin = |writer: usize| -> Child {
         let words = words(writer);
@@ -28,7 +28,7 @@ fn at_once(subject: &TestRelease<'_>, words: impl Fn(usize) -> Vec<String>) -> V
     children.into_iter().map(end).collect()
 }
 
-/// Those who won; all others must have got a clear answer.
+/// The successful runs; all others must have one of the expected errors.
 fn winners(ran: Vec<CommandResult>) -> Vec<CommandResult> {
     let (won, lost): (Vec<CommandResult>, Vec<CommandResult>) =
         ran.into_iter().partition(|ran| ran.code == Some(0));
@@ -52,7 +52,7 @@ fn many_upgrades(env: &TestEnv, store: Store) {
         .filter_map(|ran| ran.stdout.lines().find_map(|line| line.strip_prefix("REVISION: ")?.parse().ok()))
         .collect();
     revisions.sort_unstable();
-    // Every winner has a version of its own, and there is no other.
+    // Each successful run has one revision, and there are no others.
     let expected: Vec<u64> = (2..).take(won.len()).collect();
     assert_eq!(revisions, expected);
     let history: Vec<u64> = subject.history().into_iter().map(|(revision, _)| revision).collect();
@@ -114,7 +114,7 @@ fn a_history_of_one_version_keeps_nobody_from_upgrading() {
     for store in [Store::Native, Store::Secrets] {
         let subject = TestRelease::new(&env, store, "web");
         subject.upgrade("one").succeeded();
-        // A name that is too long cannot be applied, so that the newest version is one that failed.
+        // A name that is too long cannot be applied, so the newest revision is a failed one.
         subject.upgrade(&"x".repeat(260)).failed();
         let words = ["upgrade", "web", "chart", "--history-max", "1", "--set", "word=two"];
         subject.run(&words).succeeded();
@@ -125,15 +125,15 @@ fn a_history_of_one_version_keeps_nobody_from_upgrading() {
     }
 }
 
-/// What those are told who find the release going or gone.
+/// The errors for a release that is being uninstalled or gone.
 const GONE: [&str; 3] = ["has no deployed releases", "not found", "came first"];
 
 const UPGRADE: [&str; 7] = ["upgrade", "web", "chart", "--set", "word=two", LEASE[0], LEASE[1]];
 const UNINSTALL: [&str; 4] = ["uninstall", "web", LEASE[0], LEASE[1]];
 
-/// Which of the two had the last word.
+/// Which of the two operations finished last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Last {
+enum Winner {
     Upgraded,
     Uninstalled,
 }
@@ -146,9 +146,9 @@ fn end(child: Child) -> CommandResult {
     child.wait_with_output().expect("a child ends").into()
 }
 
-/// What holds of an upgrade and an uninstall of one release in every interleaving: one of them succeeded, whoever did
-/// not was told why, and the release is whole or gone. The release is gone afterwards.
-fn one_came_first(subject: &TestRelease<'_>, upgrade: &CommandResult, uninstall: &CommandResult) -> Last {
+/// Asserts the invariants of a concurrent upgrade and uninstall: one of them succeeded, the other one failed with a clear
+/// error, and the release is complete or gone. Uninstalls it afterwards.
+fn one_came_first(subject: &TestRelease<'_>, upgrade: &CommandResult, uninstall: &CommandResult) -> Winner {
     let clear = |ran: &CommandResult, answers: &[&str]| {
         let told = answers.iter().chain(&ANSWERS).any(|answer| ran.stderr.contains(answer));
         assert!(ran.code == Some(1) && told, "code {:?}: {}{}", ran.code, ran.stdout, ran.stderr);
@@ -160,7 +160,7 @@ fn one_came_first(subject: &TestRelease<'_>, upgrade: &CommandResult, uninstall:
             }
             assert_eq!(subject.history(), []);
             subject.env.assert_empty();
-            Last::Uninstalled
+            Winner::Uninstalled
         }
         (Some(0), _) => {
             clear(uninstall, &[]);
@@ -168,14 +168,14 @@ fn one_came_first(subject: &TestRelease<'_>, upgrade: &CommandResult, uninstall:
             assert!(subject.live().iter().all(|object| object.ends_with("two")), "{:?}", subject.live());
             subject.uninstall().succeeded();
             subject.env.assert_empty();
-            Last::Upgraded
+            Winner::Upgraded
         }
         _ => panic!("nobody won: {upgrade:?} {uninstall:?}"),
     }
 }
 
-/// Holds an operation before a write of it, runs another to its end, and lets the first go on. `None` when the first is
-/// over before that write.
+/// Holds an operation before one of its writes, runs another one, and continues the first. `None` if the first finishes
+/// before that write.
 fn around(
     subject: &TestRelease<'_>,
     held: &[&str],
@@ -200,12 +200,12 @@ fn around(
     Some([held, other?])
 }
 
-/// The writes before which an operation is held: the first ones, where the order is decided, and those that were chosen.
+/// The writes before which an operation is held: the first ones, where the winner is decided, and the selected shard.
 fn held_writes() -> impl Iterator<Item = usize> {
     (1..).filter(|write| *write <= 4 || is_selected(*write))
 }
 
-/// One of the two is held before each of its writes while the other runs.
+/// Holds one of the two before each of its writes while the other runs.
 #[allow(clippy::print_stdout, reason = "who had the last word is shown when the test fails")]
 fn upgrades_and_uninstalls(env: &TestEnv, store: Store) {
     let subject = TestRelease::new(env, store, "web");
@@ -215,17 +215,17 @@ fn upgrades_and_uninstalls(env: &TestEnv, store: Store) {
         last.push(one_came_first(&subject, &upgrade, &uninstall));
     }
     println!("{store:?}, before each write of an upgrade: {last:?}");
-    // Before its first write nobody knows of an upgrade. From the record that it is pending until the one that it is
-    // done nobody else has a say.
-    assert!(last.first() == Some(&Last::Uninstalled) && last.contains(&Last::Upgraded), "{last:?}");
+    // Before its first write, an upgrade is not visible to others. From the pending record to the final one, it holds the
+    // release.
+    assert!(last.first() == Some(&Winner::Uninstalled) && last.contains(&Winner::Upgraded), "{last:?}");
     last.clear();
     for write in held_writes() {
         let Some([uninstall, upgrade]) = around(&subject, &UNINSTALL, write, &UPGRADE) else { break };
         last.push(one_came_first(&subject, &upgrade, &uninstall));
     }
     println!("{store:?}, before each write of an uninstall: {last:?}");
-    assert!(last.len() >= 4 && last.contains(&Last::Uninstalled), "{last:?}");
-    // Nobody is held: whatever comes first, what must hold does.
+    assert!(last.len() >= 4 && last.contains(&Winner::Uninstalled), "{last:?}");
+    // Without holding either: the invariants hold in any order.
     for _ in 0..5 {
         subject.upgrade("one").succeeded();
         let [upgrade, uninstall] = [start(subject.command(&UPGRADE)), start(subject.command(&UNINSTALL))];
@@ -245,8 +245,8 @@ fn of_an_upgrade_and_an_uninstall_in_secrets_one_comes_first() {
     upgrades_and_uninstalls(&env, Store::Secrets);
 }
 
-/// Leaves an upgrade behind whose program was killed halfway.
-fn leave_behind(subject: &TestRelease<'_>) {
+/// Leaves an upgrade whose program was killed halfway.
+fn leave_interrupted_upgrade(subject: &TestRelease<'_>) {
     let proxy = Proxy::new(subject.env.cluster());
     proxy.rule(|seen| if seen.write == 10 { Action::HoldBefore } else { Action::Pass });
     let mut command = subject.command(&["upgrade", &subject.name, "chart", "--set", "word=dead"]);
@@ -264,7 +264,7 @@ fn of_fifty_that_take_over_from_a_dead_one_one_wins_each_version() {
     for store in [Store::Native, Store::Secrets] {
         let subject = TestRelease::new(&env, store, "web");
         subject.upgrade("one").succeeded();
-        leave_behind(&subject);
+        leave_interrupted_upgrade(&subject);
         let ran = at_once(&subject, |_| {
             ["upgrade", "web", "chart", "--history-max", "0"].map(str::to_owned).into()
         });

@@ -1,5 +1,5 @@
-//! Real charts, installed and upgraded by the real Helm and by ours: the cluster must hold the same objects, field by
-//! field and owner by owner, but for what nobody chooses (ids, times, addresses, random values).
+//! Real charts, installed and upgraded by the real Helm and by ours: the cluster must have the same objects, including field
+//! managers, except for generated values (uids, times, addresses, random strings).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,18 +9,18 @@ use pintle_e2e::{Program, TestEnv, archive};
 use pintle_tree::Node;
 use serde_json::Value;
 
-/// How long objects may take to go away.
+/// The timeout for deletion.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// A chart, and what becomes of it.
+/// A chart and how it is installed and upgraded.
 struct Case {
-    /// How its archive's name begins.
+    /// The prefix of the archive's name.
     chart: &'static str,
     /// Flags for both commands.
     flags: &'static [&'static str],
-    /// What the upgrade changes.
+    /// Flags for the upgrade.
     change: &'static str,
-    /// Whether it makes passwords or certificates up.
+    /// Whether it generates passwords or certificates.
     random: bool,
 }
 
@@ -42,8 +42,8 @@ macro_rules! charts {
     )*};
 }
 
-// Hooks are left out where they are Jobs, which never end where no pods run. Webhooks and aggregated APIs that would
-// concern other tests are switched off, or their charts are not here.
+// `--no-hooks` where hooks are Jobs, which never complete without a node. Webhooks and aggregated APIs that would affect
+// other tests are disabled, or their charts are left out.
 charts! {
     argo_cd_is_the_same: "argoproj__argo-cd-" ("--no-hooks") then "server.replicas=2";
     argo_rollouts_is_the_same: "argoproj__argo-rollouts-" then "controller.replicas=3";
@@ -83,12 +83,11 @@ charts! {
 fn check(test: &str, case: &Case) {
     let Some(chart) = archive(case.chart) else { return };
     let Some(env) = TestEnv::new(test) else { return };
-    let scene = Scene { env: &env, case, chart: &chart };
-    // Two charts that share the name of something outside of namespaces, as one and its subchart do, would fight for it,
-    // so one test waits for the other.
+    let scene = ChartTest { env: &env, case, chart: &chart };
+    // Charts with the same cluster-scoped objects, such as a chart and its subchart, take a lock on their names.
     let _locks = env.lock(scene.cluster_wide());
-    let want = scene.play(Program::Helm4);
-    let got = scene.play(Program::PintleAsHelm);
+    let want = scene.run_lifecycle(Program::Helm4);
+    let got = scene.run_lifecycle(Program::PintleAsHelm);
     for (what, want, got) in [
         ("install", &want.installed, &got.installed),
         ("upgrade", &want.upgraded, &got.upgraded),
@@ -100,7 +99,7 @@ fn check(test: &str, case: &Case) {
     assert!(!want.installed.is_empty() && want.installed != want.upgraded, "the test compares nothing");
 }
 
-/// The kinds of charts that are outside of namespaces.
+/// The cluster-scoped kinds of the charts.
 const CLUSTER_WIDE: [&str; 10] = [
     "APIService",
     "CSIDriver",
@@ -117,28 +116,28 @@ const CLUSTER_WIDE: [&str; 10] = [
 /// Objects by their paths.
 type Objects = BTreeMap<String, Value>;
 
-/// What there is after each command.
-struct Play {
+/// The live objects after each command.
+struct Snapshots {
     installed: Objects,
     upgraded: Objects,
     left: Objects,
 }
 
-/// Where the objects of a kind live.
+/// A kind as the API serves it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct ResourceKind {
     path: String,
     kind: String,
 }
 
-struct Scene<'a> {
+struct ChartTest<'a> {
     env: &'a TestEnv,
     case: &'a Case,
     chart: &'a Path,
 }
 
-impl Scene<'_> {
-    /// What the chart has outside of namespaces, as kind and name.
+impl ChartTest<'_> {
+    /// The cluster-scoped objects of the chart, as kind and name.
     fn cluster_wide(&self) -> BTreeSet<String> {
         let chart = self.chart.to_string_lossy();
         let mut names = BTreeSet::new();
@@ -161,29 +160,29 @@ impl Scene<'_> {
         names
     }
 
-    /// Lets a program install, upgrade and uninstall the chart, and takes away what is left.
-    fn play(&self, program: Program) -> Play {
+    /// Installs, upgrades and uninstalls the chart with a program, and removes leftovers.
+    fn run_lifecycle(&self, program: Program) -> Snapshots {
         let chart = self.chart.to_string_lossy().into_owned();
         let run = |arguments: &[&str]| self.env.run(program, arguments).succeeded();
         run(&[&["install", "rel", &chart], self.case.flags].concat());
-        let mut places = self.places();
-        let installed = self.live(&places);
+        let mut kinds = self.kinds();
+        let installed = self.live(&kinds);
         run(&[&["upgrade", "rel", &chart, "--set", self.case.change], self.case.flags].concat());
-        places.extend(self.places());
-        let upgraded = self.live(&places);
+        kinds.extend(self.kinds());
+        let upgraded = self.live(&kinds);
         let flags: &[&str] = if self.case.flags.contains(&"--no-hooks") { &["--no-hooks"] } else { &[] };
         run(&[&["uninstall", "rel"], flags].concat());
-        let left = self.live(&places);
+        let left = self.live(&kinds);
         for path in left.keys() {
             self.env.api().delete(path);
         }
         self.wait_until_gone(installed.keys().chain(upgraded.keys()));
-        Play { installed, upgraded, left }
+        Snapshots { installed, upgraded, left }
     }
 
     /// The kinds of the release, and of its CRDs.
-    fn places(&self) -> BTreeSet<Place> {
-        // The real Helm reads the record, whoever wrote it.
+    fn kinds(&self) -> BTreeSet<ResourceKind> {
+        // The real Helm reads the record of either program.
         let manifest = self.env.run(Program::Helm4, &["get", "manifest", "rel"]).succeeded().stdout;
         let mut kinds = BTreeSet::new();
         if self.case.crds() {
@@ -194,10 +193,10 @@ impl Scene<'_> {
             let text = |key: &str| object.get(key).and_then(Node::as_str).map(str::to_owned);
             kinds.extend(text("apiVersion").zip(text("kind")));
         }
-        kinds.into_iter().map(|(version, kind)| self.place(&version, kind)).collect()
+        kinds.into_iter().map(|(version, kind)| self.kind_info(&version, kind)).collect()
     }
 
-    fn place(&self, version: &str, kind: String) -> Place {
+    fn kind_info(&self, version: &str, kind: String) -> ResourceKind {
         let root = if version.contains('/') { "apis" } else { "api" };
         let served = self.env.api().send("GET", &format!("/{root}/{version}"), "", "").object();
         let resources = served["resources"].as_array().expect("a version has resources");
@@ -210,33 +209,33 @@ impl Scene<'_> {
             true => self.env.path(version, plural, ""),
             false => format!("/{root}/{version}/{plural}"),
         };
-        Place { path, kind }
+        ResourceKind { path, kind }
     }
 
-    /// The objects of the release that are there, without what nobody chooses.
-    fn live(&self, places: &BTreeSet<Place>) -> Objects {
+    /// The live objects of the release, with generated values masked.
+    fn live(&self, kinds: &BTreeSet<ResourceKind>) -> Objects {
         let mut objects = Objects::new();
-        for place in places {
-            for mut object in self.env.api().list(&place.path) {
+        for kind_info in kinds {
+            for mut object in self.env.api().list(&kind_info.path) {
                 let annotations = &object["metadata"]["annotations"];
                 let ours = annotations["meta.helm.sh/release-name"] == "rel"
                     && annotations["meta.helm.sh/release-namespace"] == self.env.namespace();
-                // What is going needs more or less time for it.
+                // Objects that are being deleted disappear at different times.
                 let going = !object["metadata"]["deletionTimestamp"].is_null();
-                if !going && (ours || self.is_of_crds(place, &object)) {
-                    object["kind"] = place.kind.as_str().into();
-                    forget_chance(&mut object, self.case.random);
+                if !going && (ours || self.is_of_crds(kind_info, &object)) {
+                    object["kind"] = kind_info.kind.as_str().into();
+                    mask_generated(&mut object, self.case.random);
                     let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                    objects.insert(format!("{}/{name}", place.path), object);
+                    objects.insert(format!("{}/{name}", kind_info.path), object);
                 }
             }
         }
         objects
     }
 
-    /// Whether an object came from `crds/`, where nothing is marked.
-    fn is_of_crds(&self, place: &Place, object: &Value) -> bool {
-        place.kind == "CustomResourceDefinition"
+    /// Whether an object came from `crds/`; those have no labels of the release.
+    fn is_of_crds(&self, kind_info: &ResourceKind, object: &Value) -> bool {
+        kind_info.kind == "CustomResourceDefinition"
             && self.case.crds()
             && object["spec"]["group"] == "rollout-operator.grafana.com"
     }
@@ -260,8 +259,8 @@ fn read(document: &str) -> Node {
     object.unwrap_or_else(|error| panic!("{error} in {document}"))
 }
 
-/// Takes away what the server, controllers or dice have chosen.
-fn forget_chance(object: &mut Value, random: bool) {
+/// Masks values that the server, controllers or random functions generated.
+fn mask_generated(object: &mut Value, random: bool) {
     let fields = object.as_object_mut().expect("an object is a map");
     fields.remove("status");
     let metadata = object["metadata"].as_object_mut().expect("an object has metadata");
@@ -269,7 +268,7 @@ fn forget_chance(object: &mut Value, random: bool) {
         metadata.remove(key);
     }
     if let Some(owners) = metadata.get_mut("managedFields").and_then(Value::as_array_mut) {
-        // Controllers write whenever they like.
+        // Controllers update their fields at any time.
         owners.retain(|owner| owner["manager"] == "helm");
         for owner in owners {
             owner.as_object_mut().expect("an owner is a map").remove("time");
@@ -295,7 +294,7 @@ fn forget_chance(object: &mut Value, random: bool) {
     }
 }
 
-/// Keeps only that there is a value.
+/// Replaces a value by a marker.
 fn mask(value: &mut Value) {
     if !value.is_null() {
         *value = "something".into();

@@ -1,4 +1,4 @@
-//! That the guides are true: every command in them is run, and must say what the page says it does.
+//! Runs every command of the guides and compares the output with the page.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use pintle_e2e::{CommandResult, Program, TestEnv};
 /// Stands for anything inside a line, and on a line of its own for any lines.
 const ANYTHING: char = '…';
 
-/// What whoever runs the tests has done already: there is a cluster, and the program is built.
+/// Commands that are skipped, because the test setup has done them: starting a cluster, building the program.
 const DONE_ALREADY: [&str; 5] = [
     "cargo xtask cluster up --name guide",
     "export KUBECONFIG=$(cargo xtask cluster kubeconfig --name guide)",
@@ -18,7 +18,7 @@ const DONE_ALREADY: [&str; 5] = [
     "cargo xtask cluster down --name guide",
 ];
 
-/// A command of a page, and what it says.
+/// A command of a page with its output.
 #[derive(Debug, PartialEq, Eq)]
 struct Step {
     line: usize,
@@ -64,7 +64,7 @@ impl Step {
         }
     }
 
-    /// Runs it in a shell, as a reader would.
+    /// Runs the command in a shell.
     fn run(&self, env: &TestEnv) -> CommandResult {
         let program = env.command(Program::Pintle);
         let mut shell = Command::new("sh");
@@ -77,7 +77,7 @@ impl Step {
         )
     }
 
-    /// Runs it, and compares.
+    /// Runs the command and compares the output.
     fn check(&self, env: &TestEnv) {
         let ran = self.run(env);
         let said = said(env, &ran);
@@ -90,7 +90,7 @@ impl Step {
     }
 }
 
-/// The lines that stay on a reader's terminal: what is said of objects on the way does not.
+/// The final output without progress lines.
 fn said(env: &TestEnv, ran: &CommandResult) -> Vec<String> {
     let is_progress = |line: &&str| {
         let mut parts = line.splitn(3, ": ");
@@ -141,7 +141,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Walks through a page, with the example chart that it is about; there must be about as many commands as `at_least`.
+/// Runs the commands of a page with its example chart; there must be at least `at_least`.
 fn walk(env: &TestEnv, page: &str, chart: &str, at_least: usize) {
     let chart = Path::new("examples/charts").join(chart);
     copy(&root().join(&chart), &env.folder().join(&chart));
@@ -159,18 +159,18 @@ fn walk(env: &TestEnv, page: &str, chart: &str, at_least: usize) {
 }
 
 #[test]
-fn the_walk_to_the_first_release_goes_as_it_says() {
+fn the_first_release_guide_works() {
     let Some(env) = TestEnv::with_pods("the_walk_to_the_first_release") else { return };
     walk(&env, "first-release.md", "greeter", 20);
 }
 
 #[test]
-fn the_first_steps_with_images_go_as_they_say() {
+fn the_images_guide_works() {
     let Some(env) = TestEnv::new("the_first_steps_with_images") else { return };
     walk(&env, "images.md", "web", 4);
 }
 
-/// Pages without commands whose answers are shown, and the tests that hold what they tell.
+/// Pages without command output, and the tests that cover their statements.
 const TESTED_ELSEWHERE: [(&str, &str); 8] = [
     ("hooks.md", "e2e/tests/hook_filter.rs"),
     ("air-gap.md", "crates/registry/tests/copies.rs"),
@@ -206,7 +206,7 @@ fn every_guide_is_listed_and_tested() {
 }
 
 #[test]
-fn pages_are_read_and_compared_as_they_are_meant() {
+fn pages_are_parsed_and_compared_with_wildcards() {
     let page = "text\n```console\n$ a b\none\n$ c\n```\n```sh\n$ no\n```\n";
     let step = |line, command: &str, shown: &[&str]| Step {
         line,

@@ -1,4 +1,4 @@
-//! The real Helm 4, the real Helm 3 and ours take turns on one release, in Helm's own stores.
+//! Interoperability: the real Helm 4, the real Helm 3 and ours operate in turn on one release, in Helm's stores.
 
 use crate::support;
 
@@ -7,7 +7,7 @@ use support::{database, write_chart};
 
 const PROGRAMS: [Program; 3] = [Program::PintleAsHelm, Program::Helm4, Program::Helm3];
 
-/// A env and the driver that keeps its releases.
+/// A test environment with a storage driver.
 struct Driver {
     env: TestEnv,
     driver: &'static str,
@@ -23,7 +23,7 @@ impl Driver {
         command.output().unwrap_or_else(|error| panic!("cannot run {program:?}: {error}")).into()
     }
 
-    /// What every program must tell alike. Helm 3 tells metadata in another form.
+    /// Asserts that all programs print the same. Helm 3 prints metadata in another form.
     fn agree(&self, who: &str, revision: &str) {
         for what in ["manifest", "values", "hooks", "notes", "metadata"] {
             let get = |program| {
@@ -42,7 +42,7 @@ impl Driver {
         assert_eq!(list(Program::PintleAsHelm), list(Program::Helm4), "{who}: list");
     }
 
-    /// One life of a release in turns.
+    /// The life cycle of a release, each step by the next program.
     fn life(&self, turns: [Program; 4]) {
         let who = format!("{} {turns:?}", self.driver);
         let [installs, upgrades, rolls_back, uninstalls] = turns;
@@ -64,7 +64,7 @@ impl Driver {
     }
 }
 
-/// Programs hand a release over: each to the one that stands as many places behind it as is given, and so on.
+/// Runs life cycles in which each program hands the release to the one `places` further in the list.
 fn turns(test: &str, driver: &'static str, places: &[usize]) {
     let Some(env) = TestEnv::new(test) else { return };
     write_chart(&env, "chart");

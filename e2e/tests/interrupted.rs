@@ -1,4 +1,4 @@
-//! Operations that end before they are done: by a signal, by a lost connection, by a suspended program.
+//! Operations that are interrupted by a signal, a lost connection or a suspended process.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -7,45 +7,45 @@ use pintle_e2e::{Action, CommandResult, Program, Proxy, Store, TestEnv, TestRele
 
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// What keeps an operation busy where no pods run.
+/// What an operation waits for; without a node it waits forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Busy {
-    /// Waiting for pods.
+enum BlockedOn {
+    /// Pods of the release (`--wait`).
     Wait,
-    /// A hook that waits for a pod.
+    /// The pod of a hook.
     Hook,
 }
 
-impl Busy {
+impl BlockedOn {
     fn flags(self) -> &'static [&'static str] {
         match self {
-            Busy::Wait => &["--wait", "--set", "replicas=1"],
-            Busy::Hook => &["--set", "slow=true"],
+            BlockedOn::Wait => &["--wait", "--set", "replicas=1"],
+            BlockedOn::Hook => &["--set", "slow=true"],
         }
     }
 
-    /// The kind of what is waited for.
+    /// The resource that is waited for.
     fn plural(self) -> &'static str {
         match self {
-            Busy::Wait => "/deployments",
-            Busy::Hook => "/jobs",
+            BlockedOn::Wait => "/deployments",
+            BlockedOn::Hook => "/jobs",
         }
     }
 
-    /// Whether the operation on a release has come to what keeps it busy.
+    /// Whether the operation on a release has begun to wait.
     fn is_reached(self, env: &TestEnv, name: &str) -> bool {
         match self {
-            Busy::Wait => env.object("apps/v1", "deployments", &format!("{name}-web")).is_some(),
-            Busy::Hook => env.object("batch/v1", "jobs", &format!("{name}-slow-one")).is_some(),
+            BlockedOn::Wait => env.object("apps/v1", "deployments", &format!("{name}-web")).is_some(),
+            BlockedOn::Hook => env.object("batch/v1", "jobs", &format!("{name}-slow-one")).is_some(),
         }
     }
 }
 
-/// Starts something and returns once it is busy.
-fn start(env: &TestEnv, mut command: Command, name: &str, busy: Busy) -> Child {
+/// Starts a command and returns once it waits.
+fn start(env: &TestEnv, mut command: Command, name: &str, blocked_on: BlockedOn) -> Child {
     let child =
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be run");
-    until("it is busy", || busy.is_reached(env, name));
+    until("it is busy", || blocked_on.is_reached(env, name));
     child
 }
 
@@ -63,7 +63,7 @@ fn signal(child: &Child, name: &str) {
     assert!(Command::new("sh").args(["-c", &command]).status().expect("there is a shell").success());
 }
 
-/// Waits for the end of a program, which must come by itself.
+/// Waits for the program to exit by itself.
 fn end(mut child: Child) -> CommandResult {
     until("the program ends", || child.try_wait().expect("a child can be asked").is_some());
     child.wait_with_output().expect("a child can be read").into()
@@ -79,19 +79,19 @@ fn env(test: &str) -> Option<TestEnv> {
 #[test]
 fn an_operation_that_is_stopped_by_a_signal_records_that_it_failed() {
     let Some(env) = env("stopped_by_a_signal") else { return };
-    for (place, (store, busy, with)) in [
-        (Store::Native, Busy::Wait, "INT"),
-        (Store::Native, Busy::Hook, "TERM"),
-        (Store::Secrets, Busy::Wait, "TERM"),
-        (Store::Secrets, Busy::Hook, "INT"),
+    for (place, (store, blocked_on, with)) in [
+        (Store::Native, BlockedOn::Wait, "INT"),
+        (Store::Native, BlockedOn::Hook, "TERM"),
+        (Store::Secrets, BlockedOn::Wait, "TERM"),
+        (Store::Secrets, BlockedOn::Hook, "INT"),
     ]
     .into_iter()
     .enumerate()
     {
         let name = format!("s{place}");
         let subject = TestRelease::new(&env, store, &name);
-        let words = [&["install", &name, "chart"], busy.flags()].concat();
-        let child = start(&env, subject.command(&words), &name, busy);
+        let words = [&["install", &name, "chart"], blocked_on.flags()].concat();
+        let child = start(&env, subject.command(&words), &name, blocked_on);
         signal(&child, with);
         let ran = end(child).failed();
         assert!(ran.stdout.contains(&format!("Release {name} has been cancelled.")), "{}", ran.stdout);
@@ -99,8 +99,8 @@ fn an_operation_that_is_stopped_by_a_signal_records_that_it_failed() {
         let (status, description) = subject.status().expect("there is a record");
         assert_eq!(status, "failed");
         assert!(description.contains("context canceled"), "{description}");
-        // The hook was to go once it had run, so that it must not run on.
-        if busy == Busy::Hook {
+        // Its deletion policy applies, so the hook must not keep running.
+        if blocked_on == BlockedOn::Hook {
             env.wait_for("batch/v1", "jobs", &format!("{name}-slow-one"), |job| job.is_none());
         }
         subject.upgrade("two").succeeded();
@@ -111,7 +111,7 @@ fn an_operation_that_is_stopped_by_a_signal_records_that_it_failed() {
 }
 
 #[test]
-fn ctrl_c_has_the_same_words_as_in_helm() {
+fn ctrl_c_prints_the_same_messages_as_helm() {
     let Some(env) = env("ctrl_c_has_the_same_words") else { return };
     let said: Vec<(CommandResult, CommandResult)> =
         [(Program::PintleAsHelm, "ours"), (Program::Helm4, "real")]
@@ -119,8 +119,8 @@ fn ctrl_c_has_the_same_words_as_in_helm() {
             .map(|(program, name)| {
                 let stop = |words: &[&str], name: &str| {
                     let mut command = env.command(program);
-                    command.args(words).args(Busy::Wait.flags());
-                    let child = start(&env, command, name, Busy::Wait);
+                    command.args(words).args(BlockedOn::Wait.flags());
+                    let child = start(&env, command, name, BlockedOn::Wait);
                     // The record is written before the objects, and read here as both programs write it.
                     until("the object is new", || {
                         let object = env.object("apps/v1", "deployments", &format!("{name}-web"));
@@ -153,8 +153,8 @@ fn ctrl_c_over_what_is_to_be_rolled_back_ends_as_in_helm() {
         .map(|(program, name)| {
             let stop = |words: &[&str], name: &str| {
                 let mut command = env.command(program);
-                command.args(words).arg("--rollback-on-failure").args(Busy::Wait.flags());
-                let child = start(&env, command, name, Busy::Wait);
+                command.args(words).arg("--rollback-on-failure").args(BlockedOn::Wait.flags());
+                let child = start(&env, command, name, BlockedOn::Wait);
                 until("the object is new", || {
                     let object = env.object("apps/v1", "deployments", &format!("{name}-web"));
                     object.is_some_and(|object| object["spec"]["replicas"] == 1)
@@ -191,7 +191,7 @@ fn an_uninstall_that_is_stopped_can_be_done_again_by_anyone() {
         let subject = TestRelease::new(&env, store, name);
         subject.upgrade("one").succeeded();
         subject.run(&["upgrade", name, "chart", "--no-hooks", "--set", "slow=true"]).succeeded();
-        let child = start(&env, subject.command(&["uninstall", name]), name, Busy::Hook);
+        let child = start(&env, subject.command(&["uninstall", name]), name, BlockedOn::Hook);
         let told = subject.run(&["unlock", name]).succeeded().stdout;
         assert!(told.contains("is uninstalling") && !told.contains("(gone)"), "{told}");
         let refused = subject.uninstall().failed();
@@ -199,7 +199,7 @@ fn an_uninstall_that_is_stopped_can_be_done_again_by_anyone() {
         signal(&child, "INT");
         end(child).failed();
         assert_eq!(subject.status().expect("there is a record").0, "uninstalling");
-        // Nobody needs to know that the other program is gone.
+        // Works without knowing that the other process is gone.
         let told = subject.run(&["unlock", name]).succeeded().stdout;
         assert_eq!(told, format!("no operation is in progress on release \"{name}\"\n"));
         subject.run(&["uninstall", name, "--no-hooks"]).succeeded();
@@ -208,27 +208,27 @@ fn an_uninstall_that_is_stopped_can_be_done_again_by_anyone() {
 }
 
 #[test]
-fn a_lost_connection_leaves_a_claim_that_the_next_command_takes_over() {
+fn a_lost_connection_leaves_a_lease_that_the_next_command_takes_over() {
     let Some(env) = env("a_lost_connection_leaves_a_lease") else { return };
     let proxy = Proxy::new(env.cluster());
-    for (name, store, busy) in [
-        ("a", Store::Native, Busy::Wait),
-        ("b", Store::Native, Busy::Hook),
-        ("c", Store::Secrets, Busy::Hook),
+    for (name, store, blocked_on) in [
+        ("a", Store::Native, BlockedOn::Wait),
+        ("b", Store::Native, BlockedOn::Hook),
+        ("c", Store::Secrets, BlockedOn::Hook),
     ] {
         let subject = TestRelease::new(&env, store, name);
         let (mut is_busy, mut is_lost) = (false, false);
         proxy.rule(move |seen| {
-            // What is waited for is asked about, and nothing comes through from then on.
+            // The operation polls; from then on the proxy forwards nothing.
             let is_read = seen.method == "GET";
-            is_lost |= is_busy && is_read && seen.path.contains(busy.plural());
-            is_busy |= !is_read && seen.path.contains(busy.plural());
+            is_lost |= is_busy && is_read && seen.path.contains(blocked_on.plural());
+            is_busy |= !is_read && seen.path.contains(blocked_on.plural());
             if is_lost { Action::Drop } else { Action::Pass }
         });
-        let words = [&["install", name, "chart", "--timeout", "5s"], busy.flags()].concat();
+        let words = [&["install", name, "chart", "--timeout", "5s"], blocked_on.flags()].concat();
         let mut command = subject.command(&words);
         command.env("KUBECONFIG", proxy.kubeconfig());
-        let child = start(&env, command, name, busy);
+        let child = start(&env, command, name, blocked_on);
         let pid = child.id();
         let ran = end(child).failed();
         proxy.cut();
@@ -243,23 +243,23 @@ fn a_lost_connection_leaves_a_claim_that_the_next_command_takes_over() {
     env.assert_empty();
 }
 
-/// Suspends an installation for longer than its lease, while somebody else takes the release over.
+/// Suspends an installation for longer than its lease, while another command takes the release over.
 fn sleep_through_the_lease(env: &TestEnv, store: Store, name: &str) {
     let subject = TestRelease::new(env, store, name);
-    // The lease is renewed three times as often, which must succeed on a machine that is busy.
-    let words = [&["install", name, "chart", "--lease", "15s"], Busy::Wait.flags()].concat();
-    let child = start(env, subject.command(&words), name, Busy::Wait);
+    // The lease is renewed at a third of its duration, which must be long enough for a busy machine.
+    let words = [&["install", name, "chart", "--lease", "15s"], BlockedOn::Wait.flags()].concat();
+    let child = start(env, subject.command(&words), name, BlockedOn::Wait);
     let refused = subject.upgrade("two").failed();
     assert!(refused.stderr.contains("is in progress"), "{}", refused.stderr);
     signal(&child, "STOP");
-    // It is alive, so that only the lease can end its hold.
+    // The process is alive, so only an expired lease allows the takeover.
     until("the lease runs out", || subject.upgrade("two").code == Some(0));
     subject.assert_consistent();
     signal(&child, "CONT");
     let ran = end(child).failed();
     assert!(ran.stderr.contains("another client has taken over the release"), "{}", ran.stderr);
     let history: Vec<String> = subject.history().into_iter().map(|(_, status)| status).collect();
-    // Whatever it had written would be the last word on its version.
+    // Anything that it still wrote would have overwritten the status of its revision.
     assert_eq!(history, ["superseded", "deployed"]);
     subject.assert_consistent();
     subject.uninstall().succeeded();
@@ -268,7 +268,7 @@ fn sleep_through_the_lease(env: &TestEnv, store: Store, name: &str) {
 #[test]
 fn a_program_that_slept_through_its_lease_writes_nothing_more() {
     let Some(env) = env("a_program_that_slept_through_its_lease") else { return };
-    // Most of the time is spent waiting, so both are done at once.
+    // Mostly waiting, so both run in parallel.
     std::thread::scope(|scope| {
         for (name, store) in [("native", Store::Native), ("secrets", Store::Secrets)] {
             let env = &env;

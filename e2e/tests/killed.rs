@@ -1,13 +1,13 @@
-//! The program is killed at every write of every operation, and then work goes on.
+//! Kills the program at every write of every operation, and then continues.
 //!
-//! After each kill `status` must tell the truth, and the next command must work without any repair. CI takes a
-//! part of these moments, another one for each commit.
+//! After each kill, `status` must be correct and the next command must work without a repair. CI runs one shard of the kill
+//! points per commit.
 
 use std::process::Stdio;
 
 use pintle_e2e::{Action, Proxy, Store, TestEnv, TestRelease, is_selected, write_chart};
 
-/// What is interrupted.
+/// The operation that is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
     Install,
@@ -16,14 +16,14 @@ enum Operation {
     Uninstall,
 }
 
-/// When the program dies: before the server gets its n-th write, or after that, without hearing of it.
+/// When the program is killed: before its n-th write reaches the server, or after that, before the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Timestamp {
+enum KillPoint {
     Before(usize),
     After(usize),
 }
 
-/// What somebody does next.
+/// The next command.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     Upgrade,
@@ -32,7 +32,7 @@ enum Next {
 }
 
 impl Operation {
-    /// Makes what the operation starts from.
+    /// Creates the state that the operation starts from.
     fn prepare(self, subject: &TestRelease<'_>) {
         let words: &[&str] = match self {
             Operation::Install => &[],
@@ -54,12 +54,17 @@ impl Operation {
     }
 }
 
-/// Runs an operation through the proxy and kills it at that moment. Gives the process number, or none when it came to
+/// Runs an operation through the proxy and kills it at that kill_point. Gives the process number, or none when it came to
 /// its end before.
-fn kill(subject: &TestRelease<'_>, proxy: &Proxy, operation: Operation, moment: Timestamp) -> Option<u32> {
-    proxy.rule(move |seen| match moment {
-        Timestamp::Before(write) if seen.write == write => Action::HoldBefore,
-        Timestamp::After(write) if seen.write == write => Action::HoldAfter,
+fn kill(
+    subject: &TestRelease<'_>,
+    proxy: &Proxy,
+    operation: Operation,
+    kill_point: KillPoint,
+) -> Option<u32> {
+    proxy.rule(move |seen| match kill_point {
+        KillPoint::Before(write) if seen.write == write => Action::HoldBefore,
+        KillPoint::After(write) if seen.write == write => Action::HoldAfter,
         _ => Action::Pass,
     });
     let mut command = subject.command(&operation.words(&subject.name));
@@ -72,8 +77,8 @@ fn kill(subject: &TestRelease<'_>, proxy: &Proxy, operation: Operation, moment: 
     held.map(|_| child.id())
 }
 
-/// That `status` tells what is there.
-fn status_is_true(subject: &TestRelease<'_>, pid: u32) {
+/// Asserts that `status` matches the cluster.
+fn assert_status_is_correct(subject: &TestRelease<'_>, pid: u32) {
     let Some((status, _)) = subject.status() else {
         assert!(subject.live().is_empty(), "there is no release, but {:?}", subject.live());
         return;
@@ -88,8 +93,8 @@ fn status_is_true(subject: &TestRelease<'_>, pid: u32) {
     }
 }
 
-/// Goes on as if nothing had happened, and takes the release away in the end.
-fn go_on(subject: &TestRelease<'_>, next: Next) {
+/// Runs the next command as if nothing had happened, and finally uninstalls the release.
+fn continue_work(subject: &TestRelease<'_>, next: Next) {
     let history = subject.history();
     match (next, history.first()) {
         (Next::Uninstall, Some(_)) => {
@@ -106,7 +111,7 @@ fn go_on(subject: &TestRelease<'_>, next: Next) {
             subject.assert_consistent();
             let three = subject.history().last().map_or(0, |(revision, _)| *revision);
             subject.upgrade("four").succeeded();
-            // Not to what was interrupted: that would clean up after itself.
+            // Not to the interrupted word: that upgrade would complete the interrupted one and so clean up after it.
             subject.rollback(three).succeeded();
         }
     }
@@ -114,9 +119,9 @@ fn go_on(subject: &TestRelease<'_>, next: Next) {
     subject.uninstall().succeeded();
 }
 
-/// The moments to try, each with its number among all.
-fn moments(writes: usize) -> Vec<(usize, Timestamp)> {
-    let all = (1..=writes).flat_map(|write| [Timestamp::Before(write), Timestamp::After(write)]);
+/// The kill_points to try, each with its number among all.
+fn kill_points(writes: usize) -> Vec<(usize, KillPoint)> {
+    let all = (1..=writes).flat_map(|write| [KillPoint::Before(write), KillPoint::After(write)]);
     all.enumerate().filter(|(number, _)| is_selected(*number)).collect()
 }
 
@@ -125,13 +130,13 @@ fn kill_at_every_write(test: &str, operation: Operation, store: Store) {
     let Some(env) = TestEnv::new(test) else { return };
     write_chart(&env);
     if store == Store::Native {
-        // The kinds belong to the whole cluster, so that their installation cannot be part of this.
+        // CRDs are cluster-wide, so their installation cannot be part of this test.
         TestRelease::new(&env, store, "any").run(&["init"]).succeeded();
     }
     let proxy = Proxy::new(env.cluster());
     let undisturbed = TestRelease::new(&env, store, "undisturbed");
     operation.prepare(&undisturbed);
-    assert_eq!(kill(&undisturbed, &proxy, operation, Timestamp::Before(usize::MAX)), None);
+    assert_eq!(kill(&undisturbed, &proxy, operation, KillPoint::Before(usize::MAX)), None);
     let writes = proxy.writes();
     assert!(writes >= 8, "{:?}", proxy.seen());
     if operation != Operation::Uninstall {
@@ -139,16 +144,16 @@ fn kill_at_every_write(test: &str, operation: Operation, store: Store) {
         undisturbed.uninstall().succeeded();
     }
     let nexts = [Next::Upgrade, Next::Rollback, Next::Uninstall];
-    for (number, moment) in moments(writes) {
+    for (number, kill_point) in kill_points(writes) {
         let next = nexts[number % nexts.len()];
-        let name = format!("{moment:?}").to_lowercase().replace(['(', ')'], "");
+        let name = format!("{kill_point:?}").to_lowercase().replace(['(', ')'], "");
         let subject = TestRelease::new(&env, store, &name);
         operation.prepare(&subject);
-        let killed = kill(&subject, &proxy, operation, moment);
-        let pid = killed.unwrap_or_else(|| panic!("{operation:?} was over at {moment:?} of {writes}"));
-        println!("{operation:?} in {store:?} killed at {moment:?} of {writes}, then {next:?}");
-        status_is_true(&subject, pid);
-        go_on(&subject, next);
+        let killed = kill(&subject, &proxy, operation, kill_point);
+        let pid = killed.unwrap_or_else(|| panic!("{operation:?} was over at {kill_point:?} of {writes}"));
+        println!("{operation:?} in {store:?} killed at {kill_point:?} of {writes}, then {next:?}");
+        assert_status_is_correct(&subject, pid);
+        continue_work(&subject, next);
         assert_eq!(subject.history(), []);
         assert_eq!(subject.live(), [].into());
     }

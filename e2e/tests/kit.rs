@@ -1,11 +1,11 @@
-//! That the cluster, the programs and the kit do what tests rely on.
+//! Tests of the test framework: the cluster, the programs and `TestEnv`.
 
 use pintle_e2e::{Program, TestEnv, simulated_log};
 use serde_json::json;
 
 #[test]
-fn every_program_says_its_version() {
-    let Some(env) = TestEnv::new("every_program_says_its_version") else { return };
+fn every_program_prints_its_version() {
+    let Some(env) = TestEnv::new("every_program_prints_its_version") else { return };
     for (program, text) in [
         (Program::Pintle, env!("CARGO_PKG_VERSION")),
         (Program::PintleAsHelm, "v4.2"),
@@ -33,8 +33,8 @@ fn the_real_helms_share_a_release() {
 }
 
 #[test]
-fn a_namespace_goes_with_its_bench() {
-    let Some(env) = TestEnv::new("a_namespace_goes_with_its_bench") else { return };
+fn a_namespace_is_deleted_with_its_test_env() {
+    let Some(env) = TestEnv::new("a_namespace_is_deleted_with_its_test_env") else { return };
     let (api, path) = (env.api(), format!("/api/v1/namespaces/{}", env.namespace()));
     drop(env);
     let going = api.read(&path).is_none_or(|namespace| !namespace["metadata"]["deletionTimestamp"].is_null());

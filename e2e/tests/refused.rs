@@ -1,4 +1,4 @@
-//! The server refuses, stumbles or loses requests: what is not done is told, and the record says so too.
+//! Fault injection: the server rejects, fails or loses requests. The output and the record must match what was done.
 
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
@@ -10,18 +10,18 @@ use serde_json::{Value, json};
 
 const LIMIT: Duration = Duration::from_secs(180);
 
-/// What goes wrong with a request.
+/// An injected fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// The server wants to be left alone for a moment.
+    /// `429 Too Many Requests`.
     Busy,
-    /// The server fails.
+    /// `500 Internal Server Error`.
     Broken,
-    /// Someone else was quicker.
+    /// `409 Conflict`.
     Conflict,
-    /// The connection breaks before the server has the request.
+    /// The connection closes before the request is forwarded.
     Lost,
-    /// The connection breaks before the answer is there.
+    /// The connection closes before the response.
     Unanswered,
 }
 
@@ -39,9 +39,9 @@ impl Fault {
     }
 }
 
-/// Runs an installation through the proxy on which the request of that number meets its action.
-fn install(subject: &TestRelease<'_>, proxy: &Proxy, fated: usize, action: Action) -> CommandResult {
-    proxy.rule(move |seen| if seen.request == fated { action.clone() } else { Action::Pass });
+/// Runs an installation through the proxy, which applies `action` to the request with this number.
+fn install(subject: &TestRelease<'_>, proxy: &Proxy, number: usize, action: Action) -> CommandResult {
+    proxy.rule(move |seen| if seen.request == number { action.clone() } else { Action::Pass });
     let mut command = subject.command(&["install", &subject.name, "chart"]);
     command.env("KUBECONFIG", proxy.kubeconfig());
     let output: Output = command.output().expect("the program can be run");
@@ -49,7 +49,7 @@ fn install(subject: &TestRelease<'_>, proxy: &Proxy, fated: usize, action: Actio
     output.into()
 }
 
-/// That what the program said of itself, and what the record says, is what is there.
+/// Asserts that the exit code and the record match the cluster.
 fn is_true(subject: &TestRelease<'_>, ran: &CommandResult, what: &str) {
     if ran.code == Some(0) {
         subject.assert_consistent();
@@ -69,7 +69,7 @@ fn is_true(subject: &TestRelease<'_>, ran: &CommandResult, what: &str) {
     }
 }
 
-/// Lets every request of an installation meet every fault; CI takes a part of these.
+/// Injects every fault into every request of an installation; CI runs a shard.
 #[allow(clippy::print_stdout, reason = "how far it came is shown when the test fails")]
 fn fail_every_request(test: &str, store: Store) {
     let Some(env) = TestEnv::new(test) else { return };
@@ -95,7 +95,7 @@ fn fail_every_request(test: &str, store: Store) {
             }
             is_true(&subject, &ran, &what);
             if ran.code != Some(0) {
-                // The object of a hook that could not be deleted stays until the hook runs again.
+                // A hook object that could not be deleted stays until the hook runs again.
                 let is_delete = seen.is_some_and(|seen| seen.method == "DELETE");
                 subject.upgrade(if is_delete { "one" } else { "two" }).succeeded();
                 subject.assert_consistent();
@@ -135,7 +135,7 @@ fn waiting_goes_on_when_watches_expire() {
             if seen.is_watch() && watches <= 3 { action.clone() } else { Action::Pass }
         });
         let mut command = subject.command(&["install", name, "chart", "--wait", "--timeout", "10m"]);
-        // One pod is wanted and none runs, until somebody says that none is needed.
+        // One replica is desired and none runs, until the test scales to zero.
         command.args(["--set", "replicas=1"]).env("KUBECONFIG", proxy.kubeconfig());
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let child = child.expect("the program can be run");
@@ -154,7 +154,7 @@ fn waiting_goes_on_when_watches_expire() {
     env.assert_empty();
 }
 
-/// Refuses config maps of the release `web` with a word that begins with `bad`.
+/// Denies ConfigMaps of the release `web` whose word begins with `bad`, by an admission policy.
 fn forbid(env: &TestEnv) {
     let name = env.namespace();
     let policies = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies";
@@ -222,7 +222,7 @@ fn a_refused_object_is_named_and_the_next_command_works() {
             subject.uninstall().succeeded();
         }
     }
-    // Nothing of a release is there when its first installation is refused, but for what came before.
+    // A denied first installation leaves only what was applied before the denied object.
     let subject = TestRelease::new(&env, Store::Secrets, "first");
     subject.upgrade("bad").failed();
     assert_eq!(subject.status().expect("there is a record").0, "failed");
@@ -240,7 +240,7 @@ fn a_quota_that_is_hit_halfway_is_told_and_the_next_command_works() {
     TestRelease::new(&env, Store::Native, "any").run(&["init"]).succeeded();
     env.wait_for("v1", "configmaps", "kube-root-ca.crt", |map| map.is_some());
     for store in [Store::Native, Store::Secrets] {
-        // One more than Kubernetes' own: enough for a hook, and for the first of two objects.
+        // One more than Kubernetes creates itself: enough for a hook, and for the first of two objects.
         let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "maps"},
                            "spec": {"hard": {"count/configmaps": "2"}}});
         env.api().create(&env.path("v1", "resourcequotas", ""), &quota);
@@ -266,7 +266,7 @@ fn a_namespace_that_is_being_deleted_is_told() {
     let Some(env) = TestEnv::new("a_namespace_that_is_being_deleted") else { return };
     write_chart(&env);
     let space = format!("/api/v1/namespaces/{}", env.namespace());
-    // It keeps the namespace from going before the programs have seen it go.
+    // A finalizer keeps the namespace in `Terminating` for the test.
     let anchor = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "anchor", "finalizers": ["pintle.dev/anchor"]}});
     env.api().create(&env.path("v1", "configmaps", ""), &anchor);
     env.api().delete(&space);

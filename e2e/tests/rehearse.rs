@@ -1,5 +1,5 @@
-//! What rehearsals say about objects must be what a real API server says about them: each complaint of one must be one
-//! of the other, field by field, and so must each warning.
+//! The findings of rehearsals must equal those of a real API server in a dry run: each field error and each warning of one
+//! must be one of the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,7 +9,7 @@ use pintle_e2e::{DryRunResult, Program, TestEnv, archive, needs_real};
 use pintle_tree::{Node, json};
 use serde_json::Value;
 
-/// How long a new kind may take until it is served.
+/// The timeout for a new CRD to be served.
 const LIMIT: Duration = Duration::from_secs(180);
 
 macro_rules! charts {
@@ -18,68 +18,68 @@ macro_rules! charts {
         fn $test() {
             needs_real!("compares our own API with a real server");
             let Some(chart) = archive($chart) else { return };
-            judge(stringify!($test), &chart, &[$($flag),*]);
+            check(stringify!($test), &chart, &[$($flag),*]);
         }
     )*};
 }
 
-// Chosen by what is in them, and by what is wrong with them. Charts with a folder `crds` are such as no other test
-// installs, because those come and go in the whole cluster.
+// Selected for their content and their errors. Charts with `crds/` are not used by other tests, because CRDs are
+// cluster-wide.
 charts! {
-    // Nothing to complain about.
-    argo_cd_is_judged_alike: "argoproj__argo-cd-";
-    argo_workflows_is_judged_alike: "argoproj__argo-workflows-";
-    airflow_is_judged_alike: "bitnami__airflow-";
-    harbor_is_judged_alike: "bitnami__harbor-";
-    kafka_is_judged_alike: "bitnami__kafka-";
-    mastodon_is_judged_alike: "bitnami__mastodon-";
-    cilium_is_judged_alike: "cilium__cilium-";
-    redis_ha_is_judged_alike: "DandyDeveloper__redis-ha-";
-    external_secrets_is_judged_alike: "external-secrets__external-secrets-";
-    vault_is_judged_alike: "hashicorp__vault-";
-    cluster_autoscaler_is_judged_alike: "kubernetes__cluster-autoscaler-";
-    ingress_nginx_is_judged_alike: "kubernetes__ingress-nginx-";
-    opentelemetry_demo_is_judged_alike: "open-telemetry__opentelemetry-demo-";
-    opensearch_of_its_project_is_judged_alike: "opensearch-project__opensearch-3";
-    prometheus_is_judged_alike: "prometheus-community__prometheus-29";
-    prometheus_adapter_is_judged_alike: "prometheus-community__prometheus-adapter-";
-    // Definitions of kinds, and objects of them.
-    apisix_is_judged_alike: "apache__apisix-2";
-    appmesh_is_judged_alike: "aws__appmesh-controller-";
-    fluent_operator_is_judged_alike: "fluent__fluent-operator-";
-    kong_ingress_is_judged_alike: "Kong__ingress-";
-    multus_is_judged_alike: "k8s-at-home__multus-";
-    gatekeeper_is_judged_alike: "open-policy-agent__gatekeeper-";
-    metallb_is_judged_alike: "metallb__metallb-";
+    // No findings.
+    argo_cd_is_validated_alike: "argoproj__argo-cd-";
+    argo_workflows_is_validated_alike: "argoproj__argo-workflows-";
+    airflow_is_validated_alike: "bitnami__airflow-";
+    harbor_is_validated_alike: "bitnami__harbor-";
+    kafka_is_validated_alike: "bitnami__kafka-";
+    mastodon_is_validated_alike: "bitnami__mastodon-";
+    cilium_is_validated_alike: "cilium__cilium-";
+    redis_ha_is_validated_alike: "DandyDeveloper__redis-ha-";
+    external_secrets_is_validated_alike: "external-secrets__external-secrets-";
+    vault_is_validated_alike: "hashicorp__vault-";
+    cluster_autoscaler_is_validated_alike: "kubernetes__cluster-autoscaler-";
+    ingress_nginx_is_validated_alike: "kubernetes__ingress-nginx-";
+    opentelemetry_demo_is_validated_alike: "open-telemetry__opentelemetry-demo-";
+    opensearch_of_its_project_is_validated_alike: "opensearch-project__opensearch-3";
+    prometheus_is_validated_alike: "prometheus-community__prometheus-29";
+    prometheus_adapter_is_validated_alike: "prometheus-community__prometheus-adapter-";
+    // CRDs and custom resources.
+    apisix_is_validated_alike: "apache__apisix-2";
+    appmesh_is_validated_alike: "aws__appmesh-controller-";
+    fluent_operator_is_validated_alike: "fluent__fluent-operator-";
+    kong_ingress_is_validated_alike: "Kong__ingress-";
+    multus_is_validated_alike: "k8s-at-home__multus-";
+    gatekeeper_is_validated_alike: "open-policy-agent__gatekeeper-";
+    metallb_is_validated_alike: "metallb__metallb-";
     // Warnings.
-    grafana_loki_is_judged_alike: "bitnami__grafana-loki-";
-    opensearch_is_judged_alike: "bitnami__opensearch-";
-    kroki_is_judged_alike: "cowboysysop__kroki-";
-    coredns_is_judged_alike: "helm__coredns-";
-    // Problems: versions that are gone, kinds and namespaces that are not there, values that are refused.
-    spire_server_is_judged_alike: "aws__appmesh-spire-server-";
-    old_cert_manager_is_judged_alike: "helm__cert-manager-";
-    old_concourse_is_judged_alike: "helm__concourse-";
-    old_kong_is_judged_alike: "helm__kong-";
-    hadoop_is_judged_alike: "helm__hadoop-";
-    mongodb_replicaset_is_judged_alike: "helm__mongodb-replicaset-";
-    old_prometheus_operator_is_judged_alike: "helm__prometheus-operator-";
-    alpine_is_judged_alike: "helm__testdata.alpine-";
-    import_values_is_judged_alike: "helm__testdata.import-values-";
-    influxdb_enterprise_is_judged_alike: "influxdata__influxdb-enterprise-";
-    linkerd_multicluster_is_judged_alike: "linkerd__linkerd-multicluster-0";
-    rook_cluster_is_judged_alike: "rook__rook-ceph-cluster-";
-    chartreuse_is_judged_alike: "wiremind__chartreuse-";
-    csi_host_path_is_judged_alike: "wiremind__csi-driver-host-path-";
+    grafana_loki_is_validated_alike: "bitnami__grafana-loki-";
+    opensearch_is_validated_alike: "bitnami__opensearch-";
+    kroki_is_validated_alike: "cowboysysop__kroki-";
+    coredns_is_validated_alike: "helm__coredns-";
+    // Errors: removed API versions, missing kinds and namespaces, invalid values.
+    spire_server_is_validated_alike: "aws__appmesh-spire-server-";
+    old_cert_manager_is_validated_alike: "helm__cert-manager-";
+    old_concourse_is_validated_alike: "helm__concourse-";
+    old_kong_is_validated_alike: "helm__kong-";
+    hadoop_is_validated_alike: "helm__hadoop-";
+    mongodb_replicaset_is_validated_alike: "helm__mongodb-replicaset-";
+    old_prometheus_operator_is_validated_alike: "helm__prometheus-operator-";
+    alpine_is_validated_alike: "helm__testdata.alpine-";
+    import_values_is_validated_alike: "helm__testdata.import-values-";
+    influxdb_enterprise_is_validated_alike: "influxdata__influxdb-enterprise-";
+    linkerd_multicluster_is_validated_alike: "linkerd__linkerd-multicluster-0";
+    rook_cluster_is_validated_alike: "rook__rook-ceph-cluster-";
+    chartreuse_is_validated_alike: "wiremind__chartreuse-";
+    csi_host_path_is_validated_alike: "wiremind__csi-driver-host-path-";
 }
 
-/// One mistake of each kind, each in an object of its own.
+/// One mistake of each type, each in its own object.
 const MISTAKES: &str = include_str!("rehearse/mistakes.yaml");
 
 #[test]
-fn mistakes_of_all_kinds_are_told_alike() {
+fn mistakes_of_all_types_are_reported_alike() {
     needs_real!("compares our own API with a real server");
-    let Some(env) = TestEnv::new("mistakes_of_all_kinds_are_told_alike") else { return };
+    let Some(env) = TestEnv::new("mistakes_of_all_types_are_reported_alike") else { return };
     env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
     env.write("web/templates/all.yaml", MISTAKES);
     let found = compare(&env, &env.folder().join("web"), &[]);
@@ -88,29 +88,26 @@ fn mistakes_of_all_kinds_are_told_alike() {
     assert_eq!(objects.len(), wrong, "each object is told of: {found:#?}");
 }
 
-fn judge(test: &str, chart: &Path, flags: &[&str]) {
+fn check(test: &str, chart: &Path, flags: &[&str]) {
     if let Some(env) = TestEnv::new(test) {
         compare(&env, chart, flags);
     }
 }
 
-/// The object, whether it is an error, and the text.
-type Said = BTreeSet<(String, bool, String)>;
+/// The object, whether it is an error, and the message.
+type Findings = BTreeSet<(String, bool, String)>;
 
-/// Asks both, and gives what both say.
-fn compare(env: &TestEnv, chart: &Path, flags: &[&str]) -> Said {
+/// Asserts that both have the same findings, and returns them.
+fn compare(env: &TestEnv, chart: &Path, flags: &[&str]) -> Findings {
     let version = env.api().send("GET", "/version", "", "").object();
     let minor = version["minor"].as_str().expect("a version has numbers").trim_end_matches('+').to_owned();
-    let subject = TestRelease {
-        env,
-        chart: chart.to_string_lossy().into_owned(),
-        version: format!("1.{minor}"),
-        flags,
-    };
+    let subject =
+        Comparison { env, chart: chart.to_string_lossy().into_owned(), version: format!("1.{minor}"), flags };
     let ours = subject.rehearsal();
     let real = subject.real();
-    let only =
-        |one: &Said, other: &Said| one.difference(other).map(|it| format!("{it:?}\n")).collect::<String>();
+    let only = |one: &Findings, other: &Findings| {
+        one.difference(other).map(|it| format!("{it:?}\n")).collect::<String>()
+    };
     assert!(
         ours == real,
         "only the rehearsal says:\n{}only the server says:\n{}",
@@ -120,26 +117,26 @@ fn compare(env: &TestEnv, chart: &Path, flags: &[&str]) -> Said {
     ours
 }
 
-struct TestRelease<'a> {
+struct Comparison<'a> {
     env: &'a TestEnv,
     chart: String,
     version: String,
     flags: &'a [&'a str],
 }
 
-/// Where objects of a kind are, and whether in namespaces.
+/// The API path of each kind, and whether it is namespaced.
 type Kinds = BTreeMap<(String, String), (String, bool)>;
 
-impl TestRelease<'_> {
-    /// What a rehearsal says about the objects of the chart.
-    fn rehearsal(&self) -> Said {
+impl Comparison<'_> {
+    /// The findings of a rehearsal of the chart.
+    fn rehearsal(&self) -> Findings {
         let arguments =
             ["rehearse", &self.chart, "--release-name", "rel", "--kube-version", &self.version, "-o", "json"];
         let ran = self.env.run(Program::Pintle, &[&arguments, self.flags].concat());
         let report: Value = serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("{ran:?}"));
         let findings = report["findings"].as_array().expect("a report has findings");
         let text = |finding: &Value, key: &str| finding[key].as_str().unwrap_or_default().to_owned();
-        // Others are about what becomes of the objects, of which a server that is only asked knows nothing.
+        // Other findings are about running the objects, which a dry run cannot report.
         let about = findings.iter().filter(|it| {
             let failed = text(it, "message").contains("not ready") || text(it, "message").contains("failed");
             it["stage"] == "install" && it["file"] != "" && it["severity"] != "note" && !failed
@@ -154,9 +151,9 @@ impl TestRelease<'_> {
             .collect()
     }
 
-    /// What the real server says about them.
-    fn real(&self) -> Said {
-        let mut said = Said::new();
+    /// The findings of the real server.
+    fn real(&self) -> Findings {
+        let mut said = Findings::new();
         let definitions = documents(&self.helm(&["show", "crds", &self.chart]));
         let own = groups_of(&definitions);
         let made = self.define(&definitions, &mut said);
@@ -178,8 +175,8 @@ impl TestRelease<'_> {
         self.env.run(Program::Helm4, arguments).succeeded().stdout
     }
 
-    /// Brings the chart's own definitions into the cluster, and gives the names of those that were not there.
-    fn define(&self, definitions: &[Node], said: &mut Said) -> Vec<String> {
+    /// Creates the chart's CRDs and returns the names of those that did not exist.
+    fn define(&self, definitions: &[Node], said: &mut Findings) -> Vec<String> {
         let mut made = Vec::new();
         let kinds = self.kinds(&BTreeSet::new());
         self.ask(definitions, &kinds, said);
@@ -205,7 +202,7 @@ impl TestRelease<'_> {
         made
     }
 
-    /// The kinds of the server itself and of `own` groups. Other tests bring kinds, too, which are not for this one.
+    /// The built-in kinds and those of the `own` groups; other tests create CRDs at the same time.
     fn kinds(&self, own: &BTreeSet<String>) -> Kinds {
         let api = self.env.api();
         let foreign: BTreeSet<String> = api
@@ -225,7 +222,7 @@ impl TestRelease<'_> {
         let mut kinds = Kinds::new();
         for version in versions {
             let answer = api.send("GET", &path_of(&version), "", "");
-            // A group that was there a moment ago may be gone.
+            // The group of another test may have been deleted meanwhile.
             let served: Value = serde_json::from_str(&answer.body).unwrap_or_default();
             for resource in served["resources"].as_array().into_iter().flatten() {
                 let (name, kind) = (resource["name"].as_str(), resource["kind"].as_str());
@@ -239,7 +236,7 @@ impl TestRelease<'_> {
         kinds
     }
 
-    /// Pods are refused without their accounts, which an install makes first.
+    /// Creates service accounts, without which pods are rejected; an install creates them first.
     fn make_accounts(&self, rendered: &[Node], kinds: &Kinds) {
         for account in rendered.iter().filter(|it| text(it, &["kind"]) == "ServiceAccount") {
             let namespace = text(account, &["metadata", "namespace"]);
@@ -250,7 +247,7 @@ impl TestRelease<'_> {
         }
     }
 
-    /// The list that an object belongs to.
+    /// The API path of an object's collection.
     fn path(&self, object: &Node, kinds: &Kinds) -> Option<String> {
         let version = text(object, &["apiVersion"]);
         let (name, namespaced) = kinds.get(&(version.to_owned(), text(object, &["kind"]).to_owned()))?;
@@ -278,9 +275,9 @@ impl TestRelease<'_> {
         }
     }
 
-    /// Shows objects to the server, and notes what it says.
-    fn ask(&self, objects: &[Node], kinds: &Kinds, said: &mut Said) {
-        // What the chart makes itself is not there yet.
+    /// Sends objects in dry-run mode and records the findings.
+    fn ask(&self, objects: &[Node], kinds: &Kinds, said: &mut Findings) {
+        // Namespaces that the chart creates do not exist yet.
         let own = groups_of(objects);
         let spaces: BTreeSet<&str> = objects
             .iter()
@@ -311,7 +308,7 @@ impl TestRelease<'_> {
             return;
         }
         for (trial, (name, ..)) in self.env.api().dry_run_all(&folder, &requests).into_iter().zip(asked) {
-            said.extend(complaints(&trial).into_iter().map(|text| (name.clone(), true, text)));
+            said.extend(field_errors(&trial).into_iter().map(|text| (name.clone(), true, text)));
             said.extend(trial.warnings.into_iter().map(|text| (name.clone(), false, text)));
         }
     }
@@ -335,7 +332,7 @@ fn body(node: &Node) -> String {
     String::from_utf8(json::write(node).expect("it can be written")).expect("JSON is text")
 }
 
-/// The groups that definitions among objects are for.
+/// The groups of the CRDs among the objects.
 fn groups_of(objects: &[Node]) -> BTreeSet<String> {
     let current = "apiextensions.k8s.io/v1";
     let definitions = objects.iter().filter(|it| {
@@ -344,7 +341,7 @@ fn groups_of(objects: &[Node]) -> BTreeSet<String> {
     definitions.map(|it| text(it, &["spec", "group"]).to_owned()).collect()
 }
 
-/// The objects of a text with many documents.
+/// Parses the objects of a multi-document text.
 fn documents(text: &str) -> Vec<Node> {
     let lines = format!("\n{text}");
     let parts = lines.split("\n---").map(|part| part.split_once('\n').map_or("", |(_, rest)| rest));
@@ -353,8 +350,8 @@ fn documents(text: &str) -> Vec<Node> {
     parts.map(read).filter(|node| node.as_map().is_some_and(|map| !map.is_empty())).collect()
 }
 
-/// What the server complains about, field by field, in the words of a report.
-fn complaints(trial: &DryRunResult) -> Vec<String> {
+/// The field errors of a response, in the format of a rehearsal.
+fn field_errors(trial: &DryRunResult) -> Vec<String> {
     // Something that another test has made.
     if trial.answer.is_ok() || trial.answer.code == 409 {
         return Vec::new();

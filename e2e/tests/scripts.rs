@@ -1,5 +1,5 @@
-//! The worked examples of charts that act, through their lives: on the cluster of the tests and on our own API beside
-//! it, by the same commands. What is printed, recorded and alive must be the same on both.
+//! Runs the script examples through their life cycle on the test cluster and on the embedded API, with the same commands.
+//! Output, records and live objects must be equal.
 
 use crate::support;
 
@@ -12,14 +12,14 @@ use pintle_e2e::{CommandResult, Level, Program, TestEnv};
 use serde_json::{Value, json};
 use support::{json_without_times, without_times};
 
-/// An example and what is done to it.
+/// An example chart and its test data.
 struct Example {
     name: &'static str,
-    /// What it is installed with.
+    /// Flags for the installation.
     given: &'static [&'static str],
-    /// What it is upgraded with, after an upgrade that changes nothing.
+    /// Flags for the second upgrade; the first changes nothing.
     changed: &'static [&'static str],
-    /// The object to look at, and parts of it before and after the change.
+    /// The object to inspect, and texts that it contains before and after the change.
     object: &'static str,
     before: &'static str,
     after: &'static str,
@@ -113,22 +113,22 @@ fn example(name: &str) -> String {
     folder.canonicalize().expect("it is there").display().to_string()
 }
 
-/// What is seen on the way: the step, and what was printed or alive after it.
-type Account = Vec<(String, String)>;
+/// The recorded steps: the command, and its output or the live objects after it.
+type Recording = Vec<(String, String)>;
 
-/// The walk of one example on one cluster.
-struct Walk<'a> {
+/// The life cycle of one example on one cluster.
+struct Lifecycle<'a> {
     env: &'a TestEnv,
     driver: &'a str,
-    account: Account,
-    /// What differs from run to run, and what stands for it.
+    account: Recording,
+    /// Values that differ between runs, with their placeholders.
     marks: Vec<(String, &'static str)>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> Lifecycle<'a> {
     fn new(env: &'a TestEnv, driver: &'a str) -> Self {
         let marks = vec![(env.namespace().to_owned(), "NAMESPACE")];
-        Walk { env, driver, account: Account::new(), marks }
+        Lifecycle { env, driver, account: Recording::new(), marks }
     }
 
     fn ran(&self, words: &[&str]) -> CommandResult {
@@ -137,7 +137,7 @@ impl<'a> Walk<'a> {
         command.output().expect("it can be run").into()
     }
 
-    /// Runs a command, which must end with this code, and notes what it printed.
+    /// Runs a command, asserts its exit code and records its output.
     fn step(&mut self, code: i32, words: &[&str]) -> String {
         let ran = self.ran(words);
         assert_eq!(ran.code, Some(code), "{words:?}:\n{}\n{}", ran.stdout, ran.stderr);
@@ -147,7 +147,7 @@ impl<'a> Walk<'a> {
         text
     }
 
-    /// Notes the versions of a release, without the ids that some stores give them.
+    /// Records the history of a release, without version ids, which only some stores have.
     fn history(&mut self, name: &str) {
         let mut versions = json_without_times(&self.ran(&["history", name, "-o", "json"]).succeeded().stdout);
         for version in versions.as_array_mut().expect("it is a list") {
@@ -156,17 +156,17 @@ impl<'a> Walk<'a> {
         self.account.push(("history".to_owned(), versions.to_string()));
     }
 
-    /// Notes the objects that are alive, by kind and name.
-    fn look(&mut self, step: &str) -> BTreeMap<String, String> {
+    /// Records the live objects, by kind and name.
+    fn snapshot(&mut self, step: &str) -> BTreeMap<String, String> {
         let mut alive = BTreeMap::new();
         for (version, plural) in [("v1", "configmaps"), ("v1", "secrets")] {
             for mut object in self.env.objects(version, plural) {
-                if is_of_the_cluster(&object) {
+                if is_created_by_cluster(&object) {
                     continue;
                 }
                 let kind = if plural == "secrets" { "Secret" } else { "ConfigMap" };
                 let name = object["metadata"]["name"].as_str().expect("it has a name").to_owned();
-                blur(&mut object);
+                mask_generated(&mut object);
                 alive.insert(format!("{kind} {name}"), self.plain(&object.to_string()));
             }
         }
@@ -180,40 +180,40 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A text without the lines that tell version ids, which only some stores give.
+/// Removes lines with version ids, which only some stores have.
 fn without_ids(text: &str) -> String {
     text.lines().filter(|line| !line.starts_with("VERSION ID: ")).map(|line| format!("{line}\n")).collect()
 }
 
-/// Whether an object is made by the cluster, or keeps a release.
-fn is_of_the_cluster(object: &Value) -> bool {
+/// Whether an object is created by the cluster or is a record of a release.
+fn is_created_by_cluster(object: &Value) -> bool {
     let kind = object["type"].as_str().unwrap_or_default();
     object["metadata"]["name"] == "kube-root-ca.crt" || kind.starts_with("helm.sh/release")
 }
 
-/// Takes away what differs from run to run.
-fn blur(value: &mut Value) {
+/// Masks values that differ between runs.
+fn mask_generated(value: &mut Value) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(blur),
+        Value::Array(items) => items.iter_mut().for_each(mask_generated),
         Value::Object(fields) => {
             for generated in ["uid", "resourceVersion", "creationTimestamp", "time"] {
                 fields.remove(generated);
             }
-            // Who owns an object is told by its uid there.
+            // Owner references contain uids.
             if let Some(Value::Object(owners)) = fields.get_mut("f:ownerReferences") {
                 *owners = owners.values().map(|owner| ("OWNER".to_owned(), owner.clone())).collect();
             }
-            fields.values_mut().for_each(blur);
+            fields.values_mut().for_each(mask_generated);
         }
         _ => {}
     }
 }
 
-/// Takes an example through its life.
-fn walk(env: &TestEnv, driver: &str, example_: &Example) -> Account {
+/// Runs the life cycle of an example.
+fn run_lifecycle(env: &TestEnv, driver: &str, example_: &Example) -> Recording {
     let Example { name, given, changed, object, before, after } = example_;
     let chart = example(name);
-    let mut walk = Walk::new(env, driver);
+    let mut walk = Lifecycle::new(env, driver);
     walk.marks.push((chart.clone(), "CHART"));
     walk.step(0, &["show", "permissions", &chart]);
     walk.step(0, &[&["install", name, chart.as_str()], *given, &["--wait"]].concat());
@@ -227,14 +227,14 @@ fn walk(env: &TestEnv, driver: &str, example_: &Example) -> Account {
         walk.marks.push((made_up, "MADE UP"));
         walk.marks.push((plain.to_owned(), "MADE UP"));
     }
-    let installed = walk.look("install");
+    let installed = walk.snapshot("install");
     assert!(installed[*object].contains(before), "{name}: {installed:#?}");
     walk.step(0, &["status", name]);
     walk.step(0, &["get", "values", name, "--all"]);
     walk.step(0, &[&["upgrade", name, chart.as_str()], *given, &["--wait"]].concat());
-    assert_eq!(walk.look("upgrade"), installed, "{name}: an upgrade that changes nothing");
+    assert_eq!(walk.snapshot("upgrade"), installed, "{name}: an upgrade that changes nothing");
     walk.step(0, &[&["upgrade", name, chart.as_str(), "--reuse-values"], *changed, &["--wait"]].concat());
-    let upgraded = walk.look("change");
+    let upgraded = walk.snapshot("change");
     assert!(upgraded[*object].contains(after), "{name}: {upgraded:#?}");
     if *name == "checked" {
         let refused = walk.step(1, &["upgrade", name, &chart, "--set", "ingress.enabled=true"]);
@@ -243,23 +243,23 @@ fn walk(env: &TestEnv, driver: &str, example_: &Example) -> Account {
     walk.step(0, &["get", "manifest", name]);
     walk.step(0, &["status", name]);
     walk.step(0, &["rollback", name, "1", "--wait"]);
-    let back = walk.look("rollback");
+    let back = walk.snapshot("rollback");
     assert_eq!(data(&back), data(&installed), "{name}: rolled back");
     walk.step(0, &["status", name]);
     walk.history(name);
     walk.step(0, &["uninstall", name, "--wait"]);
-    assert_eq!(walk.look("uninstall"), BTreeMap::new(), "{name}: nothing is left");
+    assert_eq!(walk.snapshot("uninstall"), BTreeMap::new(), "{name}: nothing is left");
     walk.account
 }
 
-/// What objects hold, without who set it when.
+/// The data of objects, without metadata.
 fn data(alive: &BTreeMap<String, String>) -> BTreeMap<&str, Value> {
     let data = |text: &String| serde_json::from_str::<Value>(text).expect("it is an object")["data"].take();
     alive.iter().map(|(name, text)| (name.as_str(), data(text))).collect()
 }
 
-/// Says where two accounts differ.
-fn compare(name: &str, here: &Account, beside: &Account) {
+/// Asserts that two recordings are equal.
+fn compare(name: &str, here: &Recording, beside: &Recording) {
     assert_eq!(here.len(), beside.len(), "{name}");
     for ((step, here), (same, beside)) in here.iter().zip(beside) {
         assert_eq!(step, same);
@@ -270,12 +270,12 @@ fn compare(name: &str, here: &Account, beside: &Account) {
 fn both(driver: &str) {
     let test = format!("scripts-{driver}");
     let Some(env) = TestEnv::new(&test) else { return };
-    // Where all tests have our own API already, a walk by itself shows that it holds there.
+    // If the test cluster is the embedded API, one run is enough.
     let own = (env.cluster().level != Level::Embedded).then(|| TestEnv::embedded(&test));
     for example in &EXAMPLES {
-        let here = walk(&env, driver, example);
+        let here = run_lifecycle(&env, driver, example);
         if let Some(own) = &own {
-            compare(example.name, &here, &walk(own, driver, example));
+            compare(example.name, &here, &run_lifecycle(own, driver, example));
         }
     }
 }
