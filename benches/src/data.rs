@@ -1,4 +1,4 @@
-//! Data of the shapes that charts have, the same on every run.
+//! Deterministic test data in the shape of real charts.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use anyhow::Result;
 use flate2::{Compression, write::GzEncoder};
 use pintle_chart::File;
 
-/// A manifest of Jobs that are hooks of two events.
+/// A manifest of Jobs, each a hook of two events.
 pub(crate) fn hooks_text() -> String {
     let job = |index: usize| {
         format!(
@@ -20,7 +20,7 @@ pub(crate) fn hooks_text() -> String {
     (0..100).map(job).collect()
 }
 
-/// A values file with comments, nested maps, lists and texts of several lines.
+/// A values file with comments, nested maps, lists and multi-line strings.
 pub(crate) fn values_text() -> String {
     let mut text = String::from("# Values for everyone.\nglobal:\n  domain: example.com\n  registry: \"\"\n");
     for index in 0..40 {
@@ -153,12 +153,12 @@ fn chart(name: &str, prefix: &str) -> Vec<File> {
     ]
 }
 
-/// A chart of the usual shape.
+/// A typical small chart.
 pub(crate) fn small_chart() -> Vec<File> {
     chart("small", "")
 }
 
-/// A chart with twenty subcharts of the usual shape, whose values it sets in part.
+/// A chart with twenty typical subcharts, some of whose values it overrides.
 pub(crate) fn umbrella() -> Vec<File> {
     let mut values = String::from("global: {domain: example.com, list: [a, b]}\n");
     let mut files = vec![File::new("Chart.yaml", chart_file("umbrella").into_bytes())];
@@ -175,7 +175,7 @@ pub(crate) fn umbrella() -> Vec<File> {
     files
 }
 
-/// The files as an archive, as `package` writes it.
+/// Packs the files as `package` does.
 pub(crate) fn archive(name: &str, files: &[File]) -> Result<Vec<u8>> {
     let mut archive = tar::Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
     for file in files {

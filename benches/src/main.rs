@@ -1,4 +1,4 @@
-//! Runs one hot path COUNT times on data that it makes itself, for counting instructions and for profilers.
+//! Runs one hot path COUNT times on generated data, for counting instructions and for profilers.
 //!
 //! ```text
 //! pintle-benches               the names of the hot paths
@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let Some(name) = arguments.next() else {
-        paths::ALL.iter().for_each(|path| say(path.name));
+        paths::ALL.iter().for_each(|path| print_line(path.name));
         return Ok(());
     };
     let Some(path) = paths::ALL.iter().find(|path| path.name == name) else {
@@ -26,11 +26,11 @@ fn main() -> Result<()> {
     for _ in 0..count {
         size = run()?;
     }
-    say(&format!("{name}: {count} runs, {size} bytes or nodes each"));
+    print_line(&format!("{name}: {count} runs, {size} bytes or nodes each"));
     Ok(())
 }
 
 #[allow(clippy::print_stdout)]
-fn say(text: &str) {
+fn print_line(text: &str) {
     println!("{text}");
 }

@@ -1,4 +1,4 @@
-//! The hot paths: what takes the time when charts are rendered, one by one.
+//! The hot paths of rendering a chart, one by one.
 
 use std::hint::black_box;
 
@@ -11,18 +11,18 @@ use pintle_values::NullRules;
 
 use crate::data;
 
-/// One run; gives the size of its result, so that it is not optimised away.
+/// One run; returns the size of its result, so that it is not optimized away.
 type Run = Box<dyn FnMut() -> Result<usize>>;
 
-/// A hot path by name.
+/// A named hot path.
 pub(crate) struct HotPath {
-    /// The name.
+    /// The name, as in `benches/instructions.tsv`.
     pub(crate) name: &'static str,
-    /// Makes the data, once, and gives what is to be run many times.
+    /// Prepares the data once and returns the function to run.
     pub(crate) prepare: fn() -> Result<Run>,
 }
 
-/// All hot paths, in the order of the flow.
+/// All hot paths, in pipeline order.
 pub(crate) const ALL: &[HotPath] = &[
     HotPath { name: "yaml-read", prepare: yaml_read },
     HotPath { name: "yaml-validate", prepare: yaml_validate },
@@ -104,7 +104,7 @@ fn sort_objects() -> Result<Run> {
     }))
 }
 
-/// Every document is a hook of two events, so that all of the text is edited twice.
+/// Every document is a hook of two events, so that the whole text is edited twice.
 fn filter_hooks() -> Result<Run> {
     let text = data::hooks_text();
     Ok(Box::new(move || Ok(pintle_hooks::Filter::read(black_box(text.as_bytes()))?.to_vec().len())))
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_hot_path_gives_a_result_and_the_same_one_each_time() {
+    fn every_hot_path_is_deterministic() {
         for path in ALL {
             let mut run = (path.prepare)().unwrap();
             let first = run().unwrap();

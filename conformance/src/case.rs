@@ -1,4 +1,4 @@
-//! One recorded case: its input, its output, and how texts are compared.
+//! A recorded case: its input, the output of Helm, and the comparison.
 
 use anyhow::{Context as _, Result};
 use base64::Engine as _;
@@ -10,11 +10,11 @@ use crate::report::first_difference;
 
 /// One line of a `.jsonl` file.
 pub(crate) struct Case {
-    /// Stable name.
+    /// The stable name, used in `exceptions.tsv`.
     pub(crate) id: String,
-    /// What was done.
+    /// The input.
     pub(crate) input: Value,
-    /// What Helm answered.
+    /// The recorded output of Helm.
     pub(crate) output: Value,
 }
 
@@ -26,12 +26,12 @@ impl Case {
         Ok(Case { id, input: whole["in"].take(), output: whole["out"].take() })
     }
 
-    /// A text of the input, which may be given as bytes under `<field>_b64`.
+    /// A string of the input; `<field>_b64` holds bytes that are not UTF-8.
     pub(crate) fn bytes(&self, field: &str) -> Option<Vec<u8>> {
         text_of(&self.input, field)
     }
 
-    /// A text of the input, or empty.
+    /// A string of the input; empty if missing.
     pub(crate) fn text(&self, field: &str) -> &str {
         self.input[field].as_str().unwrap_or_default()
     }
@@ -41,7 +41,7 @@ impl Case {
         self.input[field].as_bool().unwrap_or_default()
     }
 
-    /// A map of texts in the input, in order of its keys.
+    /// A map of strings in the input, sorted by key.
     pub(crate) fn files(&self, field: &str) -> Vec<(String, Vec<u8>)> {
         let entries = self.input[field].as_object().into_iter().flatten();
         entries
@@ -49,7 +49,7 @@ impl Case {
             .collect()
     }
 
-    /// Compares a text with the recorded one under `field`, in whichever form that was recorded.
+    /// Compares bytes with the recorded `field`, which may be a string or Base64.
     pub(crate) fn compare(&self, field: &str, got: &[u8]) -> Option<String> {
         compare_text(&self.output, field, got)
     }
@@ -62,7 +62,7 @@ fn text_of(object: &Value, field: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Compares a text with the one recorded under `field` of `object`.
+/// Compares bytes with `field` of a recorded object.
 pub(crate) fn compare_text(object: &Value, field: &str, got: &[u8]) -> Option<String> {
     if let Some(want) = text_of(object, field) {
         return (want != got).then(|| first_difference(&want, got));
@@ -80,7 +80,7 @@ pub(crate) fn compare_text(object: &Value, field: &str, got: &[u8]) -> Option<St
     Some(format!("no {field} was recorded, got {shown:?} (recorded: {})", shorten(object)))
 }
 
-/// The beginning of a JSON value.
+/// Truncates a JSON value for a message.
 pub(crate) fn shorten(value: &Value) -> String {
     value.to_string().chars().take(300).collect()
 }

@@ -1,9 +1,8 @@
-//! Our own small charts: one behaviour each, with the bytes that a real Helm gave.
+//! Our own small charts: one behaviour each, with the recorded output of a real Helm.
 //!
-//! A case is a folder with `case.toml` (the arguments, and the Helm that was asked), `chart/`, further files that the
-//! arguments name, and `expected.out` or `expected.err`. `cargo xtask record` writes the expected bytes; they are
-//! never edited by hand. A wanted difference says `differs = "COMPATIBILITY.md#…"` and keeps our own bytes in
-//! `ours.out` or `ours.err`.
+//! A case is a folder with `case.toml` (the arguments, and the version of Helm), `chart/`, further files that the arguments
+//! name, and `expected.out` or `expected.err`. `cargo xtask record` writes the expected output; it is never edited by hand.
+//! An intended difference has `differs = "COMPATIBILITY.md#…"` and our own output in `ours.out` or `ours.err`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +11,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result};
 
 use crate::Options;
-use crate::report::{Tally, first_difference, line};
+use crate::report::{Tally, first_difference, print_line};
 
 /// Runs all cases below `folder`.
 pub(crate) fn run(folder: &Path, options: &Options) -> Result<bool> {
@@ -36,7 +35,7 @@ pub(crate) fn run(folder: &Path, options: &Options) -> Result<bool> {
         }
     }
     if names.is_empty() {
-        line(&format!("no cases in {}", folder.display()));
+        print_line(&format!("no cases in {}", folder.display()));
     }
     Ok(tally.print("cases", options) && !names.is_empty())
 }

@@ -1,4 +1,4 @@
-//! The cases that may differ from Helm, by name and with the reason.
+//! The cases that may differ from Helm, each with a reason.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,8 +29,8 @@ impl Exceptions {
         Ok(exceptions)
     }
 
-    /// The cases of a family, each with its reason.
-    pub(crate) fn of(&self, family: &str) -> BTreeMap<&str, &str> {
+    /// The exceptions of a family, as case and reason.
+    pub(crate) fn for_family(&self, family: &str) -> BTreeMap<&str, &str> {
         let cases = self.0.get(family).into_iter().flatten();
         cases.map(|(case, reason)| (case.as_str(), reason.as_str())).collect()
     }
@@ -43,8 +43,8 @@ mod tests {
     #[test]
     fn each_exception_has_a_reason() {
         let exceptions = Exceptions::parse("# comment\ntemplate\tt-1\tno network\n").unwrap();
-        assert_eq!(exceptions.of("template"), BTreeMap::from([("t-1", "no network")]));
-        assert!(exceptions.of("sprig").is_empty());
+        assert_eq!(exceptions.for_family("template"), BTreeMap::from([("t-1", "no network")]));
+        assert!(exceptions.for_family("sprig").is_empty());
         assert!(Exceptions::parse("template\tt-1\n").is_err());
     }
 }

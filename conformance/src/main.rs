@@ -1,16 +1,16 @@
-//! Runs recorded behaviour of the real Helm against Pintle and prints one table.
+//! Compares Pintle with recorded behaviour of the real Helm and prints a table.
 //!
 //! ```text
-//! pintle-conformance                          all that can be found: own cases, and the corpus where there is one
+//! pintle-conformance                          everything: our own cases, and the corpus if present
 //! pintle-conformance behaviour DIR            single behaviours, family by family (DIR/*.jsonl)
 //! pintle-conformance render CHARTS GOLDENS    whole charts through the program, chart by chart
 //! pintle-conformance cases [DIR]              our own small charts
 //! ```
 //!
-//! Options: `--only TEXT` (families, charts or cases whose name holds TEXT), `--show N` (differences shown for each),
+//! Options: `--only TEXT` (families, charts or cases whose name contains TEXT), `--show N` (differences shown for each),
 //! `--binary PATH` (the program to run; by default the one built beside this one).
 //!
-//! Every case must pass but those of `exceptions.tsv`, which says why each differs.
+//! Every case must pass, except those in `exceptions.tsv`, which has a reason for each.
 
 mod case;
 mod cases;
@@ -27,11 +27,11 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::exceptions::Exceptions;
 
-/// What the command line asks for besides the sub-command.
+/// The options of the command line.
 pub(crate) struct Options {
-    /// Keep to names that hold this text.
+    /// Run only names that contain this text.
     pub(crate) only: String,
-    /// How many differences are shown for each family or chart.
+    /// The number of differences to print per family or chart.
     pub(crate) show: usize,
     /// The program that renders charts.
     pub(crate) binary: PathBuf,
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            report::line(&format!("error: {error:#}"));
+            report::print_line(&format!("error: {error:#}"));
             ExitCode::from(2)
         }
     }
@@ -53,7 +53,8 @@ fn main() -> ExitCode {
 fn run() -> Result<bool> {
     let mut words = Vec::new();
     let exceptions = Exceptions::read(&own_folder().join("exceptions.tsv"))?;
-    let mut options = Options { only: String::new(), show: 3, binary: beside_this("pintle")?, exceptions };
+    let mut options =
+        Options { only: String::new(), show: 3, binary: sibling_program("pintle")?, exceptions };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut value = || arguments.next().with_context(|| format!("{argument} needs a value"));
@@ -66,7 +67,7 @@ fn run() -> Result<bool> {
     }
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
-        [] => everything(&options),
+        [] => run_all(&options),
         ["behaviour", folder] => families::run(Path::new(folder), &options),
         ["render", charts, goldens] => render::run(Path::new(charts), Path::new(goldens), &options),
         ["cases"] => cases::run(&own_cases(), &options),
@@ -75,13 +76,15 @@ fn run() -> Result<bool> {
     }
 }
 
-fn everything(options: &Options) -> Result<bool> {
+fn run_all(options: &Options) -> Result<bool> {
     let mut good = cases::run(&own_cases(), options)?;
     let corpus =
         std::env::var_os("PINTLE_CORPUS").map_or_else(|| own_folder().join("../../shared"), PathBuf::from);
     let goldens = corpus.join("goldens");
     if !goldens.is_dir() {
-        report::line("corpus: not here (PINTLE_CORPUS or ../shared); behaviour and render are left out");
+        report::print_line(
+            "corpus: not here (PINTLE_CORPUS or ../shared); behaviour and render are left out",
+        );
         return Ok(good);
     }
     good &= families::run(&goldens.join("behaviour"), options)?;
@@ -97,7 +100,7 @@ fn own_cases() -> PathBuf {
     own_folder().join("cases")
 }
 
-/// The path of another program built into the same folder as this one.
-fn beside_this(name: &str) -> Result<PathBuf> {
+/// The path of another program in the same target directory.
+fn sibling_program(name: &str) -> Result<PathBuf> {
     Ok(std::env::current_exe().context("cannot tell where this program is")?.with_file_name(name))
 }

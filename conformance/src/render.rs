@@ -1,4 +1,4 @@
-//! Whole charts through the program itself, as a user would run it under the name `helm`.
+//! Renders complete charts with the program, invoked as `helm`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,12 +14,12 @@ use flate2::read::GzDecoder;
 use serde_json::Value;
 
 use crate::Options;
-use crate::report::{Tally, first_difference, line};
+use crate::report::{Tally, first_difference, print_line};
 
-/// Ends a recorded line of which only the beginning is fixed.
+/// Marks a recorded line of which only the beginning must match.
 const VARIES: &[u8] = b"@@VARIES@@";
 
-/// The outcome of one case: exit code, standard output and standard error, each with its difference.
+/// The result of one case: the differences of exit code, standard output and standard error.
 struct Outcome {
     name: String,
     exit: Option<String>,
@@ -70,7 +70,7 @@ fn print(outcomes: &[Outcome], options: &Options) -> bool {
         & stdout.print("render stdout", options)
         & stderr.print("render stderr", options);
     if outcomes.is_empty() {
-        line("no recorded charts found");
+        print_line("no recorded charts found");
     }
     good && !outcomes.is_empty()
 }
@@ -209,7 +209,7 @@ fn find(text: &[u8], word: &[u8]) -> Option<usize> {
     if word.is_empty() { None } else { memchr::memmem::find(text, word) }
 }
 
-fn same_line(want: &[u8], got: &[u8]) -> bool {
+fn lines_match(want: &[u8], got: &[u8]) -> bool {
     want == got || want.strip_suffix(VARIES).is_some_and(|beginning| got.starts_with(beginning))
 }
 
@@ -221,20 +221,20 @@ fn same(want: &[u8], got: &[u8]) -> bool {
     loop {
         match (wanted.next(), gotten.next()) {
             (None, None) => return true,
-            (Some(left), Some(right)) if same_line(left, right) => {}
+            (Some(left), Some(right)) if lines_match(left, right) => {}
             _ => return false,
         }
     }
 }
 
-/// The first difference, with lines that vary made equal before looking.
+/// The first difference; lines with [`VARIES`] that match are treated as equal.
 fn difference(want: &[u8], got: &[u8]) -> String {
     let gotten: Vec<&[u8]> = got.split(|&byte| byte == b'\n').collect();
     let wanted: Vec<&[u8]> = want
         .split(|&byte| byte == b'\n')
         .enumerate()
         .map(|(index, line)| match gotten.get(index) {
-            Some(other) if same_line(line, other) => other,
+            Some(other) if lines_match(line, other) => other,
             _ => line,
         })
         .collect();

@@ -1,28 +1,28 @@
-//! The table that a run prints.
+//! The result table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Options;
 
-/// Prints one line. The only place of this program that prints.
+/// Prints one line; the only function of this program that prints.
 #[allow(clippy::print_stdout)]
-pub(crate) fn line(text: &str) {
+pub(crate) fn print_line(text: &str) {
     println!("{text}");
 }
 
-/// The outcome of the cases of one family or chart.
+/// The results of one family or chart.
 #[derive(Default)]
 pub(crate) struct Tally {
     passed: usize,
     total: usize,
-    /// The cases that differ, each with the first difference.
+    /// The failed cases with their first difference.
     differences: BTreeMap<String, String>,
-    /// Sub-headings (a function of the library, a kind of case) with their failures.
+    /// Failures by group (a template function, a type of case).
     groups: BTreeMap<String, usize>,
 }
 
 impl Tally {
-    /// Counts one case; `difference` says what differs, if anything.
+    /// Adds a case; `difference` is `None` if it passed.
     pub(crate) fn add(&mut self, id: &str, group: &str, difference: Option<String>) {
         self.total += 1;
         match difference {
@@ -36,7 +36,7 @@ impl Tally {
         }
     }
 
-    /// Counts in the cases of another tally.
+    /// Adds the cases of another tally.
     pub(crate) fn merge(&mut self, other: Tally) {
         self.passed += other.passed;
         self.total += other.total;
@@ -46,40 +46,40 @@ impl Tally {
         }
     }
 
-    /// The share that passed, in percent.
+    /// The pass rate in percent.
     fn percent(&self) -> f64 {
         if self.total == 0 { 100.0 } else { self.passed as f64 * 100.0 / self.total as f64 }
     }
 
-    /// Prints the line of the table with the first differences, and tells whether all pass but the named exceptions. An
-    /// exception that passes is one no more, and has to go.
+    /// Prints the row and the first differences, and returns whether all cases pass except the listed exceptions. An exception
+    /// that passes is a failure too, so that the list stays minimal.
     pub(crate) fn print(&self, name: &str, options: &Options) -> bool {
-        line(&format!("{name} {}/{} ({:.2} %)", self.passed, self.total, self.percent()));
-        let exceptions = options.exceptions.of(name);
+        print_line(&format!("{name} {}/{} ({:.2} %)", self.passed, self.total, self.percent()));
+        let exceptions = options.exceptions.for_family(name);
         let is_new = |id: &&String| !exceptions.contains_key(id.as_str());
         let unexpected: Vec<&String> = self.differences.keys().filter(is_new).collect();
         for id in unexpected.iter().take(options.show) {
-            line(&format!("    {id}: {}", self.differences[*id]));
+            print_line(&format!("    {id}: {}", self.differences[*id]));
         }
         if unexpected.len() > options.show {
-            line(&format!("    … {} more{}", unexpected.len() - options.show, self.most_frequent()));
+            print_line(&format!("    … {} more{}", unexpected.len() - options.show, self.most_frequent()));
         }
         let differing: BTreeSet<&str> = self.differences.keys().map(String::as_str).collect();
         for (id, reason) in &exceptions {
             if differing.contains(id) {
-                line(&format!("    except {id}: {reason}"));
+                print_line(&format!("    except {id}: {reason}"));
             }
         }
-        // A part of the cases says nothing about the others.
+        // With `--only`, unused exceptions are not reported: their cases may not have run.
         let stale = exceptions.keys().filter(|id| options.only.is_empty() && !differing.contains(*id));
         let stale: Vec<&&str> = stale.collect();
         for id in &stale {
-            line(&format!("    {id} passes; take it out of conformance/exceptions.tsv"));
+            print_line(&format!("    {id} passes; remove it from conformance/exceptions.tsv"));
         }
         unexpected.is_empty() && stale.is_empty()
     }
 
-    /// The sub-headings with most failures.
+    /// The groups with the most failures.
     fn most_frequent(&self) -> String {
         let mut groups: Vec<(&String, &usize)> = self.groups.iter().collect();
         groups.sort_by_key(|(name, count)| (std::cmp::Reverse(**count), (*name).clone()));
@@ -89,7 +89,7 @@ impl Tally {
     }
 }
 
-/// Says where two texts first differ, in one line.
+/// Describes the first difference of two texts in one line.
 pub(crate) fn first_difference(want: &[u8], got: &[u8]) -> String {
     let (mut wanted, mut gotten) = (want.split(|&byte| byte == b'\n'), got.split(|&byte| byte == b'\n'));
     let mut number = 1;
@@ -103,9 +103,9 @@ pub(crate) fn first_difference(want: &[u8], got: &[u8]) -> String {
 }
 
 fn show(text: Option<&[u8]>) -> String {
-    const MOST: usize = 300;
+    const MAX_SHOWN: usize = 300;
     match text {
         None => "<end>".to_owned(),
-        Some(text) => format!("{:?}", String::from_utf8_lossy(&text[..text.len().min(MOST)])),
+        Some(text) => format!("{:?}", String::from_utf8_lossy(&text[..text.len().min(MAX_SHOWN)])),
     }
 }

@@ -1,10 +1,9 @@
-//! Between the JSON of the cases and the tree of the program.
+//! Conversions between the JSON of cases and the program's `Node`.
 
 use pintle_tree::{Map, Node};
 use serde_json::Value;
 
-/// A tree of the JSON of a case. Numbers are floats, as everything decoded is in Helm, unless `integers` is set and
-/// they are whole.
+/// Converts JSON to a tree. Numbers are floats, as in Helm after decoding, unless `integers` is set and they are whole.
 pub(crate) fn node(value: &Value, integers: bool) -> Node {
     match value {
         Value::Null => Node::Nil,
@@ -21,7 +20,7 @@ pub(crate) fn node(value: &Value, integers: bool) -> Node {
     }
 }
 
-/// A map of the JSON of a case; anything else is an empty map.
+/// Converts a JSON object to a map; any other value is an empty map.
 pub(crate) fn map(value: &Value) -> Map<Node> {
     match node(value, false) {
         Node::Map(map) => map,
@@ -29,7 +28,7 @@ pub(crate) fn map(value: &Value) -> Map<Node> {
     }
 }
 
-/// JSON of a tree. Integers become floats, as the cases have them.
+/// Converts a tree to JSON. Integers become floats, as in the cases.
 pub(crate) fn json(node: &Node) -> Value {
     match node {
         Node::Nil => Value::Null,
@@ -42,7 +41,7 @@ pub(crate) fn json(node: &Node) -> Value {
     }
 }
 
-/// JSON of a map.
+/// Converts a map to a JSON object.
 pub(crate) fn json_map(map: &Map<Node>) -> Value {
     Value::Object(map.iter().map(|(key, value)| (key.to_string(), json(value))).collect())
 }
@@ -51,8 +50,8 @@ fn number(value: f64) -> Value {
     serde_json::Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
 
-/// The same JSON with every number as a float, so that `1` and `1.0` compare equal.
-pub(crate) fn normal(value: &Value) -> Value {
+/// Converts every number to a float, so that `1` and `1.0` compare equal.
+pub(crate) fn normalize(value: &Value) -> Value {
     json(&node(value, false))
 }
 
@@ -82,7 +81,7 @@ fn collect_integers(node: &Node, pointer: String, found: &mut Vec<String>) {
     }
 }
 
-/// How deep a tree nests.
+/// The nesting depth of a tree.
 pub(crate) fn depth(node: &Node) -> usize {
     match node {
         Node::List(items) => 1 + items.iter().map(depth).max().unwrap_or(0),

@@ -1,4 +1,4 @@
-//! From a chart tree and user values to final values, and to text where the tree has templates.
+//! Value coalescing for a chart with subcharts, and rendering where the chart has templates.
 
 use pintle_chart::{Chart, File};
 use pintle_render::{Capabilities, Release, Target, render};
@@ -13,8 +13,8 @@ pub(super) fn check(case: &Case) -> Option<String> {
     let got = run(case);
     let fields = ["charts", "chart_values", "err", "log", "missing", "ok", "render", "render_err", "stage"];
     fields.iter().find_map(|field| {
-        let want = case.output.get(*field).map(tree::normal).unwrap_or_default();
-        let got = got.get(*field).map(tree::normal).unwrap_or_default();
+        let want = case.output.get(*field).map(tree::normalize).unwrap_or_default();
+        let got = got.get(*field).map(tree::normalize).unwrap_or_default();
         (want != got).then(|| format!("{field}: want {} got {}", shorten(&want), shorten(&got)))
     })
 }
@@ -81,7 +81,7 @@ fn finish(
     match render(&chart, &values, &target) {
         Err(error) => answer["render_err"] = error.to_string().into(),
         Ok(rendered) => {
-            // Templates may change values, and what was recorded is what they left.
+            // Templates may modify values (`set`); the recorded values are those after rendering.
             if let Some(values) = &rendered.values {
                 answer["ok"] = tree::json_map(values);
             }

@@ -19,7 +19,7 @@ pub(super) fn check(case: &Case) -> Option<String> {
     let chart = folder.path().join("app");
     let kube_version = match case.input["kube_version"].as_str().map(KubeVersion::parse).transpose() {
         Ok(version) => version,
-        // Nothing is linted for a version that is none.
+        // An invalid Kubernetes version fails before anything is linted.
         Err(reason) => {
             let (want, got) = (case.output.to_string(), json!({"err": reason.to_string()}).to_string());
             return (want != got).then(|| first_difference(want.as_bytes(), got.as_bytes()));

@@ -18,12 +18,12 @@ use anyhow::{Context as _, Result};
 
 use crate::Options;
 use crate::case::Case;
-use crate::report::{Tally, line};
+use crate::report::{Tally, print_line};
 
-/// How a case of a family is run: the answer says what differs, if anything.
+/// Runs a case and returns the difference, if any.
 type Check = fn(&Case) -> Option<String>;
 
-/// The families this program knows.
+/// All families, by the name of their file.
 const FAMILIES: &[(&str, Check)] = &[
     ("template", template::check),
     ("sprig", template::check),
@@ -37,10 +37,10 @@ const FAMILIES: &[(&str, Check)] = &[
     ("storage", storage::check),
 ];
 
-/// The stack of the threads that run cases; one of them renders as the program's own main thread would.
+/// The stack size of worker threads, equal to that of a main thread, because deep templates are among the cases.
 const STACK: usize = 8 << 20;
 
-/// Runs every family that `folder` has and this program knows.
+/// Runs every known family in `folder`.
 pub(crate) fn run(folder: &Path, options: &Options) -> Result<bool> {
     let mut good = true;
     let mut found = false;
@@ -54,7 +54,7 @@ pub(crate) fn run(folder: &Path, options: &Options) -> Result<bool> {
         good &= run_family(&text, *check)?.print(family, options);
     }
     if !found {
-        line(&format!("no known family in {}", folder.display()));
+        print_line(&format!("no known family in {}", folder.display()));
     }
     Ok(good && found)
 }

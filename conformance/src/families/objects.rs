@@ -1,4 +1,4 @@
-//! Splitting, heads, hooks and order.
+//! Splitting manifests, parsing object heads and hooks, and the install order.
 
 use pintle_objects::{Order, Sorted, sort, split};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Facts about generated keys and certificates.
+//! Compares generated keys and certificates by their properties, since the bytes are random.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -8,7 +8,7 @@ use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::{FromDer as _, X509Extension};
 use x509_parser::public_key::PublicKey;
 
-/// Compares the PEM blocks of `text` with the recorded facts.
+/// Compares the PEM blocks of `text` with the recorded properties.
 pub(super) fn check(wanted: &Value, text: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(text);
     let blocks = blocks(&text);

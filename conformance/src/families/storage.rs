@@ -1,4 +1,4 @@
-//! Releases in Helm's own format: written as a Secret, and read back.
+//! Helm's release storage format: encoding to a Secret, and decoding.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::case::{Case, compare_text};
 use crate::report::first_difference;
 
-/// What stands for the clock in the cases.
+/// The placeholder for the current time in the cases.
 const CLOCK: &str = "<unix seconds>";
 
 pub(super) fn check(case: &Case) -> Option<String> {
@@ -50,7 +50,7 @@ fn stored(case: &Case) -> Result<Value, helm::Error> {
         .into_iter()
         .map(|(key, value)| if value == "0" { (key, CLOCK.to_owned()) } else { (key, value) })
         .collect();
-    // Through what is stored, so that packing and unpacking are tried as well.
+    // Decode the stored payload again, so that compression and Base64 are covered in both directions.
     let json = helm::unpack(helm::pack(&helm::encode(&version)?).as_bytes())?;
     Ok(json!({
         "name": helm::object_name(&version.name, version.number),

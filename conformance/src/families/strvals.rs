@@ -1,4 +1,4 @@
-//! The grammars of `--set` and its siblings, and all value flags together.
+//! The grammars of `--set`, `--set-string`, `--set-json` and so on, and their combination.
 
 use pintle_tree::{Map, Node, set};
 use pintle_values::{Overrides, layer};
@@ -57,7 +57,7 @@ fn compare(case: &Case, field: &str, got: Map<Node>) -> Option<String> {
         return Some(format!("no {field} was recorded: {}", shorten(&case.output)));
     };
     let got = Node::Map(got);
-    let (want, json) = (tree::normal(want), with_short_lists(tree::json(&got)));
+    let (want, json) = (tree::normalize(want), with_short_lists(tree::json(&got)));
     if want != json {
         return Some(format!("want {} got {}", shorten(&want), shorten(&json)));
     }
@@ -67,12 +67,12 @@ fn compare(case: &Case, field: &str, got: Map<Node>) -> Option<String> {
     (field == "ok" && wanted != integers).then(|| format!("integers: want {wanted:?} got {integers:?}"))
 }
 
-/// Long lists that are null but for the last entry are recorded in short.
+/// Abbreviates long lists that are null except for the last entry, as the recording does.
 fn with_short_lists(value: Value) -> Value {
     match value {
         Value::Array(items) if items.len() > 2000 => {
             let last = items.last().cloned().unwrap_or_default();
-            tree::normal(&serde_json::json!({"$list_len": items.len(), "$last": last}))
+            tree::normalize(&serde_json::json!({"$list_len": items.len(), "$last": last}))
         }
         Value::Array(items) => Value::Array(items.into_iter().map(with_short_lists).collect()),
         Value::Object(entries) => {

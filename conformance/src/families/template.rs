@@ -1,4 +1,4 @@
-//! Templates and template functions, rendered in a chart in memory.
+//! Templates and template functions, rendered in an in-memory chart.
 
 use pintle_chart::File;
 use pintle_regex::Regex;
@@ -35,7 +35,7 @@ pub(super) fn check(case: &Case) -> Option<String> {
     }
 }
 
-/// Renders the case; an error is its text.
+/// Renders the case.
 fn rendered(case: &Case) -> Result<Rendered, String> {
     let mut files = vec![File::new("Chart.yaml", CHART.as_bytes().to_vec())];
     files.push(File::new("templates/x.yaml", case.bytes("tpl").unwrap_or_default()));
@@ -60,7 +60,7 @@ fn rendered(case: &Case) -> Result<Rendered, String> {
     render(&chart, &values, &target).map_err(|error| error.to_string())
 }
 
-/// The recorded cases come from a build of Helm that calls itself `v4.2`.
+/// The recordings are from a build of Helm with the version `v4.2`.
 fn capabilities() -> Capabilities {
     Capabilities { helm_version: "v4.2".to_owned(), ..Capabilities::default() }
 }

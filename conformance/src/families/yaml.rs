@@ -1,4 +1,4 @@
-//! YAML both ways.
+//! Parsing and emitting YAML.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::case::{Case, shorten};
 use crate::tree;
 
-/// Reading: as an untyped value, as JSON text, as a map, as a values file, and strictly.
+/// Parsing: as an untyped value, as JSON, as a map, as a values file, and in strict mode.
 pub(super) fn check_parse(case: &Case) -> Option<String> {
     let text = case.bytes("text").unwrap_or_default();
     check_value(case, &text)
@@ -37,23 +37,23 @@ fn check_value(case: &Case, text: &[u8]) -> Option<String> {
 }
 
 fn same_tree(want: &Value, got: &Node) -> Option<String> {
-    let (want, got) = (tree::normal(want), tree::json(got));
+    let (want, got) = (tree::normalize(want), tree::json(got));
     (want != got).then(|| format!("want {} got {}", shorten(&want), shorten(&got)))
 }
 
-/// The error that decoding into a map must give, if any.
-fn wanted_map_error(case: &Case) -> Option<&str> {
+/// The expected error of decoding into a map, if any.
+fn expected_map_error(case: &Case) -> Option<&str> {
     case.output["map_err"].as_str().or_else(|| case.output["err"].as_str())
 }
 
 fn check_map(case: &Case, text: &[u8]) -> Option<String> {
     let got = pintle_yaml::read_map(text).err().map(|error| error.to_string());
-    let want = wanted_map_error(case);
+    let want = expected_map_error(case);
     (got.as_deref() != want).then(|| format!("as a map: want {want:?} got {got:?}"))
 }
 
 fn check_values_file(case: &Case, text: &[u8]) -> Option<String> {
-    let usual = wanted_map_error(case).map(|error| format!("cannot unmarshal yaml document: {error}"));
+    let usual = expected_map_error(case).map(|error| format!("cannot unmarshal yaml document: {error}"));
     let want_error = match case.output["values_err"].as_str() {
         Some(error) => Some(error.to_owned()),
         None if case.output.get("values").is_some() || case.output.get("values_depth").is_some() => None,
@@ -88,7 +88,7 @@ fn check_strict(case: &Case, text: &[u8]) -> Option<String> {
     }
 }
 
-/// Writing: `toYaml`, `toYamlPretty` and the error of `mustToYaml`.
+/// Emitting: `toYaml`, `toYamlPretty` and the error of `mustToYaml`.
 pub(super) fn check_emit(case: &Case) -> Option<String> {
     let node = match case.input.get("string_b64").and_then(Value::as_str) {
         Some(text) => Node::Str(BASE64.decode(text).ok()?.into()),

@@ -1,4 +1,4 @@
-//! One chart with one set of values: its images are moved, and the result is looked at with other eyes.
+//! One chart with one set of values: relocates its images and checks the result independently.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ use pintle_render::{Capabilities, Release};
 use pintle_tree::{Map, Node, set};
 use pintle_values::NullRules;
 
-/// Where all images go.
+/// The target registry.
 const TARGET: &str = "hub.corp:5000";
 
 /// A chart with one set of values.
@@ -30,14 +30,14 @@ pub(crate) struct Case {
     set: String,
 }
 
-/// What became of a case.
-pub(crate) struct Done {
+/// The result of a case.
+pub(crate) struct CaseResult {
     pub(crate) relocation: Relocation,
-    /// Images that are not where they should be after overriding and rewriting.
+    /// Images that were not relocated by overrides and rewriting.
     pub(crate) missed: Vec<String>,
-    /// What differs beside images and what follows from them.
+    /// Differences other than images and their consequences, such as checksums.
     pub(crate) stray: Vec<String>,
-    /// How long finding, overriding and proving took.
+    /// The time for detection, overrides and verification.
     pub(crate) time: Duration,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn all(folder: &Path, chart: Option<&str>) -> Result<Vec<Case>> {
             set: given(row[set]),
         };
         cases.push(case(None));
-        // An exclamation mark stands for a file that does not render.
+        // `!` marks a values file that does not render.
         let files = row[values].split(',').filter(|name| *name != "-" && !name.ends_with('!'));
         cases.extend(files.map(|name| case(Some(name))));
     }
@@ -72,8 +72,8 @@ pub(crate) fn all(folder: &Path, chart: Option<&str>) -> Result<Vec<Case>> {
 }
 
 impl Case {
-    /// Moves all images and looks at the result.
-    pub(crate) fn run(&self) -> Result<Done> {
+    /// Relocates all images and checks the result.
+    pub(crate) fn run(&self) -> Result<CaseResult> {
         let begin = Instant::now();
         let files = pintle_chart::read_archive(std::fs::read(&self.archive)?)?;
         let user = self.user_values(&files)?;
@@ -84,13 +84,13 @@ impl Case {
         let target = target();
         let mut rendering = Rendering::new(&chart, &user, &target, NullRules::Helm4)?;
         let before = rendering.render(&Map::new()).map_err(|error| anyhow!(error))?;
-        // What is no object stops an installation, so nobody needs its images.
+        // A document that is not an object fails the installation, so its images do not matter.
         pintle_objects::sort(&before, Order::Install)?;
-        let policy = everything(&before)?;
+        let policy = relocate_all(&before)?;
         let relocation = moved(&loaded, &chart, &user, &mut rendering, &policy)?;
         let time = begin.elapsed();
-        let (missed, stray) = look(&chart, &user, &relocation, &policy, &before)?;
-        Ok(Done { relocation, missed, stray, time })
+        let (missed, stray) = check(&chart, &user, &relocation, &policy, &before)?;
+        Ok(CaseResult { relocation, missed, stray, time })
     }
 
     fn user_values(&self, files: &[File]) -> Result<Map<Node>> {
@@ -129,16 +129,16 @@ fn target() -> pintle_render::Target {
     target
 }
 
-/// A policy by which every image moves.
-fn everything(files: &Files) -> Result<Policy> {
+/// A policy that relocates every image.
+fn relocate_all(files: &Files) -> Result<Policy> {
     let registry = |field: &Field| Reference::parse_loosely(&field.image).ok().map(|image| image.registry());
     let registries: BTreeSet<String> = fields(files).iter().filter_map(registry).collect();
     let sources = registries.iter().map(|registry| Source::parse(registry)).collect::<Result<_, _>>()?;
     Ok(Policy { sources: Some(sources), target: Some(Target::parse(TARGET)?), ..Policy::default() })
 }
 
-/// Renders with the overrides from the start and rewrites the rest, and compares images and lines with what they were.
-fn look(
+/// Renders with the overrides, rewrites the rest, and compares images and lines with the original.
+fn check(
     chart: &Chart,
     user: &Map<Node>,
     relocation: &Relocation,
@@ -180,8 +180,8 @@ fn rewritten(files: Files, policy: &Policy) -> Result<Files> {
     Ok(rewritten)
 }
 
-/// Lines that differ although they have neither a new image nor, by their length, a digest. Text in base64 is passed
-/// over: the comparison of objects looks into it.
+/// Changed lines without a relocated image or, by their length, a digest. Base64 is skipped, because the comparison of
+/// objects decodes it.
 fn stray_lines(before: &Files, after: &Files) -> Vec<String> {
     let mut stray = Vec::new();
     for ((path, old), (_, new)) in before.iter().zip(after) {

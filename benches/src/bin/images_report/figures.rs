@@ -1,8 +1,8 @@
-//! What is counted.
+//! The counters of the report.
 
 use pintle_images::{Image, Outcome};
 
-use crate::case::Done;
+use crate::case::CaseResult;
 
 /// Counts over some cases.
 #[derive(Default)]
@@ -11,15 +11,15 @@ pub(crate) struct Figures {
     pub(crate) cases: usize,
     /// Image fields of rendered objects.
     pub(crate) images: usize,
-    /// Of these, those that some value reaches.
+    /// Of these, those that some value affects.
     pub(crate) found: usize,
-    /// Those that values move, as proved.
+    /// Those that overrides relocate, as verified.
     pub(crate) by_values: usize,
-    /// Those that only rewriting moves.
+    /// Those that only rewriting relocates.
     pub(crate) rewrite: usize,
     /// Fields that hold no image reference.
     pub(crate) unparsable: usize,
-    /// Images that neither moved.
+    /// Images that neither overrides nor rewriting relocated.
     pub(crate) missed: usize,
     /// Overrides that change something else.
     pub(crate) stray: usize,
@@ -29,13 +29,13 @@ pub(crate) struct Figures {
     pub(crate) suspects: usize,
     /// Of these, those that overrides move along, because the same value makes them.
     pub(crate) carried: usize,
-    /// How often charts were rendered.
+    /// The number of renderings.
     pub(crate) renders: usize,
 }
 
 impl Figures {
     /// Counts a case.
-    pub(crate) fn add(&mut self, done: &Done) {
+    pub(crate) fn add(&mut self, done: &CaseResult) {
         let relocation = &done.relocation;
         let count = |is: fn(&Image) -> bool| relocation.images.iter().filter(|image| is(image)).count();
         self.cases += 1;
@@ -52,7 +52,7 @@ impl Figures {
         self.renders += relocation.renders;
     }
 
-    /// How many of the images that are some, in per cent.
+    /// The share of the valid image references, in percent.
     pub(crate) fn rate(&self, part: usize) -> f64 {
         let images = self.images - self.unparsable;
         if images == 0 { 100.0 } else { 100.0 * part as f64 / images as f64 }

@@ -1,4 +1,4 @@
-//! Moves the images of every chart of the corpus and reports how that went. `cargo xtask images-report` runs it.
+//! Relocates the images of every chart of the corpus and prints a report. Run by `cargo xtask images-report`.
 //!
 //! ```text
 //! images_report CORPUS [CHART]   CORPUS has INDEX.tsv; with CHART, all images that values do not move are listed
@@ -15,12 +15,12 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 
-use case::{Case, Done};
+use case::{Case, CaseResult};
 
-/// A case and what became of it; what did not render says why.
+/// A case with its result, or the error of rendering.
 pub(crate) struct Outcome<'c> {
     pub(crate) case: &'c Case,
-    pub(crate) done: Result<Done>,
+    pub(crate) done: Result<CaseResult>,
 }
 
 fn main() -> Result<()> {
@@ -32,8 +32,8 @@ fn main() -> Result<()> {
     let outcomes = run(&cases);
     let seconds = begin.elapsed().as_secs_f64();
     match chart {
-        Some(_) => say(&page::details(&outcomes)),
-        None => say(&page::page(&outcomes, seconds)),
+        Some(_) => print_text(&page::details(&outcomes)),
+        None => print_text(&page::page(&outcomes, seconds)),
     }
     Ok(())
 }
@@ -43,7 +43,7 @@ fn run(cases: &[Case]) -> Vec<Outcome<'_>> {
     let next = AtomicUsize::new(0);
     let outcomes = Mutex::new(Vec::new());
     let work = || {
-        while let Some((index, case)) = take(&next, cases) {
+        while let Some((index, case)) = next_case(&next, cases) {
             let done = case.run();
             outcomes.lock().expect("no thread panics").push((index, Outcome { case, done }));
         }
@@ -58,12 +58,12 @@ fn run(cases: &[Case]) -> Vec<Outcome<'_>> {
     outcomes.into_iter().map(|(_, outcome)| outcome).collect()
 }
 
-fn take<'c>(next: &AtomicUsize, cases: &'c [Case]) -> Option<(usize, &'c Case)> {
+fn next_case<'c>(next: &AtomicUsize, cases: &'c [Case]) -> Option<(usize, &'c Case)> {
     let index = next.fetch_add(1, Ordering::Relaxed);
     cases.get(index).map(|case| (index, case))
 }
 
 #[allow(clippy::print_stdout, reason = "this is what the program is for")]
-fn say(text: &str) {
+fn print_text(text: &str) {
     print!("{text}");
 }

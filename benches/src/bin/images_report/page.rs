@@ -8,7 +8,7 @@ use pintle_images::{Image, Obstacle, Outcome as ImageOutcome};
 use crate::Outcome;
 use crate::figures::Figures;
 
-/// How many charts are explained.
+/// How many charts are listed with reasons.
 const WORST: usize = 10;
 
 /// The whole page.
@@ -120,7 +120,7 @@ fn reason(image: &Image) -> Option<String> {
     Some(format!("`{}` in {place}: {why}", image.field.image))
 }
 
-/// What must not be there.
+/// Failures, which should be none.
 fn problems(text: &mut String, outcomes: &[Outcome<'_>]) {
     let mut lines = Vec::new();
     for outcome in outcomes {
@@ -152,7 +152,7 @@ fn all_charts(text: &mut String, charts: &BTreeMap<&str, Figures>) {
     }
 }
 
-/// Everything about some cases, for looking into one chart.
+/// All details of some cases, for debugging one chart.
 pub(crate) fn details(outcomes: &[Outcome<'_>]) -> String {
     let mut text = String::new();
     for outcome in outcomes {
