@@ -33,7 +33,7 @@ const CHARTS: &[&str] = &[
     "open-telemetry__opentelemetry-demo",
 ];
 
-/// What one run of a program cost.
+/// The cost of one run of a program.
 #[derive(Clone, Copy, Default)]
 struct Cost {
     wall: Duration,
@@ -60,7 +60,7 @@ impl Row {
     }
 }
 
-/// Measures the charts given, or the usual ones and the growth with subcharts, and keeps the table.
+/// Measures the given charts, or the default ones and the scaling with subcharts, and writes the table.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((first, rest)) if first == "cluster" => return bench_cluster::run(rest),
@@ -92,7 +92,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// One quick round on a chart that the repository has, with no regard for figures: does the bench still run?
+/// One quick round on a chart of the repository, to check that the bench still runs.
 pub(crate) fn smoke() -> Result<Outcome> {
     let chart = root().join("examples/charts/web");
     let pintle = release_binary()?;
@@ -132,7 +132,7 @@ pub(crate) fn millis(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1000.0
 }
 
-/// Both programs, ours under the name that it stands in for.
+/// Both programs, ours invoked as `helm`.
 struct Programs {
     helm: PathBuf,
     pintle: PathBuf,
@@ -167,7 +167,7 @@ pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times[times.len() / 2]
 }
 
-/// How long a program takes from its start until all of its output has been read.
+/// The wall time from the start of a program until all of its output is read.
 fn wall_time(program: &Path, chart: &Path) -> Result<Duration> {
     let mut command = bare(program);
     command.args(["template", "release-name"]).arg(chart);
@@ -184,7 +184,7 @@ fn wall_time(program: &Path, chart: &Path) -> Result<Duration> {
     Ok(wall)
 }
 
-/// How often a program runs for its CPU time, which the kernel counts in hundredths of a second.
+/// The number of runs for CPU time, which the kernel counts in hundredths of a second only.
 const USAGE_RUNS: u32 = 20;
 
 /// The CPU time of one run and the peak memory, which GNU time reads from the kernel.
@@ -215,7 +215,7 @@ fn usual_charts() -> Result<Vec<PathBuf>> {
     Ok(CHARTS.iter().filter_map(find).collect())
 }
 
-/// How time grows with the number of subcharts that call `tpl` and `include` heavily.
+/// How time scales with the number of subcharts that call `tpl` and `include` heavily.
 fn growth(programs: &Programs) -> Result<String> {
     let mut table = String::from("\n| subcharts | Helm ms | Pintle ms |\n|---|---|---|\n");
     for count in [10, 25, 50] {
@@ -264,7 +264,7 @@ pub(crate) fn write_umbrella(folder: &Path, count: usize) -> Result<()> {
     Ok(())
 }
 
-/// Keeps a dated table with how and on what it was measured.
+/// Writes a dated table with the machine and the commands.
 pub(crate) fn keep(kind: &str, how: &str, table: &str) -> Result<()> {
     let date = output(Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
     let date = String::from_utf8_lossy(&date).trim().to_owned();

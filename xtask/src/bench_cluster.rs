@@ -1,6 +1,6 @@
-//! `bench cluster`: both programs on one cluster, taking turns, beside the server's own time for the same requests.
+//! `bench cluster`: both programs in turn on one cluster, and the server's time for the same requests alone.
 //!
-//! The machine is shared by the programs, the server and whoever else is there, so only ratios of medians count.
+//! The programs and the server share the machine with other work, so only ratios of medians are meaningful.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -23,7 +23,7 @@ const OBJECTS: usize = 250;
 const MANY_RELEASES: usize = 2_000;
 /// How many versions the longest history has.
 const MANY_VERSIONS: usize = 200;
-/// How many bytes a record takes, and how many it takes where it is small.
+/// The size of a record in bytes, and of a small one.
 const RECORD: usize = 100_000;
 const SMALL_RECORD: usize = 1_000;
 /// The steps of a release's life.
@@ -69,7 +69,7 @@ fn measure(bench: &BenchEnv) -> Result<()> {
     keep("-cluster", &how, &table)
 }
 
-/// The programs that are compared, each by a path that ends with the name it goes by.
+/// The compared programs; the last segment of each path is the name it is invoked by.
 struct Programs {
     helm: PathBuf,
     as_helm: PathBuf,
@@ -99,7 +99,7 @@ impl Programs {
     }
 }
 
-/// Where everything is measured.
+/// The environment of the measurements.
 struct BenchEnv {
     programs: Programs,
     cluster: Cluster,
@@ -119,7 +119,7 @@ impl BenchEnv {
         Ok(String::from_utf8_lossy(&text).trim().to_owned())
     }
 
-    /// How long a program takes from its start until all of its output has been read.
+    /// The wall time from the start of a program until all of its output is read.
     fn time(&self, program: &Path, namespace: &str, arguments: &[&str]) -> Result<Duration> {
         let mut command = self.command(program, namespace);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -135,7 +135,7 @@ impl BenchEnv {
         Ok(wall)
     }
 
-    /// A chart with many objects, through its whole life.
+    /// The life cycle of a chart with many objects.
     fn objects(&self) -> Result<String> {
         let chart = self.programs.as_helm.with_file_name("many");
         write_chart(&chart)?;
@@ -257,7 +257,7 @@ impl BenchEnv {
     fn empty(&self, namespace: &str) -> Result<()> {
         self.load(&["drop", namespace])?;
         let limit = Instant::now() + Duration::from_secs(600);
-        // A namespace that is going cannot be deleted again, and one that is gone cannot be found.
+        // Deleting is rejected while the namespace terminates, and fails with `404` once it is gone.
         while self.load(&["has", namespace])? == "true" {
             if Instant::now() > limit {
                 bail!("{namespace} does not go away");

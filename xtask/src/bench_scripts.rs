@@ -1,8 +1,7 @@
-//! `bench scripts`: what the scripts of a chart cost, over the same chart without them.
+//! `bench scripts`: the cost of chart scripts, relative to the same chart without them.
 //!
-//! One chart has 200 objects and 1 MB of values, another has 50 subcharts. The runs of all variants alternate, and the
-//! least times are compared: whatever else the machine does can only add to them. Callgrind counts instructions, where
-//! it is installed.
+//! One chart has 200 objects and 1 MB of values, another has 50 subcharts. The runs of all variants alternate, and minimum
+//! times are compared, because noise only adds to them. Instructions are counted if callgrind is installed.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -26,7 +25,7 @@ const PARTS: usize = 1_450;
 /// How many subcharts the other chart has.
 const SUBCHARTS: usize = 50;
 
-/// How often each variant runs, unless the caller says so.
+/// The default of ROUNDS.
 const ROUNDS: usize = 40;
 
 /// Puts a label on every object, and reads a few values.
@@ -44,7 +43,7 @@ const VALUE: &str = r#"events.on("pre-render", function(ctx)
 end)
 "#;
 
-/// Looks at every value and every object, and changes one of each.
+/// Reads every value and every object, and changes one of each.
 const EVERYTHING: &str = r#"local function count(branch)
     local found = 0
     for _, value in branch do
@@ -69,12 +68,12 @@ struct Variant {
     flags: &'static [&'static str],
 }
 
-/// What a variant costs.
+/// The cost of a variant.
 #[derive(Clone, Copy)]
 struct Cost {
-    /// The least time of all runs.
+    /// The minimum time of all runs.
     wall: Duration,
-    /// None where they cannot be counted.
+    /// `None` without callgrind.
     instructions: Option<u64>,
 }
 
@@ -125,7 +124,7 @@ fn measure(program: &Path, variants: &[Variant], rounds: usize) -> Result<Vec<Co
     let mut least = vec![Duration::MAX; variants.len()];
     for round in 0..rounds.max(1) {
         for turn in 0..variants.len() {
-            // Whoever comes after the heaviest pays for what it left behind, so that each does now and then.
+            // The run after the heaviest variant is slower (caches, page cache), so the order rotates.
             let number = (round + turn) % variants.len();
             least[number] = wall_time(program, &variants[number])?.min(least[number]);
         }
@@ -142,7 +141,7 @@ fn words(command: &mut Command, variant: &Variant) {
     command.args(["template", "demo"]).arg(&variant.chart).args(variant.flags).stdin(Stdio::null());
 }
 
-/// How long the program takes from its start until all of its output has been read.
+/// The wall time from the start of the program until all of its output is read.
 fn wall_time(program: &Path, variant: &Variant) -> Result<Duration> {
     let mut command = bare(program);
     words(&mut command, variant);

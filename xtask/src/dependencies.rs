@@ -1,4 +1,4 @@
-//! What may come into the build: the rules of `deny.toml` about licences, bans and sources, checked from what cargo knows.
+//! Checks the rules of `deny.toml` about licences, bans and sources against `cargo metadata`.
 //!
 //! cargo-deny reads the same file, but has to be compiled first, which takes many minutes on a cold machine.
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 
 use crate::shell::{cargo, output, print_line, root};
 
-/// A crate that may not be used, or by some only.
+/// A banned crate.
 struct Ban {
     name: String,
-    /// Who may use it nevertheless.
+    /// The crates that may still use it (`wrappers`).
     wrappers: Vec<String>,
     reason: String,
 }
@@ -21,7 +21,7 @@ struct Ban {
 /// The part of `deny.toml` that is checked here.
 struct Rules {
     licenses: BTreeSet<String>,
-    /// Licences that single crates may have.
+    /// Licence exceptions per crate.
     exceptions: BTreeMap<String, BTreeSet<String>>,
     bans: Vec<Ban>,
 }
@@ -87,7 +87,7 @@ impl Rules {
             if is_ours && dependency["path"].is_null() && dependency["req"] == "*" {
                 problems.push(format!("`{name}` takes any version of `{used}`"));
             }
-            // What others have for their own tests, and what nobody switches on, is not built.
+            // Dev-dependencies of third parties and disabled optional dependencies are not built.
             let is_built = dependency["kind"] != "dev" && dependency["optional"] != true;
             let ban = self.bans.iter().find(|ban| ban.name == used && is_built);
             if let Some(ban) = ban.filter(|ban| !ban.wrappers.iter().any(|wrapper| wrapper == name)) {
@@ -142,7 +142,7 @@ fn split<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
     parts
 }
 
-/// Everything comes from one registry, and nothing from repositories of code.
+/// Checks that every dependency comes from the one registry, and none from git.
 fn foreign_registries(packages: &[Value]) -> Vec<String> {
     let sources: BTreeSet<&str> = packages.iter().filter_map(|package| package["source"].as_str()).collect();
     let registries = sources.iter().filter(|source| source.starts_with("registry+")).count();

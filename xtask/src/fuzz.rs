@@ -1,7 +1,6 @@
-//! `fuzz`: hostile input, made up by libFuzzer.
+//! `fuzz`: runs the libFuzzer targets.
 //!
-//! The coverage that guides it is a pass of LLVM that every toolchain has, so that neither a nightly one nor another
-//! program is needed.
+//! Coverage instrumentation is an LLVM pass of every toolchain, so neither a nightly toolchain nor `cargo fuzz` is needed.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,10 +11,10 @@ use crate::rotation::Shard;
 use crate::shell::{output, print_line, root, run as run_command};
 use crate::steps::Outcome;
 
-/// How long a target is fuzzed unless somebody says so.
+/// The default of SECONDS.
 const SECONDS: u64 = 60;
 
-/// What `cargo fuzz` gives the compiler, without sanitizers: all that is fuzzed is safe Rust, which they only slow down.
+/// The compiler flags of `cargo fuzz`, without sanitizers, which only slow down safe Rust.
 const FLAGS: [&str; 8] = [
     "--cfg=fuzzing",
     "-Cpasses=sancov-module",
@@ -41,7 +40,7 @@ pub(crate) fn run_all(seconds: u64, only: Option<&str>) -> Result<Outcome> {
     fuzz_these(&targets, seconds)
 }
 
-/// Fuzzes a part of the targets.
+/// Fuzzes one shard of the targets.
 pub(crate) fn run_part(seconds: u64, part: Shard) -> Result<Outcome> {
     let targets = targets()?.into_iter().enumerate().filter(|(index, _)| part.has(*index));
     fuzz_these(&targets.map(|(_, target)| target).collect::<Vec<_>>(), seconds)
@@ -70,19 +69,19 @@ fn folder() -> PathBuf {
     root().join("fuzz")
 }
 
-/// The name of this kind of machine.
+/// The host target triple.
 fn host() -> Result<String> {
-    let told = output(Command::new("rustc").arg("-vV").current_dir(root()))?;
-    let told = String::from_utf8_lossy(&told).into_owned();
-    let host = told.lines().find_map(|line| line.strip_prefix("host: "));
+    let version = output(Command::new("rustc").arg("-vV").current_dir(root()))?;
+    let version = String::from_utf8_lossy(&version).into_owned();
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     Ok(host.context("rustc does not say what machine this is")?.to_owned())
 }
 
 fn build(targets: &[String]) -> Result<()> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // A target names the host, so that build scripts are built without the flags.
+    // An explicit `--target` keeps the flags away from build scripts.
     cargo.args(["build", "--quiet", "--release", "--target", &host()?]).current_dir(folder());
-    // Each target has a feature of its name, which brings what it needs.
+    // Each target has a feature of its name, which enables its dependencies.
     cargo.args(targets.iter().flat_map(|target| ["--bin", target, "--features", target]));
     cargo.env("CARGO_ENCODED_RUSTFLAGS", FLAGS.join("\u{1f}")).env_remove("RUSTFLAGS");
     run_command(&mut cargo)

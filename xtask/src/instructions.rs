@@ -1,7 +1,7 @@
-//! `instructions`: how many instructions each hot path takes, counted, so that noise of the machine plays no part.
+//! `instructions`: counts the instructions of each hot path, which do not depend on the load of the machine.
 //!
 //! A hot path runs once and three times under callgrind; half the difference is one run without the preparation. The
-//! committed table `benches/instructions.tsv` says what is usual.
+//! baseline is `benches/instructions.tsv`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,13 +13,13 @@ use anyhow::{Context as _, Result, bail};
 use crate::shell::{output, print_line, program, release_binary, root};
 use crate::steps::Outcome;
 
-/// How much more than usual is still no regression, in percent.
+/// The tolerance over the baseline, in percent.
 const TOLERANCE: f64 = 5.0;
 
 /// Instructions of one run, by hot path.
 type Table = BTreeMap<String, u64>;
 
-/// Counts all hot paths and compares them with the table, or renews it.
+/// Counts all hot paths and compares them with the baseline, or updates it.
 pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
     let renew = match arguments {
         [] => false,
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
     Ok(Outcome::Passed)
 }
 
-/// Builds the benches in release mode and gives the path of their program.
+/// Builds the benches in release mode and returns the path of their program.
 pub(crate) fn benches_binary() -> Result<PathBuf> {
     release_binary()?;
     program("release/pintle-benches")
@@ -56,7 +56,7 @@ pub(crate) fn hot_paths(program: &Path) -> Result<Vec<String>> {
     Ok(String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect())
 }
 
-/// The instructions of the whole program for so many runs.
+/// The instructions of the whole program for `count` runs.
 fn count(program: &Path, name: &str, runs: u32) -> Result<u64> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
@@ -64,7 +64,7 @@ fn count(program: &Path, name: &str, runs: u32) -> Result<u64> {
     collected(&mut command)
 }
 
-/// The instructions that a run under callgrind tells of.
+/// Parses the instruction count from callgrind's output.
 pub(crate) fn collected(command: &mut Command) -> Result<u64> {
     let finished = command.output().context("cannot run valgrind")?;
     let printed = String::from_utf8_lossy(&finished.stderr);

@@ -1,4 +1,4 @@
-//! Busy loops beside a run: tests must pass on a machine that has other things to do.
+//! CPU load during a test run: tests must pass on a busy machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,12 +14,12 @@ pub(crate) struct Load {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// How many loops run beside tests, and how often these must pass.
+/// The number of busy loops, and how often the tests must pass.
 const LOOPS: usize = 4;
 const ROUNDS: usize = 3;
 
 impl Load {
-    /// Runs `work` three times in a row beside four busy loops.
+    /// Runs `work` three times in a row under four busy loops.
     ///
     /// # Errors
     /// The first failure.

@@ -18,7 +18,7 @@ struct Registry {
     name: &'static str,
 }
 
-/// The one that most of the world runs, and one that keeps track of signatures by itself.
+/// CNCF Distribution, and one with the referrers API.
 const REGISTRIES: [Registry; 2] = [
     Registry {
         sources: "distribution",
@@ -38,7 +38,7 @@ impl Registry {
         let sources = root().join("testbed").join(self.sources);
         let folder = cache()?.join(self.folder);
         let (path, stamp) = (folder.join("registry"), folder.join(format!("of-{}", digest(&sources)?)));
-        // What was built from other sources goes; tests look for one name.
+        // Remove builds of other sources; tests expect one name.
         if !stamp.is_file() && path.is_file() {
             fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
@@ -54,7 +54,7 @@ impl Registry {
     }
 }
 
-/// What tells the sources of a registry from others.
+/// The hash of a registry's sources.
 fn digest(sources: &Path) -> Result<String> {
     let mut digest = Sha256::new();
     for name in ["go.mod", "go.sum", "main.go"] {

@@ -27,8 +27,8 @@ struct Rehearsal {
     code: Option<i32>,
     /// The report; nothing when there is none.
     report: Value,
-    /// What was said instead of a report.
-    said: String,
+    /// The first line of standard error, if there is no report.
+    error: String,
 }
 
 /// Rehearses the corpus and compares the report with the committed page, or renews that.
@@ -140,9 +140,9 @@ fn rehearse(program: &Path, chart: &Path, renders: bool) -> Result<Rehearsal> {
         std::thread::sleep(Duration::from_millis(5));
     };
     let report = serde_json::from_slice(&fs::read(&out)?).unwrap_or(Value::Null);
-    let said = String::from_utf8_lossy(&fs::read(&err)?).lines().next().unwrap_or_default().to_owned();
+    let error = String::from_utf8_lossy(&fs::read(&err)?).lines().next().unwrap_or_default().to_owned();
     let chart = chart.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Rehearsal { chart, renders, code, report, said })
+    Ok(Rehearsal { chart, renders, code, report, error })
 }
 
 /// What must hold whatever was before.
@@ -154,7 +154,7 @@ fn check(outcomes: &[Rehearsal]) -> Result<()> {
             _ => false,
         };
         if !fits {
-            bail!("{} ended with {:?}: {}", it.chart, it.code, it.said);
+            bail!("{} ended with {:?}: {}", it.chart, it.code, it.error);
         }
     }
     Ok(())

@@ -1,8 +1,7 @@
-//! `gen`: takes the tables of built-in kinds from real API servers and writes them into the crate `embedded`.
+//! `gen`: generates the tables of built-in kinds for the crate `embedded` from real API servers.
 //!
-//! Everything comes from what servers publish: aggregated discovery and OpenAPI v3. What versions share is written
-//! once; each line has a mask that says which versions it counts for. Descriptions are apart, because only documents
-//! for people need them.
+//! The source is what servers publish: aggregated discovery and OpenAPI v3. Lines that versions share are written once, with a
+//! bit mask of the versions. Descriptions are in a separate file, because only `explain` and OpenAPI documents need them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -42,13 +41,13 @@ impl Lines {
     }
 }
 
-/// How to ask a server.
+/// A client for one server.
 struct Server<'s> {
     read: &'s dyn Fn(&str) -> Result<Value>,
     table: &'s dyn Fn(&str) -> Result<Value>,
 }
 
-/// What all versions together have.
+/// The tables of all versions.
 #[derive(Default)]
 struct Tables {
     versions: Vec<String>,
@@ -69,7 +68,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         let name = format!("gen-{}", kubernetes.minor.replace('.', "-"));
         let spec = ClusterSpec { name: name.clone(), level: Level::ControlPlane, kubernetes, program: None };
         let cluster = cluster::up(&spec)?;
-        let taken = tables.take(&cluster, 1 << index);
+        let taken = tables.collect(&cluster, 1 << index);
         cluster::down(&name)?;
         taken.with_context(|| format!("cannot take the tables of Kubernetes {}", kubernetes.minor))?;
     }
@@ -77,7 +76,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
 }
 
 impl Tables {
-    fn take(&mut self, cluster: &Cluster, bit: u8) -> Result<()> {
+    fn collect(&mut self, cluster: &Cluster, bit: u8) -> Result<()> {
         let read = |path: &str| cluster.read(path).with_context(|| format!("no answer at {path}"));
         let version = read("/version")?;
         let numbers = version["gitVersion"].as_str().context("the server has a version")?;
@@ -131,7 +130,7 @@ impl Tables {
         Ok(())
     }
 
-    /// The columns of a kind's table; those of one that cannot be listed nobody sees.
+    /// The printer columns of a kind; none for kinds that cannot be listed.
     fn add_columns(&mut self, server: &Server<'_>, path: &str, resource: &Value, bit: u8) -> Result<()> {
         if !resource["verbs"].as_array().is_some_and(|verbs| verbs.contains(&json!("list"))) {
             return Ok(());

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::shell::output;
 
-/// A server, and the keys of somebody who may do everything.
+/// An API server, with cluster-admin credentials.
 pub(super) struct Api {
     server: String,
     keys: PathBuf,

@@ -1,10 +1,10 @@
-//! The programs that make a cluster, and the flags each is given.
+//! The components of a cluster and their flags.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-/// A program of the cluster.
+/// A process of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Component {
     /// Names its log, and the file in `done/` that others wait for.
@@ -13,7 +13,7 @@ pub(super) struct Component {
     pub(super) command: Vec<String>,
     /// Files in `done/` that must be there before it starts.
     pub(super) after: Vec<String>,
-    /// It ends by itself, and is repeated until it succeeds.
+    /// Whether it exits by itself; it is repeated until it succeeds.
     pub(super) ends: bool,
 }
 
@@ -51,7 +51,7 @@ impl Component {
     }
 }
 
-/// Where the components find their files, and on which addresses they listen.
+/// The paths and addresses that the components use.
 pub(super) struct ClusterConfig {
     /// The state folder, as the components see it.
     pub(super) home: PathBuf,
@@ -66,17 +66,17 @@ pub(super) struct ClusterConfig {
 }
 
 impl ClusterConfig {
-    /// etcd and the API server, which waits for it.
+    /// etcd and the API server.
     pub(super) fn core(&self) -> Vec<Component> {
         vec![self.etcd(), self.apiserver()]
     }
 
-    /// What makes objects come alive; started when the API server is ready.
+    /// Controller manager and scheduler; started when the API server is ready.
     pub(super) fn controllers(&self) -> Vec<Component> {
         vec![self.controller_manager(), self.scheduler()]
     }
 
-    /// What runs pods.
+    /// containerd, the images, the kubelet and kube-proxy.
     pub(super) fn runtime(&self, images: &[&str]) -> Vec<Component> {
         let home = self.home.display();
         let settings = |file: &str| format!("{home}/settings/{file}");
@@ -118,7 +118,7 @@ impl ClusterConfig {
             vec![
                 "--name=one".to_owned(),
                 format!("--data-dir={}/etcd", self.home.display()),
-                // The data is thrown away with the cluster.
+                // Durability is not needed: the data is deleted with the cluster.
                 "--unsafe-no-fsync".to_owned(),
                 "--log-level=warn".to_owned(),
                 format!("--listen-client-urls={clients}"),
@@ -182,7 +182,7 @@ impl ClusterConfig {
             format!("--root-ca-file={home}/keys/ca.crt"),
             format!("--cluster-signing-cert-file={home}/keys/ca.crt"),
             format!("--cluster-signing-key-file={home}/keys/ca.key"),
-            // Otherwise it makes a folder below /usr.
+            // The default is a folder below /usr.
             format!("--flex-volume-plugin-dir={home}/kubelet/plugins"),
             // Volumes are made in /tmp, which is ours only inside a node.
             format!("--enable-hostpath-provisioner={}", !self.is_on_loopback()),

@@ -22,7 +22,7 @@ pub(crate) fn program() -> Result<PathBuf> {
     built("debug/pintle")
 }
 
-/// Starts the program and waits until it tells where it listens.
+/// Starts the program and waits until it reports its address.
 pub(super) fn up(cluster: &mut Cluster, program: &Path, context: &str) -> Result<()> {
     let served = cluster.folder.join("served");
     let kubernetes = cluster.kubernetes.clone();

@@ -29,7 +29,7 @@ pub(super) fn up(cluster: &mut Cluster, kubernetes: &Path, context: &str) -> Res
     ready::controllers(cluster)
 }
 
-/// Ports that nobody listened on a moment ago. All are held until the last is found, so that none comes twice.
+/// Free ports. All are bound until the last is found, so that no port is returned twice.
 fn free_ports() -> Result<[u16; 5]> {
     let mut ports = [0; 5];
     let mut held = Vec::new();

@@ -1,4 +1,4 @@
-//! Waiting for a cluster, and telling why when it does not come.
+//! Waits until a cluster is ready, and reports the log if it does not become so.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::shell::root;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// What every cluster has from the start.
+/// The objects that every cluster starts with.
 const OBJECTS: [(&str, &str); 2] = [
     (
         "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/apiserver-asks-kubelet",
@@ -23,14 +23,14 @@ const OBJECTS: [(&str, &str); 2] = [
     ("/apis/storage.k8s.io/v1/storageclasses/standard", "testbed/objects/storage.yaml"),
 ];
 
-/// Waits until the API server answers, and makes the objects that every cluster has.
+/// Waits until the API server answers, and creates the initial objects.
 pub(super) fn server(cluster: &Cluster) -> Result<()> {
     let api = Api::new(&cluster.server, &cluster.folder);
     wait(cluster, "the API server", "kube-apiserver", || api.is_ready())?;
     OBJECTS.into_iter().try_for_each(|(path, file)| api.apply(path, &root().join(file)))
 }
 
-/// Waits until the controllers work: pods can be made when each namespace gets its service account.
+/// Waits until the controllers work: pods can be created once each namespace has its service account.
 pub(super) fn controllers(cluster: &Cluster) -> Result<()> {
     let api = Api::new(&cluster.server, &cluster.folder);
     wait(cluster, "the controllers", "kube-controller-manager", || {
@@ -38,7 +38,7 @@ pub(super) fn controllers(cluster: &Cluster) -> Result<()> {
     })
 }
 
-/// Waits until pods are put on the node.
+/// Waits until pods can be scheduled on the node.
 pub(super) fn node(cluster: &Cluster) -> Result<()> {
     let api = Api::new(&cluster.server, &cluster.folder);
     wait(cluster, "the node", "kubelet", || {
@@ -46,14 +46,14 @@ pub(super) fn node(cluster: &Cluster) -> Result<()> {
     })
 }
 
-/// Tells whether a node is ready, and nothing keeps pods from it.
+/// Whether a node is ready and has no taints.
 fn takes_pods(node: &Value) -> bool {
     let conditions = node["status"]["conditions"].as_array();
     let ready = |condition: &Value| condition["type"] == "Ready" && condition["status"] == "True";
     node["spec"]["taints"].is_null() && conditions.is_some_and(|all| all.iter().any(ready))
 }
 
-/// Waits until `check` is true; when it never is, tells the end of the log of `part`.
+/// Waits until `check` is true; on timeout, the error has the end of the component's log.
 pub(super) fn wait(cluster: &Cluster, what: &str, part: &str, mut check: impl FnMut() -> bool) -> Result<()> {
     let limit = Instant::now() + LIMIT;
     loop {

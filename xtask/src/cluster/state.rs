@@ -29,7 +29,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// A cluster to be started: makes its folders, which nobody else may look into.
+    /// Creates the folders of a new cluster, with access for the owner only.
     pub(super) fn create(name: &str, level: Level, kubernetes: &str) -> Result<Cluster> {
         let folder = folder(name)?;
         for part in [
@@ -97,7 +97,7 @@ impl Cluster {
         fs::write(&path, record.to_string()).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// The file that tells programs how to reach it.
+    /// The kubeconfig.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.folder.join("kubeconfig")
     }
@@ -203,7 +203,7 @@ mod tests {
             let mut child = std::process::Command::new("sleep").arg("60").arg0(folder).spawn().unwrap();
             assert!(is_ours(child.id(), folder));
             child.kill().unwrap();
-            // It has ended, and nobody has asked how yet.
+            // A zombie: it has exited, but its parent has not waited for it.
             let limit = Instant::now() + Duration::from_secs(5);
             while is_ours(child.id(), folder) && Instant::now() < limit {
                 std::thread::sleep(Duration::from_millis(1));

@@ -142,7 +142,7 @@ mod tests {
         let worst = findings[0]["severity"].clone();
         let stages = serde_json::json!([{"name": "install", "ok": true}, {"name": "upgrade", "ok": false}]);
         let report = serde_json::json!({"worst": worst, "stages": stages, "findings": findings});
-        Rehearsal { chart: "web-1".to_owned(), renders, code: Some(1), report, said: String::new() }
+        Rehearsal { chart: "web-1".to_owned(), renders, code: Some(1), report, error: String::new() }
     }
 
     #[test]
