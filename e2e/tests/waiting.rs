@@ -422,8 +422,9 @@ fn a_terminal_shows_a_table_that_renews_itself_and_other_places_get_lines() {
         &[
             // Whoever sits there sees the log of a hook live, whatever comes of it.
             "Logs for pod: hook, container: main\r\nspoken\r\n",
-            "\u{b7} Deployment/NAMESPACE/web  InProgress  ",
-            "\u{2713} Deployment/NAMESPACE/web  Current  Deployment is available. Replicas: 1\r\n",
+            // One row for what is not ready, with the time since it was first seen, and a count.
+            "Deployment/web  0s  ",
+            "0 of 1 ready\r\n",
             // Up by the lines of the table, and away with it.
             "A\r\u{1b}[J",
         ],

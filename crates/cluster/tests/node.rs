@@ -11,15 +11,15 @@ use pintle_objects::{Object, ObjectId};
 
 const IMAGE: &str = "test.invalid/busybox:1";
 
-struct Bench {
+struct TestEnv {
     cluster: Cluster,
     namespace: String,
 }
 
-impl Bench {
+impl TestEnv {
     /// Connects to the test cluster and creates a namespace; `None` when there is no cluster with a node of some
     /// kind.
-    async fn new(test: &str) -> Option<Bench> {
+    async fn new(test: &str) -> Option<TestEnv> {
         let level = std::env::var("PINTLE_E2E_LEVEL").unwrap_or_default();
         let has_node = ["node", "embedded"].contains(&level.as_str());
         let Some(path) = std::env::var_os("PINTLE_E2E_KUBECONFIG").filter(|_| has_node) else {
@@ -34,7 +34,7 @@ impl Bench {
         let namespace = format!("node-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let object = Object::from_id(&ObjectId::new("v1", "Namespace", "", &namespace));
         cluster.create(&object, &WriteParams::default()).await.expect("a namespace");
-        Some(Bench { cluster, namespace })
+        Some(TestEnv { cluster, namespace })
     }
 
     /// Creates the objects of a manifest and returns their ids.
@@ -91,7 +91,7 @@ fn container(script: &str) -> String {
 
 #[tokio::test]
 async fn workloads_become_ready_by_both_rules_and_go_away() {
-    let Some(bench) = Bench::new("workloads_become_ready_by_both_rules_and_go_away").await else { return };
+    let Some(env) = TestEnv::new("workloads_become_ready_by_both_rules_and_go_away").await else { return };
     let sleeping = container("exec sleep 1000");
     let manifest = [
         workload("Deployment", "replicas: 2", &sleeping),
@@ -100,31 +100,30 @@ async fn workloads_become_ready_by_both_rules_and_go_away() {
         "---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\n---\napiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {ports: [{port: 80}]}\n".to_owned(),
     ]
     .concat();
-    let ids = bench.make(&manifest).await;
+    let ids = env.make(&manifest).await;
     let mut told = Vec::new();
     let mut observer = |progress: &Progress<'_>| {
         told.push(format!("{} {}/{}", progress.id.kind, progress.done, progress.total));
     };
-    let result = Waiter::new(&bench.cluster, early(WaitFor::Ready)).wait(&ids, &mut observer).await;
+    let result = Waiter::new(&env.cluster, early(WaitFor::Ready)).wait(&ids, &mut observer).await;
     result.expect("all ready");
     assert!(told.last().is_some_and(|line| line.ends_with("5/5")), "{told:?}");
     let legacy = WaitOptions { strategy: Strategy::Legacy, ..waiting(WaitFor::ReadyWithJobs) };
-    bench.wait(legacy, &ids).await.expect("ready by the older rules, too");
+    env.wait(legacy, &ids).await.expect("ready by the older rules, too");
     for id in &ids {
-        bench
-            .cluster
+        env.cluster
             .delete(id, PropagationPolicy::Foreground, &Preconditions::default())
             .await
             .expect("deleted");
     }
-    bench.wait(waiting(WaitFor::Deleted), &ids).await.expect("all gone");
-    assert!(bench.cluster.get(&ids[0]).await.expect("readable").is_none());
-    bench.done().await;
+    env.wait(waiting(WaitFor::Deleted), &ids).await.expect("all gone");
+    assert!(env.cluster.get(&ids[0]).await.expect("readable").is_none());
+    env.done().await;
 }
 
 #[tokio::test]
 async fn pods_that_cannot_start_end_the_wait_with_a_reason() {
-    let Some(bench) = Bench::new("pods_that_cannot_start_end_the_wait_with_a_reason").await else { return };
+    let Some(env) = TestEnv::new("pods_that_cannot_start_end_the_wait_with_a_reason").await else { return };
     // Without the probe it would count as ready between its start and its end.
     let probe = "{readinessProbe: {exec: {command: ['false']}}, name";
     let crashing = container("echo boom; exit 3").replace("{name", probe);
@@ -145,31 +144,30 @@ async fn pods_that_cannot_start_end_the_wait_with_a_reason() {
         ),
     ];
     for (annotations, container, reason, detail) in cases {
-        let ids = bench.make(&workload_with(&annotations, "Deployment", "replicas: 1", container)).await;
-        let error = bench.wait(early(WaitFor::Ready), &ids).await.expect_err("hopeless");
+        let ids = env.make(&workload_with(&annotations, "Deployment", "replicas: 1", container)).await;
+        let error = env.wait(early(WaitFor::Ready), &ids).await.expect_err("hopeless");
         assert!(matches!(error, WaitError::FailedFast(_)), "{error}");
         let text = error.to_string();
         assert!(text.contains(reason) && text.contains(detail), "{text}");
-        bench
-            .cluster
+        env.cluster
             .delete(&ids[0], PropagationPolicy::Foreground, &Preconditions::default())
             .await
             .expect("deleted");
-        bench.wait(waiting(WaitFor::Deleted), &ids).await.expect("gone");
+        env.wait(waiting(WaitFor::Deleted), &ids).await.expect("gone");
     }
-    bench.done().await;
+    env.done().await;
 }
 
 #[tokio::test]
 async fn a_quota_ends_the_wait_for_deployments_and_for_sets() {
-    let Some(bench) = Bench::new("a_quota_ends_the_wait_for_deployments_and_for_sets").await else { return };
-    let quota = bench
+    let Some(env) = TestEnv::new("a_quota_ends_the_wait_for_deployments_and_for_sets").await else { return };
+    let quota = env
         .make("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none}\nspec: {hard: {pods: '0'}}\n")
         .await;
     // The quota rejects nothing until it has been counted.
     let is_counted = async {
         loop {
-            let quota = bench.cluster.get(&quota[0]).await.expect("it can be read").expect("it was made");
+            let quota = env.cluster.get(&quota[0]).await.expect("it can be read").expect("it was made");
             if quota.at(&["status", "hard"]).is_some() {
                 return;
             }
@@ -180,12 +178,12 @@ async fn a_quota_ends_the_wait_for_deployments_and_for_sets() {
     let limits = FailFastLimits { pod_rejected: Duration::from_secs(3), ..FailFastLimits::default() };
     let early = WaitOptions { fail_fast: Some(limits), ..waiting(WaitFor::Ready) };
     for kind in ["Deployment", "StatefulSet"] {
-        let ids = bench.make(&workload(kind, "replicas: 1", &container("sleep 9"))).await;
-        let text = bench.wait(early, &ids).await.expect_err("refused").to_string();
+        let ids = env.make(&workload(kind, "replicas: 1", &container("sleep 9"))).await;
+        let text = env.wait(early, &ids).await.expect_err("refused").to_string();
         assert!(text.contains("cannot create pods: "), "{text}");
         assert!(text.contains("exceeded quota: none"), "{text}");
     }
-    bench.done().await;
+    env.done().await;
 }
 
 /// `annotations` tell the embedded cluster what the scripts do.
@@ -198,56 +196,56 @@ fn job(name: &str, first: &str, second: &str, annotations: &str) -> String {
 
 #[tokio::test]
 async fn a_failing_hook_has_helms_error_and_its_logs() {
-    let Some(bench) = Bench::new("a_failing_hook_has_helms_error_and_its_logs").await else { return };
+    let Some(env) = TestEnv::new("a_failing_hook_has_helms_error_and_its_logs").await else { return };
     let fails = [("failures", "always"), ("exit-code", "7"), ("log.first", "prepared"), ("log", "one\ntwo")];
     let ids =
-        bench.make(&job("fails", "echo prepared", "echo one; echo two; exit 7", &simulated(&fails))).await;
-    let error = bench.wait(waiting(WaitFor::HookCompleted), &ids).await.expect_err("failed");
+        env.make(&job("fails", "echo prepared", "echo one; echo two; exit 7", &simulated(&fails))).await;
+    let error = env.wait(waiting(WaitFor::HookCompleted), &ids).await.expect_err("failed");
     let helms = format!(
         "resource Job/{}/fails not ready. status: Failed, message: Job Failed. failed: 1/1",
-        bench.namespace
+        env.namespace
     );
     assert_eq!(error.to_string(), helms);
-    let text = bench.wait(early(WaitFor::HookCompleted), &ids).await.expect_err("failed").to_string();
+    let text = env.wait(early(WaitFor::HookCompleted), &ids).await.expect_err("failed").to_string();
     assert!(text.starts_with(&helms), "{text}");
-    assert!(text.contains(" ended with exit code 7\n"), "{text}");
+    assert!(text.contains(" terminated with exit code 7\n"), "{text}");
     assert!(text.ends_with("\n  last lines of container main:\n    one\n    two"), "{text}");
     let legacy = WaitOptions { strategy: Strategy::Legacy, ..waiting(WaitFor::HookCompleted) };
-    let text = bench.wait(legacy, &ids).await.expect_err("failed").to_string();
+    let text = env.wait(legacy, &ids).await.expect_err("failed").to_string();
     assert_eq!(text, "job fails failed: BackoffLimitExceeded");
 
     let mut all = Vec::new();
     let mut sink = |source: &LogSource, bytes: &[u8]| {
         all.push(format!("{}: {}", source.container, String::from_utf8_lossy(bytes)));
     };
-    let failed = logs::hook_logs(&bench.cluster, &ids[0], &mut sink).await.expect("logs");
+    let failed = logs::hook_logs(&env.cluster, &ids[0], &mut sink).await.expect("logs");
     assert!(failed.is_empty(), "{failed:?}");
     assert_eq!(all, ["first: prepared\n", "main: one\ntwo\n"]);
     all.clear();
     let mut sink = |source: &LogSource, bytes: &[u8]| {
         all.push(format!("{}: {}", source.container, String::from_utf8_lossy(bytes)));
     };
-    logs::hook_logs_as_helm(&bench.cluster, &ids[0], &mut sink).await.expect("logs");
+    logs::hook_logs_as_helm(&env.cluster, &ids[0], &mut sink).await.expect("logs");
     assert_eq!(all, ["main: one\ntwo\n"]);
-    bench.done().await;
+    env.done().await;
 }
 
 #[tokio::test]
 async fn the_logs_of_a_hook_come_while_it_runs() {
-    let Some(bench) = Bench::new("the_logs_of_a_hook_come_while_it_runs").await else { return };
+    let Some(env) = TestEnv::new("the_logs_of_a_hook_come_while_it_runs").await else { return };
     let script = "for i in 1 2 3 4; do echo line $i; sleep 2; done; printf last";
     let talks = "line 1\nline 2\nline 3\nline 4\nlast";
     let talks = [("log.first", "a\nb"), ("log", talks), ("duration", "8s")];
-    let ids = bench.make(&job("talks", "echo a; sleep 1; echo b", script, &simulated(&talks))).await;
+    let ids = env.make(&job("talks", "echo a; sleep 1; echo b", script, &simulated(&talks))).await;
     let is_over = AtomicBool::new(false);
     let mut heard: Vec<(bool, String)> = Vec::new();
     let mut sink = |source: &LogSource, bytes: &[u8]| {
         let line = format!("{} {}", source.container, String::from_utf8_lossy(bytes));
         heard.push((is_over.load(Ordering::Relaxed), line));
     };
-    let logs = HookLogs::new(&bench.cluster, &ids[0]);
+    let logs = HookLogs::new(&env.cluster, &ids[0]);
     let waiting_for_it = async {
-        let ended = bench.wait(waiting(WaitFor::HookCompleted), &ids).await;
+        let ended = env.wait(waiting(WaitFor::HookCompleted), &ids).await;
         is_over.store(true, Ordering::Relaxed);
         ended
     };
@@ -268,11 +266,11 @@ async fn the_logs_of_a_hook_come_while_it_runs() {
     assert!(!heard[2].0, "lines come as they are written: {heard:?}");
 
     let quick = simulated(&[("log.first", "a"), ("log", "b")]);
-    let quick = bench.make(&job("quick", "echo a", "echo b", &quick)).await;
+    let quick = env.make(&job("quick", "echo a", "echo b", &quick)).await;
     let mut lines = Vec::new();
     let mut sink = |_: &LogSource, bytes: &[u8]| lines.push(String::from_utf8_lossy(bytes).into_owned());
-    let logs = HookLogs::new(&bench.cluster, &quick[0]);
-    logs.during(bench.wait(waiting(WaitFor::HookCompleted), &quick), &mut sink).await.expect("done");
+    let logs = HookLogs::new(&env.cluster, &quick[0]);
+    logs.during(env.wait(waiting(WaitFor::HookCompleted), &quick), &mut sink).await.expect("done");
     assert_eq!(lines, ["a\n", "b\n"], "what is over at once is heard as well");
-    bench.done().await;
+    env.done().await;
 }
