@@ -63,7 +63,7 @@ pub(super) fn page(outcomes: &[Rehearsal]) -> String {
     page.push_str(&format!(
         "{} charts render without values, and all of their rehearsals come to an end:\n\n\
          | | charts |\n|---|---|\n\
-         | nothing to print_line, or notes only | {} |\n| warnings | {} |\n| problems | {} |\n\n\
+         | no findings, or notes only | {} |\n| warnings | {} |\n| problems | {} |\n\n\
          {} were installed, {} upgraded, {} rolled back and {} uninstalled; {} brought tests, which passed. {} more charts\n\
          want values or are broken on purpose; each is refused with the reason.\n\n",
         render.len(),
@@ -155,7 +155,7 @@ mod tests {
         let page = page(&[outcome(true, error), outcome(true, note), outcome(false, Value::Null)]);
         for part in [
             "2 charts render",
-            "| nothing to print_line, or notes only | 1 |\n| warnings | 0 |\n| problems | 1 |",
+            "| no findings, or notes only | 1 |\n| warnings | 0 |\n| problems | 1 |",
             "2 were installed, 0 upgraded",
             "| a value that Kubernetes refuses | error | 1 | 1 |",
             "| left behind: hooks | note | 1 | 1 |",
