@@ -325,5 +325,5 @@ fn grants_are_shown_and_revoked_and_a_damaged_file_says_so() {
     env.write(file, "damaged");
     has(&run("uninstall demo"), &["exit 2", file, "remove the file to be asked again"]);
     has(&env.pintle("lua grants"), &["exit 1", file]);
-    has(&run("uninstall demo --yes"), &["exit 0", "cannot be read from"]);
+    has(&run("uninstall demo --yes"), &["exit 0", "cannot read the granted permissions from"]);
 }
