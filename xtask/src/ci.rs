@@ -12,7 +12,7 @@ use crate::runner::Suite;
 use crate::shell::{cargo, corpus, output, print_line, program, release_binary, root, run};
 use crate::steps::{Outcome, Steps};
 use crate::{
-    bench, clients, contract, dependencies, e2e, fuzz, go, images_report, instructions, registries,
+    api, bench, clients, contract, dependencies, e2e, fuzz, go, images_report, instructions, registries,
     rehearse_report, tidy,
 };
 
@@ -80,6 +80,7 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
     Steps::all(keep_going, |steps| {
         static_checks(steps)?;
         steps.run("clippy", || clippy(&["--workspace"]))?;
+        steps.run("the library without features", rendering_alone)?;
         steps.run("registries", || if_go(registries::build))?;
         steps.run("tests", || {
             Suite::build(&["--workspace"])?.retry(true).run("tests").map(|_| Outcome::Passed)
@@ -120,6 +121,7 @@ pub(crate) fn nightly() -> Result<()> {
 fn static_checks(steps: &mut Steps) -> Result<()> {
     steps.run("format", || done(&mut cargo(&["fmt", "--all", "--check"])))?;
     steps.run("tidy", || tidy::run().map(|()| Outcome::Passed))?;
+    steps.run("public API", || api::run(&[]).map(|()| Outcome::Passed))?;
     steps.run("dependencies", || dependencies::run().map(|()| Outcome::Passed))
 }
 
@@ -139,6 +141,12 @@ fn if_go(work: impl FnOnce() -> Result<()>) -> Result<Outcome> {
 fn clippy(selection: &[&str]) -> Result<Outcome> {
     let mut command = cargo(&["clippy", "--quiet", "--all-targets"]);
     done(command.args(selection).args(["--", "-D", "warnings"]))
+}
+
+/// Checks the library with no Cargo feature, which the rest of the workspace turns on.
+fn rendering_alone() -> Result<Outcome> {
+    let selection = ["clippy", "--quiet", "--package", "pintle", "--no-default-features", "--lib"];
+    done(cargo(&selection).args(["--", "-D", "warnings"]))
 }
 
 fn documentation() -> Result<Outcome> {

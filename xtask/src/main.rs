@@ -1,5 +1,6 @@
 //! Tasks of the project. `cargo xtask` lists them.
 
+mod api;
 mod bench;
 mod bench_cluster;
 mod bench_repositories;
@@ -45,6 +46,7 @@ cargo xtask TASK
   ci [--keep-going]      all checks of a commit, cheapest first (README's test command)
   nightly                the complete long sets: every kill point, all of e2e on older Kubernetes, long fuzzing
   tidy                   check the layout: dependencies between crates, documents, files
+  api [--write]          compare the lists of public items (crates/*/api.txt) with the source, or write them
   dependencies           check licences, bans and sources of all dependencies against deny.toml
   record [CASE…]         record the expected output of conformance/cases with the real Helm
   reference [--write]    compare docs/reference/commands.md with the program's commands and flags, or write it
@@ -106,6 +108,7 @@ fn run() -> Result<()> {
         "ci" => ci::ci(rest),
         "nightly" => ci::nightly(),
         "tidy" => tidy::run(),
+        "api" => api::run(rest),
         "dependencies" => dependencies::run(),
         "record" => record::run(rest),
         "reference" => reference::run(rest),

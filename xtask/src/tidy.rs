@@ -15,6 +15,7 @@ use crate::shell::{cargo, output, print_line, root};
 pub(crate) fn run() -> Result<()> {
     let mut problems = Vec::new();
     problems.extend(dependencies()?);
+    problems.extend(heavy_dependencies()?);
     for path in tracked_files()? {
         problems.extend(check_file(&path)?);
     }
@@ -79,6 +80,39 @@ fn dependencies() -> Result<Vec<String>> {
         }
     }
     Ok(problems)
+}
+
+/// Crates that rendering alone must not pull in, by the beginning of their names: C and C++ code, clients of Kubernetes,
+/// HTTP and TLS.
+const HEAVY: [&str; 14] = [
+    "aws-lc",
+    "hyper",
+    "k8s-openapi",
+    "kube",
+    "luau0-src",
+    "mlua",
+    "native-tls",
+    "openssl",
+    "ring",
+    "rustls",
+    "tokio",
+    "tower",
+    "webpki",
+    "zstd-sys",
+];
+
+/// The dependencies of the library without features that are on the list of [`HEAVY`] ones.
+fn heavy_dependencies() -> Result<Vec<String>> {
+    let selection = ["tree", "--package", "pintle", "--no-default-features", "--edges", "normal,build"];
+    let tree = output(cargo(&selection).args(["--prefix", "none", "--offline"]))?;
+    let tree = String::from_utf8_lossy(&tree).into_owned();
+    let names: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    let heavy = |name: &&str| HEAVY.iter().any(|heavy| name.starts_with(heavy));
+    Ok(names
+        .into_iter()
+        .filter(heavy)
+        .map(|name| format!("`pintle` without features depends on `{name}`; rendering alone must not"))
+        .collect())
 }
 
 /// The folder below `crates/` that a package lies in.

@@ -31,31 +31,33 @@ fn run(home: &TestEnv, line: &str) -> String {
     said
 }
 
+/// The arguments of the command of the README that contains a word.
+fn arguments(page: &str, word: &str) -> String {
+    let found = blocks(page, "sh").into_iter().find(|block| block.contains(word));
+    let command = found.unwrap_or_else(|| panic!("no command with {word}")).trim();
+    command.strip_prefix("target/release/pintle ").expect("it runs what was built").to_owned()
+}
+
 #[test]
-fn the_first_command_installs_without_a_cluster_and_says_what_is_shown() {
+fn the_first_install_needs_no_cluster_and_prints_what_is_shown() {
     let page = std::fs::read_to_string(root().join("README.md")).expect("there is a README");
-    let first = blocks(&page, "sh")[0].trim();
-    let line =
-        first.strip_prefix("cargo run --release --package pintle-cli -- ").expect("it builds and runs");
-    let said = run(&TestEnv::new(), line);
-    let mut rest = said.as_str();
+    let output = run(&TestEnv::new(), &arguments(&page, "--cluster embedded"));
+    let mut rest = output.as_str();
     for shown in blocks(&page, "text")[0].lines().filter(|shown| *shown != MORE) {
         let (_, after) =
-            rest.split_once(&format!("{shown}\n")).unwrap_or_else(|| panic!("{shown:?} is not in {said}"));
+            rest.split_once(&format!("{shown}\n")).unwrap_or_else(|| panic!("{shown:?} is not in {output}"));
         rest = after;
     }
 }
 
 #[test]
-fn the_second_command_rehearses_a_chart() {
+fn the_rehearsal_runs_the_lifecycle_of_a_chart() {
     let page = std::fs::read_to_string(root().join("README.md")).expect("there is a README");
-    let second = blocks(&page, "sh")[1].trim();
-    let line = second.strip_prefix("target/release/pintle ").expect("it runs what was built");
-    let line = line
+    let line = arguments(&page, " rehearse ")
         .replace("./your-chart", "examples/charts/web")
         .replace("values.yaml", "examples/charts/web/values.yaml");
-    let said = run(&TestEnv::new(), &line);
+    let output = run(&TestEnv::new(), &line);
     for stage in ["install web-", "upgrade web-", "rollback web-", "uninstall web-"] {
-        assert!(said.contains(&format!("\n{stage}")), "{said}");
+        assert!(output.contains(&format!("\n{stage}")), "{output}");
     }
 }
