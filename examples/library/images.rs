@@ -28,9 +28,6 @@ fn main() -> anyhow::Result<()> {
         let proved = if image.outcome == Outcome::ByValues { "moved by" } else { "not moved by" };
         println!("# {} {proved} values {values:?}", image.field.image);
     }
-    print!(
-        "{}",
-        String::from_utf8_lossy(&pintle_yaml::write(&pintle_tree::Node::Map(seen.relocation.overrides))?)
-    );
+    print!("{}", String::from_utf8_lossy(&pintle::yaml::write(&seen.relocation.overrides)?));
     Ok(())
 }

@@ -29,6 +29,10 @@ pub mod package;
 pub mod path;
 mod write;
 
+/// The `CustomResourceDefinition` of `Chart`. It is not installed: it is for users who want charts in their cluster, and
+/// a Chart.yaml of that kind is validated against it.
+pub const CUSTOM_RESOURCE: &str = include_str!("../../../deploy/crds/chart.yaml");
+
 pub use chart::{Chart, Crd, File};
 pub use content::Content;
 pub use error::{ArchiveError, Error, FileError, Result};

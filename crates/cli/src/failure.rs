@@ -1,8 +1,10 @@
 //! Errors of commands, with the text of Helm and our own: the name that the program was called by decides which is
 //! printed.
 
+mod hint;
 mod operation;
 
+pub(crate) use hint::hint;
 pub(crate) use operation::reason;
 
 /// The kind of a failure, from which the exit code follows.

@@ -17,10 +17,6 @@ pub const RELEASE: &str = include_str!("../../../deploy/crds/release.yaml");
 /// The `CustomResourceDefinition` of `ReleaseVersion`.
 pub const RELEASE_VERSION: &str = include_str!("../../../deploy/crds/release-version.yaml");
 
-/// The `CustomResourceDefinition` of `Chart`. It is not installed: it is for users who want charts in their cluster,
-/// and `lint` validates a Chart.yaml of that kind against it.
-pub const CHART: &str = include_str!("../../../deploy/crds/chart.yaml");
-
 /// The group of both kinds.
 pub const GROUP: &str = "helm.sh";
 /// The version of both kinds.

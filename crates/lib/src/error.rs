@@ -1,16 +1,14 @@
 //! Errors of operations.
 
-mod hint;
 mod kind;
 mod text;
 
 use std::path::PathBuf;
 
 pub use kind::ErrorKind;
-use text::{
-    delete_commands, driver_setting, join_errors, missing_permissions, store_description, store_suffix,
-    with_causes,
-};
+#[cfg(feature = "lua")]
+use text::missing_permissions;
+use text::{delete_commands, driver_setting, join_errors, store_description, store_suffix, with_causes};
 
 /// The result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -66,6 +64,7 @@ pub enum Error {
         file: std::path::PathBuf,
     },
     /// Images cannot be moved to another registry.
+    #[cfg(feature = "images")]
     #[error(transparent)]
     Images(#[from] pintle_images::Error),
     /// The chart does not support the Kubernetes version.
@@ -130,16 +129,19 @@ pub enum Error {
     /// Other invalid input.
     #[error("{0}")]
     Input(String),
-    /// The cluster missing_permissions, or could not be asked.
+    /// The cluster refused a request, or could not be asked.
+    #[cfg(feature = "cluster")]
     #[error(transparent)]
     Cluster(#[from] pintle_cluster::Error),
     /// The cluster is unreachable at the start of an install.
+    #[cfg(feature = "cluster")]
     #[error("cluster reachability check failed: {0}")]
     ReachabilityCheck(pintle_cluster::Error),
-    /// A registry missing_permissions, or could not be asked.
+    /// A registry refused a request, or could not be asked.
+    #[cfg(feature = "registry")]
     #[error(transparent)]
     Registry(Box<pintle_registry::Error>),
-    /// The store of releases missing_permissions, or could not be asked.
+    /// The release store refused a request, or could not be asked.
     #[error(transparent)]
     Store(#[from] pintle_release::StoreError),
     /// A manifest contains a document that is not an object.
@@ -160,9 +162,11 @@ pub enum Error {
     #[error("{}", with_causes(.0))]
     Event(Box<pintle_events::Error>),
     /// The scripts of a chart cannot be used.
+    #[cfg(feature = "lua")]
     #[error("{}", with_causes(.0))]
     Scripts(Box<pintle_lua::Error>),
     /// A chart requests permissions that were not granted.
+    #[cfg(feature = "lua")]
     #[error("chart {chart} asks for permissions that were not granted: {}", missing_permissions(.asked, .missing))]
     PermissionsRefused {
         /// The topmost chart.
@@ -183,6 +187,7 @@ pub enum Error {
         path: String,
     },
     /// A member of a list is of a kind that the cluster does not know.
+    #[cfg(feature = "cluster")]
     #[error("unable to recognize {0}")]
     Unrecognized(pintle_cluster::Error),
     /// Several errors.
@@ -328,6 +333,7 @@ pub enum Error {
         cause: pintle_values::Error,
     },
     /// Existing objects conflict with the release.
+    #[cfg(feature = "cluster")]
     #[error("unable to continue with {operation}: {cause}")]
     CannotContinue {
         /// `install` or `update`.
@@ -336,6 +342,7 @@ pub enum Error {
         cause: Box<pintle_plan::Error>,
     },
     /// An object cannot be read.
+    #[cfg(feature = "cluster")]
     #[error("unable to continue with {operation}: {cause}")]
     GetFailed {
         /// `install` or `update`.
@@ -344,6 +351,7 @@ pub enum Error {
         cause: Box<pintle_cluster::Error>,
     },
     /// The record of the release cannot be read as objects.
+    #[cfg(feature = "cluster")]
     #[error(transparent)]
     Removal(#[from] pintle_plan::RemovalError),
     /// A CRD of `crds/` could not be installed.
@@ -383,9 +391,11 @@ pub enum Error {
         cause: Box<Error>,
     },
     /// Waiting for objects failed.
+    #[cfg(feature = "cluster")]
     #[error(transparent)]
     Wait(#[from] Box<pintle_cluster::wait::WaitError>),
     /// The plan cannot be made.
+    #[cfg(feature = "cluster")]
     #[error(transparent)]
     Plan(#[from] Box<pintle_plan::Error>),
     /// Objects could not be applied.
@@ -397,9 +407,11 @@ pub enum Error {
         separator: &'static str,
     },
     /// An object could not be created.
+    #[cfg(feature = "cluster")]
     #[error("failed to create resource: {0}")]
     Create(pintle_cluster::Error),
     /// An object that is no longer part of the release could not be deleted.
+    #[cfg(feature = "cluster")]
     #[error("failed to delete resource {what}: {cause}")]
     Delete {
         /// The object, as Helm describes it.
@@ -498,6 +510,7 @@ impl From<pintle_events::Error> for Error {
     }
 }
 
+#[cfg(feature = "lua")]
 impl From<pintle_lua::Error> for Error {
     fn from(error: pintle_lua::Error) -> Self {
         Error::Scripts(Box::new(error))
@@ -510,6 +523,7 @@ impl From<pintle_hooks::Error> for Error {
     }
 }
 
+#[cfg(feature = "registry")]
 impl From<pintle_registry::Error> for Error {
     fn from(error: pintle_registry::Error) -> Self {
         Error::Registry(Box::new(error))

@@ -2,41 +2,121 @@
 //!
 //! Every operation is a function of [`ops`] that takes a session, a request and a [`Reporter`]. The library never prints,
 //! prompts, exits or reads the environment: paths, namespaces and versions come with the request, and the program decides
-//! what to show.
+//! what to show. [`Session::offline`] is for operations without a cluster, `Session::new` for those with one.
 //!
-//! Start with [`ops::template()`] on a [`Session::offline`]. It runs the first half of the flow, from a chart to sorted
-//! objects, which is in [`prepare`]. Operations on a cluster take a [`Session::new`].
+//! # Render a chart
+//!
+//! Needs no Cargo feature of this crate, and no cluster.
 //!
 //! ```
 //! use pintle::ops::{CreateRequest, TemplateRequest, create, template};
 //! use pintle::{Session, Silent};
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let session = Session::offline();
-//! let folder = tempfile::tempdir()?;
-//! let chart = create(&session, &CreateRequest::new(folder.path(), "web"), &mut Silent)?;
-//! let request = TemplateRequest { chart, name: "demo".into(), ..TemplateRequest::default() };
-//! let rendered = template(&session, &request, &mut Silent).await?;
-//! assert!(rendered.text.starts_with(b"---\n# Source: web/templates/"));
-//! # Ok(())
-//! # }
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let session = Session::offline();
+//!     let folder = tempfile::tempdir()?;
+//!     let chart = create(&session, &CreateRequest::new(folder.path(), "web"), &mut Silent)?;
+//!     let request = TemplateRequest { chart, name: "demo".into(), ..TemplateRequest::default() };
+//!     let rendered = template(&session, &request, &mut Silent).await?;
+//!     assert!(rendered.text.starts_with(b"---\n# Source: web/templates/"));
+//!     Ok(())
+//! }
 //! ```
+//!
+//! # Install a chart and wait
+//!
+//! Here on the embedded cluster; for a real one, connect with `cluster::Cluster::connect`, and keep releases in it with a
+//! store of `cluster::store`.
+//!
+#![cfg_attr(feature = "embedded", doc = "```")]
+#![cfg_attr(not(feature = "embedded"), doc = "```ignore")]
+//! use std::sync::Arc;
+//!
+//! use pintle::ops::{CreateRequest, InstallRequest, create, install};
+//! use pintle::release::{MemoryStore, Status};
+//! use pintle::{DeployOptions, Session, Silent, WaitStrategy, embedded};
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let folder = tempfile::tempdir()?;
+//!     let chart = create(&Session::offline(), &CreateRequest::new(folder.path(), "web"), &mut Silent)?;
+//!     let api = embedded::Embedded::default().open().await?;
+//!     let session = Session::new(embedded::cluster(&api, "default"), Arc::new(MemoryStore::new()));
+//!     let request = InstallRequest {
+//!         chart,
+//!         name: "demo".into(),
+//!         namespace: "default".into(),
+//!         deploy: DeployOptions { wait: WaitStrategy::Watcher, ..DeployOptions::default() },
+//!         ..InstallRequest::default()
+//!     };
+//!     let version = install(&session, &request, &mut Silent).await?;
+//!     assert_eq!(version.info.status, Status::Deployed);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # React to an event
+//!
+//! ```
+//! use pintle::events::Event;
+//! use pintle::ops::{CreateRequest, TemplateRequest, create, template};
+//! use pintle::{Lifecycle, Session, Silent};
+//!
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let events = Lifecycle::default();
+//!     events.on_event(Event::PostRender, |context| {
+//!         for rendered in context.objects_mut()? {
+//!             rendered.object.set_label("team", "blue");
+//!         }
+//!         Ok(())
+//!     })?;
+//!     let session = Session::offline().with_events(events);
+//!     let folder = tempfile::tempdir()?;
+//!     let chart = create(&session, &CreateRequest::new(folder.path(), "web"), &mut Silent)?;
+//!     let request = TemplateRequest { chart, ..TemplateRequest::default() };
+//!     let rendered = template(&session, &request, &mut Silent).await?;
+//!     assert!(String::from_utf8_lossy(&rendered.text).contains("team: blue"));
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Features
+//!
+//! All are on by default. Without any, the crate renders, lints, packages and creates charts, and builds neither C or C++
+//! code nor a Kubernetes client or TLS.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `cluster` | operations on releases in a Kubernetes cluster |
+//! | `embedded` | the embedded cluster and rehearsals |
+//! | `images` | finding images in charts and pointing them at another registry |
+//! | `lua` | scripts of charts; without it they are ignored |
+//! | `registry` | charts and images in registries and repositories, and signatures |
+//! | `sql` | releases in PostgreSQL |
 
 mod clock;
+#[cfg(feature = "cluster")]
 mod crds;
+#[cfg(feature = "cluster")]
 mod deploy;
+#[cfg(feature = "embedded")]
 pub mod embedded;
 mod error;
 mod input;
 mod lifecycle;
 pub mod lint;
+#[cfg(feature = "cluster")]
 mod live;
+mod manifest;
 pub mod ops;
 mod options;
 pub mod prepare;
 mod record_objects;
+#[cfg(feature = "cluster")]
 mod records;
+#[cfg(feature = "embedded")]
 pub mod rehearse;
 mod report;
 mod session;
@@ -44,24 +124,39 @@ mod session;
 pub use clock::{Clock, SystemClock};
 pub use error::{Error, ErrorKind, Result};
 pub use lifecycle::Lifecycle;
+#[cfg(all(feature = "lua", feature = "registry"))]
 pub use lifecycle::network::Network;
+#[cfg(feature = "lua")]
 pub use lifecycle::scripts::{Consent, ConsentRequest, Granted, Scripting};
 pub use options::{DeployOptions, DryRun, HookLogs, Method, MethodChoice, RenderOptions, WaitStrategy};
 pub use record_objects::RecordObjects;
 pub use report::{ObjectProgress, Reporter, Silent};
-pub use session::{AnySession, Cancel, LeaseHolder, OfflineSession, Session};
+pub use session::{AnySession, OfflineSession, Session};
+#[cfg(feature = "cluster")]
+pub use session::{Cancel, LeaseHolder};
 
 pub use pintle_chart as chart;
+#[cfg(feature = "cluster")]
 pub use pintle_cluster as cluster;
 pub use pintle_events as events;
 pub use pintle_hooks as hooks;
+#[cfg(feature = "images")]
 pub use pintle_images as images;
+#[cfg(feature = "lua")]
 pub use pintle_lua as lua;
 pub use pintle_objects as objects;
+#[cfg(feature = "cluster")]
+pub use pintle_plan as plan;
+#[cfg(feature = "registry")]
 pub use pintle_provenance as provenance;
+#[cfg(feature = "registry")]
 pub use pintle_registry as registry;
 pub use pintle_release as release;
 pub use pintle_render as render;
+#[cfg(feature = "registry")]
 pub use pintle_repo as repo;
+#[cfg(feature = "sql")]
+pub use pintle_sql as sql;
 pub use pintle_tree as tree;
 pub use pintle_values as values;
+pub use pintle_yaml as yaml;

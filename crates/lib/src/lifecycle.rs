@@ -6,11 +6,19 @@
 
 pub(crate) mod context;
 pub(crate) mod discarded;
+#[cfg(all(feature = "lua", feature = "registry"))]
 pub(crate) mod network;
 pub(crate) mod objects;
+#[cfg(feature = "cluster")]
 pub(crate) mod record_extras;
+#[cfg(feature = "lua")]
 mod script_log;
+#[cfg(feature = "lua")]
 pub(crate) mod scripts;
+#[cfg(not(feature = "lua"))]
+#[path = "lifecycle/no_scripts.rs"]
+pub(crate) mod scripts;
+#[cfg(feature = "cluster")]
 pub(crate) mod secrets;
 pub(crate) mod sources;
 
@@ -18,11 +26,18 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pintle_events::{Context, Emitter, Event, Handler, HandlerId, Registration, TABLE};
+use pintle_events::{
+    ChartPath, Context, Emitter, Event, Handler, HandlerError, HandlerId, Registration, TABLE,
+};
+#[cfg(feature = "lua")]
 use pintle_lua::Permissions;
 
-use crate::{Error, Result};
+#[cfg(feature = "cluster")]
+use crate::Error;
+use crate::Result;
+#[cfg(feature = "lua")]
 use script_log::ScriptLog;
+#[cfg(feature = "lua")]
 use scripts::Scripting;
 
 /// The handlers of lifecycle events. A clone is cheap and has the same handlers.
@@ -31,16 +46,13 @@ use scripts::Scripting;
 ///
 /// ```
 /// use pintle::Lifecycle;
-/// use pintle::events::{ChartPath, Registration};
+/// use pintle::events::Event;
 ///
 /// let lifecycle = Lifecycle::default();
-/// lifecycle.on(
-///     Registration { event: "pre-render", weight: 0.5, chart: ChartPath::program(), location: "main.rs".into() },
-///     Box::new(|context| {
-///         context.values_mut()?.insert("replicaCount".into(), 3.into());
-///         Ok(())
-///     }),
-/// )?;
+/// lifecycle.on_event(Event::PreRender, |context| {
+///     context.values_mut()?.insert("replicaCount".into(), 3.into());
+///     Ok(())
+/// })?;
 /// # Ok::<(), pintle::events::Error>(())
 /// ```
 #[derive(Clone, Default)]
@@ -52,13 +64,17 @@ struct Shared {
     /// One bit per event that has handlers, so that [`Lifecycle::listens`] takes no lock, even while a handler runs.
     listened: AtomicU64,
     /// How scripts of charts are run; `None` ignores them.
+    #[cfg(feature = "lua")]
     scripting: Option<Scripting>,
     /// Buffers the log of scripts until the operation's reporter is available; `None` if the services have a
     /// listener.
+    #[cfg(feature = "lua")]
     script_log: Option<Arc<ScriptLog>>,
     /// The handlers of the program, before those of a chart's scripts were added.
+    #[cfg(feature = "lua")]
     program: Option<Lifecycle>,
     /// The permissions that were granted to the scripts of the chart.
+    #[cfg(feature = "lua")]
     granted: Permissions,
 }
 
@@ -83,6 +99,21 @@ impl Lifecycle {
     /// When there is no such event, when it is a core event, or when the weight is not between 0 and 1.
     pub fn on(&self, registration: Registration<'_>, handler: Handler) -> pintle_events::Result<HandlerId> {
         self.register(|emitter| emitter.on(registration, handler))
+    }
+
+    /// Registers a handler of the program with the default weight. At the same weight, the handlers of charts run first.
+    ///
+    /// # Errors
+    /// When it is a core event, which has no handlers.
+    #[track_caller]
+    pub fn on_event(
+        &self,
+        event: Event,
+        handler: impl FnMut(&mut Context) -> Result<(), HandlerError> + Send + 'static,
+    ) -> pintle_events::Result<HandlerId> {
+        let location = std::panic::Location::caller().to_string();
+        let (weight, chart) = (Registration::DEFAULT_WEIGHT, ChartPath::program());
+        self.on(Registration { event: event.as_str(), weight, chart, location }, Box::new(handler))
     }
 
     /// Registers, mutes, wraps or removes any number of handlers.
@@ -115,6 +146,7 @@ impl Lifecycle {
     ///
     /// # Errors
     /// The first error of a handler.
+    #[cfg(feature = "cluster")]
     pub(crate) async fn emit_async(&self, event: Event, mut context: Context) -> Result<Context> {
         let lifecycle = self.clone();
         spawn_blocking(event, move || lifecycle.emit(event, &mut context).map(|()| context)).await
@@ -144,6 +176,7 @@ fn listened(emitter: &Emitter) -> u64 {
 }
 
 /// Runs code that calls handlers on a blocking thread, so that slow handlers do not stall the async runtime.
+#[cfg(feature = "cluster")]
 pub(crate) async fn spawn_blocking<T: Send + 'static>(
     event: Event,
     work: impl FnOnce() -> Result<T> + Send + 'static,
@@ -155,7 +188,6 @@ pub(crate) async fn spawn_blocking<T: Send + 'static>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pintle_events::ChartPath;
 
     fn at(event: &str) -> Registration<'_> {
         Registration { event, weight: 0.5, chart: ChartPath::program(), location: "here".into() }

@@ -1,22 +1,20 @@
-//! Rendering for a live cluster: its capabilities, `lookup` for templates, and what goes into the release record.
+//! Rendering for a live cluster: its capabilities, and `lookup` for templates.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pintle_chart::Chart;
 use pintle_cluster::{Cluster, ServerCapabilities};
 use pintle_events::Event;
-use pintle_hooks::Source;
-use pintle_lua::Permission;
-use pintle_objects::{Manifest, Sorted};
-use pintle_release::{HookRun, StoredHook};
 use pintle_render::{Capabilities, KubeVersion, Lookup, Release, Target};
-use pintle_tree::{Map, Node};
+use pintle_tree::{LogLine, Map, Node};
 use tokio::runtime::Handle;
 
+use crate::lifecycle::scripts::ScriptContext;
 use crate::lifecycle::secrets::{self, SecretAccess};
 use crate::lifecycle::{Lifecycle, spawn_blocking};
-use crate::options::RenderOptions;
-use crate::prepare::{self, PrepareOptions, Prepared, displayed_content, finish, push_document};
+use crate::options::{Method, RenderOptions};
+use crate::prepare::{self, PrepareOptions, Prepared, finish};
 use crate::report::BufferedReporter;
 use crate::{Error, Reporter, Result, Session};
 
@@ -46,7 +44,7 @@ impl Lookup for LiveLookup {
 }
 
 /// Returns the release, capabilities and lookup that a chart is rendered with. Without `ask`, `lookup` finds nothing.
-pub(crate) fn target(
+fn target(
     session: &Session,
     facts: &ServerCapabilities,
     release: Release,
@@ -56,7 +54,7 @@ pub(crate) fn target(
     let guard = SecretAccess {
         release: release.name.clone(),
         namespace: release.namespace.clone(),
-        network: session.events.granted().contains(Permission::Network),
+        network: session.events.may_use_network(),
     };
     let mut target = Target::offline(release, capabilities(facts));
     target.dns = options.dns;
@@ -81,8 +79,74 @@ fn capabilities(facts: &ServerCapabilities) -> Capabilities {
     }
 }
 
+/// What to do about the CRDs in `crds/` of a chart before it is rendered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CrdPolicy {
+    /// Nothing: they are installed already, or the user manages them.
+    Skip,
+    /// Warns that the result may be inaccurate without them.
+    Warn,
+    /// Applies them and waits until their kinds are served.
+    Install(Method),
+}
+
+/// Helm's warning for dry runs of charts with CRDs.
+const CRDS_NOT_INSTALLED: &str =
+    "This chart or one of its subcharts contains CRDs. Rendering may fail or contain inaccuracies.";
+
+/// A chart that is to be rendered for a release in the cluster.
+pub(crate) struct LiveInput<'a> {
+    /// The chart as loaded.
+    pub(crate) chart: Chart,
+    /// The user's values.
+    pub(crate) user: Map<Node>,
+    /// The release that it is rendered for.
+    pub(crate) release: Release,
+    /// How it is rendered.
+    pub(crate) render: &'a RenderOptions,
+    /// What to do about its CRDs.
+    pub(crate) crds: CrdPolicy,
+    /// Whether `lookup` reads the cluster.
+    pub(crate) lookup: bool,
+    /// Whether consent given now also applies to later operations on the release.
+    pub(crate) remember: bool,
+    /// How long handlers may postpone readiness.
+    pub(crate) wait: Duration,
+}
+
+/// Runs all stages from a loaded chart to rendered files, with the capabilities of the cluster. Returns the session
+/// with the handlers of the chart's scripts, too.
+///
+/// # Errors
+/// The first stage that fails.
+pub(crate) async fn prepare(
+    session: &Session,
+    input: LiveInput<'_>,
+    reporter: &mut dyn Reporter,
+) -> Result<(Session, Prepared)> {
+    let LiveInput { chart, user, release, render, crds, lookup, remember, wait } = input;
+    let chart = prepare::process(chart, &user, &render.rules(), reporter)?;
+    let (name, namespace) = (&release.name, &release.namespace);
+    let context = ScriptContext { release: name, namespace, remember, wait };
+    let session = session.with_chart_scripts(&chart, context).await?;
+    let (chart, user) = emit_chart_loaded(&session.events, chart, user, reporter).await?;
+    if crds != CrdPolicy::Skip && !chart.crds().is_empty() {
+        match crds {
+            CrdPolicy::Install(method) => {
+                crate::crds::install(&session, &chart, namespace, method, reporter).await?;
+            }
+            _ => reporter.log(LogLine::warn(CRDS_NOT_INSTALLED, Vec::new())),
+        }
+    }
+    // Asked for after the CRDs are installed, because these add kinds.
+    let facts = session.cluster.capabilities().await?;
+    let target = target(&session, &facts, release, render, lookup);
+    let prepared = run_blocking(chart, user, target, render.rules(), &session.events, reporter).await?;
+    Ok((session, prepared))
+}
+
 /// Emits `chart-loaded` on a blocking thread. Returns the chart and values as the handlers left them.
-pub(crate) async fn emit_chart_loaded(
+async fn emit_chart_loaded(
     events: &Lifecycle,
     chart: Chart,
     user: Map<Node>,
@@ -107,7 +171,7 @@ pub(crate) async fn emit_rendered(event: Event, mut prepared: Prepared) -> Resul
 }
 
 /// Renders on a blocking thread, because templates may wait for `lookup` and handlers may take long.
-pub(crate) async fn render(
+async fn run_blocking(
     chart: Chart,
     user: Map<Node>,
     target: Target,
@@ -133,78 +197,4 @@ pub(crate) async fn render(
         reporter.log(line);
     }
     outcome
-}
-
-/// The part of a release record that comes from rendering.
-pub(crate) struct RenderedRecord {
-    /// All objects that are not hooks, as YAML documents with `# Source:` comments.
-    pub(crate) manifest: String,
-    /// The hooks.
-    pub(crate) hooks: Vec<StoredHook>,
-    /// The rendered notes.
-    pub(crate) notes: String,
-}
-
-/// Builds the rendered part of a release record.
-pub(crate) fn record(
-    prepared: &Prepared,
-    hide_secrets: bool,
-    reporter: &mut dyn Reporter,
-) -> Result<RenderedRecord> {
-    let sorted = prepared.objects()?;
-    for line in &sorted.log {
-        reporter.log(line.clone());
-    }
-    prepared.record_objects.check(&sorted, reporter)?;
-    let (manifest, hooks) = split_hooks(&sorted, hide_secrets, reporter)?;
-    Ok(RenderedRecord { hooks, manifest, notes: String::from_utf8_lossy(&prepared.notes).into_owned() })
-}
-
-/// Splits sorted documents into the manifest and the hooks of a release record.
-pub(crate) fn split_hooks(
-    sorted: &Sorted<'_>,
-    hide_secrets: bool,
-    reporter: &mut dyn Reporter,
-) -> Result<(String, Vec<StoredHook>)> {
-    let mut manifest = Vec::new();
-    let mut hooks = Vec::new();
-    for hook in &sorted.hooks {
-        let read = pintle_hooks::read(&Source::from_sorted(hook))?;
-        read.warnings.iter().for_each(|warning| reporter.log_extra(warning.clone()));
-        hooks.push(stored(hook));
-    }
-    for object in &sorted.manifests {
-        if pintle_hooks::is_hook_by_weights(&object.head) {
-            hooks.push(hook_by_weights(object, reporter)?);
-        } else {
-            push_document(&mut manifest, object.path, displayed_content(object, hide_secrets));
-        }
-    }
-    Ok((String::from_utf8_lossy(&manifest).into_owned(), hooks))
-}
-
-/// Builds a hook that has no `helm.sh/hook` annotation and names its events in its weights only.
-fn hook_by_weights(object: &Manifest<'_>, reporter: &mut dyn Reporter) -> Result<StoredHook> {
-    let mut hook = pintle_objects::Hook::from_head(object.path, object.content, &object.head);
-    let read = pintle_hooks::read(&Source::from_sorted(&hook))?;
-    read.warnings.iter().for_each(|warning| reporter.log_extra(warning.clone()));
-    hook.events = read.events.iter().map(|weighted| weighted.event).collect();
-    // Helm has one weight for all events and may run this record later, so the first weight is the best it can get.
-    hook.weight = read.events.first().map_or(0, |weighted| weighted.weight);
-    Ok(stored(&hook))
-}
-
-/// Converts a hook to its form in release records.
-fn stored(hook: &pintle_objects::Hook<'_>) -> StoredHook {
-    StoredHook {
-        name: hook.name.to_string(),
-        kind: hook.kind.to_string(),
-        path: hook.path.to_owned(),
-        manifest: String::from_utf8_lossy(hook.manifest).into_owned(),
-        events: hook.events.clone(),
-        last_run: HookRun::default(),
-        weight: hook.weight,
-        delete_policies: hook.delete_policies.clone(),
-        output_log_policies: hook.output_log_policies.clone(),
-    }
 }

@@ -1,9 +1,12 @@
 //! How a release is rendered and deployed, in types that cannot express contradictory combinations.
 
+#[cfg(feature = "images")]
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "images")]
 use pintle_images::Policy;
+#[cfg(feature = "cluster")]
 use pintle_objects::Validation;
 use pintle_values::{NullRules, SchemaCheck};
 
@@ -27,6 +30,7 @@ pub struct RenderOptions {
     /// Whether nulls in values follow the rules of Helm 3 or Helm 4.
     pub nulls: NullRules,
     /// Rewrites the images of rendered objects to other registries (`--rewrite-images`).
+    #[cfg(feature = "images")]
     pub images: Option<Arc<Policy>>,
     /// Whether charts may contain objects that a release store would mistake for its own records.
     pub record_objects: RecordObjects,
@@ -41,6 +45,7 @@ impl Default for RenderOptions {
             hide_secrets: false,
             disable_openapi: false,
             nulls: NullRules::Helm4,
+            #[cfg(feature = "images")]
             images: None,
             record_objects: RecordObjects::default(),
         }
@@ -54,12 +59,14 @@ impl RenderOptions {
             nulls: self.nulls,
             schema,
             subchart_notes: self.subchart_notes,
+            #[cfg(feature = "images")]
             images: self.images.clone(),
             record_objects: self.record_objects,
         }
     }
 
     /// Returns whether documents are validated strictly before they are decoded.
+    #[cfg(feature = "cluster")]
     pub(crate) fn validation(&self) -> Validation {
         if self.disable_openapi { Validation::Ignore } else { Validation::Strict }
     }
@@ -85,6 +92,7 @@ impl Method {
     }
 
     /// Parses the value of Helm's `apply_method` field. Records of Helm 3 have none and were applied client-side.
+    #[cfg(feature = "cluster")]
     pub(crate) fn from_record(word: &str) -> Method {
         if word == "ssa" { Method::ServerSide } else { Method::ClientSide }
     }
@@ -100,6 +108,7 @@ pub enum MethodChoice {
     Fixed(Method),
 }
 
+#[cfg(feature = "cluster")]
 impl MethodChoice {
     pub(crate) fn resolve(self, earlier: &str) -> Method {
         match self {
@@ -181,6 +190,7 @@ impl Default for DeployOptions {
     }
 }
 
+#[cfg(feature = "cluster")]
 impl DeployOptions {
     /// Waits at least for readiness when `rollback` is set: a failure that nobody waits for could not be rolled back.
     /// Helm does the same for `--rollback-on-failure`.

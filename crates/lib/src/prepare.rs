@@ -1,14 +1,16 @@
 //! The first half of the flow: chart → values → render → objects. Every operation that needs rendered objects runs
 //! it. `create`, `package` and `dependency` use parts of it, because all events about a chart are emitted here.
 
+#[cfg(feature = "images")]
 use std::borrow::Cow;
+#[cfg(feature = "images")]
 use std::sync::Arc;
 
 use pintle_chart::Chart;
 use pintle_chart::metadata::Dependency;
 use pintle_events::{Context, Event};
+#[cfg(feature = "images")]
 use pintle_images::Policy;
-use pintle_lua::Permissions;
 use pintle_objects::{Manifest, Order, Sorted};
 use pintle_render::{Rendered, RenderedFile, Target};
 use pintle_semver::{Constraint, Version};
@@ -32,6 +34,7 @@ pub struct PrepareOptions {
     /// Appends the notes of subcharts to those of the chart.
     pub subchart_notes: bool,
     /// Rewrites the images of rendered objects to other registries.
+    #[cfg(feature = "images")]
     pub images: Option<Arc<Policy>>,
     /// Whether charts may contain objects that a release store would mistake for its own records.
     pub record_objects: RecordObjects,
@@ -52,12 +55,15 @@ pub struct Prepared {
     pub(crate) context: Context,
     /// Whether handlers borrowed the values mutably, so that the final values cannot be computed from the chart and
     /// the user's values again.
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only releases record it"))]
     values_changed: bool,
     /// The handlers of the program and of the chart's scripts.
     events: Lifecycle,
     /// Rewrites the images of rendered objects to other registries.
+    #[cfg(feature = "images")]
     images: Option<Arc<Policy>>,
     /// Whether the chart may contain objects that look like release records.
+    #[cfg_attr(not(feature = "cluster"), expect(dead_code, reason = "only releases record it"))]
     pub(crate) record_objects: RecordObjects,
 }
 
@@ -68,6 +74,7 @@ impl Prepared {
     }
 
     /// Returns the final values if they cannot be computed from the chart and the user's values again.
+    #[cfg(feature = "cluster")]
     pub(crate) fn changed_values(&self) -> Option<&Map<Node>> {
         self.values_changed.then(|| self.values())
     }
@@ -107,17 +114,14 @@ impl Prepared {
         Ok(())
     }
 
-    /// Returns whether the scripts of the chart handle list events.
-    pub(crate) fn listens_to_list_events(&self) -> bool {
-        self.events.listens_to_list_events()
-    }
-
-    /// Returns the permissions that were granted to the scripts of the chart.
-    pub(crate) fn granted(&self) -> &Permissions {
-        self.events.granted()
+    /// Returns the handlers of the program and of the chart's scripts.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn events(&self) -> &Lifecycle {
+        &self.events
     }
 
     /// Rewrites images if a policy is set, also those of hooks and of objects that handlers added.
+    #[cfg(feature = "images")]
     fn rewrite_images(&mut self) -> Result<()> {
         let Some(policy) = &self.images else { return Ok(()) };
         for (_, text) in &mut self.files {
@@ -132,6 +136,11 @@ impl Prepared {
                 *text = moved;
             }
         }
+        Ok(())
+    }
+
+    #[cfg(not(feature = "images"))]
+    fn rewrite_images(&mut self) -> Result<()> {
         Ok(())
     }
 }
@@ -304,9 +313,18 @@ pub(crate) fn finish(
         true => Context::default().with_values(values),
         false => context::for_render(&chart, values, target),
     };
-    let (events, images, record_objects) = (events.clone(), rules.images, rules.record_objects);
-    let mut prepared =
-        Prepared { chart, user, files, notes, context, values_changed, events, images, record_objects };
+    let mut prepared = Prepared {
+        chart,
+        user,
+        files,
+        notes,
+        context,
+        values_changed,
+        events: events.clone(),
+        #[cfg(feature = "images")]
+        images: rules.images,
+        record_objects: rules.record_objects,
+    };
     prepared.emit(Event::PostRender)?;
     prepared.rewrite_images()?;
     Ok(prepared)
@@ -448,6 +466,7 @@ fn emit_lint(
         context,
         values_changed: false,
         events: events.clone(),
+        #[cfg(feature = "images")]
         images: None,
         record_objects: RecordObjects::Allow,
     };

@@ -2,10 +2,10 @@
 //! labels, so a chart with such an object could forge what was installed, by whom and from what.
 
 use pintle_objects::{Manifest, Object, Sorted};
+#[cfg(feature = "cluster")]
 use pintle_release::ReleaseVersion;
 use pintle_tree::LogLine;
 
-use crate::lifecycle::secrets;
 use crate::{Error, Reporter, Result};
 
 /// The API group of our release kinds, with the slash before the version.
@@ -13,6 +13,9 @@ const RELEASE_API_GROUP: &str = "helm.sh/";
 
 /// The prefix of the names of Helm's record Secrets and ConfigMaps.
 const RECORD_NAME_PREFIX: &str = "sh.helm.release.v1.";
+
+/// The prefix of the types of record Secrets. They contain the values of all releases.
+pub(crate) const RECORD_TYPE_PREFIX: &str = "helm.sh/release";
 
 /// What to do with a chart that contains objects which look like release records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,6 +57,7 @@ impl RecordObjects {
     ///
     /// # Errors
     /// The first object that is refused.
+    #[cfg(feature = "cluster")]
     pub(crate) fn check_version(self, version: &ReleaseVersion, reporter: &mut dyn Reporter) -> Result<()> {
         self.check_text(version.manifest.as_bytes(), "manifest", reporter)?;
         let mut hooks = version.hooks.iter();
@@ -106,7 +110,7 @@ fn is_record(object: &Object) -> bool {
             object.name().starts_with(RECORD_NAME_PREFIX)
                 || generated.starts_with(RECORD_NAME_PREFIX)
                 || object.label("owner") == Some("helm")
-                || object.text(&["type"]).starts_with(secrets::RECORD_TYPE_PREFIX)
+                || object.text(&["type"]).starts_with(RECORD_TYPE_PREFIX)
         }
         _ => false,
     }

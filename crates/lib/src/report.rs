@@ -1,5 +1,6 @@
 //! How operations report what happens while they run.
 
+#[cfg(feature = "cluster")]
 use pintle_cluster::logs::LogSource;
 use pintle_objects::ObjectId;
 use pintle_tree::LogLine;
@@ -46,6 +47,7 @@ pub trait Reporter: Send {
     }
 
     /// A chunk of the log of a hook's container. Chunks are not aligned to lines.
+    #[cfg(feature = "cluster")]
     fn hook_log(&mut self, source: &LogSource, bytes: &[u8]) {
         let _ = (source, bytes);
     }
@@ -60,9 +62,11 @@ impl Reporter for Silent {
 }
 
 /// Buffers log lines, for stages that run on a thread without access to the operation's reporter.
+#[cfg(any(test, feature = "cluster"))]
 #[derive(Debug, Default)]
 pub(crate) struct BufferedReporter(pub(crate) Vec<LogLine>);
 
+#[cfg(any(test, feature = "cluster"))]
 impl Reporter for BufferedReporter {
     fn log(&mut self, line: LogLine) {
         self.0.push(line);

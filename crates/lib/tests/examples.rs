@@ -1,10 +1,32 @@
-//! Runs the examples of handlers: those of a program, and those of a chart's scripts.
+//! Runs the examples of the library.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pintle::cluster::store::NativeStore;
+use pintle::{Session, embedded};
 
 #[allow(dead_code, reason = "its `main` is for people")]
 #[path = "../../../examples/library/events.rs"]
 mod events;
+#[allow(dead_code, reason = "its `main` is for people")]
+#[path = "../../../examples/library/install.rs"]
+mod install;
+#[allow(dead_code, reason = "its `main` is for people")]
+#[path = "../../../examples/library/list.rs"]
+mod list;
+#[allow(dead_code, reason = "its `main` is for people")]
+#[path = "../../../examples/library/on_event.rs"]
+mod on_event;
+#[allow(dead_code, reason = "its `main` is for people")]
+#[path = "../../../examples/library/rehearse.rs"]
+mod rehearse;
+#[allow(dead_code, reason = "its `main` is for people")]
+#[path = "../../../examples/library/relocate.rs"]
+mod relocate;
+#[allow(dead_code, reason = "its `main` is for people")]
+#[path = "../../../examples/library/render.rs"]
+mod render;
 #[allow(dead_code, reason = "its `main` is for people")]
 #[path = "../../../examples/library/scripts.rs"]
 mod scripts;
@@ -39,4 +61,41 @@ async fn scripts_of_a_chart_run_beside_handlers_of_a_program() {
     let refused =
         scripts::rendered(examples("scripts/permissions")).await.expect_err("it asks for more").to_string();
     assert!(refused.contains("asks for permissions that were not granted: filesystem, os"), "{refused}");
+}
+
+#[tokio::test]
+async fn a_chart_is_rendered() {
+    let text = render::rendered(examples("charts/web")).await.expect("it renders");
+    assert!(text.contains("kind: Deployment") && text.contains("name: demo"), "{text}");
+}
+
+#[tokio::test]
+async fn a_release_is_installed_and_listed() {
+    let api = embedded::Embedded::default().open().await.expect("it opens");
+    let cluster = embedded::cluster(&api, "default");
+    let session = Session::new(cluster.clone(), Arc::new(NativeStore::new(cluster.clone())));
+    let version = install::installed(&session, examples("charts/web")).await.expect("it becomes ready");
+    assert_eq!(version.info.status.as_str(), "deployed");
+    assert_eq!(list::releases(cluster).await.expect("they are listed"), ["default/demo"]);
+}
+
+#[tokio::test]
+async fn a_handler_in_rust_labels_every_object() {
+    let text = on_event::labelled(examples("charts/web")).await.expect("it renders");
+    let objects = text.matches("\nkind: ").count();
+    assert!(objects > 1 && text.matches("team: blue").count() == objects, "{text}");
+}
+
+#[tokio::test]
+async fn a_chart_is_rehearsed() {
+    let report = rehearse::rehearsed(examples("charts/web")).await.expect("it runs");
+    let stages: Vec<&str> = report.stages.iter().map(|stage| stage.name).collect();
+    assert!(stages.contains(&"install") && stages.contains(&"uninstall"), "{stages:?}");
+    assert!(report.stages.iter().all(|stage| stage.error.is_empty()), "no stage fails");
+}
+
+#[test]
+fn images_are_pointed_at_another_registry() {
+    let text = relocate::overrides(&examples("charts/web"), "registry.example.com").expect("it renders");
+    assert!(text.contains("registry.example.com"), "{text}");
 }

@@ -3,12 +3,13 @@
 use pintle::render::{self, Frame};
 use pintle::{Error, chart, cluster, events, lua, objects, registry, values};
 
+use super::hint::hint;
 use super::{Failure, FailureKind};
 use crate::commands::images::policy;
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        let hint = error.hint();
+        let hint = hint(&error);
         let mut failure = Failure::new(class(&error), helm_text(&error));
         failure.hint = hint;
         match &error {

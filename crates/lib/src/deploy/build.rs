@@ -5,9 +5,9 @@ use pintle_cluster::Cluster;
 use pintle_hooks::EnvRule;
 use pintle_objects::{Built, Object, Validation};
 
-use super::hooks::source;
 use super::three_way::AdoptionPolicy;
 use super::{Executor, HookEvents};
+use crate::manifest::hook_source;
 use crate::{Error, Result};
 
 /// Builds the objects of a manifest and sets the namespace where the kind is namespaced.
@@ -127,7 +127,7 @@ impl Executor<'_> {
         for (event, doing) in [events.before, events.after] {
             let due = self.version.hooks.iter().filter(|hook| hook.events.contains(&event));
             for stored in due {
-                let built = pintle_hooks::read_stored(&source(stored))
+                let built = pintle_hooks::read_stored(&hook_source(stored))
                     .and_then(|hook| pintle_hooks::objects_for(&hook, event, EnvRule::WhenAsked));
                 if let Err(error) = built {
                     return Err(super::hooks::failed(doing, error.into()));

@@ -9,7 +9,7 @@ use super::Executor;
 use crate::lifecycle::context;
 use crate::lifecycle::objects::{Documents, Files};
 use crate::options::WaitStrategy;
-use crate::{Error, Reporter, Result, Session, live};
+use crate::{Error, Reporter, Result, Session, manifest};
 
 /// Emits an event that is not about a release.
 ///
@@ -88,7 +88,7 @@ fn sort_files(
     let sorted = pintle_objects::sort(files, Order::Install)
         .map_err(|source| Error::Objects { cause: Box::new(source), rendered: Vec::new() })?;
     session.record_objects.check(&sorted, reporter)?;
-    live::split_hooks(&sorted, false, reporter)
+    manifest::split_hooks(&sorted, false, reporter)
 }
 
 /// Splits hooks into tests and others.

@@ -3,13 +3,14 @@
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use pintle_cluster::PropagationPolicy;
 use pintle_cluster::logs::{self, LogSource};
-use pintle_hooks::{DeletePolicy, EnvRule, Hook, LogPolicy, Source};
+use pintle_hooks::{DeletePolicy, EnvRule, Hook, LogPolicy};
 use pintle_objects::{HookEvent, Object, ObjectId};
 use pintle_release::{HookPhase, StoredHook};
 use pintle_tree::LogLine;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::{Executor, wait};
+use crate::manifest::hook_source;
 use crate::options::HookLogs;
 use crate::report::ObjectProgress;
 use crate::{Error, Reporter, Result, Silent};
@@ -91,7 +92,7 @@ impl Executor<'_> {
         for stored in due {
             // Rendered hooks were checked after rendering, but the record may come from elsewhere.
             self.session.record_objects.check_text(stored.manifest.as_bytes(), &stored.path, &mut Silent)?;
-            let hook = pintle_hooks::read_stored(&source(stored))?;
+            let hook = pintle_hooks::read_stored(&hook_source(stored))?;
             // Warnings about unknown words were already reported when the hook was rendered; they come first.
             let known = hook.unknown_policy_values.len();
             hook.warnings.iter().skip(known).for_each(|warning| reporter.log_extra(warning.clone()));
@@ -322,20 +323,6 @@ pub(super) fn failed(doing: &str, source: Error) -> Error {
 
 fn is_record_of(stored: &StoredHook, hook: &Hook) -> bool {
     stored.path == hook.path && stored.name == hook.name && stored.kind == hook.kind
-}
-
-/// Borrows the fields of a stored hook for parsing.
-pub(crate) fn source(stored: &StoredHook) -> Source<'_> {
-    Source {
-        name: &stored.name,
-        kind: &stored.kind,
-        path: &stored.path,
-        manifest: stored.manifest.as_bytes(),
-        events: &stored.events,
-        weight: stored.weight,
-        delete_policies: &stored.delete_policies,
-        log_policies: &stored.output_log_policies,
-    }
 }
 
 /// Reports the updates that are left in the channel.

@@ -9,7 +9,7 @@ use pintle_objects::{Object, ObjectId};
 use pintle_plan::{RESOURCE_POLICY, ownership};
 use pintle_release::{HookPhase, ReleaseVersion, Timestamp};
 
-use super::hooks::source;
+use crate::manifest::hook_source;
 use crate::{Result, Session};
 
 /// An object that a failed version left in the cluster.
@@ -74,7 +74,7 @@ pub(crate) async fn terminate_hooks(session: &Session, version: &mut ReleaseVers
         if phase == HookPhase::Running {
             (stored.last_run.phase, stored.last_run.completed) = (HookPhase::Failed, Some(now));
         }
-        let Ok(hook) = pintle_hooks::read_stored(&source(stored)) else { continue };
+        let Ok(hook) = pintle_hooks::read_stored(&hook_source(stored)) else { continue };
         if is_kept(&hook, &phase, stored.last_run.started) {
             continue;
         }

@@ -1,5 +1,6 @@
 //! The kind of an error, for programs that react to errors instead of printing them.
 
+#[cfg(feature = "cluster")]
 use pintle_cluster::Error as ClusterError;
 
 use super::Error;
@@ -47,11 +48,12 @@ impl Error {
             | Error::Objects { .. }
             | Error::Object(_)
             | Error::Hook(_)
-            | Error::Scripts(_)
             | Error::IncompatibleKubernetes { .. }
             | Error::NotInstallable { .. }
             | Error::ExperimentalChart
             | Error::RecordObject { .. } => ErrorKind::InvalidChart,
+            #[cfg(feature = "lua")]
+            Error::Scripts(_) => ErrorKind::InvalidChart,
             Error::ChartNotFound { .. }
             | Error::RemoteChart { .. }
             | Error::NoSuchTemplate { .. }
@@ -61,19 +63,23 @@ impl Error {
             | Error::NoSuchVersion { .. }
             | Error::VersionNotFound { .. }
             | Error::AlreadyDeleted { .. } => ErrorKind::NotFound,
-            Error::NameInUse { .. }
-            | Error::InOtherStore { .. }
-            | Error::DuplicateRelease { .. }
-            | Error::CannotContinue { .. } => ErrorKind::Conflict,
+            Error::NameInUse { .. } | Error::InOtherStore { .. } | Error::DuplicateRelease { .. } => {
+                ErrorKind::Conflict
+            }
+            #[cfg(feature = "cluster")]
+            Error::CannotContinue { .. } => ErrorKind::Conflict,
             Error::Pending { .. } | Error::LeaseLost { .. } | Error::EmbeddedInUse { .. } => {
                 ErrorKind::Locked
             }
+            #[cfg(feature = "lua")]
             Error::PermissionsRefused { .. } => ErrorKind::Forbidden,
             Error::Cancelled => ErrorKind::Cancelled,
+            #[cfg(feature = "cluster")]
             Error::Cluster(error)
             | Error::ReachabilityCheck(error)
             | Error::Unrecognized(error)
             | Error::Create(error) => cluster_kind(error),
+            #[cfg(feature = "cluster")]
             Error::GetFailed { cause, .. } | Error::Delete { cause, .. } => cluster_kind(cause),
             Error::Store(_) if self.is_forbidden_store() => ErrorKind::Forbidden,
             Error::Build { cause, .. }
@@ -93,8 +99,9 @@ impl Error {
     }
 
     /// Returns whether the user lacks rights on release records.
-    pub(crate) fn is_forbidden_store(&self) -> bool {
+    pub fn is_forbidden_store(&self) -> bool {
         match self {
+            #[cfg(feature = "cluster")]
             Error::Store(pintle_release::StoreError::Backend { source, .. }) => {
                 source.downcast_ref::<ClusterError>().is_some_and(ClusterError::is_forbidden)
             }
@@ -104,6 +111,7 @@ impl Error {
     }
 }
 
+#[cfg(feature = "cluster")]
 fn cluster_kind(error: &ClusterError) -> ErrorKind {
     match error {
         ClusterError::Unreachable(_) => ErrorKind::Unreachable,

@@ -48,6 +48,7 @@ pub(super) fn with_causes(error: &dyn std::error::Error) -> String {
 }
 
 /// Lists refused permissions, each with the subcharts that request it.
+#[cfg(feature = "lua")]
 pub(super) fn missing_permissions(
     asked: &pintle_lua::PermissionRequests,
     missing: &pintle_lua::Permissions,

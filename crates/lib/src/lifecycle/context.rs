@@ -6,10 +6,12 @@ use pintle_events::{
     CapabilityInfo, ChartContext, ChartInfo, ChartPath, Context, Dependency, Maintainer, ReleaseInfo,
     SourceFile,
 };
+#[cfg(feature = "cluster")]
 use pintle_release::{ReleaseVersion, Status};
 use pintle_render::Target;
 use pintle_tree::{Map, Node};
 
+#[cfg(feature = "cluster")]
 use super::record_extras;
 
 /// The folder with the scripts and permissions of a chart. Handlers do not see it, so that they cannot change their
@@ -45,12 +47,14 @@ pub(crate) fn for_render(chart: &Chart, values: Map<Node>, target: &Target) -> C
 }
 
 /// Context of a stored version. Of subcharts, records keep the scripts only.
+#[cfg(feature = "cluster")]
 pub(crate) fn for_version(version: &ReleaseVersion) -> Context {
     let values = crate::ops::computed_values(version, &mut Vec::new());
     for_chart(&record_extras::chart(&version.chart), values.unwrap_or_default())
 }
 
 /// Facts of the release that a version belongs to.
+#[cfg(feature = "cluster")]
 pub(crate) fn release(version: &ReleaseVersion) -> ReleaseInfo {
     ReleaseInfo {
         name: version.name.clone(),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use pintle_events::{Event, RenderedObject};
 use pintle_objects::{Object, ObjectId, parallel_map};
+#[cfg(feature = "cluster")]
 use pintle_release::ReleaseVersion;
 use pintle_tree::Node;
 
@@ -20,6 +21,7 @@ const PARALLEL_THRESHOLD: usize = 64 << 10;
 const TYPICAL_DOCUMENT_SIZE: usize = 1 << 10;
 
 /// The comment that names the template of a document in a manifest.
+#[cfg(feature = "cluster")]
 const SOURCE_COMMENT: &[u8] = b"# Source: ";
 
 /// The documents of rendered files, in order.
@@ -51,6 +53,7 @@ impl Documents {
     }
 
     /// Parses the manifest of a version, then its hooks.
+    #[cfg(feature = "cluster")]
     pub(crate) fn from_version(version: &ReleaseVersion) -> Documents {
         let mut documents: Vec<Document> =
             pintle_objects::split(version.manifest.as_bytes()).map(Document::from_manifest).collect();
@@ -215,6 +218,7 @@ impl Document {
     }
 
     /// Parses a document of a manifest: the source comment, the text and the trailing line break.
+    #[cfg(feature = "cluster")]
     fn from_manifest(document: &[u8]) -> Document {
         let end = document.iter().position(|&byte| byte == b'\n').unwrap_or(document.len());
         let (path, text) = match document[..end].strip_prefix(SOURCE_COMMENT) {

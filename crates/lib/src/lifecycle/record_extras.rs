@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use pintle_chart::metadata::{Dependency, Draft, Metadata};
 use pintle_chart::{Chart, File, ext};
-use pintle_lua::Permissions;
 use pintle_release::{ReleaseVersion, StoredChart, StoredFile};
 use pintle_tree::{Map, Node};
 
@@ -32,20 +31,18 @@ const TEMPLATE_DIR: &str = "templates/";
 /// The file with the rendered values, present if handlers changed them.
 const RENDERED_VALUES_FILE: &str = "pintle.dev/rendered-values.yaml";
 
-/// Returns the permissions that a version was created with. Malformed labels and labels of other versions are
-/// ignored.
-pub(crate) fn recorded_permissions(version: &ReleaseVersion) -> Permissions {
+/// Returns the permissions that a version was created with, separated by commas. Labels of other versions are ignored.
+pub(crate) fn recorded_permissions(version: &ReleaseVersion) -> String {
     let label = version.labels.get(PERMISSIONS_LABEL).and_then(|text| text.split_once(SEPARATOR));
     let own = label.filter(|(number, _)| *number == version.number.to_string());
-    let list = own.map(|(_, list)| list.replace(SEPARATOR, ","));
-    list.and_then(|list| Permissions::parse(&list).ok()).unwrap_or_default()
+    own.map(|(_, list)| list.replace(SEPARATOR, ",")).unwrap_or_default()
 }
 
-/// Sets the permissions label of a version, replacing that of an earlier version.
-pub(crate) fn record_permissions(labels: &mut BTreeMap<String, String>, number: u64, granted: &Permissions) {
+/// Sets the permissions label of a version, replacing that of an earlier version. `granted` is separated by commas.
+pub(crate) fn record_permissions(labels: &mut BTreeMap<String, String>, number: u64, granted: &str) {
     labels.remove(PERMISSIONS_LABEL);
     if !granted.is_empty() {
-        let list = granted.to_string().replace(',', &SEPARATOR.to_string());
+        let list = granted.replace(',', &SEPARATOR.to_string());
         labels.insert(PERMISSIONS_LABEL.to_owned(), format!("{number}{SEPARATOR}{list}"));
     }
 }
@@ -186,11 +183,11 @@ fn parse_metadata(chart: &mut Chart, file: &File) {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "lua"))]
 mod tests {
     use super::*;
     use pintle_events::ChartPath;
-    use pintle_lua::{Limits, Scripts, Services};
+    use pintle_lua::{Limits, Permissions, Scripts, Services};
 
     fn chart_of(name: &str, script: &str) -> Chart {
         let mut chart = Chart::default();
@@ -267,15 +264,15 @@ mod tests {
     fn permissions_fit_into_a_label_and_are_those_of_one_version() {
         let mut version = ReleaseVersion { number: 3, ..ReleaseVersion::default() };
         version.labels.insert("a".to_owned(), "b".to_owned());
-        record_permissions(&mut version.labels, 3, &Permissions::all());
+        record_permissions(&mut version.labels, 3, "network,filesystem,os");
         assert_eq!(version.labels[PERMISSIONS_LABEL], "3.network.filesystem.os");
-        assert_eq!(recorded_permissions(&version), Permissions::all());
+        assert_eq!(recorded_permissions(&version), "network,filesystem,os");
         // Helm copies labels to the next version.
         version.number = 4;
         assert!(recorded_permissions(&version).is_empty());
-        record_permissions(&mut version.labels, 4, &Permissions::none());
-        assert_eq!((version.labels.len(), recorded_permissions(&version)), (1, Permissions::none()));
-        for text in ["4.everything", "4", "network", "4.", "04.network", "4.network.everything"] {
+        record_permissions(&mut version.labels, 4, "");
+        assert_eq!((version.labels.len(), recorded_permissions(&version)), (1, String::new()));
+        for text in ["4", "network", "4.", "04.network"] {
             version.labels.insert(PERMISSIONS_LABEL.to_owned(), text.to_owned());
             assert!(recorded_permissions(&version).is_empty(), "{text}");
         }

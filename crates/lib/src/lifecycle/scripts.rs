@@ -1,31 +1,31 @@
 //! Adds the scripts of charts to the handlers of an operation: consent to permissions, loading, and access to the
 //! cluster. For charts without scripts it only inspects file names.
 
+#[cfg(feature = "cluster")]
+mod session;
+
 use std::fmt;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use pintle_chart::{Chart, ext};
-use pintle_cluster::Cluster;
+#[cfg(feature = "cluster")]
 use pintle_events::Event;
-use pintle_lua::{
-    ClusterReader, Limits, Listener, Permission, PermissionRequests, Permissions, Scripts, Services,
-};
-use pintle_release::ReleaseVersion;
-use pintle_tree::{Map, Node};
-use tokio::runtime::Handle;
+#[cfg(feature = "cluster")]
+use pintle_lua::Permission;
+use pintle_lua::{Limits, Listener, PermissionRequests, Permissions, Scripts, Services};
 
 use super::script_log::ScriptLog;
-use super::secrets::{self, SecretAccess};
-use super::{Lifecycle, Shared, record_extras, spawn_blocking};
-use crate::{Cancel, Error, Reporter, Result, Session};
+use super::{Lifecycle, Shared};
+use crate::{Error, Reporter, Result};
+#[cfg(feature = "cluster")]
+pub(crate) use session::ScriptContext;
 
 /// How the scripts of charts are run.
 #[derive(Clone)]
 pub struct Scripting {
     /// Memory and time limits of the scripts of each chart.
     pub limits: Limits,
-    /// What scripts can access. Operations on a [`Session`] add its cluster here.
+    /// What scripts can access. Operations on a cluster add it here.
     pub services: Services,
     /// Decides on the permissions that charts request.
     pub consent: Arc<dyn Consent>,
@@ -83,8 +83,10 @@ impl Consent for Granted {
 }
 
 /// Forwards requests with `remember` cleared.
+#[cfg(feature = "embedded")]
 struct UnrememberedConsent(Arc<dyn Consent>);
 
+#[cfg(feature = "embedded")]
 impl Consent for UnrememberedConsent {
     fn ask(&self, request: &ConsentRequest<'_>) -> Result<Permissions> {
         self.0.ask(&ConsentRequest { remember: false, ..*request })
@@ -112,6 +114,7 @@ impl Lifecycle {
     }
 
     /// Returns the same handlers with another listener for script logs. `listener` receives the previous one.
+    #[cfg(feature = "embedded")]
     pub(crate) fn with_script_listener<L: Listener + 'static>(
         &self,
         listener: impl FnOnce(Option<Arc<dyn Listener>>) -> L,
@@ -123,15 +126,23 @@ impl Lifecycle {
     }
 
     /// Returns the same handlers for operations on a temporary release, for which answers need not be remembered.
+    #[cfg(feature = "embedded")]
     pub(crate) fn without_remembered_consent(&self) -> Lifecycle {
         let Some(mut scripting) = self.program().0.scripting.clone() else { return self.clone() };
         scripting.consent = Arc::new(UnrememberedConsent(scripting.consent));
         self.with_scripting(scripting)
     }
 
-    /// Returns the permissions that were granted to the scripts of the operation's chart.
-    pub(crate) fn granted(&self) -> &Permissions {
-        &self.0.granted
+    /// Returns the permissions that were granted to the scripts of the operation's chart, separated by commas.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn granted_list(&self) -> String {
+        self.0.granted.to_string()
+    }
+
+    /// Returns whether the scripts of the operation's chart may use the network.
+    #[cfg(feature = "cluster")]
+    pub(crate) fn may_use_network(&self) -> bool {
+        self.0.granted.contains(Permission::Network)
     }
 
     /// Returns the handlers together with those of a chart's scripts.
@@ -168,6 +179,7 @@ impl Lifecycle {
     }
 
     /// Returns the handlers of scripts without those of the program.
+    #[cfg(feature = "cluster")]
     pub(crate) fn scripts_only(&self) -> Lifecycle {
         match self.program().0.scripting.clone() {
             Some(scripting) => Lifecycle::default().with_scripting(scripting),
@@ -176,6 +188,7 @@ impl Lifecycle {
     }
 
     /// Returns whether the scripts of the operation's chart handle list events.
+    #[cfg(feature = "cluster")]
     pub(crate) fn listens_to_list_events(&self) -> bool {
         let hears = |event| self.listens(event);
         self.0.program.is_some() && (hears(Event::PreList) || hears(Event::PostList))
@@ -219,140 +232,6 @@ fn resolve_permissions(chart: &Chart, remember: bool, consent: &dyn Consent) -> 
         return Ok(permissions);
     }
     Err(Error::PermissionsRefused { chart: chart.name().to_owned(), asked: Box::new(asked), missing })
-}
-
-/// What the scripts of a chart need to know about the operation.
-pub(crate) struct ScriptContext<'a> {
-    /// The name of the release.
-    pub(crate) release: &'a str,
-    /// The namespace of the release.
-    pub(crate) namespace: &'a str,
-    /// Whether consent given now also applies to later operations on the release.
-    pub(crate) remember: bool,
-    /// How long handlers may postpone readiness.
-    pub(crate) wait: Duration,
-}
-
-impl Session {
-    /// Returns the session with the handlers of a chart's scripts.
-    ///
-    /// # Errors
-    /// When a permission is not granted or a script cannot be loaded.
-    pub(crate) async fn with_chart_scripts(
-        &self,
-        chart: &Chart,
-        context: ScriptContext<'_>,
-    ) -> Result<Session> {
-        if !self.events.runs_scripts_of(chart) {
-            return Ok(Session { events: self.events.program().clone(), ..self.clone() });
-        }
-        let (events, chart, remember, wait) =
-            (self.events.clone(), chart.clone(), context.remember, context.wait);
-        let (cluster, cancel) = (self.cluster.clone(), self.cancel.clone());
-        let (release, namespace) = (context.release.to_owned(), context.namespace.to_owned());
-        let handle = Handle::current();
-        let load = move || {
-            events.load_scripts(&chart, remember, |scripting, granted| {
-                let guard =
-                    SecretAccess { release, namespace, network: granted.contains(Permission::Network) };
-                let stop = cancel.clone();
-                scripting.limits.wait = wait;
-                scripting.services.cancelled = Arc::new(move || stop.is_cancelled());
-                scripting.services.cluster = Some(Arc::new(LiveCluster { cluster, handle, cancel, guard }));
-            })
-        };
-        let events = spawn_blocking(Event::ChartLoaded, load).await?;
-        Ok(Session { events, ..self.clone() })
-    }
-
-    /// Returns the session with the scripts of the chart that is stored in a version. Anyone who can write the record
-    /// can put scripts there, so consent is asked for as for any chart.
-    ///
-    /// # Errors
-    /// As [`Session::with_chart_scripts`].
-    pub(crate) async fn with_stored_scripts(
-        &self,
-        version: &ReleaseVersion,
-        wait: Duration,
-    ) -> Result<Session> {
-        let (release, namespace) = (version.name.as_str(), version.namespace.as_str());
-        let context = ScriptContext { release, namespace, remember: true, wait };
-        self.with_chart_scripts(&record_extras::chart(&version.chart), context).await
-    }
-}
-
-/// Limit for each request of a script to the cluster.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Cluster access for scripts. Handlers run on blocking threads, where `block_on` is allowed.
-struct LiveCluster {
-    cluster: Cluster,
-    handle: Handle,
-    cancel: Cancel,
-    guard: SecretAccess,
-}
-
-impl LiveCluster {
-    /// Waits for an answer until the limit or until the operation is cancelled.
-    fn wait<T>(&self, answer: impl Future<Output = T>) -> std::result::Result<T, String> {
-        self.handle.block_on(async {
-            tokio::select! {
-                answer = tokio::time::timeout(ANSWER_TIMEOUT, answer) => {
-                    answer.map_err(|_| format!("the cluster gave no answer within {ANSWER_TIMEOUT:?}"))
-                }
-                () = self.cancel.cancelled() => Err("the operation was cancelled".to_owned()),
-            }
-        })
-    }
-
-    fn lookup(
-        &self,
-        api_version: &str,
-        kind: &str,
-        namespace: &str,
-        name: &str,
-    ) -> std::result::Result<Map<Node>, String> {
-        self.wait(self.cluster.lookup(api_version, kind, namespace, name))?.map_err(|error| error.to_string())
-    }
-}
-
-impl ClusterReader for LiveCluster {
-    fn has_kind(&self, api_version: &str, kind: &str) -> std::result::Result<bool, String> {
-        match self.wait(self.cluster.resource(api_version, kind))? {
-            Ok(_) => Ok(true),
-            Err(pintle_cluster::Error::NoSuchKind { .. }) => Ok(false),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    fn read(
-        &self,
-        api_version: &str,
-        kind: &str,
-        namespace: &str,
-        name: &str,
-    ) -> std::result::Result<Option<Node>, String> {
-        if name.is_empty() {
-            return Err("the name of the object is missing".to_owned());
-        }
-        let namespace = if namespace.is_empty() { &self.guard.namespace } else { namespace };
-        let found = self.lookup(api_version, kind, namespace, name)?;
-        if found.is_empty() {
-            return Ok(None);
-        }
-        if let Some(guarded) = secrets::protected_kind(api_version, kind) {
-            self.guard.check_for_script(guarded, &found)?;
-        }
-        Ok(Some(Node::Map(found)))
-    }
-
-    fn storage_classes(&self) -> std::result::Result<Vec<Node>, String> {
-        let mut found = self.lookup("storage.k8s.io/v1", "StorageClass", "", "")?;
-        match found.remove("items") {
-            Some(Node::List(classes)) => Ok(classes),
-            _ => Ok(Vec::new()),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -403,10 +282,8 @@ mod tests {
         let mut web = chart("events.on('ready', function() end)", "lua: [network, os]");
         let error = lifecycle("network").with_scripts_of(&web).expect_err("os is not granted");
         assert_eq!(error.to_string(), "chart web asks for permissions that were not granted: os");
-        let hint = error.hint().expect("there is one");
-        assert!(hint.contains("`--accept-perms network,os`"), "the flag says all there is to say: {hint}");
         let events = lifecycle("network,os").with_scripts_of(&web).expect("all is granted");
-        assert_eq!(events.granted().to_string(), "network,os");
+        assert_eq!(events.0.granted.to_string(), "network,os");
         let mut db = chart("", "lua: [filesystem, os]");
         db.metadata.name = "db".into();
         web.subcharts.push(db);
@@ -417,6 +294,7 @@ mod tests {
         );
     }
 
+    #[cfg(feature = "embedded")]
     #[test]
     fn a_request_names_the_scripts_by_their_digest_and_a_rehearsal_is_not_remembered() {
         #[derive(Clone, Default)]
@@ -432,7 +310,7 @@ mod tests {
         let events = Lifecycle::default().with_scripting(Scripting::new(Services::default(), noting.clone()));
         events.load_scripts(&web, true, |_, _| {}).expect("granted");
         events.without_remembered_consent().load_scripts(&web, true, |_, _| {}).expect("granted");
-        let back = record_extras::chart(&record_extras::stored(&web, None));
+        let back = super::super::record_extras::chart(&super::super::record_extras::stored(&web, None));
         events.with_scripts_of(&back).expect("granted");
         let digest = pintle_lua::scripts_digest(&web);
         let asked = noting.0.lock().expect("whole").clone();

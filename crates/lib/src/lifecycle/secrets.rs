@@ -7,8 +7,7 @@
 
 use pintle_tree::{Map, Node};
 
-/// The prefix of the types of record Secrets. They contain the values of all releases.
-pub(crate) const RECORD_TYPE_PREFIX: &str = "helm.sh/release";
+use crate::record_objects::RECORD_TYPE_PREFIX;
 
 /// Decides which Secrets a chart may read.
 #[derive(Clone, Debug, Default)]
@@ -44,6 +43,7 @@ impl SecretAccess {
     ///
     /// # Errors
     /// The reason for the refusal, as text for the script.
+    #[cfg(feature = "lua")]
     pub(crate) fn check_for_script(&self, kind: ProtectedKind, object: &Map<Node>) -> Result<(), String> {
         if kind == ProtectedKind::Secret && text(object, &["metadata", "namespace"]) != self.namespace {
             return Err("scripts may not read Secrets of other namespaces".to_owned());

@@ -65,7 +65,7 @@ fn object_form(fields: &Map<Node>) -> Result<(), String> {
         return Ok(());
     }
     let definition =
-        pintle_yaml::read(pintle_cluster::crds::CHART.as_bytes()).map_err(|error| error.to_string())?;
+        pintle_yaml::read(pintle_chart::CUSTOM_RESOURCE.as_bytes()).map_err(|error| error.to_string())?;
     let version = definition.get("spec").and_then(|spec| spec.get("versions")).and_then(Node::as_list);
     let schema = version.and_then(|versions| versions.first()?.get("schema")?.get("openAPIV3Schema"));
     let schema = schema.and_then(|schema| pintle_tree::json::write(schema).ok()).unwrap_or_default();

@@ -11,6 +11,7 @@ pub(crate) mod deprecation;
 mod document;
 mod hooks;
 mod name;
+#[cfg(feature = "lua")]
 mod scripts;
 mod templates;
 mod values;
@@ -113,6 +114,7 @@ pub fn lint(chart: &Path, options: &Options, events: &Lifecycle) -> Findings {
     templates::check(&folder, options, events, &mut findings);
     dependencies::check(&folder, &mut findings);
     crds::check(&folder, &mut findings);
+    #[cfg(feature = "lua")]
     scripts::check(&folder, &mut findings);
     findings
 }

@@ -20,7 +20,7 @@ pub fn list(chart: &Path) -> Result<Listing> {
 }
 
 /// Fills `charts/` from the lock file; `now` is in Unix seconds. Repositories and registries are reached through
-/// `remote`, such as a [`pintle_repo::DependencySource`]; without it, charts of theirs are refused.
+/// `remote`, such as `pintle::repo::DependencySource`; without it, charts of theirs are refused.
 ///
 /// # Errors
 /// A lock that is out of sync with Chart.yaml, charts that cannot be found, unreachable repositories, or the error of a

@@ -9,7 +9,7 @@ use pintle_values::{NullRules, SchemaCheck};
 use super::ChartInput;
 use crate::lifecycle::Lifecycle;
 use crate::prepare::{PrepareOptions, prepare};
-use crate::{RecordObjects, Reporter, Result, deploy, live};
+use crate::{RecordObjects, Reporter, Result, manifest};
 
 /// A hook at one of its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,12 +54,12 @@ pub fn plan_hooks(
         nulls: NullRules::default(),
         schema: SchemaCheck::Check,
         subchart_notes: false,
-        images: None,
         record_objects: RecordObjects::Allow,
+        ..PrepareOptions::default()
     };
     let (chart, given) = (subject.chart.clone(), subject.user_values.clone());
     let prepared = prepare(chart, given, &target, rules, &Lifecycle::default(), reporter)?;
-    let (_, hooks) = live::split_hooks(&prepared.objects()?, false, reporter)?;
+    let (_, hooks) = manifest::split_hooks(&prepared.objects()?, false, reporter)?;
     planned(&hooks)
 }
 
@@ -74,7 +74,7 @@ pub fn planned_hooks(version: &ReleaseVersion) -> Result<Vec<PlannedHook>> {
 fn planned(stored: &[StoredHook]) -> Result<Vec<PlannedHook>> {
     let hooks = stored
         .iter()
-        .map(|stored| Ok(pintle_hooks::read_stored(&deploy::hooks::source(stored))?))
+        .map(|stored| Ok(pintle_hooks::read_stored(&manifest::hook_source(stored))?))
         .collect::<Result<Vec<Hook>>>()?;
     let mut planned = Vec::new();
     for event in HookEvent::ALL {

@@ -8,7 +8,7 @@ use pintle_events::Event as LifecycleEvent;
 use pintle_objects::{HookEvent, Object, ObjectId};
 use pintle_release::{Info, ReleaseVersion, Status, Summary, Timestamp};
 use pintle_render::{Capabilities, Release, Target};
-use pintle_tree::{LogLine, Map, Node};
+use pintle_tree::{Map, Node};
 use pintle_values::Overrides;
 
 use super::adopt::{self, ReplacedVersions};
@@ -16,15 +16,11 @@ use super::uninstall::{self, UninstallRequest};
 use super::{locate, name};
 use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
 use crate::lifecycle::record_extras;
-use crate::lifecycle::scripts::ScriptContext;
+use crate::live::{self, CrdPolicy, LiveInput};
 use crate::options::{DeployOptions, DryRun, Method, RenderOptions};
-use crate::prepare::{Prepared, prepare, process};
+use crate::prepare::{Prepared, prepare};
 use crate::records::Records;
-use crate::{AnySession, Error, OfflineSession, Reporter, Result, Session, crds, input, live};
-
-/// Helm's warning for dry runs of charts with CRDs.
-pub(super) const CRDS_NOT_INSTALLED: &str =
-    "This chart or one of its subcharts contains CRDs. Rendering may fail or contain inaccuracies.";
+use crate::{AnySession, Error, OfflineSession, Reporter, Result, Session, manifest};
 
 /// The hook events of an install, with Helm's error prefixes.
 const EVENTS: HookEvents = HookEvents {
@@ -109,14 +105,11 @@ fn dry_run_offline(
 
 /// Loads the chart and the user's values.
 pub(crate) fn load(request: &InstallRequest, reporter: &mut dyn Reporter) -> Result<(Chart, Map<Node>)> {
-    let path = locate::locate(&request.chart)?;
-    let user = pintle_values::layer(&request.values, &mut input::read_values)?;
-    let chart = locate::load(&path, reporter)?;
-    locate::check_installable(&chart, reporter)?;
+    let loaded = locate::load_with_values(&request.chart, &request.values, reporter)?;
     if request.render.hide_secrets && !request.dry_run.is_dry_run() {
         return Err(Error::HideSecretsNeedsDryRun);
     }
-    Ok((chart, user))
+    Ok(loaded)
 }
 
 /// Installs a loaded chart. The cluster is known to be reachable.
@@ -128,22 +121,28 @@ pub(super) async fn install_loaded(
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
     let (records, history) = records_for_new_release(session, request, reporter).await?;
-    let chart = process(chart, &user, &request.render.rules(), reporter)?;
-    let setting = ScriptContext {
-        release: &request.name,
-        namespace: &request.namespace,
-        remember: !request.dry_run.is_dry_run(),
+    let is_dry_run = request.dry_run.is_dry_run();
+    let input = LiveInput {
+        chart,
+        user,
+        release: release(request, 1),
+        render: &request.render,
+        crds: match request.skip_crds {
+            true => CrdPolicy::Skip,
+            false if is_dry_run => CrdPolicy::Warn,
+            false => CrdPolicy::Install(request.method),
+        },
+        lookup: request.dry_run != DryRun::Client,
+        remember: !is_dry_run,
         wait: request.deploy.timeout,
     };
-    let session = &session.with_chart_scripts(&chart, setting).await?;
-    let (chart, user) = live::emit_chart_loaded(&session.events, chart, user, reporter).await?;
-    install_crds(session, request, &chart, reporter).await?;
-    let prepared = render(session, request, chart, user, reporter).await?;
+    let (session, prepared) = live::prepare(session, input, reporter).await?;
+    let session = &session;
     let number = history.last().map_or(1, |last| last.number + 1);
     let mut version = first_version(request, &prepared, number, session.clock.now(), reporter)?;
     let mut state = load_state(session, request, &version).await?;
     deploy::emit(session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
-    if request.dry_run.is_dry_run() {
+    if is_dry_run {
         version.info.description = "Dry run complete".to_owned();
         return Ok(version);
     }
@@ -224,35 +223,6 @@ async fn supersede(records: &Records<'_>, history: &mut [Summary]) -> Result<()>
     records.compare_and_swap(last, &old, None).await
 }
 
-async fn install_crds(
-    session: &Session,
-    request: &InstallRequest,
-    chart: &Chart,
-    reporter: &mut dyn Reporter,
-) -> Result<()> {
-    if request.skip_crds || chart.crds().is_empty() {
-        return Ok(());
-    }
-    if request.dry_run.is_dry_run() {
-        reporter.log(LogLine::warn(CRDS_NOT_INSTALLED, Vec::new()));
-        return Ok(());
-    }
-    crds::install(session, chart, &request.namespace, request.method, reporter).await
-}
-
-async fn render(
-    session: &Session,
-    request: &InstallRequest,
-    chart: Chart,
-    user: Map<Node>,
-    reporter: &mut dyn Reporter,
-) -> Result<Prepared> {
-    let facts = session.cluster.capabilities().await?;
-    let ask = request.dry_run != DryRun::Client;
-    let target = live::target(session, &facts, release(request, 1), &request.render, ask);
-    live::render(chart, user, target, request.render.rules(), &session.events, reporter).await
-}
-
 fn release(request: &InstallRequest, revision: i64) -> Release {
     Release { name: request.name.clone(), namespace: request.namespace.clone(), revision, is_upgrade: false }
 }
@@ -267,9 +237,9 @@ fn first_version(
 ) -> Result<ReleaseVersion> {
     super::check_labels(&request.labels)?;
     let mut labels = request.labels.clone();
-    record_extras::record_permissions(&mut labels, number, prepared.granted());
-    record_extras::record_list_events(&mut labels, number, prepared.listens_to_list_events());
-    let recorded = live::record(prepared, request.render.hide_secrets, reporter)?;
+    record_extras::record_permissions(&mut labels, number, &prepared.events().granted_list());
+    record_extras::record_list_events(&mut labels, number, prepared.events().listens_to_list_events());
+    let recorded = manifest::record(prepared, request.render.hide_secrets, reporter)?;
     Ok(ReleaseVersion {
         name: request.name.clone(),
         namespace: request.namespace.clone(),

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use pintle_chart::Chart;
 use pintle_chart::metadata::V3;
-use pintle_tree::LogLine;
 use pintle_tree::redact::redacted;
+use pintle_tree::{LogLine, Map, Node};
+use pintle_values::Overrides;
 
 use crate::report::forward_log;
-use crate::{Error, Reporter, Result};
+use crate::{Error, Reporter, Result, input};
 
 /// Returns the folder or archive that a reference names.
 ///
@@ -32,7 +33,28 @@ pub(crate) fn locate(reference: &Path) -> Result<PathBuf> {
 /// As [`locate`], or when the chart cannot be read.
 pub(crate) fn load(reference: &Path, reporter: &mut dyn Reporter) -> Result<Chart> {
     let path = locate(reference)?;
-    forward_log(reporter, |log| Ok(pintle_chart::load(&path, log)?))
+    read(&path, reporter)
+}
+
+fn read(path: &Path, reporter: &mut dyn Reporter) -> Result<Chart> {
+    forward_log(reporter, |log| Ok(pintle_chart::load(path, log)?))
+}
+
+/// Loads a chart that is to be rendered, and the user's values. A missing chart is reported before unreadable values,
+/// and these before an invalid chart, as in Helm.
+///
+/// # Errors
+/// When the chart or the values cannot be read, or the chart cannot be installed.
+pub(crate) fn load_with_values(
+    chart: &Path,
+    values: &Overrides,
+    reporter: &mut dyn Reporter,
+) -> Result<(Chart, Map<Node>)> {
+    let path = locate(chart)?;
+    let user = pintle_values::layer(values, &mut input::read_values)?;
+    let chart = read(&path, reporter)?;
+    check_installable(&chart, reporter)?;
+    Ok((chart, user))
 }
 
 /// Fails for charts that cannot be installed, and warns about deprecated ones.

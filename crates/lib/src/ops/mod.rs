@@ -1,75 +1,123 @@
 //! The operations, one file each: a request in, a result out.
 
+#[cfg(feature = "cluster")]
 mod adopt;
 mod chart_input;
 mod create;
 pub mod dependency;
+#[cfg(feature = "cluster")]
 mod get;
+#[cfg(feature = "cluster")]
 mod history;
 mod hook_plan;
+#[cfg(all(feature = "images", feature = "registry"))]
 mod image_copy;
+#[cfg(all(feature = "images", feature = "registry"))]
 mod image_list;
+#[cfg(all(feature = "images", feature = "registry"))]
 mod image_lock;
+#[cfg(feature = "images")]
 pub mod images;
+#[cfg(feature = "images")]
 mod images_unverified;
+#[cfg(feature = "cluster")]
 mod init;
+#[cfg(feature = "cluster")]
 mod install;
 mod lint;
+#[cfg(feature = "cluster")]
 mod list;
 mod locate;
 mod name;
+#[cfg(feature = "registry")]
 mod oci;
 mod package;
+#[cfg(feature = "registry")]
 mod provenance;
+#[cfg(feature = "cluster")]
 mod rollback;
 mod schema;
+#[cfg(feature = "lua")]
 mod scripts;
 mod show;
+#[cfg(feature = "cluster")]
 mod status;
 mod template;
+#[cfg(feature = "cluster")]
+mod template_on_cluster;
+#[cfg(feature = "cluster")]
 mod test;
+#[cfg(feature = "cluster")]
 mod uninstall;
+#[cfg(feature = "cluster")]
 mod unlock;
+#[cfg(feature = "cluster")]
 mod upgrade;
 
+#[cfg(feature = "cluster")]
 pub use adopt::adopt;
 pub use chart_input::ChartInput;
 pub use create::{CreateRequest, create};
+#[cfg(feature = "cluster")]
 pub use get::{computed_values, exists, get};
+#[cfg(feature = "cluster")]
 pub use history::history;
 pub use hook_plan::{PlannedHook, plan_hooks, planned_hooks};
+#[cfg(all(feature = "images", feature = "registry"))]
 pub use image_copy::{CopyDestination, CopyImagesRequest, CopyPlan, full_name, plan_image_copy};
+#[cfg(all(feature = "images", feature = "registry"))]
 pub use image_list::{ImageUse, ListedImage, list_images, resolve_images};
+#[cfg(all(feature = "images", feature = "registry"))]
 pub use image_lock::{ImageLock, LockedImage};
+#[cfg(feature = "cluster")]
 pub use init::init;
+#[cfg(feature = "embedded")]
 pub(crate) use install::load as load_for_install;
+#[cfg(feature = "cluster")]
 pub use install::{InstallRequest, install};
 pub use lint::{LintRequest, Linted, lint, subchart_folders};
+#[cfg(feature = "cluster")]
 pub use list::{ListRequest, list};
+#[cfg(feature = "embedded")]
 pub(crate) use locate::load as load_chart;
+#[cfg(feature = "registry")]
 pub use oci::{FetchedChart, PushRequest, fetch_oci_chart, push_oci_chart};
 pub use package::{PackageRequest, package};
 pub use pintle_chart::create::Generation;
+#[cfg(feature = "registry")]
 pub use provenance::text_to_sign;
+#[cfg(feature = "cluster")]
 pub use rollback::{RollbackRequest, rollback};
 pub use schema::{DeriveRequest, check_schema, derive_schema};
+#[cfg(feature = "lua")]
 pub use scripts::{TriedEvent, TryEventRequest, check_scripts, permissions, try_event};
 pub use show::{Shown, show};
-pub use status::{ResourceView, StatusReport, granted_permissions, status, stored_labels};
+#[cfg(all(feature = "cluster", feature = "lua"))]
+pub use status::granted_permissions;
+#[cfg(feature = "cluster")]
+pub use status::{ResourceView, StatusReport, status, stored_labels};
 pub use template::{Layout, TemplateRequest, Templated, shown_only, template};
+#[cfg(feature = "cluster")]
 pub use test::{PodLog, TestRequest, Tested, test};
+#[cfg(feature = "cluster")]
 pub use uninstall::{UninstallRequest, Uninstalled, uninstall};
+#[cfg(feature = "cluster")]
 pub use unlock::{Unlocked, unlock};
+#[cfg(feature = "cluster")]
 pub use upgrade::{UpgradeRequest, Upgraded, ValuesPolicy, upgrade};
 
+#[cfg(feature = "cluster")]
 use std::collections::BTreeMap;
 
+#[cfg(feature = "cluster")]
 use crate::{Error, Result};
 
 /// Labels that stores set on every record.
+#[cfg(feature = "cluster")]
 const RESERVED_LABELS: [&str; 6] = ["name", "owner", "status", "version", "createdAt", "modifiedAt"];
 
 /// Fails if the user supplied a label that stores set themselves.
+#[cfg(feature = "cluster")]
 fn check_labels(labels: &BTreeMap<String, String>) -> Result<()> {
     if RESERVED_LABELS.iter().any(|reserved| labels.contains_key(*reserved)) {
         return Err(Error::ReservedLabel { reserved: RESERVED_LABELS.join(" ") });

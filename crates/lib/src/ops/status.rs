@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use futures::StreamExt as _;
 use pintle_cluster::{Cluster, ListParams, Resource};
+#[cfg(feature = "lua")]
 use pintle_lua::Permissions;
 use pintle_objects::{Object, ObjectId};
 use pintle_release::{ReleaseVersion, VersionRef};
@@ -156,9 +157,10 @@ async fn pods(
 }
 
 /// Returns the permissions that were granted to the scripts of a release, as recorded. Informational: nothing is
-/// granted by it.
+/// granted by it. A label that is not a list of permissions counts as none.
+#[cfg(feature = "lua")]
 pub fn granted_permissions(version: &ReleaseVersion) -> Permissions {
-    record_extras::recorded_permissions(version)
+    Permissions::parse(&record_extras::recorded_permissions(version)).unwrap_or_default()
 }
 
 /// Returns the labels of a version in the store: the user's, and those that Helm finds it by.

@@ -3,26 +3,21 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "images")]
 use std::sync::Arc;
 
 use pintle_chart::write_atomic;
 use pintle_events::Event as LifecycleEvent;
+#[cfg(feature = "images")]
 use pintle_images::Policy;
-use pintle_objects::{HookEvent, Sorted, Validation};
-use pintle_release::ReleaseVersion;
+use pintle_objects::{HookEvent, Sorted};
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
-use pintle_tree::LogLine;
-use pintle_values::{NullRules, Overrides, SchemaCheck};
+use pintle_values::{NullRules, Overrides};
 
-use super::install::CRDS_NOT_INSTALLED;
 use super::{locate, name};
-use crate::deploy::{AdoptionPolicy, PlanOptions, ThreeWayState};
-use crate::lifecycle::scripts::ScriptContext;
-use crate::options::{DeployOptions, Method, RenderOptions};
-use crate::prepare::{PrepareOptions, Prepared, displayed_content, prepare, process, push_document};
-use crate::{
-    AnySession, Error, OfflineSession, RecordObjects, Reporter, Result, Session, Silent, input, live,
-};
+use crate::options::RenderOptions;
+use crate::prepare::{Prepared, displayed_content, prepare, push_document};
+use crate::{AnySession, Error, OfflineSession, RecordObjects, Reporter, Result};
 
 /// What to render, and how.
 #[derive(Clone, Debug)]
@@ -62,6 +57,7 @@ pub struct TemplateRequest {
     /// Where the output goes.
     pub layout: Layout,
     /// Rewrites the images of rendered objects to other registries (`--rewrite-images`).
+    #[cfg(feature = "images")]
     pub images: Option<Arc<Policy>>,
     /// Whether charts may contain objects that a release store would mistake for its own records.
     pub record_objects: RecordObjects,
@@ -97,6 +93,7 @@ impl Default for TemplateRequest {
             nulls: NullRules::Helm4,
             show_only: Vec::new(),
             layout: Layout::Stream,
+            #[cfg(feature = "images")]
             images: None,
             record_objects: RecordObjects::default(),
         }
@@ -104,7 +101,7 @@ impl Default for TemplateRequest {
 }
 
 impl TemplateRequest {
-    fn target(&self) -> Target {
+    pub(super) fn target(&self) -> Target {
         let mut capabilities = Capabilities::default().with_api_versions(&self.api_versions);
         if let Some(version) = &self.kube_version {
             capabilities.kube_version = version.clone();
@@ -120,14 +117,16 @@ impl TemplateRequest {
         target
     }
 
-    fn rules(&self) -> PrepareOptions {
-        let schema = if self.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
-        PrepareOptions {
+    pub(super) fn render_options(&self) -> RenderOptions {
+        RenderOptions {
+            skip_schema: self.skip_schema,
+            dns: self.dns,
+            hide_secrets: self.hide_secrets,
             nulls: self.nulls,
-            schema,
-            subchart_notes: false,
+            #[cfg(feature = "images")]
             images: self.images.clone(),
             record_objects: self.record_objects,
+            ..RenderOptions::default()
         }
     }
 }
@@ -154,7 +153,10 @@ pub async fn template(
 ) -> Result<Templated> {
     match session.into() {
         AnySession::Offline(session) => template_offline(session, request, reporter),
-        AnySession::Cluster(session) => template_on_cluster(session, request, reporter).await,
+        #[cfg(feature = "cluster")]
+        AnySession::Cluster(session) => {
+            super::template_on_cluster::template(session, request, reporter).await
+        }
     }
 }
 
@@ -164,77 +166,22 @@ fn template_offline(
     reporter: &mut dyn Reporter,
 ) -> Result<Templated> {
     let events = &session.events;
-    let path = locate::locate(&request.chart)?;
-    let user = pintle_values::layer(&request.values, &mut input::read_values)?;
-    let chart = locate::load(&path, reporter)?;
-    locate::check_installable(&chart, reporter)?;
+    let (chart, user) = locate::load_with_values(&request.chart, &request.values, reporter)?;
     name::check(&request.name, reporter)?;
-    let mut prepared = prepare(chart, user, &request.target(), request.rules(), events, reporter)?;
-    let told = prepared.emit(LifecycleEvent::PostTemplate);
+    let rules = request.render_options().rules();
+    let mut prepared = prepare(chart, user, &request.target(), rules, events, reporter)?;
+    let outcome = prepared.emit(LifecycleEvent::PostTemplate);
     events.report(reporter);
-    told?;
+    outcome?;
     output(request, &prepared, reporter)
-}
-
-async fn template_on_cluster(
-    session: &Session,
-    request: &TemplateRequest,
-    reporter: &mut dyn Reporter,
-) -> Result<Templated> {
-    let path = locate::locate(&request.chart)?;
-    let user = pintle_values::layer(&request.values, &mut input::read_values)?;
-    let chart = locate::load(&path, reporter)?;
-    locate::check_installable(&chart, reporter)?;
-    session.cluster.check_reachable().await.map_err(Error::ReachabilityCheck)?;
-    name::check(&request.name, reporter)?;
-    let chart = process(chart, &user, &request.rules(), reporter)?;
-    if !chart.crds().is_empty() && !request.skip_crds {
-        reporter.log(LogLine::warn(CRDS_NOT_INSTALLED, Vec::new()));
-    }
-    let setting = ScriptContext {
-        release: &request.name,
-        namespace: &request.namespace,
-        remember: false,
-        wait: DeployOptions::default().timeout,
-    };
-    let session = &session.with_chart_scripts(&chart, setting).await?;
-    let (chart, user) = live::emit_chart_loaded(&session.events, chart, user, reporter).await?;
-    let facts = session.cluster.capabilities().await?;
-    let rendering = RenderOptions { dns: request.dns, ..RenderOptions::default() };
-    let target = live::target(session, &facts, request.target().release, &rendering, true);
-    let prepared = live::render(chart, user, target, request.rules(), &session.events, reporter).await?;
-    validate_on_cluster(session, request, &prepared).await?;
-    let prepared = live::emit_rendered(LifecycleEvent::PostValidate, prepared).await?;
-    let prepared = live::emit_rendered(LifecycleEvent::PostTemplate, prepared).await?;
-    session.events.report(reporter);
-    if session.events.listens(LifecycleEvent::PostTemplate) {
-        validate_on_cluster(session, request, &prepared).await?;
-    }
-    output(request, &prepared, reporter)
-}
-
-/// Checks that the cluster knows all kinds, and that no existing object has another owner.
-async fn validate_on_cluster(
-    session: &Session,
-    request: &TemplateRequest,
-    prepared: &Prepared,
-) -> Result<()> {
-    let recorded = live::record(prepared, false, &mut Silent)?;
-    let version = ReleaseVersion {
-        name: request.name.clone(),
-        namespace: request.namespace.clone(),
-        manifest: recorded.manifest,
-        ..ReleaseVersion::default()
-    };
-    let adoption = if request.is_upgrade { AdoptionPolicy::Unchecked } else { AdoptionPolicy::OwnedOnly };
-    let options = PlanOptions { method: Method::ServerSide, adoption, validation: Validation::default() };
-    let state = ThreeWayState::load(session, &version, None, options).await?;
-    state.plan().map_err(|source| Error::CannotContinue { operation: "install", cause: source })?;
-    Ok(())
 }
 
 /// Returns or writes the output, depending on the layout.
-fn output(request: &TemplateRequest, prepared: &Prepared, reporter: &mut dyn Reporter) -> Result<Templated> {
+pub(super) fn output(
+    request: &TemplateRequest,
+    prepared: &Prepared,
+    reporter: &mut dyn Reporter,
+) -> Result<Templated> {
     let sorted = prepared.objects()?;
     for line in &sorted.log {
         reporter.log(line.clone());

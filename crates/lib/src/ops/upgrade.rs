@@ -15,11 +15,11 @@ use super::name;
 use super::rollback::{self, RollbackRequest};
 use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
 use crate::lifecycle::record_extras;
-use crate::lifecycle::scripts::ScriptContext;
+use crate::live::{self, CrdPolicy, LiveInput};
 use crate::options::{DeployOptions, DryRun, Method, MethodChoice};
-use crate::prepare::{Prepared, process};
+use crate::prepare::Prepared;
 use crate::records::{Records, newest_deployed};
-use crate::{Error, Reporter, Result, Session, live};
+use crate::{Error, Reporter, Result, Session, manifest};
 
 /// What happens to the user's values of the earlier version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,31 +152,28 @@ impl<'s> Upgrade<'s> {
     ) -> Result<ReleaseVersion> {
         let target = &self.request.target;
         let user = self.values(&mut chart, user, reporter)?;
-        // Unlike for an install, Helm adds no prefix to this error.
-        let chart = process(chart, &user, &target.render.rules(), reporter).map_err(|error| match error {
-            Error::Dependencies(source) => Error::Values(source),
-            other => other,
-        })?;
-        let setting = ScriptContext {
-            release: &target.name,
-            namespace: &self.base.namespace,
+        let input = LiveInput {
+            chart,
+            user,
+            release: self.release(),
+            render: &target.render,
+            crds: CrdPolicy::Skip,
+            lookup: target.dry_run != DryRun::Client,
             remember: !target.dry_run.is_dry_run(),
             wait: target.deploy.timeout,
         };
-        let session = self.session.with_chart_scripts(&chart, setting).await?;
-        Upgrade { session: &session, ..self }.run_scripted(chart, user, reporter).await
+        // Unlike for an install, Helm adds no prefix to this error.
+        let prepared = live::prepare(self.session, input, reporter).await.map_err(|error| match error {
+            Error::Dependencies(source) => Error::Values(source),
+            other => other,
+        });
+        let (session, prepared) = prepared?;
+        Upgrade { session: &session, ..self }.deploy(prepared, reporter).await
     }
 
-    /// Continues with the scripts of the chart loaded.
-    async fn run_scripted(
-        self,
-        chart: Chart,
-        user: Map<Node>,
-        reporter: &mut dyn Reporter,
-    ) -> Result<ReleaseVersion> {
+    /// Deploys the prepared chart and records the outcome.
+    async fn deploy(self, prepared: Prepared, reporter: &mut dyn Reporter) -> Result<ReleaseVersion> {
         let target = &self.request.target;
-        let (chart, user) = live::emit_chart_loaded(&self.session.events, chart, user, reporter).await?;
-        let prepared = self.render(chart, user, reporter).await?;
         let mut version = self.next_version(&prepared, reporter)?;
         let mut state = self.load(&version).await?;
         deploy::emit(self.session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
@@ -269,30 +266,29 @@ impl<'s> Upgrade<'s> {
         Ok(values)
     }
 
-    async fn render(&self, chart: Chart, user: Map<Node>, reporter: &mut dyn Reporter) -> Result<Prepared> {
-        let target = &self.request.target;
-        let facts = self.session.cluster.capabilities().await?;
-        let release = Release {
-            name: target.name.clone(),
+    fn release(&self) -> Release {
+        Release {
+            name: self.request.target.name.clone(),
             namespace: self.base.namespace.clone(),
             revision: i64::try_from(self.last.number + 1).unwrap_or(i64::MAX),
             is_upgrade: true,
-        };
-        let ask = target.dry_run != DryRun::Client;
-        let whom = live::target(self.session, &facts, release, &target.render, ask);
-        live::render(chart, user, whom, target.render.rules(), &self.session.events, reporter).await
+        }
     }
 
     fn next_version(&self, prepared: &Prepared, reporter: &mut dyn Reporter) -> Result<ReleaseVersion> {
         let target = &self.request.target;
-        let recorded = live::record(prepared, target.render.hide_secrets, reporter)?;
+        let recorded = manifest::record(prepared, target.render.hide_secrets, reporter)?;
         super::check_labels(&target.labels)?;
         let mut labels = merged_labels(&self.last.labels, &target.labels);
-        record_extras::record_permissions(&mut labels, self.last.number + 1, prepared.granted());
+        record_extras::record_permissions(
+            &mut labels,
+            self.last.number + 1,
+            &prepared.events().granted_list(),
+        );
         record_extras::record_list_events(
             &mut labels,
             self.last.number + 1,
-            prepared.listens_to_list_events(),
+            prepared.events().listens_to_list_events(),
         );
         Ok(ReleaseVersion {
             name: target.name.clone(),

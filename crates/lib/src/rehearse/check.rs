@@ -11,10 +11,11 @@ use pintle_tree::{Map, Node};
 
 use super::source_map::{Document, documents, line_in_template, line_of_field};
 use super::{Finding, Rehearsing, Severity};
-use crate::lifecycle::scripts::ScriptContext;
+use crate::live::{self, CrdPolicy, LiveInput};
+use crate::manifest::{self, RenderedRecord};
 use crate::ops::InstallRequest;
 use crate::prepare::process;
-use crate::{Method, Result, Silent, crds, lint, live};
+use crate::{Method, Result, Silent, crds, lint};
 
 /// One error of the API.
 struct ApiError {
@@ -43,7 +44,7 @@ impl Rehearsing<'_> {
             let namespace = &target.namespace;
             let _ = crds::install(self.session, &chart, namespace, Method::ServerSide, &mut Silent).await;
         }
-        if let Ok(recorded) = self.recorded(target, chart, user, upgrade).await {
+        if let Ok(recorded) = self.recorded(target, original.clone(), user, upgrade).await {
             all.extend(documents(&recorded.manifest));
             all.extend(
                 recorded.hooks.into_iter().map(|hook| Document { file: hook.path, text: hook.manifest }),
@@ -63,26 +64,24 @@ impl Rehearsing<'_> {
         chart: Chart,
         user: Map<Node>,
         upgrade: bool,
-    ) -> Result<live::RenderedRecord> {
-        let setting = ScriptContext {
-            release: &target.name,
-            namespace: &target.namespace,
+    ) -> Result<RenderedRecord> {
+        let input = LiveInput {
+            chart,
+            user,
+            release: Release {
+                name: target.name.clone(),
+                namespace: target.namespace.clone(),
+                revision: if upgrade { 2 } else { 1 },
+                is_upgrade: upgrade,
+            },
+            render: &target.render,
+            crds: CrdPolicy::Skip,
+            lookup: true,
             remember: false,
             wait: target.deploy.timeout,
         };
-        let session = self.session.with_chart_scripts(&chart, setting).await?;
-        let (chart, user) = live::emit_chart_loaded(&session.events, chart, user, &mut Silent).await?;
-        let facts = session.cluster.capabilities().await?;
-        let release = Release {
-            name: target.name.clone(),
-            namespace: target.namespace.clone(),
-            revision: if upgrade { 2 } else { 1 },
-            is_upgrade: upgrade,
-        };
-        let state = live::target(&session, &facts, release, &target.render, true);
-        let rules = target.render.rules();
-        let prepared = live::render(chart, user, state, rules, &session.events, &mut Silent).await?;
-        live::record(&prepared, false, &mut Silent)
+        let (_, prepared) = live::prepare(self.session, input, &mut Silent).await?;
+        manifest::record(&prepared, false, &mut Silent)
     }
 
     async fn check_all(&mut self, stage: &'static str, chart: &Chart, all: &[Document]) {

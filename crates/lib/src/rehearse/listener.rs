@@ -3,7 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle_cluster::logs::LogSource;
+#[cfg(feature = "lua")]
 use pintle_events::{ChartPath, Event};
+#[cfg(feature = "lua")]
 use pintle_lua::Level;
 use pintle_tree::LogLine;
 
@@ -53,6 +55,7 @@ pub(super) struct ScriptLog(Arc<Mutex<Vec<(Severity, String)>>>);
 
 impl ScriptLog {
     /// Returns a listener that writes to this log, and still forwards changes to the previous listener.
+    #[cfg(feature = "lua")]
     pub(super) fn with(&self, before: Option<Arc<dyn pintle_lua::Listener>>) -> ScriptListener {
         ScriptListener { script_log: self.clone(), before }
     }
@@ -64,11 +67,13 @@ impl ScriptLog {
 }
 
 /// Forwards script logs to a [`ScriptLog`].
+#[cfg(feature = "lua")]
 pub(super) struct ScriptListener {
     script_log: ScriptLog,
     before: Option<Arc<dyn pintle_lua::Listener>>,
 }
 
+#[cfg(feature = "lua")]
 impl pintle_lua::Listener for ScriptListener {
     fn log(&self, chart: &ChartPath, level: Level, text: &str) {
         let severity = match level {

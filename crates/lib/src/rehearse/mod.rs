@@ -84,8 +84,9 @@ pub async fn rehearse(request: &RehearseRequest) -> Result<Rehearsal> {
     let api = embedded.open().await?;
     let cluster = embedded::cluster(&api, &request.namespace);
     let script_log = ScriptLog::default();
-    let events =
-        request.events.without_remembered_consent().with_script_listener(|before| script_log.with(before));
+    let events = request.events.clone();
+    #[cfg(feature = "lua")]
+    let events = events.without_remembered_consent().with_script_listener(|before| script_log.with(before));
     let session = Session::new(cluster.clone(), Arc::new(NativeStore::new(cluster)))
         .with_clock(Arc::clone(&request.clock))
         .with_holder(LeaseHolder::new("rehearsal"))

@@ -14,7 +14,7 @@ use super::policy::{REGISTRIES, explain, registries};
 use super::subject::Subject;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::copy_progress;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, hint};
 use crate::flag::groups::VALUES;
 use crate::flag::{Flag, FlagCompletion, Kind};
 use crate::invocation::Invocation;
@@ -118,7 +118,7 @@ fn print_findings(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Result<()
     let flags = &invocation.flags;
     let goes_on = flags.on("keep-going") || flags.on("dry-run");
     let Some((_, first)) = plan.refused.first() else { return Ok(()) };
-    let hint = first.hint();
+    let hint = hint(first);
     for (source, error) in &plan.refused {
         invocation.ui.warn(&format!("{source} cannot be copied: {error}"));
     }

@@ -1,0 +1,146 @@
+//! Advice for users of the command line: what to do about an error of the library, in terms of commands and flags.
+
+use pintle::{Error, events};
+
+/// Returns the advice for an error, if there is any.
+pub(crate) fn hint(error: &Error) -> Option<String> {
+    if error.is_forbidden_store() {
+        return Some(rbac_hint(&error.to_string()).to_owned());
+    }
+    Some(match error {
+        Error::Registry(error) => return error.hint(),
+        Error::Images(error) => return error.hint(),
+        // The flag replaces earlier grants, so it has to list all permissions.
+        Error::PermissionsRefused { asked, .. } => format!(
+            "review its scripts in `ext/lua`, then grant it with `--accept-perms {}` or `--yes`",
+            asked.all()
+        ),
+        Error::EmbeddedCorrupt { .. } => {
+            "restore the file from a backup, or delete it to start with an empty cluster".to_owned()
+        }
+        Error::RecordObject { .. } => {
+            "such an object could forge a release; if that is intended, set `--allow-release-records`"
+                .to_owned()
+        }
+        Error::EmbeddedInUse { .. } => {
+            "while `pintle cluster serve` has it open, use the kubeconfig that it prints".to_owned()
+        }
+        Error::RemoteChart { .. } => {
+            "pull the chart with another tool, then pass the path of the archive or folder".to_owned()
+        }
+        Error::MissingDependencies(_) => {
+            "run `pintle dependency build CHART`, or put the missing charts into its `charts` folder"
+                .to_owned()
+        }
+        Error::IncompatibleKubernetes { .. } => {
+            "set the version to render for with `--kube-version`".to_owned()
+        }
+        Error::NotInstallable { .. } => {
+            "list it under `dependencies` of an application chart and use its templates there".to_owned()
+        }
+        Error::ExperimentalChart => {
+            "`apiVersion: v3` is experimental in Helm and cannot be installed yet; `v2` has the same fields"
+                .to_owned()
+        }
+        Error::ChartNotFound { .. } => "pass the path of a chart folder or archive".to_owned(),
+        Error::NoSuchTemplate { .. } => {
+            "pass a path inside the chart, such as `templates/service.yaml`; it must render to something"
+                .to_owned()
+        }
+        Error::NameInUse { kept: Some(_), .. } => {
+            "choose another name; `pintle upgrade` upgrades that release and adopts its records, \
+             `pintle adopt` only adopts them"
+                .to_owned()
+        }
+        Error::NameInUse { interrupted: true, .. } => {
+            "an install of that name was interrupted: `pintle upgrade --install` continues it, and \
+             `pintle uninstall` removes it"
+                .to_owned()
+        }
+        Error::NameInUse { interrupted: false, .. } => {
+            "choose another name, or use `pintle upgrade --install`".to_owned()
+        }
+        Error::Pending { lease: Some(lease) } => format!(
+            "{} started at {} and last renewed its lease at {}; `pintle unlock` unlocks the release when \
+             nobody is working on it",
+            lease.holder, lease.since, lease.renewed
+        ),
+        Error::Pending { lease: None } => {
+            "if nobody is working on the release, `pintle unlock NAME --free` unlocks it".to_owned()
+        }
+        Error::NoSuchRelease { .. } | Error::UninstallNotFound { .. } | Error::NoDeployedReleases { .. } => {
+            "`pintle list --all-namespaces` shows all releases".to_owned()
+        }
+        Error::NoReadableVersion { name } | Error::NothingToUninstall { name } => format!(
+            "release {name} has records, but none of them can be decoded; restore them from a backup, or delete \
+             them: `kubectl delete secrets,configmaps -l owner=helm,name={name}`"
+        ),
+        Error::NoSuchVersion { known, .. } | Error::VersionNotFound { known, .. } => {
+            let known: Vec<String> = known.iter().map(u64::to_string).collect();
+            format!("existing versions: {}", known.join(", "))
+        }
+        Error::Event(error) if is_pre_delete_handler(error) => {
+            "`--skip-scripts` uninstalls the release without its scripts".to_owned()
+        }
+        Error::BadVersion { candidates, .. } if !candidates.is_empty() => {
+            format!("candidates: {}", candidates.join(", "))
+        }
+        Error::BadVersion { .. } => "`pintle history NAME` shows all versions".to_owned(),
+        Error::CannotContinue { cause: source, .. }
+            if matches!(**source, pintle::plan::Error::NotOwned { .. }) =>
+        {
+            "`--take-ownership` makes existing objects part of the release".to_owned()
+        }
+        Error::Store(pintle::release::StoreError::TooLarge { size, kind, .. }) => format!(
+            "the release record takes {size} bytes, and a {kind} holds 1048576: without HELM_DRIVER \
+             releases can have any size, and `pintle adopt` moves one there; or exclude large files from the \
+             chart with .helmignore"
+        ),
+        Error::Cluster(error) if error.is_forbidden() && error.to_string().contains("helm.sh") => {
+            "installing CRDs requires administrator rights; HELM_DRIVER=secret stores releases in Secrets, \
+             as Helm does, and needs no CRDs"
+                .to_owned()
+        }
+        Error::HooksFailed { cause: source, .. }
+        | Error::ReleaseFailed { cause: source, .. }
+        | Error::RolledBack { cause: source, .. } => return hint(source),
+        _ => return None,
+    })
+}
+
+/// Returns whether a handler of `pre-delete` failed.
+fn is_pre_delete_handler(error: &events::Error) -> bool {
+    matches!(error, events::Error::Handler { event: events::Event::PreDelete, .. })
+}
+
+/// Returns advice on missing rights. Which store it was is recognized by the API group in the server's message.
+fn rbac_hint(refusal: &str) -> &'static str {
+    match refusal.contains("helm.sh") {
+        true => {
+            "releases are stored as `releases` and `releaseversions` of the API group helm.sh, and in Secrets; users \
+             need the verbs get, list, watch, create, update, patch and delete on these. An administrator installs \
+             the CRDs with `pintle init`; HELM_DRIVER=secret stores releases in Secrets only, as Helm does"
+        }
+        false => {
+            "users need the verbs get, list, create, update, patch and delete on the Secrets or ConfigMaps that \
+             releases are stored in"
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use pintle::events::ChartPath;
+    use pintle::lua::{PermissionRequests, Permissions};
+
+    #[test]
+    fn the_flag_for_refused_permissions_lists_all_that_are_asked_for() {
+        let all = Permissions::parse("network,os").unwrap();
+        let asked = PermissionRequests { charts: vec![(ChartPath::top("web"), all)] };
+        let missing = Permissions::parse("os").unwrap();
+        let error = Error::PermissionsRefused { chart: "web".to_owned(), asked: Box::new(asked), missing };
+        let hint = hint(&error).unwrap();
+        assert!(hint.contains("`--accept-perms network,os`"), "{hint}");
+    }
+}
