@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use pintle_chart::Chart;
 use pintle_events::Event as LifecycleEvent;
 use pintle_objects::{HookEvent, Object, ObjectId};
-use pintle_release::{Info, ReleaseVersion, Status, Summary, Timestamp};
+use pintle_release::{ChartSource, Info, ReleaseVersion, Status, Summary, Timestamp};
 use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{Map, Node};
 use pintle_values::Overrides;
@@ -33,6 +33,8 @@ const EVENTS: HookEvents = HookEvents {
 pub struct InstallRequest {
     /// The chart, a folder or an archive.
     pub chart: PathBuf,
+    /// Where the chart came from, for the record.
+    pub source: Option<ChartSource>,
     /// The name of the release.
     pub name: String,
     /// The namespace of the release.
@@ -254,7 +256,7 @@ fn first_version(
             notes: recorded.notes,
             rollback_revision: None,
         },
-        chart: record_extras::stored(&prepared.chart, prepared.changed_values()),
+        chart: record_extras::stored(&prepared.chart, prepared.changed_values(), request.source.as_ref()),
         config: Some(prepared.user.clone()),
         manifest: recorded.manifest,
         hooks: recorded.hooks,
