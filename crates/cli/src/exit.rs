@@ -9,6 +9,7 @@ use crate::personality::Personality;
 pub(crate) fn code(personality: Personality, class: FailureKind) -> u8 {
     match (personality, class) {
         (_, FailureKind::BrokenPipe) => 0,
+        (_, FailureKind::Exit(code)) => code,
         (Personality::Helm, _)
         | (_, FailureKind::RunTime | FailureKind::NotBuilt | FailureKind::AlreadyReported) => 1,
         (Personality::Pintle, FailureKind::Cancelled) => CANCELLED,

@@ -12,6 +12,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
+use crate::plugins::getter::Getters;
 use crate::registry_access;
 
 /// How long a request may take as a whole, unless a flag says otherwise.
@@ -46,6 +47,7 @@ pub(crate) fn getter(invocation: &Invocation<'_>, timeout: Duration) -> Getter {
     Getter::new(proxies, timeout, agent(invocation.personality))
         .with_progress(download_progress::bars(invocation.personality))
         .with_registries(registry_access::registries(invocation))
+        .with_schemes(Getters::new(invocation))
 }
 
 /// Turns references into archives.

@@ -15,6 +15,7 @@ use crate::flag::parsed::Parsed;
 use crate::flag::value::{bad_number, read_bool};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
+use crate::plugins::getter::scheme_of;
 use crate::ui::Ui;
 use crate::{remote, text_template};
 
@@ -49,14 +50,21 @@ pub(crate) fn overrides(invocation: &Invocation<'_>) -> Result<Overrides, Failur
     let flags = &invocation.flags;
     let files = flags.list("values");
     let set_files = flags.list("set-file").iter().flat_map(|text| text.split(','));
-    let set_files = set_files.filter_map(|part| part.split_once('=')).map(|(_, file)| file);
+    let set_files: Vec<&str> = set_files.filter_map(|part| part.split_once('=')).map(|(_, file)| file).collect();
     let mut fetched = BTreeMap::new();
-    for url in files.iter().map(String::as_str).filter(|name| is_url(name)) {
+    // Most values are files, for which no getter is needed.
+    let names = || files.iter().map(String::as_str).chain(set_files.iter().copied());
+    let has_schemes = names().any(|name| !scheme_of(name).is_empty());
+    let getter = has_schemes.then(|| remote::getter(invocation, remote::TIMEOUT));
+    let is_remote = |name: &&str| {
+        is_url(name) || getter.as_ref().is_some_and(|getter| getter.knows_scheme(scheme_of(name)))
+    };
+    for url in files.iter().map(String::as_str).filter(is_remote) {
         if !fetched.contains_key(url) {
             fetched.insert(url.to_owned(), fetch(invocation, url)?);
         }
     }
-    for url in set_files.filter(|name| is_url(name)) {
+    for url in set_files.iter().copied().filter(is_remote) {
         if !fetched.contains_key(url) {
             let content = fetch(invocation, url);
             let content = content.map_err(|failure| failure.during("failed parsing --set-file data"))?;

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 
 use pintle_tree::quote::quote;
 
-use crate::command::CommandPath;
 use crate::command::find::find_from_entry_point;
 use crate::commands::complete_request;
 use crate::env::{Environment, Setting};
@@ -13,10 +12,10 @@ use crate::failure::{Failure, FailureKind};
 use crate::flag::groups::GLOBAL;
 use crate::flag::parse::{Unknown, parse, with_help};
 use crate::flag::parsed::Parsed;
-use crate::flag::{Flag, Need};
 use crate::help;
 use crate::invocation::Invocation;
 use crate::personality::{EntryPoint, Personality};
+use crate::plugins;
 use crate::ui::{Color, Ui};
 
 /// Runs the program and returns its exit code.
@@ -50,7 +49,14 @@ fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mu
     }
     let (early, _) = parse(GLOBAL.iter().collect(), words, Unknown::Skip);
     set_color(personality, &early, &environment, ui)?;
-    let (command_path, rest) = find_from_entry_point(EntryPoint::from_name(called_as), personality, words)?;
+    let entry_point = EntryPoint::from_name(called_as);
+    plugins::warn_as_helm(personality, words, &environment, ui);
+    if entry_point.is_none()
+        && let Some(plugin) = plugins::command::find(personality, words, &environment, ui)?
+    {
+        return plugin.run(personality, called_as, &environment, ui);
+    }
+    let (command_path, rest) = find_from_entry_point(entry_point, personality, words)?;
     let (flags, outcome) = parse(with_help(command_path.command.all_flags()), &rest, Unknown::Refuse);
     outcome.map_err(|text| {
         Failure::usage(text).hint(format!("`{} --help` lists the flags", command_path.path))
@@ -67,7 +73,6 @@ fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mu
     };
     command_path.check_operands(&flags.operands)?;
     command_path.check_exclusive(&|name| flags.given(name))?;
-    reject_unsupported_flags(&command_path, &flags)?;
     let mut invocation = Invocation {
         personality,
         called_as,
@@ -156,25 +161,4 @@ fn warn_about_boolean_wait(flags: &Parsed, ui: &mut Ui) {
     ui.warn(&format!(
         "--wait={given} is deprecated (boolean value) and can be replaced with --wait={better}"
     ));
-}
-
-/// Rejects flags that depend on a missing feature: ignoring them would silently do something else.
-fn reject_unsupported_flags(command_path: &CommandPath, flags: &Parsed) -> Result<(), Failure> {
-    let meant = |flag: &Flag| {
-        flags.switch(flag.name).unwrap_or(true) && {
-            flag.bare.is_some() || flags.last_text(&[flag.name]).is_none_or(|text| !text.is_empty())
-        }
-    };
-    let Some((flag, need)) =
-        flags.given_flags().filter(|flag| meant(flag)).find_map(|flag| Some((flag, flag.needs?)))
-    else {
-        return Ok(());
-    };
-    let (what, hint) = match need {
-        Need::Plugin => ("plugins are not supported yet", "pipe the output into the program instead"),
-    };
-    Err(Failure::not_built(
-        format!("--{} cannot be used with `{}`: {what}", flag.name, command_path.path),
-        hint,
-    ))
 }

@@ -37,6 +37,7 @@ mod owners;
 mod package;
 mod permissions;
 mod pipe;
+mod plugins;
 mod post_render;
 mod readme;
 mod reference;

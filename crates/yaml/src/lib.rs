@@ -17,6 +17,7 @@ mod documents;
 mod error;
 mod exact;
 mod fast;
+mod normalize;
 pub mod outline;
 mod read;
 mod resolve;
@@ -28,6 +29,7 @@ mod write;
 pub use builder::{Assemble, Assembler, Builder, Validator};
 pub use documents::{read_documents, read_values};
 pub use error::Error;
+pub use normalize::normalize;
 pub use stream::Stream;
 pub use write::{write, write_pretty, write_to};
 
