@@ -7,7 +7,9 @@ pub(crate) mod cm_push;
 pub(crate) mod completion;
 pub(crate) mod create;
 pub(crate) mod dependency;
+pub(crate) mod diff;
 pub(crate) mod docs;
+pub(crate) mod drift;
 pub(crate) mod env;
 pub(crate) mod get;
 pub(crate) mod help;
@@ -21,6 +23,7 @@ pub(crate) mod list;
 pub(crate) mod lua;
 pub(crate) mod outdated;
 pub(crate) mod package;
+pub(crate) mod plan;
 pub(crate) mod plugin;
 pub(crate) mod post_render;
 pub(crate) mod pull;
@@ -60,7 +63,9 @@ pub(crate) static ROOT: Command = Command {
         &completion::COMMAND,
         &create::COMMAND,
         &dependency::COMMAND,
+        &diff::COMMAND,
         &docs::COMMAND,
+        &drift::COMMAND,
         &env::COMMAND,
         &get::COMMAND,
         &help::COMMAND,
@@ -74,6 +79,7 @@ pub(crate) static ROOT: Command = Command {
         &lua::COMMAND,
         &outdated::COMMAND,
         &package::COMMAND,
+        &plan::COMMAND,
         &plugin::COMMAND,
         &post_render::COMMAND,
         &pull::COMMAND,
@@ -107,6 +113,7 @@ Common commands:
 - {program} create:      create a new chart
 - {program} template:    render a chart to Kubernetes objects
 - {program} install:     install a chart as a release
+- {program} plan:        show what an operation would do
 - {program} upgrade:     upgrade a release to another chart or other values
 - {program} rollback:    roll a release back to an earlier version
 - {program} list:        list the releases of a namespace

@@ -31,6 +31,8 @@ pub(crate) enum FailureKind {
     Cancelled,
     /// A plugin failed; its exit code becomes ours.
     Exit(u8),
+    /// There are differences, and the exit code says so.
+    Changes,
 }
 
 /// A failed command. Boxed, because every `Result` of a command has it and a large error type slows down the success

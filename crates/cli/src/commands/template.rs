@@ -131,8 +131,9 @@ enum Target {
 }
 
 /// The rules to follow where Helm 3 and Helm 4 differ.
-fn generation(invocation: &Invocation<'_>) -> Result<NullRules, Failure> {
-    let flag = invocation.flags.text("compat");
+pub(crate) fn generation(invocation: &Invocation<'_>) -> Result<NullRules, Failure> {
+    let flags = &invocation.flags;
+    let flag = if flags.declares("compat") { flags.text("compat") } else { "" };
     let word = match flag {
         "" => invocation.environment.variable("PINTLE_COMPAT").unwrap_or_default(),
         word => word.to_owned(),

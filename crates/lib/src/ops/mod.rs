@@ -6,6 +6,10 @@ mod chart_input;
 mod create;
 pub mod dependency;
 #[cfg(feature = "cluster")]
+mod diff;
+#[cfg(feature = "cluster")]
+mod drift;
+#[cfg(feature = "cluster")]
 mod get;
 #[cfg(feature = "cluster")]
 mod history;
@@ -32,6 +36,8 @@ mod name;
 #[cfg(feature = "registry")]
 mod oci;
 mod package;
+#[cfg(feature = "cluster")]
+mod plan;
 #[cfg(feature = "registry")]
 mod provenance;
 #[cfg(feature = "cluster")]
@@ -59,6 +65,10 @@ pub use adopt::adopt;
 pub use chart_input::ChartInput;
 pub use create::{CreateRequest, create};
 #[cfg(feature = "cluster")]
+pub use diff::{DiffRendering, DiffUpgradeRequest, DiffedManifests, ReusedValues, TakenOver, diff_upgrade};
+#[cfg(feature = "cluster")]
+pub use drift::{DriftRequest, DriftedField, DriftedObject, ReleaseDrift, drift};
+#[cfg(feature = "cluster")]
 pub use get::{computed_values, exists, get};
 #[cfg(feature = "cluster")]
 pub use history::history;
@@ -84,6 +94,11 @@ pub(crate) use locate::load as load_chart;
 pub use oci::{FetchedChart, PushRequest, fetch_oci_chart, push_oci_chart};
 pub use package::{PackageRequest, package};
 pub use pintle_chart::create::Generation;
+#[cfg(feature = "cluster")]
+pub use plan::{
+    FieldConflict, PlannedAction, PlannedChange, PlannedObject, ReleasePlan, plan_install, plan_rollback,
+    plan_uninstall, plan_upgrade,
+};
 #[cfg(feature = "registry")]
 pub use provenance::text_to_sign;
 #[cfg(feature = "cluster")]
