@@ -6,6 +6,7 @@
 //! pintle-conformance render CHARTS GOLDENS    whole charts through the program, chart by chart
 //! pintle-conformance diff CHARTS CASES        what helm-diff says about edited charts (CASES.jsonl)
 //! pintle-conformance cases [DIR]              our own small charts
+//! pintle-conformance unittest DIR             helm-unittest suites, test by test
 //! ```
 //!
 //! Options: `--only TEXT` (families, charts or cases whose name contains TEXT), `--show N` (differences shown for each),
@@ -21,6 +22,7 @@ mod families;
 mod render;
 mod report;
 mod tree;
+mod unittest;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -73,6 +75,7 @@ fn run() -> Result<bool> {
         ["behaviour", folder] => families::run(Path::new(folder), &options),
         ["render", charts, goldens] => render::run(Path::new(charts), Path::new(goldens), &options),
         ["diff", charts, cases] => diff::run(Path::new(charts), Path::new(cases), &options),
+        ["unittest", folder] => unittest::run(Path::new(folder), &options),
         ["cases"] => cases::run(&own_cases(), &options),
         ["cases", folder] => cases::run(Path::new(folder), &options),
         _ => bail!("unknown arguments: {}; see the head of conformance/src/main.rs", words.join(" ")),
@@ -95,6 +98,10 @@ fn run_all(options: &Options) -> Result<bool> {
     let diffs = goldens.join("diff/local.jsonl");
     if diffs.is_file() {
         good &= diff::run(&corpus.join("charts"), &diffs, options)?;
+    }
+    let suites = corpus.join("unittest");
+    if suites.is_dir() {
+        good &= unittest::run(&suites, options)?;
     }
     Ok(good)
 }

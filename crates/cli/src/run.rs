@@ -50,11 +50,11 @@ fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mu
     }
     let entry_point = EntryPoint::from_name(called_as);
     let found = find_from_entry_point(entry_point, personality, words);
-    let has_own_color = |command: &Command| command.own_flags().any(|flag| flag.name == "color");
-    if !found.as_ref().is_ok_and(|(command_path, _)| has_own_color(command_path.command)) {
-        let (early, _) = parse(GLOBAL.iter().collect(), words, Unknown::Skip);
-        set_color(personality, &early, &environment, ui)?;
-    }
+    // A command with a `--color` of its own, such as `diff` and `unittest`, does not follow that of Helm.
+    let own_color =
+        found.as_ref().is_ok_and(|(path, _)| path.command.own_flags().any(|flag| flag.name == "color"));
+    let (early, _) = parse(GLOBAL.iter().collect(), if own_color { &[] } else { words }, Unknown::Skip);
+    set_color(personality, &early, &environment, ui)?;
     plugins::warn_as_helm(personality, words, &environment, ui);
     if entry_point.is_none()
         && let Some(plugin) = plugins::command::find(personality, words, &environment, ui)?
