@@ -6,6 +6,8 @@ mod chart_input;
 mod create;
 pub mod dependency;
 #[cfg(feature = "cluster")]
+mod drift;
+#[cfg(feature = "cluster")]
 mod get;
 #[cfg(feature = "cluster")]
 mod history;
@@ -58,6 +60,8 @@ mod upgrade;
 pub use adopt::adopt;
 pub use chart_input::ChartInput;
 pub use create::{CreateRequest, create};
+#[cfg(feature = "cluster")]
+pub use drift::{DriftIgnoreRule, DriftRequest, Drifted, drift};
 #[cfg(feature = "cluster")]
 pub use get::{computed_values, exists, get};
 #[cfg(feature = "cluster")]
