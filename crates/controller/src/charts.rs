@@ -65,13 +65,13 @@ impl Charts {
     /// When it cannot be found or read.
     pub async fn get(&self, cluster: &Cluster, request: &HelmRequest, fresh: bool) -> Result<LoadedChart> {
         match &request.spec.chart.archive {
-            Some(archive) => self.from_object(cluster, request.namespace(), archive).await,
-            None => self.from_network(cluster, request, fresh).await,
+            Some(archive) => self.get_from_object(cluster, request.namespace(), archive).await,
+            None => self.get_from_network(cluster, request, fresh).await,
         }
     }
 
     /// An archive in a ConfigMap or Secret. Its metadata tells whether it changed, so that a large archive is read once.
-    async fn from_object(
+    async fn get_from_object(
         &self,
         cluster: &Cluster,
         namespace: &str,
@@ -104,7 +104,7 @@ impl Charts {
         Ok(chart)
     }
 
-    async fn from_network(
+    async fn get_from_network(
         &self,
         cluster: &Cluster,
         request: &HelmRequest,

@@ -21,17 +21,28 @@ pub(crate) enum Kind {
     Warning,
 }
 
-/// Writes an Event about a request with the controller's own rights.
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event<'e> {
+    /// Whether it went well.
+    pub(crate) kind: Kind,
+    /// Why, in one word.
+    pub(crate) reason: &'e str,
+    /// What was being done.
+    pub(crate) action: &'e str,
+    /// What happened, as a sentence.
+    pub(crate) message: &'e str,
+}
+
+/// Writes an Event about a request with the controller's own rights. `unique` makes its name.
 pub(crate) async fn publish(
     cluster: &Cluster,
     request: &HelmRequest,
-    kind: Kind,
-    reason: &str,
-    action: &str,
-    message: &str,
+    event: Event<'_>,
     now: Timestamp,
     unique: u128,
 ) {
+    let Event { kind, reason, action, message } = event;
     let name = format!("{}.{:016x}", request.name(), unique as u64);
     let mut event = Object::from_id(&ObjectId::new("v1", "Event", request.namespace(), &name));
     let text = |text: &str| Node::from(text);

@@ -15,7 +15,7 @@ use crate::FIELD_MANAGER;
 use crate::charts::{Charts, LoadedChart, config_digest, inventory_entry};
 use crate::conditions::{DRIFTED, READY, RECONCILING, RELEASED, REMEDIATED, STALLED, TEST_SUCCESS};
 use crate::error::{Error, Result};
-use crate::events::{self, Kind};
+use crate::events::{self, Event, Kind};
 use crate::metrics::Metrics;
 use crate::request::{
     APPROVE_ANNOTATION, Approval, DELETION_POLICY_ANNOTATION, FINALIZER, FORCE_ANNOTATION, HelmRequest,
@@ -365,7 +365,9 @@ impl<'r> Turn<'r> {
         self.status.phase = Phase::Progressing;
         self.condition(RECONCILING, true, "Progressing", &text);
         self.status.remove_condition(STALLED);
-        if !self.status.is_true(READY) {
+        // A release that is being changed is not ready, or `kubectl wait` would not wait for the change. Tests and
+        // corrections do not change what was requested.
+        if !matches!(action, Action::Test | Action::CorrectDrift) {
             self.condition(READY, false, "Progressing", &text);
         }
         self.write_status().await
@@ -417,13 +419,12 @@ impl<'r> Turn<'r> {
         self.failure = Some((reason, text));
     }
 
-    async fn publish(&self, kind: Kind, reason: &str, action: &str, text: &str) {
+    async fn publish(&self, kind: Kind, reason: &str, action: &str, message: &str) {
         let level = if kind == Kind::Normal { "INFO" } else { "WARN" };
-        self.reconciler.log(&self.request, level, format!("{reason}: {text}"));
+        self.reconciler.log(&self.request, level, format!("{reason}: {message}"));
         let clock = &self.reconciler.clock;
-        let (now, unique) = (clock.now(), clock.random());
-        events::publish(&self.reconciler.cluster, &self.request, kind, reason, action, text, now, unique)
-            .await;
+        let event = Event { kind, reason, action, message };
+        events::publish(&self.reconciler.cluster, &self.request, event, clock.now(), clock.random()).await;
     }
 
     /// Writes the end of a turn into the status.

@@ -221,6 +221,10 @@ async fn work_off(
     ended: tokio::sync::watch::Receiver<bool>,
 ) -> Result<()> {
     let (reader, triggers) = requests(&cluster, &options);
+    #[allow(
+        clippy::arc_with_non_send_sync,
+        reason = "`applier` takes an `Arc`, and everything stays on this thread"
+    )]
     let worker = Arc::new(Worker { reconciler, written: RefCell::default(), failures: RefCell::default() });
     let queue = triggers.chain_values(&cluster, &options, &reader);
     let mut end = ended;

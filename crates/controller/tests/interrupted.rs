@@ -4,7 +4,7 @@
 
 use pintle::release::Status;
 
-use crate::support::TestCluster;
+use crate::support::{NEVER_READY, TestCluster};
 
 /// Reconciles with a controller that dies at its write request with this number, and returns whether it came to its end
 /// before.
@@ -126,13 +126,11 @@ async fn an_uninstall_converges_wherever_the_controller_was_killed() {
 async fn a_stopped_operation_is_taken_over_and_does_not_count() {
     let test = TestCluster::new().await;
     let (controller, gate) = test.controller();
-    // A hook that never ends, so that the operation is under way when it is stopped.
-    let template = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: wait\n  annotations: {helm.sh/hook: pre-install}\nspec: {template: {metadata: {annotations: {pintle.dev/simulate-ready: never, pintle.dev/simulate-duration: 10000h}}, spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}\n";
-    test.chart("1.0.0", &[("templates/hook.yaml", template)]).await;
+    test.chart("1.0.0", &[("templates/all.yaml", NEVER_READY)]).await;
     test.request("web", "timeout: 10h\ninstall: {strategy: {name: RemediateOnFailure}}").await;
     let request = test.read("web").await.unwrap();
     let stop = async {
-        while !gate.requests().iter().any(|line| line.contains("/jobs") && !line.starts_with("GET")) {
+        while !gate.requests().iter().any(|line| line.contains("/deployments") && !line.starts_with("GET")) {
             tokio::task::yield_now().await;
         }
         controller.cancel.cancel();

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
-use crate::support::TestCluster;
+use crate::support::{NEVER_READY, TestCluster};
 
 /// A limit that only a broken controller reaches.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -119,9 +119,7 @@ async fn the_next_leader_goes_on_with_an_upgrade_that_was_under_way() {
             let first = start(&test, "a", Options::default());
             until("it is installed", async || test.ready("web").await.0).await;
             let second = start(&test, "b", Options::default());
-            // The hook of this upgrade never ends by itself, so the upgrade is under way when the leader stops.
-            let hook = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: wait\n  annotations: {helm.sh/hook: pre-upgrade}\nspec: {template: {metadata: {annotations: {pintle.dev/simulate-duration: 10000h}}, spec: {restartPolicy: Never, containers: [{name: a, image: b}]}}}\n";
-            test.chart("1.1.0", &[("templates/hook.yaml", hook)]).await;
+            test.chart("1.1.0", &[("templates/all.yaml", NEVER_READY)]).await;
             test.request("web", "values: {text: two}\ntimeout: 10h").await;
             until("the upgrade is under way", async || {
                 test.versions("web").await.last().is_some_and(|(_, status)| *status == Status::PendingUpgrade)
@@ -129,7 +127,8 @@ async fn the_next_leader_goes_on_with_an_upgrade_that_was_under_way() {
             .await;
             test.chart("1.2.0", &[("templates/all.yaml", crate::support::TEMPLATE)]).await;
             first.stop().await;
-            until("the next leader finishes it", async || test.text("web").await.as_deref() == Some("two")).await;
+            until("the next leader finishes it", async || test.text("web").await.as_deref() == Some("two"))
+                .await;
             until("and says so", async || test.ready("web").await.0).await;
             let versions = test.versions("web").await;
             let deployed = versions.iter().filter(|(_, status)| *status == Status::Deployed).count();

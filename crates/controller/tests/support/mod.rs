@@ -51,6 +51,17 @@ spec:
 {{ end }}
 "#;
 
+/// A Deployment that is never ready, for operations that are to be under way.
+pub(crate) const NEVER_READY: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata: {name: never}
+spec:
+  selector: {matchLabels: {app: a}}
+  template:
+    metadata: {labels: {app: a}, annotations: {pintle.dev/simulate-ready: never}}
+    spec: {containers: [{name: a, image: b}]}
+";
+
 /// Intercepts requests to the cluster.
 #[derive(Clone, Default)]
 pub(crate) struct Gate {
