@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use pintle_tree::quote::quote;
 
 use crate::command::find::find_from_entry_point;
-use crate::command::{Command, CommandPath};
+use crate::command::CommandPath;
 use crate::commands::complete_request;
 use crate::env::{Environment, Setting};
 use crate::exit;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use http::{HeaderMap, HeaderName, HeaderValue};
+
 use crate::connect::{self, Settings};
 use crate::discovery::DiscoveryCache;
 use crate::error::{Error, Result};
@@ -20,10 +22,12 @@ struct Inner {
     /// The server's URL, for error messages.
     address: String,
     default_namespace: String,
-    limiter: Option<RateLimiter>,
-    discovery_cache: DiscoveryCache,
-    schemas: Schemas,
+    limiter: Option<Arc<RateLimiter>>,
+    discovery_cache: Arc<DiscoveryCache>,
+    schemas: Arc<Schemas>,
     warnings: Warnings,
+    /// The impersonation headers of every request; see [`Cluster::impersonate`].
+    impersonation: HeaderMap,
     /// Whether nothing is sent and every write succeeds; see [`Cluster::noop`].
     is_noop: bool,
     /// Why the configuration is unusable, if that was known before the first request.
@@ -38,7 +42,7 @@ impl Cluster {
     pub async fn connect(settings: &Settings) -> Result<Self> {
         let made = connect::client(settings).await?;
         let limiter = (settings.qps > 0.0).then(|| RateLimiter::new(settings.qps, settings.burst));
-        Ok(Self::assemble(made.client, made.address, made.namespace, limiter, false))
+        Ok(Self::assemble(made.client, made.address, made.namespace, limiter.map(Arc::new), false))
     }
 
     /// As [`Cluster::connect`], but an unusable configuration is only reported by the first request. So an invalid
@@ -112,24 +116,66 @@ impl Cluster {
         client: kube::Client,
         address: String,
         default_namespace: String,
-        limiter: Option<RateLimiter>,
+        limiter: Option<Arc<RateLimiter>>,
         is_noop: bool,
     ) -> Self {
-        let (discovery_cache, schemas, warnings) =
-            (DiscoveryCache::default(), Schemas::default(), Warnings::default());
-        let config_error = None;
         let inner = Inner {
             client,
             address,
             default_namespace,
             limiter,
-            discovery_cache,
-            schemas,
-            warnings,
+            discovery_cache: Arc::default(),
+            schemas: Arc::default(),
+            warnings: Warnings::default(),
+            impersonation: HeaderMap::new(),
             is_noop,
-            config_error,
+            config_error: None,
         };
         Cluster { inner: Arc::new(inner) }
+    }
+
+    /// The same connection as another user: every request carries the impersonation headers. Connection pool, rate
+    /// limiter, discovery and schemas are shared, so that acting as many users costs no more than acting as one.
+    ///
+    /// # Errors
+    /// When the name of the user or of a group cannot be a header.
+    pub fn impersonate(&self, user: &str, groups: &[String]) -> Result<Self> {
+        let value = |text: &str| {
+            HeaderValue::from_str(text).map_err(|_| {
+                Error::Configuration(format!("`{text}` cannot be impersonated: it is no header value"))
+            })
+        };
+        let mut impersonation = HeaderMap::new();
+        impersonation.insert(HeaderName::from_static("impersonate-user"), value(user)?);
+        for group in groups {
+            impersonation.append(HeaderName::from_static("impersonate-group"), value(group)?);
+        }
+        let Inner { client, address, default_namespace, limiter, discovery_cache, schemas, .. } =
+            &*self.inner;
+        let inner = Inner {
+            client: client.clone(),
+            address: address.clone(),
+            default_namespace: default_namespace.clone(),
+            limiter: limiter.clone(),
+            discovery_cache: Arc::clone(discovery_cache),
+            schemas: Arc::clone(schemas),
+            warnings: Warnings::default(),
+            impersonation,
+            is_noop: self.inner.is_noop,
+            config_error: self.inner.config_error.clone(),
+        };
+        Ok(Cluster { inner: Arc::new(inner) })
+    }
+
+    /// The headers by which this connection acts as another user.
+    pub(crate) fn impersonation(&self) -> &HeaderMap {
+        &self.inner.impersonation
+    }
+
+    /// The client underneath, for `kube`'s runtime. It does not impersonate: that is done for each request of
+    /// [`Cluster`].
+    pub fn kube_client(&self) -> &kube::Client {
+        &self.inner.client
     }
 
     /// The namespace for objects that have none.
@@ -161,7 +207,7 @@ impl Cluster {
     }
 
     pub(crate) fn limiter(&self) -> Option<&RateLimiter> {
-        self.inner.limiter.as_ref()
+        self.inner.limiter.as_deref()
     }
 
     pub(crate) fn schemas(&self) -> &Schemas {

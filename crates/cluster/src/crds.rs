@@ -17,9 +17,12 @@ pub const RELEASE: &str = include_str!("../../../deploy/crds/release.yaml");
 /// The `CustomResourceDefinition` of `ReleaseVersion`.
 pub const RELEASE_VERSION: &str = include_str!("../../../deploy/crds/release-version.yaml");
 
-/// The group of both kinds.
+/// The `CustomResourceDefinition` of `HelmRequest`, which only the controller needs.
+pub const HELM_REQUEST: &str = include_str!("../../../deploy/crds/helm-request.yaml");
+
+/// The group of our kinds.
 pub const GROUP: &str = "helm.sh";
-/// The version of both kinds.
+/// The version of our kinds.
 pub const VERSION: &str = "v3";
 
 /// How long a new CRD may take to be established.
@@ -37,7 +40,26 @@ pub fn release_versions() -> Resource {
     Resource::new(GROUP, VERSION, "ReleaseVersion", "releaseversions")
 }
 
-/// Both definitions as objects.
+/// The resource of requests to the controller.
+pub fn helm_requests() -> Resource {
+    Resource::new(GROUP, VERSION, "HelmRequest", "helmrequests")
+}
+
+/// Applies the definition of `HelmRequest`, besides those of the store, and waits until the server serves it.
+///
+/// # Errors
+/// When the server rejects the request or does not answer, or does not serve the kinds in time.
+pub async fn install_for_controller(cluster: &Cluster) -> Result<()> {
+    let requests =
+        Object::read_manifest(HELM_REQUEST.as_bytes(), "deploy/crds").expect("our own file is good");
+    for definition in &requests {
+        cluster.apply(definition, true, &WriteParams::default()).await?;
+    }
+    install(cluster).await?;
+    wait_until_served(cluster, &[helm_requests()]).await
+}
+
+/// Both definitions of the store as objects.
 pub fn definitions() -> Vec<Object> {
     [RELEASE, RELEASE_VERSION]
         .into_iter()
@@ -57,8 +79,12 @@ pub async fn install(cluster: &Cluster) -> Result<()> {
     for definition in definitions().into_iter().rev() {
         cluster.apply(&definition, true, &WriteParams::default()).await?;
     }
+    wait_until_served(cluster, &[releases(), release_versions()]).await
+}
+
+async fn wait_until_served(cluster: &Cluster, resources: &[Resource]) -> Result<()> {
     let served = async {
-        for resource in [releases(), release_versions()] {
+        for resource in resources {
             let path = format!("/apis/{GROUP}/{VERSION}/{}?limit=1", resource.plural);
             loop {
                 match cluster.send(&Request::get(&path)).await {

@@ -132,6 +132,26 @@ impl Cluster {
         }
     }
 
+    /// Gets the metadata of an object of a known resource; `None` when it does not exist.
+    ///
+    /// # Errors
+    /// When the server rejects the request or does not answer.
+    pub async fn get_metadata(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Object>> {
+        let request = Request::get(api_path::object(resource, namespace, name)?).accept(Accept::Metadata);
+        match self.send(&request).await {
+            Ok(response) => Object::read_json(&response.body)
+                .map(Some)
+                .map_err(|error| Error::invalid_response(format!("GET {} {name}", resource.plural), error)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Lists all matching objects, in one namespace or, when it is empty, in all namespaces.
     ///
     /// # Errors

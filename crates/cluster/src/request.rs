@@ -186,7 +186,9 @@ impl Cluster {
         if let Some(limiter) = self.limiter() {
             limiter.acquire().await;
         }
-        let sent = self.client().send(request.to_http()?).await;
+        let mut outgoing = request.to_http()?;
+        outgoing.headers_mut().extend(self.impersonation().clone());
+        let sent = self.client().send(outgoing).await;
         let answer = sent.map_err(|error| self.transport_error(request, &error))?;
         self.warnings().record(answer.headers());
         let code = answer.status();

@@ -132,6 +132,7 @@ fn upgrade(
         cleanup_on_fail: invocation.flags.on("cleanup-on-fail"),
         max_history: request::max_history(invocation),
         install: false,
+        apply_crds: false,
         target,
     };
     let data = Format::from_flags(&invocation.flags).is_data();

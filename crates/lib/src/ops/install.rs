@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use pintle_chart::Chart;
 use pintle_events::Event as LifecycleEvent;
@@ -21,7 +22,7 @@ use crate::live::{self, CrdPolicy, LiveInput};
 use crate::options::{DeployOptions, DryRun, Method, RenderOptions};
 use crate::prepare::{Prepared, prepare};
 use crate::records::Records;
-use crate::{AnySession, Error, OfflineSession, Reporter, Result, Session, manifest};
+use crate::{AnySession, Error, OfflineSession, Reporter, Result, Session, input, manifest};
 
 /// The hook events of an install, with Helm's error prefixes.
 const EVENTS: HookEvents = HookEvents {
@@ -36,6 +37,8 @@ pub struct InstallRequest {
     pub chart: PathBuf,
     /// Where the chart came from, for the record.
     pub source: Option<ChartSource>,
+    /// The chart if it is loaded already, which saves reading `chart` again for each of many releases.
+    pub loaded: Option<Arc<Chart>>,
     /// The name of the release.
     pub name: String,
     /// The namespace of the release.
@@ -108,7 +111,14 @@ fn dry_run_offline(
 
 /// Loads the chart and the user's values.
 pub(crate) fn load(request: &InstallRequest, reporter: &mut dyn Reporter) -> Result<(Chart, Map<Node>)> {
-    let loaded = locate::load_with_values(&request.chart, &request.values, reporter)?;
+    let loaded = match &request.loaded {
+        Some(chart) => {
+            let user = pintle_values::layer(&request.values, &mut input::read_values)?;
+            locate::check_installable(chart, reporter)?;
+            (Chart::clone(chart), user)
+        }
+        None => locate::load_with_values(&request.chart, &request.values, reporter)?,
+    };
     if request.render.hide_secrets && !request.dry_run.is_dry_run() {
         return Err(Error::HideSecretsNeedsDryRun);
     }

@@ -10,6 +10,8 @@ mod diff;
 #[cfg(feature = "cluster")]
 mod drift;
 #[cfg(feature = "cluster")]
+mod drift_detection;
+#[cfg(feature = "cluster")]
 mod get;
 #[cfg(feature = "cluster")]
 mod history;
@@ -70,6 +72,8 @@ pub use create::{CreateRequest, create};
 pub use diff::{DiffRendering, DiffUpgradeRequest, DiffedManifests, ReusedValues, TakenOver, diff_upgrade};
 #[cfg(feature = "cluster")]
 pub use drift::{DriftRequest, DriftedField, DriftedObject, ReleaseDrift, drift};
+#[cfg(feature = "cluster")]
+pub use drift_detection::{DriftDetectionRequest, DriftIgnoreRule, Drifted, detect_drift};
 #[cfg(feature = "cluster")]
 pub use get::{computed_values, exists, get};
 #[cfg(feature = "cluster")]

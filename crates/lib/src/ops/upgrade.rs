@@ -51,6 +51,8 @@ pub struct UpgradeRequest {
     pub cleanup_on_fail: bool,
     /// How many versions to keep; 0 for all.
     pub max_history: u64,
+    /// Applies the CRDs of the chart's `crds/` folders before anything else. Helm never does that in an upgrade.
+    pub apply_crds: bool,
 }
 
 /// The result of an upgrade.
@@ -197,7 +199,10 @@ impl<'s> Upgrade<'s> {
             user,
             release: self.release(),
             render: &target.render,
-            crds: CrdPolicy::Skip,
+            crds: match self.request.apply_crds && !target.dry_run.is_dry_run() {
+                true => CrdPolicy::Install(self.method),
+                false => CrdPolicy::Skip,
+            },
             lookup: target.dry_run != DryRun::Client,
             remember: !target.dry_run.is_dry_run(),
             wait: target.deploy.timeout,

@@ -1,0 +1,161 @@
+//! The flags of the program.
+
+use crate::request::duration;
+use crate::run::Options;
+
+/// The help of the program.
+pub const HELP: &str = "\
+Watch HelmRequest objects and keep their releases as they describe them.
+
+Usage: pintle-controller [FLAGS]
+
+  --namespace NAME                 watch one namespace instead of all
+  --selector SELECTOR              watch only requests with these labels, for sharding
+  --concurrent N                   reconcile N requests at once (10)
+  --default-service-account NAME   act as this service account for requests that name none (default); with an empty
+                                   name, use the controller's own rights
+  --watch-values                   watch ConfigMaps and Secrets with the label helm.sh/watch=true, so that requests that
+                                   use them follow their changes at once
+  --interval-jitter PERCENT        vary intervals by this much (5)
+  --requeue-dependency DURATION    look at dependencies that are not ready this often (30s)
+  --graceful-shutdown-timeout DURATION
+                                   let running operations end for this long before they are cancelled (600s)
+  --leader-elect=false             do not take part in a leader election
+  --lease-namespace NAME           the namespace of the leader's lease (pintle-system)
+  --identity NAME                  the name of this process, such as that of its pod
+  --metrics-addr ADDRESS           serve /metrics, /healthz and /readyz at this address (0.0.0.0:8080)
+  --cache DIRECTORY                keep fetched charts in this directory (/tmp/pintle-controller)
+  --kubeconfig FILE                the kubeconfig file; without it, the service account of the pod
+  --version                        print the version
+  --help                           print this help
+";
+
+/// What the flags say.
+#[derive(Clone, Debug)]
+pub struct Args {
+    /// How the controller runs.
+    pub options: Options,
+    /// The kubeconfig file; empty for the service account of the pod.
+    pub kubeconfig: String,
+    /// Where metrics and probes are served.
+    pub metrics_address: String,
+    /// Whether there is a leader election.
+    pub leader_elect: bool,
+    /// The namespace of the lease.
+    pub lease_namespace: String,
+}
+
+impl Default for Args {
+    fn default() -> Args {
+        Args {
+            options: Options { cache: "/tmp/pintle-controller".into(), ..Options::default() },
+            kubeconfig: String::new(),
+            metrics_address: "0.0.0.0:8080".to_owned(),
+            leader_elect: true,
+            lease_namespace: "pintle-system".to_owned(),
+        }
+    }
+}
+
+impl Args {
+    /// Parses flags, as `--name value` or `--name=value`.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Args, String> {
+        let mut parsed = Args::default();
+        let mut args = args.into_iter();
+        while let Some(arg) = args.next() {
+            let (name, value) = match arg.split_once('=') {
+                Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+                None => (arg, None),
+            };
+            if let "--watch-values" | "--leader-elect" = name.as_str() {
+                let on = match value.as_deref() {
+                    None | Some("true") => true,
+                    Some("false") => false,
+                    Some(other) => return Err(format!("{name}: `{other}` is neither true nor false")),
+                };
+                match name.as_str() {
+                    "--watch-values" => parsed.options.watch_values = on,
+                    _ => parsed.leader_elect = on,
+                }
+                continue;
+            }
+            let value = value.or_else(|| args.next()).ok_or_else(|| format!("{name} needs a value"))?;
+            parsed.set(&name, value)?;
+        }
+        Ok(parsed)
+    }
+
+    fn set(&mut self, name: &str, value: String) -> Result<(), String> {
+        let options = &mut self.options;
+        match name {
+            "--namespace" => options.namespace = value,
+            "--selector" => options.selector = value,
+            "--concurrent" => options.concurrent = number(name, &value)?,
+            "--default-service-account" => options.default_service_account = value,
+            "--interval-jitter" => options.jitter = number(name, &value)?,
+            "--requeue-dependency" => options.requeue_dependency = duration(name, &value)?,
+            "--graceful-shutdown-timeout" => options.graceful_shutdown = duration(name, &value)?,
+            "--lease-namespace" => self.lease_namespace = value,
+            "--identity" => options.identity = value,
+            "--metrics-addr" => self.metrics_address = value,
+            "--cache" => options.cache = value.into(),
+            "--kubeconfig" => self.kubeconfig = value,
+            other => return Err(format!("unknown flag {other}; see --help")),
+        }
+        Ok(())
+    }
+}
+
+fn number<N: std::str::FromStr>(name: &str, value: &str) -> Result<N, String> {
+    value.parse().map_err(|_| format!("{name}: `{value}` is not a number in its range"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<Args, String> {
+        Args::parse(text.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn flags_take_values_in_both_ways() {
+        let args = parse(
+            "--concurrent 4 --namespace=apps --leader-elect=false --watch-values --requeue-dependency 5s",
+        )
+        .unwrap();
+        assert_eq!((args.options.concurrent, args.options.namespace.as_str()), (4, "apps"));
+        assert!(!args.leader_elect && args.options.watch_values);
+        assert_eq!(args.options.requeue_dependency, Duration::from_secs(5));
+        assert_eq!(parse("--default-service-account=").unwrap().options.default_service_account, "");
+    }
+
+    #[test]
+    fn wrong_flags_are_named() {
+        assert_eq!(parse("--concurent 4").unwrap_err(), "unknown flag --concurent; see --help");
+        assert_eq!(
+            parse("--concurrent many").unwrap_err(),
+            "--concurrent: `many` is not a number in its range"
+        );
+        assert_eq!(parse("--cache").unwrap_err(), "--cache needs a value");
+        assert!(parse("--requeue-dependency soon").unwrap_err().starts_with("--requeue-dependency: "));
+    }
+
+    #[test]
+    fn every_flag_is_in_the_help() {
+        for flag in HELP.lines().filter_map(|line| line.trim().strip_prefix("--")) {
+            let name = flag.split([' ', '=']).next().unwrap();
+            if matches!(name, "version" | "help") {
+                continue;
+            }
+            let refused =
+                Args::parse([format!("--{name}=x")]).is_err_and(|error| error.starts_with("unknown"));
+            assert!(!refused, "--{name} is in the help and not known");
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! Charts by their digest. What a reference means is remembered for a while, so that a thousand requests for one chart ask
+//! its repository once, and what was loaded is shared between them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pintle::chart::Chart;
+use pintle::cluster::Cluster;
+use pintle::objects::Object;
+use pintle::registry::{Client, Login, Settings};
+use pintle::repo::{Access, Credentials, Folders, Getter, Proxies, Registries, Resolver, Wanted};
+use pintle_tree::Node;
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+
+use crate::error::{Error, Result};
+use crate::request::{Archive, ChartSource, HelmRequest, hex};
+use crate::values;
+
+/// How many loaded charts are kept.
+const MAX_LOADED: usize = 32;
+/// How many references are remembered.
+const MAX_RESOLVED: usize = 4096;
+/// How long a request to a repository or registry may take.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A chart that can be deployed.
+#[derive(Clone, Debug)]
+pub struct LoadedChart {
+    /// The chart.
+    pub chart: Arc<Chart>,
+    /// The SHA-256 of its archive, in hexadecimal digits.
+    pub digest: String,
+}
+
+/// Finds and keeps charts.
+pub struct Charts {
+    folder: PathBuf,
+    proxies: Proxies,
+    /// For how long a reference means the same archive.
+    max_age: Duration,
+    resolved: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<Option<Resolution>>>>>,
+    loaded: Mutex<VecDeque<LoadedChart>>,
+}
+
+/// What a reference meant, and since when.
+#[derive(Clone)]
+struct Resolution {
+    at: Instant,
+    digest: String,
+    path: Option<PathBuf>,
+}
+
+impl Charts {
+    /// Keeps archives below a folder.
+    pub fn new(folder: PathBuf, proxies: Proxies, max_age: Duration) -> Charts {
+        Charts { folder, proxies, max_age, resolved: Mutex::default(), loaded: Mutex::default() }
+    }
+
+    /// Returns the chart of a request. With `fresh`, its repository is asked again.
+    ///
+    /// # Errors
+    /// When it cannot be found or read.
+    pub async fn get(&self, cluster: &Cluster, request: &HelmRequest, fresh: bool) -> Result<LoadedChart> {
+        match &request.spec.chart.archive {
+            Some(archive) => self.get_from_object(cluster, request.namespace(), archive).await,
+            None => self.get_from_network(cluster, request, fresh).await,
+        }
+    }
+
+    /// An archive in a ConfigMap or Secret. Its metadata tells whether it changed, so that a large archive is read once.
+    async fn get_from_object(
+        &self,
+        cluster: &Cluster,
+        namespace: &str,
+        archive: &Archive,
+    ) -> Result<LoadedChart> {
+        let what = format!("{} {}", archive.kind.as_str(), archive.name);
+        let missing = || {
+            Error::Chart(format!("{what}, which holds the chart, does not exist in namespace {namespace}"))
+        };
+        let failed = |error: pintle::cluster::Error| Error::Chart(format!("{what}: {error}"));
+        let resource = values::resource(archive.kind);
+        let metadata = cluster.get_metadata(&resource, namespace, &archive.name).await.map_err(failed)?;
+        let metadata = metadata.ok_or_else(missing)?;
+        let name = archive.key.as_deref().filter(|key| !key.is_empty()).unwrap_or("chart.tgz");
+        let key = format!("{} {} {name}", metadata.uid(), metadata.resource_version());
+        let entry = self.entry(&key);
+        let mut entry = entry.lock().await;
+        if let Some(chart) = entry.as_ref().and_then(|known| self.kept(&known.digest)) {
+            return Ok(chart);
+        }
+        let object = cluster.get_by_name(&resource, namespace, &archive.name).await.map_err(failed)?;
+        let object = object.ok_or_else(missing)?;
+        let bytes =
+            values::data(&object, archive.kind, name).map_err(|error| Error::Chart(error.to_string()))?;
+        let bytes = bytes.ok_or_else(|| Error::Chart(format!("{what} has no key `{name}`")))?;
+        let digest = hex(&Sha256::digest(&bytes));
+        let chart =
+            self.load(&digest, move || pintle::chart::load_archive(&bytes[..], &mut Vec::new())).await?;
+        *entry = Some(Resolution { at: Instant::now(), digest, path: None });
+        Ok(chart)
+    }
+
+    async fn get_from_network(
+        &self,
+        cluster: &Cluster,
+        request: &HelmRequest,
+        fresh: bool,
+    ) -> Result<LoadedChart> {
+        let source = &request.spec.chart;
+        let login = self.credentials(cluster, request).await?;
+        let wanted = wanted(source, &login);
+        let entry = self.entry(&key(source, &login));
+        let mut entry = entry.lock().await;
+        let known = entry.clone().filter(|known| !fresh && known.at.elapsed() < self.max_age);
+        let known = match known {
+            Some(known) => known,
+            None => {
+                let fetched = self.fetch(source, wanted, login).await?;
+                let made =
+                    Resolution { at: Instant::now(), digest: fetched.digest, path: Some(fetched.path) };
+                entry.insert(made).clone()
+            }
+        };
+        drop(entry);
+        if let Some(chart) = self.kept(&known.digest) {
+            return Ok(chart);
+        }
+        let path = known.path.unwrap_or_default();
+        self.load(&known.digest, move || pintle::chart::load_file(&path, &mut Vec::new())).await
+    }
+
+    /// Fetches an archive into the content cache, on a thread that may block.
+    async fn fetch(
+        &self,
+        source: &ChartSource,
+        wanted: Wanted,
+        login: Option<(String, String)>,
+    ) -> Result<pintle::repo::Fetched> {
+        let folders = Folders {
+            repository_config: self.folder.join("repositories.yaml"),
+            repository_cache: self.folder.join("repository"),
+            content_cache: self.folder.join("content"),
+        };
+        let settings = Settings {
+            login: login.map(|(user, password)| Login::Password { user, password }),
+            plain_http: source.plain_http,
+            insecure: source.insecure_skip_tls_verify,
+            proxies: self.proxies.clone(),
+            ..Settings::default()
+        };
+        let proxies = self.proxies.clone();
+        let work = move || {
+            std::fs::create_dir_all(&folders.repository_cache)
+                .map_err(|error| Error::Chart(format!("cannot create the cache of charts: {error}")))?;
+            let registries = Registries::new(move |credentials| {
+                let login = (credentials == Credentials::Given).then(|| settings.login.clone()).flatten();
+                let client = Client::new(Settings { login, ..settings.clone() });
+                client.map(Arc::new).map_err(|error| pintle::repo::Error::Input(error.to_string()))
+            });
+            let agent = concat!("pintle-controller/", env!("CARGO_PKG_VERSION"));
+            let getter = Getter::new(proxies, TIMEOUT, agent).with_registries(registries);
+            let resolver =
+                Resolver { folders, getter: &getter, skip_digest: false, needs_all_indexes: false };
+            let fetched = resolver.resolve(&wanted).and_then(|resolved| resolver.fetch(&resolved));
+            fetched.map_err(|error| Error::Chart(error.to_string()))
+        };
+        blocking(work).await
+    }
+
+    /// User name and password of the Secret that a request names.
+    async fn credentials(
+        &self,
+        cluster: &Cluster,
+        request: &HelmRequest,
+    ) -> Result<Option<(String, String)>> {
+        let Some(reference) = &request.spec.chart.credentials else { return Ok(None) };
+        let kind = crate::request::ArchiveKind::Secret;
+        let found = cluster.get_by_name(&values::resource(kind), request.namespace(), &reference.name).await;
+        let found =
+            found.map_err(|error| Error::Chart(format!("credentials Secret {}: {error}", reference.name)))?;
+        let missing = |what: &str| Error::Chart(format!("credentials Secret {}: {what}", reference.name));
+        let object = found.ok_or_else(|| missing("it does not exist"))?;
+        let text = |key: &str| -> Result<String> {
+            let bytes = values::data(&object, kind, key).map_err(|error| Error::Chart(error.to_string()))?;
+            let bytes = bytes.ok_or_else(|| missing(&format!("it has no key `{key}`")))?;
+            String::from_utf8(bytes).map_err(|_| missing(&format!("`{key}` is no text")))
+        };
+        Ok(Some((text("username")?, text("password")?)))
+    }
+
+    fn entry(&self, key: &str) -> Arc<tokio::sync::Mutex<Option<Resolution>>> {
+        let mut resolved = self.resolved.lock().unwrap_or_else(PoisonError::into_inner);
+        if resolved.len() >= MAX_RESOLVED && !resolved.contains_key(key) {
+            // What is in use is held by whoever uses it; the rest is found again.
+            resolved.clear();
+        }
+        Arc::clone(resolved.entry(key.to_owned()).or_default())
+    }
+
+    fn kept(&self, digest: &str) -> Option<LoadedChart> {
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = loaded.iter().position(|chart| chart.digest == digest)?;
+        // The last one used is the last one dropped.
+        let chart = loaded.remove(at)?;
+        loaded.push_back(chart.clone());
+        Some(chart)
+    }
+
+    async fn load(
+        &self,
+        digest: &str,
+        load: impl FnOnce() -> pintle::chart::Result<Chart> + Send + 'static,
+    ) -> Result<LoadedChart> {
+        let chart = blocking(move || load().map_err(|error| Error::Chart(error.to_string()))).await?;
+        let chart = LoadedChart { chart: Arc::new(chart), digest: digest.to_owned() };
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        loaded.retain(|other| other.digest != chart.digest);
+        loaded.push_back(chart.clone());
+        if loaded.len() > MAX_LOADED {
+            loaded.pop_front();
+        }
+        Ok(chart)
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => Err(Error::Chart(format!("the chart cannot be read: {error}"))),
+    }
+}
+
+/// What the repository is asked for.
+fn wanted(source: &ChartSource, login: &Option<(String, String)>) -> Wanted {
+    let (username, password) = login.clone().unwrap_or_default();
+    let access = Access {
+        username,
+        password,
+        insecure_skip_tls_verify: source.insecure_skip_tls_verify,
+        ..Access::default()
+    };
+    let name = source.name.clone().unwrap_or_default();
+    let repository = source.repository.clone().unwrap_or_default();
+    let (reference, repo_url) = match &source.url {
+        Some(url) => (url.clone(), String::new()),
+        None if repository.starts_with("oci://") => {
+            (format!("{}/{name}", repository.trim_end_matches('/')), String::new())
+        }
+        None => (name, repository),
+    };
+    Wanted { reference, version: source.version.clone().unwrap_or_default(), repo_url, access }
+}
+
+/// What a reference is remembered by. Credentials are part of it, so that nobody gets a chart by the login of another; only
+/// their digest is kept.
+fn key(source: &ChartSource, login: &Option<(String, String)>) -> String {
+    let login = login.as_ref().map(|(user, password)| hex(&Sha256::digest(format!("{user}\n{password}"))));
+    let text = |part: &Option<String>| part.clone().unwrap_or_default();
+    [
+        text(&source.repository),
+        text(&source.name),
+        text(&source.url),
+        text(&source.version),
+        login.unwrap_or_default(),
+        format!("{} {}", source.insecure_skip_tls_verify, source.plain_http),
+    ]
+    .join("\n")
+}
+
+/// The digest of what is deployed: the archive of the chart and the values.
+pub(crate) fn config_digest(chart: &str, values: &pintle_tree::Map<Node>) -> String {
+    let mut hash = Sha256::new();
+    hash.update(chart.as_bytes());
+    hash.update(b"\n");
+    hash.update(pintle_tree::json::write_raw(values).unwrap_or_default());
+    // Labels have a limit of 63 characters, and 160 bits are enough.
+    hex(&hash.finalize())[..40].to_owned()
+}
+
+/// An entry of the inventory for an object.
+pub(crate) fn inventory_entry(object: &Object, namespace: &str) -> crate::request::InventoryEntry {
+    let id = object.id();
+    let namespace = if id.namespace.is_empty() { namespace } else { &id.namespace };
+    crate::request::InventoryEntry {
+        id: format!("{namespace}_{}_{}_{}", id.name, id.group, id.kind),
+        v: id.version,
+    }
+}

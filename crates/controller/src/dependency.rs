@@ -1,0 +1,106 @@
+//! What a request waits for: other requests, or any object that is ready by kstatus.
+
+use pintle::cluster::{Cluster, crds, wait};
+use pintle::objects::{Object, ObjectId};
+use pintle_tree::Node;
+
+use crate::error::{Error, Result};
+use crate::request::{Dependency, HelmRequest};
+
+/// How far a chain of requests that wait for each other is followed.
+const MAX_CHAIN: usize = 100;
+
+/// Checks that everything that a request depends on is ready. Requests are read with the controller's own rights, other
+/// objects with those of the request.
+///
+/// # Errors
+/// What is not ready, or that requests wait for each other.
+pub(crate) async fn check(own: &Cluster, cluster: &Cluster, request: &HelmRequest) -> Result<()> {
+    for dependency in &request.spec.depends_on {
+        let namespace = dependency.namespace.as_deref().filter(|name| !name.is_empty());
+        let namespace = namespace.unwrap_or(request.namespace());
+        let reason = match is_request(dependency) {
+            true => {
+                let found = own.get_by_name(&crds::helm_requests(), namespace, &dependency.name).await?;
+                let reason = request_reason(found.as_ref());
+                if reason.is_some()
+                    && let Some(cycle) = cycle(own, request, namespace, &dependency.name).await?
+                {
+                    return Err(Error::DependencyCycle(cycle));
+                }
+                reason
+            }
+            false => object_reason(cluster, dependency, namespace).await?,
+        };
+        if let Some(reason) = reason {
+            let mut dependency = dependency.clone();
+            dependency.namespace = Some(namespace.to_owned());
+            return Err(Error::DependencyNotReady { dependency: Box::new(dependency), reason });
+        }
+    }
+    Ok(())
+}
+
+fn is_request(dependency: &Dependency) -> bool {
+    dependency.kind.as_deref().is_none_or(|kind| kind.is_empty() || kind == "HelmRequest")
+}
+
+/// Why a request is not ready; `None` if it is.
+fn request_reason(found: Option<&Object>) -> Option<String> {
+    let Some(object) = found else { return Some("it does not exist".to_owned()) };
+    if object.int(&["metadata", "generation"]) != object.int(&["status", "observedGeneration"]) {
+        return Some("its last change was not handled yet".to_owned());
+    }
+    let conditions = object.at(&["status", "conditions"]).and_then(Node::as_list).unwrap_or_default();
+    let ready = conditions.iter().find(|node| node.get("type").and_then(Node::as_str) == Some("Ready"));
+    let text = |key: &str| ready.and_then(|node| node.get(key)).and_then(Node::as_str).unwrap_or_default();
+    match text("status") {
+        "True" => None,
+        _ if text("message").is_empty() => Some("it has no condition Ready".to_owned()),
+        _ => Some(text("message").to_owned()),
+    }
+}
+
+/// Why an object is not ready; `None` if it is.
+async fn object_reason(
+    cluster: &Cluster,
+    dependency: &Dependency,
+    namespace: &str,
+) -> Result<Option<String>> {
+    let version = dependency.api_version.as_deref().unwrap_or("v1");
+    let kind = dependency.kind.as_deref().unwrap_or_default();
+    let resource = cluster.resource(version, kind).await?;
+    let namespace = if resource.namespaced { namespace } else { "" };
+    let id = ObjectId::new(version, kind, namespace, &dependency.name);
+    let Some(object) = cluster.get(&id).await? else { return Ok(Some("it does not exist".to_owned())) };
+    let readiness = wait::ready(&object);
+    Ok((readiness.status != wait::Status::Current).then_some(readiness.message))
+}
+
+/// The requests that wait for each other, if following the dependencies from one leads back to the request.
+async fn cycle(own: &Cluster, request: &HelmRequest, namespace: &str, name: &str) -> Result<Option<String>> {
+    let home = (request.namespace().to_owned(), request.name().to_owned());
+    let mut open = vec![vec![(namespace.to_owned(), name.to_owned())]];
+    let mut seen = Vec::new();
+    while let Some(path) = open.pop() {
+        let Some(last) = path.last().cloned() else { continue };
+        if last == home {
+            let names = std::iter::once(&home).chain(&path);
+            let names: Vec<String> = names.map(|(namespace, name)| format!("{namespace}/{name}")).collect();
+            return Ok(Some(names.join(" → ")));
+        }
+        if seen.contains(&last) || seen.len() >= MAX_CHAIN {
+            continue;
+        }
+        seen.push(last.clone());
+        let found = own.get_by_name(&crds::helm_requests(), &last.0, &last.1).await?;
+        let found = found.and_then(|object| serde_json::from_slice::<HelmRequest>(&object.to_json()).ok());
+        for dependency in
+            found.iter().flat_map(|found| &found.spec.depends_on).filter(|next| is_request(next))
+        {
+            let namespace = dependency.namespace.clone().unwrap_or_else(|| last.0.clone());
+            open.push(path.iter().cloned().chain([(namespace, dependency.name.clone())]).collect());
+        }
+    }
+    Ok(None)
+}

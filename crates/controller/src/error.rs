@@ -1,0 +1,91 @@
+//! What can go wrong in a reconciliation, and what is reported about it.
+
+use crate::request::Dependency;
+
+/// The result of a part of a reconciliation.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a reconciliation did not come to its end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The request contradicts itself.
+    #[error("{0}")]
+    InvalidSpec(String),
+    /// The chart cannot be found or read.
+    #[error("{0}")]
+    Chart(String),
+    /// The values cannot be put together.
+    #[error("{0}")]
+    Values(String),
+    /// A dependency is not ready.
+    #[error("dependency {} is not ready: {reason}", display(.dependency))]
+    DependencyNotReady {
+        /// Which.
+        dependency: Box<Dependency>,
+        /// Why.
+        reason: String,
+    },
+    /// Requests depend on each other.
+    #[error("these requests wait for each other: {0}")]
+    DependencyCycle(String),
+    /// Another request has the release.
+    #[error("release {release} belongs to HelmRequest {owner}; give one of them another releaseName")]
+    OwnedByAnother {
+        /// The release.
+        release: String,
+        /// The other request.
+        owner: String,
+    },
+    /// An operation of the library failed.
+    #[error("{0}")]
+    Operation(#[from] Box<pintle::Error>),
+    /// The API server refused, or did not answer.
+    #[error(transparent)]
+    Cluster(#[from] pintle::cluster::Error),
+}
+
+impl From<pintle::Error> for Error {
+    fn from(error: pintle::Error) -> Error {
+        Error::Operation(Box::new(error))
+    }
+}
+
+impl Error {
+    /// The reason of the condition.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Error::InvalidSpec(_) => "InvalidSpec",
+            Error::Chart(_) => "ChartFailed",
+            Error::Values(_) => "ValuesFailed",
+            Error::DependencyNotReady { .. } => "DependencyNotReady",
+            Error::DependencyCycle(_) => "DependencyCycle",
+            Error::OwnedByAnother { .. } => "OwnedByAnotherRequest",
+            Error::Operation(_) | Error::Cluster(_) => "ReconcileError",
+        }
+    }
+
+    /// What was being done.
+    pub fn step(&self) -> &'static str {
+        match self {
+            Error::InvalidSpec(_) => "spec",
+            Error::Chart(_) => "chart",
+            Error::Values(_) => "values",
+            Error::DependencyNotReady { .. } | Error::DependencyCycle(_) => "dependencies",
+            Error::OwnedByAnother { .. } | Error::Operation(_) | Error::Cluster(_) => "reconcile",
+        }
+    }
+
+    /// Whether only a change of the request can help.
+    pub fn is_stalled(&self) -> bool {
+        matches!(self, Error::InvalidSpec(_) | Error::DependencyCycle(_) | Error::OwnedByAnother { .. })
+    }
+}
+
+fn display(dependency: &Dependency) -> String {
+    let kind = dependency.kind.as_deref().unwrap_or("HelmRequest");
+    match dependency.namespace.as_deref() {
+        Some(namespace) => format!("{kind} {namespace}/{}", dependency.name),
+        None => format!("{kind} {}", dependency.name),
+    }
+}

@@ -1,0 +1,75 @@
+//! Kubernetes Events about requests. They are for people, so one that cannot be written is no failure.
+
+use pintle::cluster::{Cluster, WriteParams};
+use pintle::objects::{Object, ObjectId};
+use pintle::release::Timestamp;
+use pintle_tree::{Map, Node};
+
+use crate::FIELD_MANAGER;
+use crate::conditions::truncated;
+use crate::request::HelmRequest;
+
+/// The limit of the API server for messages.
+const MAX_MESSAGE: usize = 1000;
+
+/// Whether something went well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// It did.
+    Normal,
+    /// It did not.
+    Warning,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event<'e> {
+    /// Whether it went well.
+    pub(crate) kind: Kind,
+    /// Why, in one word.
+    pub(crate) reason: &'e str,
+    /// What was being done.
+    pub(crate) action: &'e str,
+    /// What happened, as a sentence.
+    pub(crate) message: &'e str,
+}
+
+/// Writes an Event about a request with the controller's own rights. `unique` makes its name.
+pub(crate) async fn publish(
+    cluster: &Cluster,
+    request: &HelmRequest,
+    event: Event<'_>,
+    now: Timestamp,
+    unique: u128,
+) {
+    let Event { kind, reason, action, message } = event;
+    let name = format!("{}.{:016x}", request.name(), unique as u64);
+    let mut event = Object::from_id(&ObjectId::new("v1", "Event", request.namespace(), &name));
+    let text = |text: &str| Node::from(text);
+    let regarding = Map::from_entries(vec![
+        ("apiVersion".into(), text("helm.sh/v3")),
+        ("kind".into(), text("HelmRequest")),
+        ("name".into(), text(request.name())),
+        ("namespace".into(), text(request.namespace())),
+        ("uid".into(), text(request.uid())),
+    ]);
+    let stamp = Timestamp::from_unix(now.unix(), 0).to_string();
+    let entries = [
+        ("involvedObject", Node::Map(regarding)),
+        ("reason", text(reason)),
+        ("action", text(action)),
+        ("message", text(&truncated(message, MAX_MESSAGE))),
+        ("type", text(if kind == Kind::Normal { "Normal" } else { "Warning" })),
+        ("firstTimestamp", text(&stamp)),
+        ("lastTimestamp", text(&stamp)),
+        ("count", Node::Int(1)),
+        ("reportingComponent", text(FIELD_MANAGER)),
+        ("reportingInstance", text(FIELD_MANAGER)),
+        ("source", Node::Map(Map::from_entries(vec![("component".into(), text(FIELD_MANAGER))]))),
+    ];
+    for (key, value) in entries {
+        event.body_mut().insert(key.into(), value);
+    }
+    let params = WriteParams { field_manager: FIELD_MANAGER, ..WriteParams::default() };
+    let _ = cluster.create(&event, &params).await;
+}

@@ -1,0 +1,36 @@
+//! The controller: `HelmRequest` objects in, the operations of the library out.
+//!
+//! [`request`] is the custom resource, [`state`] the state machine as a pure function, and [`Reconciler`] brings one request
+//! to what it asks for. [`run`] puts these under `kube`'s runtime: watches, a work queue, workers, leader election.
+//!
+//! Releases are the same objects that the command line makes and sees. Everything about a release is done with the rights of
+//! the request's service account, by impersonation; the controller's own rights are for requests, Events and its lease.
+
+mod act;
+pub mod args;
+mod charts;
+mod conditions;
+mod dependency;
+mod error;
+mod events;
+mod leader;
+mod metrics;
+mod reconcile;
+mod report;
+pub mod request;
+mod run;
+mod serve;
+pub mod stamp;
+pub mod state;
+mod values;
+
+pub use charts::Charts;
+pub use error::{Error, Result};
+pub use leader::{Candidate, LeaderElection};
+pub use metrics::Metrics;
+pub use reconcile::{Log, Reconciler, Requeue};
+pub use run::{Options, run};
+pub use serve::{Health, serve};
+
+/// The name of the controller in managed fields and Events.
+pub const FIELD_MANAGER: &str = "pintle-controller";

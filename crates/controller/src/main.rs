@@ -1,0 +1,105 @@
+//! The program `pintle-controller`: flags, signals, logs as JSON lines, and the controller in between.
+
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result};
+use pintle::Clock as _;
+use pintle::cluster::{Cluster, Settings};
+use pintle_controller::args::{Args, HELP};
+use pintle_controller::{Health, LeaderElection, Log, Options};
+use pintle_tree::LogLine;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let text = match args.first().map(String::as_str) {
+        Some("--help" | "-h") => HELP.to_owned(),
+        Some("--version") => format!("pintle-controller {}\n", env!("CARGO_PKG_VERSION")),
+        _ => return start(args),
+    };
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn start(args: Vec<String>) -> ExitCode {
+    let log: Log = Arc::new(|line| log_line(line));
+    let args = match Args::parse(args) {
+        Ok(args) => args,
+        Err(error) => {
+            log(&LogLine { level: "ERROR", message: error.into(), attributes: Vec::new() });
+            return ExitCode::from(2);
+        }
+    };
+    // One thread is enough; templates are rendered on threads of their own.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start");
+    match runtime.and_then(|runtime| runtime.block_on(run(args, &log))) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            log(&LogLine { level: "ERROR", message: format!("{error:#}").into(), attributes: Vec::new() });
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(mut args: Args, log: &Log) -> Result<()> {
+    let settings = Settings {
+        kubeconfig: if args.kubeconfig.is_empty() {
+            Vec::new()
+        } else {
+            vec![args.kubeconfig.clone().into()]
+        },
+        explicit_kubeconfig: !args.kubeconfig.is_empty(),
+        user_agent: concat!("pintle-controller/", env!("CARGO_PKG_VERSION")).to_owned(),
+        ..Settings::default()
+    };
+    let cluster = Cluster::connect(&settings).await?;
+    // A container that starts again has the name of its pod again, but is another process.
+    let unique = pintle::SystemClock.random() as u32;
+    args.options.identity = format!("{}_{unique:08x}", args.options.identity);
+    args.options.election = args.leader_elect.then(|| {
+        let name = Options::lease_name(&args.options.selector);
+        LeaderElection::new(&args.lease_namespace, name, &args.options.identity)
+    });
+    let health = Health::default();
+    let listener = tokio::net::TcpListener::bind(&args.metrics_address).await;
+    let listener = listener.with_context(|| format!("cannot listen at {}", args.metrics_address))?;
+    tokio::spawn(pintle_controller::serve(listener, health.clone()));
+    pintle_controller::run(cluster, args.options, health, Arc::clone(log), stopped()).await?;
+    Ok(())
+}
+
+/// Completes when the process is asked to stop.
+async fn stopped() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (Ok(mut interrupt), Ok(mut terminate)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    }
+    #[cfg(not(unix))]
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Writes a line of the log as JSON to stderr.
+fn log_line(line: &LogLine) {
+    let mut entry = serde_json::Map::new();
+    entry.insert("time".to_owned(), pintle::SystemClock.now().to_string().into());
+    entry.insert("level".to_owned(), line.level.to_lowercase().into());
+    entry.insert("msg".to_owned(), line.message.as_ref().into());
+    for (key, value) in &line.attributes {
+        entry.insert((*key).to_owned(), value.as_str().into());
+    }
+    let _ = writeln!(std::io::stderr().lock(), "{}", serde_json::Value::Object(entry));
+}

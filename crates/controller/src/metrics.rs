@@ -1,0 +1,139 @@
+//! Metrics in the text format of Prometheus. Labels have few values, so that a thousand requests make no thousand series.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// The upper bounds of the buckets for durations, in seconds.
+const BUCKETS: [f64; 10] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0];
+
+/// What the controller counts.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    /// Reconciliations by outcome.
+    reconciliations: Mutex<BTreeMap<&'static str, Histogram>>,
+    /// Actions by name and outcome.
+    actions: Mutex<BTreeMap<(&'static str, &'static str), Histogram>>,
+    /// Running reconciliations.
+    active: AtomicI64,
+    /// Known requests.
+    requests: AtomicU64,
+    /// Whether this process is the leader.
+    leader: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Histogram {
+    buckets: [u64; BUCKETS.len()],
+    count: u64,
+    sum: f64,
+}
+
+impl Histogram {
+    fn observe(&mut self, duration: Duration) {
+        let seconds = duration.as_secs_f64();
+        self.count += 1;
+        self.sum += seconds;
+        for (count, limit) in self.buckets.iter_mut().zip(BUCKETS) {
+            *count += u64::from(seconds <= limit);
+        }
+    }
+
+    fn write(&self, name: &str, labels: &str, out: &mut String) {
+        for (count, limit) in self.buckets.iter().zip(BUCKETS) {
+            let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{limit}\"}} {count}");
+        }
+        let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {}", self.count);
+        let _ = writeln!(out, "{name}_sum{{{labels}}} {}", self.sum);
+        let _ = writeln!(out, "{name}_count{{{labels}}} {}", self.count);
+    }
+}
+
+impl Metrics {
+    /// Notes the beginning of a reconciliation.
+    pub(crate) fn begin(&self) {
+        self.active.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes the end of a reconciliation.
+    pub(crate) fn end(&self, outcome: &'static str, took: Duration) {
+        self.active.fetch_sub(1, Ordering::Relaxed);
+        let mut all = self.reconciliations.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry(outcome).or_default().observe(took);
+    }
+
+    /// Notes an action.
+    pub(crate) fn action(&self, action: &'static str, outcome: &'static str, took: Duration) {
+        let mut all = self.actions.lock().unwrap_or_else(PoisonError::into_inner);
+        all.entry((action, outcome)).or_default().observe(took);
+    }
+
+    /// Sets the number of known requests.
+    pub(crate) fn set_requests(&self, count: usize) {
+        self.requests.store(count as u64, Ordering::Relaxed);
+    }
+
+    /// Sets whether this process is the leader.
+    pub(crate) fn set_leader(&self, is_leader: bool) {
+        self.leader.store(u64::from(is_leader), Ordering::Relaxed);
+    }
+
+    /// The text that Prometheus reads.
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        let head = |out: &mut String, name: &str, kind: &str, help: &str| {
+            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+        };
+        let name = "pintle_reconcile_duration_seconds";
+        head(&mut out, name, "histogram", "How long reconciliations took, by outcome.");
+        for (outcome, histogram) in &*self.reconciliations.lock().unwrap_or_else(PoisonError::into_inner) {
+            histogram.write(name, &format!("outcome=\"{outcome}\""), &mut out);
+        }
+        let name = "pintle_action_duration_seconds";
+        head(&mut out, name, "histogram", "How long actions on releases took, by action and outcome.");
+        for ((action, outcome), histogram) in &*self.actions.lock().unwrap_or_else(PoisonError::into_inner) {
+            histogram.write(name, &format!("action=\"{action}\",outcome=\"{outcome}\""), &mut out);
+        }
+        for (name, help, value) in [
+            (
+                "pintle_active_reconciliations",
+                "Reconciliations that run now.",
+                self.active.load(Ordering::Relaxed),
+            ),
+            ("pintle_requests", "Known HelmRequests.", self.requests.load(Ordering::Relaxed) as i64),
+            ("pintle_leader", "1 if this process is the leader.", self.leader.load(Ordering::Relaxed) as i64),
+        ] {
+            head(&mut out, name, "gauge", help);
+            let _ = writeln!(out, "{name} {value}");
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_in_the_format_of_prometheus() {
+        let metrics = Metrics::default();
+        metrics.begin();
+        metrics.end("ready", Duration::from_millis(80));
+        metrics.action("install", "success", Duration::from_secs(3));
+        metrics.set_leader(true);
+        let text = metrics.render();
+        for line in [
+            "# TYPE pintle_reconcile_duration_seconds histogram",
+            "pintle_reconcile_duration_seconds_bucket{outcome=\"ready\",le=\"0.05\"} 0",
+            "pintle_reconcile_duration_seconds_bucket{outcome=\"ready\",le=\"0.1\"} 1",
+            "pintle_reconcile_duration_seconds_count{outcome=\"ready\"} 1",
+            "pintle_action_duration_seconds_sum{action=\"install\",outcome=\"success\"} 3",
+            "pintle_active_reconciliations 0",
+            "pintle_leader 1",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line} is not in\n{text}");
+        }
+    }
+}

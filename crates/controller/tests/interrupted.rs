@@ -1,0 +1,145 @@
+//! A controller that is killed at any write request, or stopped in the middle of an operation: the next one goes on.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
+
+use pintle::release::Status;
+
+use crate::support::{NEVER_READY, TestCluster};
+
+/// Reconciles with a controller that dies at its write request with this number, and returns whether it came to its end
+/// before.
+async fn killed_after(test: &TestCluster, writes: usize) -> bool {
+    let (controller, gate) = test.controller();
+    gate.stop_after(writes);
+    let request = test.read("web").await.unwrap();
+    tokio::select! {
+        done = controller.reconcile(request) => {
+            done.unwrap();
+            true
+        }
+        () = gate.stopped() => false,
+    }
+}
+
+/// Runs a scenario once for each write request at which the controller can die.
+async fn at_every_write(prepare: impl AsyncFn(&TestCluster), check: impl AsyncFn(&TestCluster, usize)) {
+    for writes in 0.. {
+        assert!(writes < 60, "a turn does not take that many writes");
+        let test = TestCluster::new().await;
+        prepare(&test).await;
+        let finished = killed_after(&test, writes).await;
+        check(&test, writes).await;
+        if finished {
+            assert!(writes > 3, "the controller was killed at some writes at least");
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_install_converges_wherever_the_controller_was_killed() {
+    let prepare = async |test: &TestCluster| test.request("web", "values: {text: one}").await;
+    at_every_write(prepare, async |test, writes| {
+        let (controller, _) = test.controller();
+        test.until_ready(&controller, "web").await;
+        assert_eq!(test.text("web").await.as_deref(), Some("one"), "after {writes}");
+        let versions = test.versions("web").await;
+        assert_eq!(versions.last().unwrap().1, Status::Deployed, "after {writes}: {versions:?}");
+        assert!(versions.len() <= 2, "after {writes}: {versions:?}");
+        let count = versions.len();
+        test.turn(&controller, "web").await;
+        assert_eq!(test.versions("web").await.len(), count, "after {writes}: nothing is deployed twice");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_upgrade_converges_wherever_the_controller_was_killed() {
+    let prepare = async |test: &TestCluster| {
+        let (controller, _) = test.controller();
+        test.request("web", "values: {text: one}").await;
+        test.until_ready(&controller, "web").await;
+        test.request("web", "values: {text: two}").await;
+    };
+    at_every_write(prepare, async |test, writes| {
+        let (controller, _) = test.controller();
+        test.until_ready(&controller, "web").await;
+        assert_eq!(test.text("web").await.as_deref(), Some("two"), "after {writes}");
+        let versions = test.versions("web").await;
+        let deployed = versions.iter().filter(|(_, status)| *status == Status::Deployed).count();
+        assert_eq!(deployed, 1, "after {writes}: {versions:?}");
+        assert!(versions.len() <= 3, "after {writes}: {versions:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_rollback_converges_wherever_the_controller_was_killed() {
+    let prepare = async |test: &TestCluster| {
+        let (controller, _) = test.controller();
+        test.request("web", "values: {text: good}").await;
+        test.until_ready(&controller, "web").await;
+        test.request(
+            "web",
+            "values: {text: bad, wrong: true}\nupgrade: {strategy: {name: RemediateOnFailure}, remediation: {retries: 0, remediateLastFailure: true}}",
+        )
+        .await;
+    };
+    at_every_write(prepare, async |test, writes| {
+        let (controller, _) = test.controller();
+        for _ in 0..8 {
+            test.turn(&controller, "web").await;
+        }
+        assert_eq!(test.text("web").await.as_deref(), Some("good"), "after {writes}");
+        assert_eq!(test.condition("web", "Stalled").await, "True", "after {writes}");
+        test.request("web", "values: {text: better}").await;
+        test.until_ready(&controller, "web").await;
+        assert_eq!(test.text("web").await.as_deref(), Some("better"), "after {writes}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_uninstall_converges_wherever_the_controller_was_killed() {
+    let prepare = async |test: &TestCluster| {
+        let (controller, _) = test.controller();
+        test.request("web", "values: {text: one}").await;
+        test.until_ready(&controller, "web").await;
+        test.delete("helm.sh/v3", "HelmRequest", "web").await;
+    };
+    at_every_write(prepare, async |test, writes| {
+        let (controller, _) = test.controller();
+        for _ in 0..4 {
+            if test.read("web").await.is_some() {
+                test.turn(&controller, "web").await;
+            }
+        }
+        assert!(test.read("web").await.is_none(), "after {writes}");
+        assert_eq!(test.text("web").await, None, "after {writes}");
+        assert_eq!(test.versions("web").await, [], "after {writes}");
+    })
+    .await;
+}
+
+/// A graceful stop: the operation is cancelled, recorded as failed, and does not count as a failure of the chart.
+#[tokio::test]
+async fn a_stopped_operation_is_taken_over_and_does_not_count() {
+    let test = TestCluster::new().await;
+    let (controller, gate) = test.controller();
+    test.chart("1.0.0", &[("templates/all.yaml", NEVER_READY)]).await;
+    test.request("web", "timeout: 10h\ninstall: {strategy: {name: RemediateOnFailure}}").await;
+    let request = test.read("web").await.unwrap();
+    let stop = async {
+        while !gate.requests().iter().any(|line| line.contains("/deployments") && !line.starts_with("GET")) {
+            tokio::task::yield_now().await;
+        }
+        controller.cancel.cancel();
+    };
+    let (done, ()) = tokio::join!(controller.reconcile(request), stop);
+    done.unwrap();
+    assert_eq!(test.versions("web").await, [(1, Status::Failed)]);
+    assert_eq!(test.read("web").await.unwrap().status.unwrap().install_failures, 0);
+    test.chart("1.0.1", &[("templates/all.yaml", crate::support::TEMPLATE)]).await;
+    let (next, _) = test.controller();
+    test.until_ready(&next, "web").await;
+}
