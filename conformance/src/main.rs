@@ -5,6 +5,7 @@
 //! pintle-conformance behaviour DIR            single behaviours, family by family (DIR/*.jsonl)
 //! pintle-conformance render CHARTS GOLDENS    whole charts through the program, chart by chart
 //! pintle-conformance cases [DIR]              our own small charts
+//! pintle-conformance unittest DIR             helm-unittest suites, test by test
 //! ```
 //!
 //! Options: `--only TEXT` (families, charts or cases whose name contains TEXT), `--show N` (differences shown for each),
@@ -19,6 +20,7 @@ mod families;
 mod render;
 mod report;
 mod tree;
+mod unittest;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -70,6 +72,7 @@ fn run() -> Result<bool> {
         [] => run_all(&options),
         ["behaviour", folder] => families::run(Path::new(folder), &options),
         ["render", charts, goldens] => render::run(Path::new(charts), Path::new(goldens), &options),
+        ["unittest", folder] => unittest::run(Path::new(folder), &options),
         ["cases"] => cases::run(&own_cases(), &options),
         ["cases", folder] => cases::run(Path::new(folder), &options),
         _ => bail!("unknown arguments: {}; see the head of conformance/src/main.rs", words.join(" ")),
@@ -89,6 +92,10 @@ fn run_all(options: &Options) -> Result<bool> {
     }
     good &= families::run(&goldens.join("behaviour"), options)?;
     good &= render::run(&corpus.join("charts"), &goldens.join("render"), options)?;
+    let suites = corpus.join("unittest");
+    if suites.is_dir() {
+        good &= unittest::run(&suites, options)?;
+    }
     Ok(good)
 }
 

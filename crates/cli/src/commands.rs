@@ -34,6 +34,7 @@ pub(crate) mod status;
 pub(crate) mod template;
 pub(crate) mod test;
 pub(crate) mod uninstall;
+pub(crate) mod unittest;
 pub(crate) mod unlock;
 pub(crate) mod upgrade;
 pub(crate) mod verify;
@@ -83,6 +84,7 @@ pub(crate) static ROOT: Command = Command {
         &template::COMMAND,
         &test::COMMAND,
         &uninstall::COMMAND,
+        &unittest::COMMAND,
         &unlock::COMMAND,
         &upgrade::COMMAND,
         &verify::COMMAND,

@@ -48,7 +48,7 @@ fn user_id() -> Option<u32> {
     None
 }
 
-fn host(environment: &Environment) -> String {
+pub(crate) fn host(environment: &Environment) -> String {
     let host = match std::fs::read_to_string("/proc/sys/kernel/hostname") {
         Ok(host) => host.trim().to_owned(),
         Err(_) => environment.variable("HOSTNAME").unwrap_or_default(),

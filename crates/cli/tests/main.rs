@@ -56,5 +56,6 @@ mod template;
 mod test;
 mod undone;
 mod uninstall;
+mod unittest;
 mod upgrade;
 mod version;

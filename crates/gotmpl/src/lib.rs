@@ -42,6 +42,6 @@ pub use exec::Exec;
 pub use fuel::{Fuel, Limits};
 pub use function::{Args, Body, CallError, CallResult, Function, Functions, HostBody, MapMethods, Type};
 pub use object::{Encoded, Method, Object};
-pub use set::Set;
+pub use set::{Set, SourceCache};
 pub use value::{IntKind, Kind, List, ListType, MapRef, MapType, Value};
 pub use walk::{EncodeError, encode_check};

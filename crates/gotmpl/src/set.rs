@@ -41,6 +41,37 @@ impl ParseCache {
     }
 }
 
+/// Sources parsed once for many sets. A source is known by its name and by where its text is in memory, which the cache
+/// keeps alive; texts are not compared.
+pub struct SourceCache {
+    functions: Arc<Functions>,
+    parsed: RefCell<HashMap<(Str, usize), (Str, Parsed)>>,
+}
+
+impl SourceCache {
+    /// Returns an empty cache of templates that may call these functions and Go's built-ins.
+    pub fn new(functions: impl Into<Arc<Functions>>) -> Self {
+        SourceCache { functions: functions.into(), parsed: RefCell::default() }
+    }
+
+    /// Returns an empty set that can add sources of this cache.
+    pub fn set(&self) -> Set {
+        Set::new(Arc::clone(&self.functions))
+    }
+
+    fn parse(&self, name: &Str, source: &Str) -> Result<Parsed, Error> {
+        let key = (name.clone(), source.as_bytes().as_ptr().addr());
+        if let Some((_, parsed)) =
+            self.parsed.borrow().get(&key).filter(|(text, _)| text.len() == source.len())
+        {
+            return Ok(Rc::clone(parsed));
+        }
+        let parsed: Parsed = parse::parse(name, source, &self.functions)?.into_trees().collect();
+        self.parsed.borrow_mut().insert(key, (source.clone(), Rc::clone(&parsed)));
+        Ok(parsed)
+    }
+}
+
 /// From this size on, in bytes, parsing on two threads is faster.
 const PARALLEL_THRESHOLD: usize = 200_000;
 
@@ -141,8 +172,22 @@ impl Set {
         Ok(())
     }
 
+    /// Adds a source and its definitions as [`Set::parse`] does, parsed once for all sets of the cache.
+    ///
+    /// # Errors
+    /// As [`Set::parse`].
+    pub fn add_cached(&mut self, name: &Str, source: &Str, cache: &SourceCache) -> Result<(), Error> {
+        let parsed = cache.parse(name, source)?;
+        self.add_trees(parsed.iter().cloned());
+        Ok(())
+    }
+
     fn add(&mut self, parsed: ParsedSource) {
-        for tree in parsed.into_trees() {
+        self.add_trees(parsed.into_trees());
+    }
+
+    fn add_trees(&mut self, trees: impl Iterator<Item = Rc<Tree>>) {
+        for tree in trees {
             if !tree.is_empty() || !self.contains(&tree.name) {
                 self.templates.insert(tree.name.clone(), tree);
             }

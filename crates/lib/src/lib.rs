@@ -95,6 +95,7 @@
 //! | `lua` | scripts of charts; without it they are ignored |
 //! | `registry` | charts and images in registries and repositories, and signatures |
 //! | `sql` | releases in PostgreSQL |
+//! | `unittest` | suites of helm-unittest |
 
 mod clock;
 #[cfg(feature = "cluster")]
@@ -158,5 +159,7 @@ pub use pintle_repo as repo;
 #[cfg(feature = "sql")]
 pub use pintle_sql as sql;
 pub use pintle_tree as tree;
+#[cfg(feature = "unittest")]
+pub use pintle_unittest as unittest;
 pub use pintle_values as values;
 pub use pintle_yaml as yaml;

@@ -1,10 +1,12 @@
 //! The engine: parses all templates of a chart tree into one set and renders them in Helm's order.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use pintle_chart::{Chart, File, library};
-use pintle_gotmpl::{Exec, MapRef, MapType, Set, Value};
+use pintle_gotmpl::{Exec, MapRef, MapType, Set, SourceCache, Value};
 use pintle_tree::{Map, Node, Str, json};
 
 use crate::builtins::{self, LintMessage, State, remove_no_value};
@@ -43,7 +45,7 @@ pub fn render(chart: &Chart, values: &Map<Node>, target: &Target) -> Result<Rend
 /// The parsed templates of a chart, for repeated rendering.
 pub struct Templates<'a> {
     chart: &'a Chart,
-    set: Set,
+    set: Rc<Set>,
     /// In rendering order, partials included.
     templates: Vec<Template<'a>>,
 }
@@ -65,6 +67,24 @@ impl<'a> Templates<'a> {
             .map(|template| (template.path.as_str().into(), template.file.data.text()))
             .collect();
         set.parse_all(&sources).map_err(|(index, error)| Error::parse(&templates[index].path, error))?;
+        Ok(Templates { chart, set: Rc::new(set), templates })
+    }
+
+    /// Like [`Templates::parse`], with those templates only whose path is selected, and with the parsed sources of
+    /// `cache`. Library charts that the tree requests are always there.
+    ///
+    /// # Errors
+    /// The first template that does not parse.
+    pub fn select(
+        chart: &'a Chart,
+        selected: &dyn Fn(&str) -> bool,
+        cache: &TemplateCache,
+    ) -> Result<Self, Error> {
+        let mut charts = Vec::new();
+        collect(chart, chart.name().to_owned(), &mut charts);
+        let mut templates = ordered_templates(&charts);
+        templates.retain(|template| selected(&template.path));
+        let set = cache.set(chart, &templates)?;
         Ok(Templates { chart, set, templates })
     }
 
@@ -93,6 +113,52 @@ impl<'a> Templates<'a> {
             rendered.values = scopes.last().and_then(|root| final_values(&root.root));
         }
         Ok(rendered)
+    }
+}
+
+/// Parsed templates for many renders of charts that share their files. It belongs to one thread.
+pub struct TemplateCache {
+    sources: SourceCache,
+    /// By the paths and the addresses of the texts of their templates.
+    sets: RefCell<BTreeMap<Vec<(String, usize)>, Rc<Set>>>,
+}
+
+/// The number of different sets that are kept.
+const MAX_SETS: usize = 64;
+
+impl TemplateCache {
+    /// Returns an empty cache. The target's mode, DNS and repeatability settings apply to all renders.
+    pub fn new(target: &Target) -> Self {
+        TemplateCache { sources: SourceCache::new(builtins::functions(target)), sets: RefCell::default() }
+    }
+
+    fn set(&self, chart: &Chart, templates: &[Template<'_>]) -> Result<Rc<Set>, Error> {
+        let texts: Vec<Str> = templates.iter().map(|template| template.file.data.text()).collect();
+        let address = |text: &Str| text.as_bytes().as_ptr().addr();
+        let key: Vec<(String, usize)> = templates
+            .iter()
+            .zip(&texts)
+            .map(|(template, text)| (template.path.clone(), address(text)))
+            .collect();
+        let libraries = library::resolve(chart).map_err(Error::Libraries)?;
+        if libraries.is_empty()
+            && let Some(set) = self.sets.borrow().get(&key)
+        {
+            return Ok(Rc::clone(set));
+        }
+        let mut set = self.sources.set().with_values_methods(VALUES);
+        parse_libraries(chart, &mut set)?;
+        for (template, text) in templates.iter().zip(&texts) {
+            set.add_cached(&template.path.as_str().into(), text, &self.sources)
+                .map_err(|error| Error::parse(&template.path, error))?;
+        }
+        let set = Rc::new(set);
+        let mut sets = self.sets.borrow_mut();
+        if sets.len() >= MAX_SETS {
+            sets.clear();
+        }
+        sets.insert(key, Rc::clone(&set));
+        Ok(set)
     }
 }
 

@@ -15,6 +15,8 @@ pub enum Error {
     Template {
         /// Helm's text.
         text: String,
+        /// Helm 3's text, which has Go's one line where Helm 4 has a block of lines for each template.
+        helm_3_text: String,
         /// The message without the location.
         message: String,
         /// The locations, from the rendered template to the failing one.
@@ -58,14 +60,24 @@ impl Error {
             [_, last] => format!("parse error at ({last}): {last}"),
             _ => format!("parse error in ({path}): {whole}"),
         };
-        Error::Template { text, message: error.message().into_owned(), frames: frames(&error) }
+        let helm_3_text = text.clone();
+        Error::Template { text, helm_3_text, message: error.message().into_owned(), frames: frames(&error) }
     }
 
     /// A template that failed during execution.
     pub(crate) fn exec(error: pintle_gotmpl::Error) -> Self {
         let innermost = chain(&error).last().map(|error| error.message().into_owned()).unwrap_or_default();
         let message = own_message(&innermost).map_or(innermost.clone(), ToOwned::to_owned);
-        Error::Template { text: helm_message(&error), message, frames: frames(&error) }
+        let (text, helm_3_text) = (helm_message(&error), helm_3_message(&error));
+        Error::Template { text, helm_3_text, message, frames: frames(&error) }
+    }
+
+    /// The text that Helm 3 has for this error.
+    pub fn helm_3_text(&self) -> String {
+        match self {
+            Error::Template { helm_3_text, .. } => helm_3_text.clone(),
+            Error::Libraries(error) => error.to_string(),
+        }
     }
 }
 
@@ -92,6 +104,17 @@ fn own_message(text: &str) -> Option<&str> {
     let start = text.find(MESSAGE_START)? + MESSAGE_START.len();
     let end = text.rfind(MESSAGE_END)?;
     text.get(start..end)
+}
+
+/// Helm 3's text: the message of `required` and `fail` with the outermost location, or Go's text
+/// (`cleanupExecError`).
+fn helm_3_message(error: &pintle_gotmpl::Error) -> String {
+    let whole = error.to_string();
+    let mut tokens = whole.splitn(3, ": ");
+    match (tokens.next(), tokens.next(), tokens.next().and_then(own_message)) {
+        (Some(_), Some(location), Some(message)) => format!("execution error at ({location}): {message}"),
+        _ => whole,
+    }
 }
 
 /// Helm's text: the message of `required` and `fail` with the outermost location; a block of lines for each link if

@@ -20,7 +20,7 @@ mod values_methods;
 
 pub use builtins::{LintMessage, LintMessageKind};
 pub use capabilities::{Capabilities, HELM_VERSION, KubeVersion};
-pub use engine::{Rendered, RenderedFile, Templates, render};
+pub use engine::{Rendered, RenderedFile, TemplateCache, Templates, render};
 pub use error::{Error, Frame};
 pub use lookup::{Lookup, NoCluster};
 pub use notes::notes;

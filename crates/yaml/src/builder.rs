@@ -13,8 +13,18 @@ pub trait Builder {
     /// Whether scalar values are needed. If not, they may all come as empty strings. Keys always come.
     const KEEPS_SCALARS: bool = true;
 
+    /// Whether scalars and merge keys are read as go-yaml 3 reads them: `yes`, `on` and the like are strings, and the
+    /// keys of a map win over merged ones wherever they stand.
+    const VERSION_3: bool = false;
+
     /// Discards what was received so far; the document starts again from the beginning.
     fn reset(&mut self);
+    /// Receives the text of a plain scalar before its value.
+    fn plain(&mut self, _text: &[u8]) {}
+    /// Whether a duplicate key was received, if the builder detects them.
+    fn has_duplicates(&self) -> bool {
+        false
+    }
     /// Receives nil.
     fn nil(&mut self);
     /// Receives a boolean.
@@ -55,6 +65,9 @@ pub trait Builder {
 
 /// Nodes that an [`Assembler`] can build.
 pub trait Assemble: Sized {
+    /// See [`Builder::VERSION_3`].
+    const VERSION_3: bool = false;
+
     /// Converts bytes to a string. By default as Go's JSON does, which cannot represent invalid UTF-8.
     fn text(bytes: &[u8]) -> Str {
         clean_text(bytes)
@@ -188,6 +201,12 @@ fn clean_text(bytes: &[u8]) -> Str {
 
 impl<T: Assemble> Builder for Assembler<T> {
     type Node = T;
+
+    const VERSION_3: bool = T::VERSION_3;
+
+    fn has_duplicates(&self) -> bool {
+        self.has_duplicates
+    }
 
     fn reset(&mut self) {
         self.made += self.nodes.len();

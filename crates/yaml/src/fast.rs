@@ -12,7 +12,7 @@ mod quoted;
 
 use crate::builder::Builder;
 use crate::read::key_text;
-use crate::resolve::{Meaning, may_have_meaning, meaning};
+use crate::resolve::{Meaning, may_have_meaning, meaning_for};
 use find::{is_ordinary, spaces};
 
 /// The maximum recursion of the fast reader; deeper texts are left to the other one, which does not recurse.
@@ -357,7 +357,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
 
     fn key_from(&mut self, key: &'t [u8]) -> Option<()> {
         if may_have_meaning(key[0]) {
-            match meaning(key) {
+            match meaning_for::<B>(key) {
                 Meaning::Text => self.builder.key(key),
                 // Two spellings of a float can be the same key.
                 Meaning::Float(_) => return None,
@@ -408,7 +408,8 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
             self.builder.str(text);
             return Some(());
         }
-        match meaning(text) {
+        self.builder.plain(text);
+        match meaning_for::<B>(text) {
             Meaning::Nil => self.builder.nil(),
             Meaning::Bool(value) => self.builder.bool(value),
             Meaning::Int(value) => self.builder.int(value),

@@ -132,6 +132,20 @@ pub fn read_exact(text: &[u8]) -> Result<Node, Error> {
     read_with(text, &mut Assembler::<exact::Exact>::default()).map(|node| node.0)
 }
 
+/// Reads the first document of `text` as go-yaml 3 does, without Helm's detour through JSON; `builder` has to ask for
+/// that by [`Builder::VERSION_3`]. Keys that occur twice are errors.
+///
+/// # Errors
+/// When the text is not valid YAML, or a key occurs twice in a map.
+pub fn read_version_3<B: Builder>(text: &[u8], builder: &mut B) -> Result<B::Node, Error> {
+    builder.reset();
+    if fast::read(text, builder).is_some() && !builder.has_duplicates() {
+        return Ok(builder.finish());
+    }
+    builder.reset();
+    read::read_yaml(text, builder)
+}
+
 /// Converts the first document of `text` to JSON. Integers keep all their digits.
 ///
 /// # Errors

@@ -5,6 +5,7 @@ use base64::alphabet::STANDARD;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use pintle_tree::number;
 
+use crate::builder::Builder;
 use crate::error::Error;
 use crate::timestamp::is_timestamp;
 
@@ -50,6 +51,21 @@ pub(crate) fn meaning(text: &[u8]) -> Meaning {
         None => Meaning::Nil,
         Some(&first) if may_have_meaning(first) => meaning_of_hinted(first, text),
         Some(_) => Meaning::Text,
+    }
+}
+
+/// Resolves plain text without a tag by the rules that the builder asks for.
+#[inline]
+pub(crate) fn meaning_for<B: Builder>(text: &[u8]) -> Meaning {
+    match meaning(text) {
+        // go-yaml 3 knows only these words.
+        Meaning::Bool(_)
+            if B::VERSION_3
+                && !matches!(text, b"true" | b"True" | b"TRUE" | b"false" | b"False" | b"FALSE") =>
+        {
+            Meaning::Text
+        }
+        meaning => meaning,
     }
 }
 

@@ -128,7 +128,7 @@ enum Target {
 }
 
 /// The rules to follow where Helm 3 and Helm 4 differ.
-fn generation(invocation: &Invocation<'_>) -> Result<NullRules, Failure> {
+pub(crate) fn generation(invocation: &Invocation<'_>) -> Result<NullRules, Failure> {
     let flag = invocation.flags.text("compat");
     let word = match flag {
         "" => invocation.environment.variable("PINTLE_COMPAT").unwrap_or_default(),

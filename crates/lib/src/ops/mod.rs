@@ -51,6 +51,8 @@ mod template_on_cluster;
 mod test;
 #[cfg(feature = "cluster")]
 mod uninstall;
+#[cfg(feature = "unittest")]
+mod unittest;
 #[cfg(feature = "cluster")]
 mod unlock;
 #[cfg(feature = "cluster")]
@@ -105,6 +107,8 @@ pub use template::{Layout, TemplateRequest, Templated, shown_only, template};
 pub use test::{PodLog, TestRequest, Tested, test};
 #[cfg(feature = "cluster")]
 pub use uninstall::{UninstallRequest, Uninstalled, uninstall};
+#[cfg(feature = "unittest")]
+pub use unittest::{TestedChart, UnittestHost, UnittestRequest, unittest};
 #[cfg(feature = "cluster")]
 pub use unlock::{Unlocked, unlock};
 #[cfg(feature = "cluster")]

@@ -2,14 +2,14 @@
 //!
 //! Nothing here recurses on the input: documents may be nested ten thousand levels deep.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::compose::{Document, Shape};
 use super::key::{Key, key_text};
 use super::spell::Spelling;
 use crate::builder::Builder;
 use crate::error::Error;
-use crate::resolve::{Meaning, Tagged, meaning, tagged};
+use crate::resolve::{Meaning, Tagged, meaning, meaning_for, tagged};
 
 /// The maximum nesting of the result: that of Go's JSON decoder.
 const DEPTH: usize = 10_000;
@@ -146,7 +146,7 @@ struct Decoder<'d, B> {
     unsupported_number: bool,
 }
 
-impl<B: Builder> Decoder<'_, B> {
+impl<'d, B: Builder> Decoder<'d, B> {
     fn run(&mut self) -> Result<(), Failure> {
         self.budget.spend()?;
         self.value(0)?;
@@ -187,10 +187,10 @@ impl<B: Builder> Decoder<'_, B> {
             Frame::Mapping { next, end, own } => {
                 let value = self.document.after(next);
                 self.stack.push(Frame::Mapping { next: self.document.after(value), end, own });
-                if self.document.is_merge(next) {
-                    self.merge(value)?;
-                } else {
+                if !self.document.is_merge(next) {
                     self.entry(next, value)?;
+                } else if !B::VERSION_3 {
+                    self.merge(value)?;
                 }
             }
             Frame::Alias(place) => {
@@ -240,11 +240,39 @@ impl<B: Builder> Decoder<'_, B> {
                 if self.strict {
                     self.keys.push(BTreeSet::new());
                 }
-                self.stack.push(Frame::Mapping { next: place + 1, end, own: true });
-                Ok(())
+                self.mapping(place, end, true)
             }
             Shape::Alias { .. } => unreachable!("aliases were followed"),
         }
+    }
+
+    /// Continues with the entries of a map. By the rules of go-yaml 3 what it merges comes first, so that its own keys
+    /// win, and a key may occur only once.
+    fn mapping(&mut self, place: usize, end: usize, own: bool) -> Result<(), Failure> {
+        self.stack.push(Frame::Mapping { next: place + 1, end, own });
+        if !B::VERSION_3 {
+            return Ok(());
+        }
+        let document = self.document;
+        let mut lines = BTreeMap::new();
+        let mut merges = Vec::new();
+        let mut next = place + 1;
+        while next < end {
+            let value = document.after(next);
+            if let Shape::Scalar { text, .. } = document.items[next].shape {
+                let (text, line) = (text.of(&document.pool), document.items[next].line + 1);
+                if let Some(first) = lines.insert(text, line) {
+                    let key = pintle_tree::quote::quote(text);
+                    self.duplicates
+                        .push(format!("line {line}: mapping key {key} already defined at line {first}"));
+                }
+            }
+            if document.is_merge(next) {
+                merges.push(value);
+            }
+            next = document.after(value);
+        }
+        merges.into_iter().rev().try_for_each(|value| self.merge(value))
     }
 
     fn enter(&mut self, bracket: char) -> Result<(), Failure> {
@@ -256,8 +284,9 @@ impl<B: Builder> Decoder<'_, B> {
     }
 
     fn scalar(&mut self, place: usize) -> Result<(), Failure> {
-        let (text, tagged) = scalar_meaning(self.document, place)?;
+        let (text, tagged) = self.typed(place)?;
         self.budget.spend_text(text.len())?;
+        self.builder.plain(text);
         match tagged {
             Tagged::Bytes(bytes) => self.builder.str(&bytes),
             Tagged::Plain(meaning) => match meaning {
@@ -275,6 +304,17 @@ impl<B: Builder> Decoder<'_, B> {
         Ok(())
     }
 
+    /// The text of a scalar and what it means by the rules that the builder asks for.
+    fn typed(&self, place: usize) -> Result<(&'d [u8], Tagged), Error> {
+        let (text, tagged) = scalar_meaning(self.document, place)?;
+        match (&tagged, &self.document.items[place].shape) {
+            (Tagged::Plain(Meaning::Bool(_)), Shape::Scalar { tag: None, .. }) => {
+                Ok((text, Tagged::Plain(meaning_for::<B>(text))))
+            }
+            _ => Ok((text, tagged)),
+        }
+    }
+
     fn entry(&mut self, key: usize, value: usize) -> Result<(), Failure> {
         let before = self.stack.len();
         let place = self.follow(key)?;
@@ -283,7 +323,7 @@ impl<B: Builder> Decoder<'_, B> {
             let spelled = Spelling::new(self.document, budget, self.strict).top(place)?;
             return Err(Error::new(format!("yaml: invalid map key: {spelled}")).into());
         }
-        let (text, tagged) = scalar_meaning(self.document, place)?;
+        let (text, tagged) = self.typed(place)?;
         self.budget.spend_text(text.len())?;
         while self.stack.len() > before {
             let alias = self.stack.pop().expect("the aliases of the key are on the stack");
@@ -355,8 +395,7 @@ impl<B: Builder> Decoder<'_, B> {
             return Err(Error::new(text).into());
         };
         let place = self.follow(place)?;
-        self.stack.push(Frame::Mapping { next: place + 1, end, own: false });
-        Ok(())
+        self.mapping(place, end, false)
     }
 }
 

@@ -1,0 +1,133 @@
+//! Rendered documents as go-yaml 3 decodes them: whole numbers and fractions are different types.
+
+use pintle_tree::number::format_value;
+use pintle_tree::{Map, Node, Str};
+use pintle_yaml::{Assemble, Assembler};
+
+use crate::splitter;
+
+/// A node of a document. Numbers are as they are after a document has been written and read again, which is what
+/// helm-unittest does before it looks a path up: `1e3` becomes the integer 1000.
+pub(crate) struct Typed(pub(crate) Node);
+
+impl Assemble for Typed {
+    const VERSION_3: bool = true;
+
+    fn nil() -> Self {
+        Typed(Node::Nil)
+    }
+
+    fn bool(value: bool) -> Self {
+        Typed(Node::Bool(value))
+    }
+
+    fn int(value: i64) -> Self {
+        Typed(Node::Int(value))
+    }
+
+    fn uint(value: u64) -> Self {
+        Typed(Node::Float(value as f64))
+    }
+
+    fn float(value: f64) -> Self {
+        Typed(match format_value(value).parse() {
+            Ok(whole) => Node::Int(whole),
+            Err(_) => Node::Float(value),
+        })
+    }
+
+    fn str(text: Str) -> Self {
+        Typed(Node::Str(text))
+    }
+
+    fn list(items: Vec<Self>) -> Self {
+        Typed(Node::List(items.into_iter().map(|item| item.0).collect()))
+    }
+
+    fn map(entries: Vec<(Str, Self)>) -> Self {
+        Typed(Node::Map(Map::from_entries(entries.into_iter().map(|(key, node)| (key, node.0)).collect())))
+    }
+}
+
+/// Reads one document.
+///
+/// # Errors
+/// go-yaml's text.
+pub(crate) fn read(text: &[u8]) -> Result<Node, pintle_yaml::Error> {
+    pintle_yaml::read_version_3(text, &mut Assembler::<Typed>::detecting_duplicates()).map(|typed| typed.0)
+}
+
+/// Reads the documents of a rendered file; those without content are left out.
+///
+/// # Errors
+/// The first document that is not YAML or not a map.
+pub(crate) fn documents(text: &[u8]) -> Result<Vec<Node>, String> {
+    let text = String::from_utf8_lossy(text);
+    let mut documents = Vec::new();
+    for part in splitter::parts(&text) {
+        match read(part.as_bytes()).map_err(|error| error.to_string())? {
+            Node::Map(map) if map.is_empty() => {}
+            Node::Nil => {}
+            document @ Node::Map(_) => documents.push(document),
+            other => {
+                let (tag, shown) = match &other {
+                    Node::List(_) => ("!!seq", String::new()),
+                    Node::Bool(value) => ("!!bool", format!(" `{value}`")),
+                    Node::Int(value) => ("!!int", format!(" `{value}`")),
+                    Node::Float(value) => ("!!float", format!(" `{}`", format_value(*value))),
+                    other => ("!!str", format!(" `{}`", shortened(other.as_str().unwrap_or_default()))),
+                };
+                return Err(format!(
+                    "yaml: unmarshal errors:\n  line 1: cannot unmarshal {tag}{shown} into map[string]interface {{}}"
+                ));
+            }
+        }
+    }
+    Ok(documents)
+}
+
+/// The first characters of a scalar, as go-yaml's errors show it.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(7) {
+        Some((at, _)) if text.chars().count() > 10 => format!("{}...", &text[..at]),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_numbers_are_those_of_go_yaml_3() {
+        let node = read(b"{a: yes, b: on, c: true, d: 1, e: 1.0, f: 1.5, g: 1e6, h: ~, i: 010}").unwrap();
+        for (key, expected) in [
+            ("a", Node::from("yes")),
+            ("b", Node::from("on")),
+            ("c", Node::Bool(true)),
+            ("d", Node::Int(1)),
+            ("e", Node::Int(1)),
+            ("f", Node::Float(1.5)),
+            ("g", Node::Float(1e6)),
+            ("h", Node::Nil),
+            ("i", Node::Int(8)),
+        ] {
+            assert_eq!(node.get(key), Some(&expected), "{key}");
+        }
+    }
+
+    #[test]
+    fn own_keys_win_over_merged_ones_and_keys_occur_once() {
+        let node = read(b"a: &a {x: 1, y: 1}\nb: {x: 2, <<: *a}\n").unwrap();
+        assert_eq!(node.get("b"), Some(&read(b"{x: 2, y: 1}").unwrap()));
+        let error = read(b"a: 1\nb: 2\na: 3\n").unwrap_err().to_string();
+        assert_eq!(error, "yaml: unmarshal errors:\n  line 3: mapping key \"a\" already defined at line 1");
+    }
+
+    #[test]
+    fn documents_without_content_do_not_count() {
+        let found = documents(b"# a\n---\na: 1\n---\n\n---\n# b\n--- \nb: 2\n").unwrap();
+        assert_eq!(found.len(), 2);
+        assert!(documents(b"a: 1\n---\ntext\n").unwrap_err().contains("cannot unmarshal !!str `text` into"));
+    }
+}

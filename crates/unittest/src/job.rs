@@ -1,0 +1,408 @@
+//! One test: renders the chart with the values of the test, and checks its assertions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use pintle_chart::Chart;
+use pintle_regex::Regex;
+use pintle_render::{KubeVersion, Target, Templates};
+use pintle_tree::{Map, Node};
+use pintle_values::SchemaCheck;
+
+use crate::assertion::{Assertion, Subject};
+use crate::check::Comparer;
+use crate::runner::{Versions, Worker};
+use crate::snapshot::Cache;
+use crate::suite::{Job, Suite};
+use crate::templates::{Selection, file_name, join};
+use crate::{AssertionResult, TestResult, document, user_values};
+
+/// A program that changes what was rendered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PostRenderer {
+    /// The program; none if empty.
+    pub command: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+}
+
+/// The name of a release that a suite does not name.
+const RELEASE_NAME: &str = "RELEASE-NAME";
+/// The namespace of a release that a suite does not name.
+const NAMESPACE: &str = "NAMESPACE";
+
+/// What stands before every file that a post-renderer receives.
+const FILE_MARK: &str = "---\n#### file:";
+
+/// The rendered files by their paths.
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// What rendering came to.
+struct Rendering {
+    files: Files,
+    /// Whether the chart rendered.
+    succeeded: bool,
+    /// The error, if it is not in a file.
+    error: Option<String>,
+    /// The processed chart, if there is one.
+    chart: Option<Chart>,
+}
+
+/// Runs one test.
+pub(crate) fn run(
+    worker: &Worker<'_>,
+    suite: &Suite,
+    job: &Job,
+    selection: &Selection,
+    versions: &Versions,
+    cache: &mut Cache,
+) -> TestResult {
+    let start = worker.host.elapsed();
+    let mut result = TestResult { name: job.name.clone(), ..TestResult::default() };
+    if let Err(error) = run_in(worker, suite, job, selection, versions, cache, &mut result) {
+        result.error = Some(error);
+        return result;
+    }
+    result.duration = worker.host.elapsed().saturating_sub(start);
+    result
+}
+
+fn run_in(
+    worker: &Worker<'_>,
+    suite: &Suite,
+    job: &Job,
+    selection: &Selection,
+    versions: &Versions,
+    cache: &mut Cache,
+    result: &mut TestResult,
+) -> Result<(), String> {
+    let sets = [suite.set.as_slice(), job.set.as_slice()];
+    let values = user_values::user_values(&suite.route, &suite.file, &job.values, &sets, worker.host)?;
+    let rendering = render(worker, suite, job, selection, versions, &values);
+    worker.host.rendered(&rendering.files)?;
+    result.error.clone_from(&rendering.error);
+    let chart = rendering.chart.as_ref().unwrap_or(worker.chart);
+    let (files, post_rendered) = match post_render(worker, suite, job, &rendering.files)? {
+        Some(files) => (files, true),
+        None => (Files::new(), false),
+    };
+    let files = if post_rendered { &files } else { &rendering.files };
+    let documents = documents(suite, chart, files, rendering.succeeded)?;
+    let subject = Subject {
+        documents: &documents,
+        rendered: rendering.succeeded,
+        post_rendered,
+        render_error: rendering.error.as_deref(),
+        skip_empty_templates: job.selector.as_ref().is_some_and(|selector| selector.skip_empty_templates),
+        fail_fast: worker.options.fail_fast,
+        quirks: worker.options.quirks,
+    };
+    let scope = Scope { suite, job, chart, files: &rendering.files };
+    check(&scope, &subject, &mut Comparer::new(cache, &job.name), result);
+    Ok(())
+}
+
+/// What decides which templates an assertion is about.
+struct Scope<'s> {
+    suite: &'s Suite,
+    job: &'s Job,
+    chart: &'s Chart,
+    files: &'s Files,
+}
+
+fn check(scope: &Scope<'_>, subject: &Subject<'_>, snapshots: &mut Comparer<'_>, result: &mut TestResult) {
+    let job = scope.job;
+    let mut passed = false;
+    for (index, assertion) in job.assertions.iter().enumerate() {
+        let Some(assertion) = assertion else { continue };
+        let templates = scope.templates(assertion);
+        let selector = assertion.selector.as_ref().or(job.selector.as_ref());
+        let selection = (job.document_index.or(assertion.document_index), selector);
+        let checked = assertion.run(index, &templates, selection, subject, snapshots);
+        // A skipped assertion forgives what failed before it, as in helm-unittest.
+        passed = (passed || index == 0 || checked.skip_reason.is_some()) && checked.passed;
+        result.assertions.push(checked);
+        if !passed && subject.fail_fast {
+            break;
+        }
+    }
+    result.passed = passed;
+    let skipped = |assertion: &AssertionResult| assertion.skip_reason.is_some();
+    result.skipped = !result.assertions.is_empty() && result.assertions.iter().all(skipped);
+}
+
+impl Scope<'_> {
+    /// The templates that an assertion is about, by their paths in the tree.
+    fn templates(&self, assertion: &Assertion) -> Vec<String> {
+        let (suite, job) = (self.suite, self.job);
+        let prefixed = |name: &String| join(&suite.route, &file_name(name));
+        if !assertion.template.is_empty() {
+            return vec![prefixed(&assertion.template)];
+        }
+        if !job.templates.is_empty() {
+            return job.templates.iter().map(prefixed).collect();
+        }
+        if !job.template.is_empty() {
+            return vec![prefixed(&job.template)];
+        }
+        if !suite.templates.is_empty() && !suite.templates.iter().any(|name| name.contains('*')) {
+            return suite.templates.iter().map(prefixed).collect();
+        }
+        let mut templates: Vec<String> = self.files.keys().cloned().collect();
+        if suite.include_crds {
+            templates.extend(self.chart.crds().into_iter().map(|crd| crd.path));
+        }
+        templates
+    }
+}
+
+fn render(
+    worker: &Worker<'_>,
+    suite: &Suite,
+    job: &Job,
+    selection: &Selection,
+    versions: &Versions,
+    values: &Map<Node>,
+) -> Rendering {
+    let failed =
+        |error: String| Rendering { files: Files::new(), succeeded: false, error: Some(error), chart: None };
+    if !job.release.name.is_empty()
+        && let Err(error) = check_name(&job.release.name)
+    {
+        return failed(error);
+    }
+    let nulls = worker.options.nulls;
+    let mut log = Vec::new();
+    let chart = match pintle_values::process_dependencies(worker.chart.clone(), values, nulls, &mut log) {
+        Ok(chart) => chart,
+        Err(error) => return failed(error.to_string()),
+    };
+    let schema = if worker.options.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
+    let read = &mut |path: &str| worker.host.read_referenced(path);
+    let values = match pintle_values::render_values(&chart, values, nulls, schema, read, &mut log) {
+        Ok(values) => values,
+        Err(error) => return Rendering { chart: Some(chart), ..failed(error.to_string()) },
+    };
+    let chart = with_metadata(chart, job);
+    let target = target(job, versions);
+    let selected = |path: &str| selection.contains(path);
+    let rendered = Templates::select(&chart, &selected, worker.templates)
+        .and_then(|templates| templates.render(&values, &target));
+    match rendered {
+        Ok(rendered) => {
+            let files = rendered.files.into_iter().map(|file| (file.path, file.text)).collect();
+            Rendering { files, succeeded: true, error: None, chart: Some(chart) }
+        }
+        Err(error) => {
+            let error = error.helm_3_text();
+            let error = match error_files(suite, job, &error, worker.error_pattern) {
+                Some(files) => return Rendering { files, succeeded: false, error: None, chart: Some(chart) },
+                None => error,
+            };
+            Rendering { chart: Some(chart), ..failed(error) }
+        }
+    }
+}
+
+/// Puts an error into the file that it is about, for `failedTemplate`. An error in a partial is about all templates of the
+/// suite.
+fn error_files(suite: &Suite, job: &Job, error: &str, pattern: &Regex) -> Option<Files> {
+    if job.assertions.iter().flatten().all(|assertion| assertion.kind.needs_render) {
+        return None;
+    }
+    let (path, message) = parse_error(error, pattern)?;
+    let document = Node::Map(Map::from_entries(vec![("raw".into(), Node::from(message))]));
+    let text = pintle_yaml::write_pretty(&document);
+    if !crate::templates::is_partial(&path) {
+        return Some([(path, text)].into_iter().collect());
+    }
+    let all = ["**".to_owned()];
+    let templates = if suite.templates.is_empty() { &all[..] } else { &suite.templates };
+    Some(templates.iter().map(|name| (join(&suite.route, &file_name(name)), text.clone())).collect())
+}
+
+/// The pattern by which helm-unittest finds the file and the message in an error.
+pub(crate) const ERROR_PATTERN: &str = r"(?msU)^(?:.+: |.+ \()(?:(.+):\d+:\d+).+(?:.+>)*: (.+)$";
+
+/// The file that an error is about, and its message: of an error of several lines all but the first.
+fn parse_error<'e>(error: &'e str, pattern: &Regex) -> Option<(String, &'e str)> {
+    let groups = pattern.captures(error.as_bytes())?;
+    let group = |at: usize| groups.get(at).cloned().flatten().and_then(|range| error.get(range));
+    let message = match error.split_once('\n') {
+        Some((_, rest)) => rest,
+        None => group(2)?,
+    };
+    Some((group(1)?.to_owned(), message))
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    let label = |label: &str| {
+        let inner = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let bytes = label.as_bytes();
+        bytes.first().is_some_and(inner)
+            && bytes.last().is_some_and(inner)
+            && bytes.iter().all(|byte| inner(byte) || *byte == b'-')
+    };
+    if name.len() <= 53 && name.split('.').all(label) {
+        return Ok(());
+    }
+    let pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$";
+    Err(format!("invalid release name, must match regex {pattern} and the length must not be longer than 53"))
+}
+
+/// The chart with the versions that the test sets, which its subcharts get too.
+fn with_metadata(mut chart: Chart, job: &Job) -> Chart {
+    let set = |chart: &mut Chart| {
+        for (place, value) in [
+            (&mut chart.metadata.version, &job.chart.version),
+            (&mut chart.metadata.app_version, &job.chart.app_version),
+        ] {
+            if !value.is_empty() {
+                place.clone_from(value);
+            }
+        }
+    };
+    set(&mut chart);
+    chart.subcharts.iter_mut().for_each(set);
+    chart
+}
+
+fn target(job: &Job, versions: &Versions) -> Target {
+    let or = |text: &str, default: &str| if text.is_empty() { default.to_owned() } else { text.to_owned() };
+    let release = pintle_render::Release {
+        name: or(&job.release.name, RELEASE_NAME),
+        namespace: or(&job.release.namespace, NAMESPACE),
+        revision: job.release.revision,
+        is_upgrade: job.release.upgrade,
+    };
+    let version = format!("v{}.{}.0", versions.major, versions.minor);
+    let capabilities = pintle_render::Capabilities {
+        kube_version: KubeVersion {
+            normalized: version.clone(),
+            version,
+            major: versions.major.clone(),
+            minor: versions.minor.clone(),
+        },
+        api_versions: job.capabilities.api_versions.iter().flatten().cloned().collect(),
+        helm_version: versions.helm.clone(),
+    };
+    let mut target = Target::offline(release, capabilities);
+    if !job.provider.objects.is_empty() {
+        target.lookup = Arc::new(job.provider.clone());
+    }
+    target
+}
+
+/// Runs the post-renderer of the test or the suite, if there is one.
+fn post_render(
+    worker: &Worker<'_>,
+    suite: &Suite,
+    job: &Job,
+    files: &Files,
+) -> Result<Option<Files>, String> {
+    let chosen = [&job.post_renderer, &suite.post_renderer];
+    let Some(post_renderer) = chosen.into_iter().find(|one| !one.command.is_empty()) else { return Ok(None) };
+    let mut text = Vec::new();
+    for (path, content) in files {
+        text.extend_from_slice(format!("{FILE_MARK} {path}\n").as_bytes());
+        text.extend_from_slice(content.trim_ascii());
+        text.push(b'\n');
+    }
+    let output = worker.host.post_render(post_renderer, &text)?;
+    Ok(Some(split_files(&String::from_utf8_lossy(&output))))
+}
+
+/// Finds the files in what a post-renderer returned; if it dropped the marks, all is one file.
+fn split_files(text: &str) -> Files {
+    let mut files = Files::new();
+    let starts: Vec<usize> = text.match_indices(FILE_MARK).map(|(at, _)| at).collect();
+    let ends = starts.iter().copied().skip(1).chain([text.len()]);
+    for (start, end) in starts.iter().copied().zip(ends) {
+        let block = &text[start + FILE_MARK.len()..end];
+        let (line, content) = block.split_once('\n').unwrap_or((block, ""));
+        if let Some(path) = line.strip_prefix(' ') {
+            files.insert(path.to_owned(), content.as_bytes().to_vec());
+        }
+    }
+    if files.is_empty() {
+        files.insert("manifest.yaml".to_owned(), text.as_bytes().to_vec());
+    }
+    files
+}
+
+/// Reads the documents of all files. Text files are one document each, and other files none.
+fn documents(
+    suite: &Suite,
+    chart: &Chart,
+    files: &Files,
+    rendered: bool,
+) -> Result<BTreeMap<String, Vec<Node>>, String> {
+    let mut documents = BTreeMap::new();
+    if suite.include_crds {
+        for crd in chart.crds() {
+            documents.insert(crd.path, document::documents(&crd.file.data)?);
+        }
+    }
+    for (path, text) in files {
+        let path = match path.starts_with(chart.name()) {
+            true => path.clone(),
+            false => join(chart.name(), path),
+        };
+        let extension = if rendered { pintle_chart::path::extension(&path) } else { ".yaml" };
+        match extension {
+            ".yaml" | ".yml" | ".tpl" => {
+                documents.insert(path, document::documents(text)?);
+            }
+            ".txt" => {
+                let raw = Node::from(String::from_utf8_lossy(text).into_owned());
+                documents.insert(path, vec![Node::Map(Map::from_entries(vec![("raw".into(), raw)]))]);
+            }
+            _ => {}
+        }
+    }
+    Ok(documents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_split_into_file_and_message() {
+        let pattern = Regex::compile(ERROR_PATTERN).unwrap();
+        for (error, expected) in [
+            ("execution error at (c/templates/a.yaml:3:4): no name", Some(("c/templates/a.yaml", "no name"))),
+            (
+                "template: c/templates/a.yaml:3:4: executing \"c/templates/a.yaml\" at <.Values.x.y>: nil pointer evaluating interface {}.y",
+                Some(("c/templates/a.yaml", "nil pointer evaluating interface {}.y")),
+            ),
+            (
+                "execution error at (c/templates/a.yaml:3:4): first\nsecond\nthird",
+                Some(("c/templates/a.yaml", "second\nthird")),
+            ),
+            ("parse error at (c/templates/a.yaml:3): unexpected EOF", None),
+        ] {
+            let found = parse_error(error, &pattern);
+            let found = found.as_ref().map(|(path, message)| (path.as_str(), *message));
+            assert_eq!(found, expected, "{error}");
+        }
+    }
+
+    #[test]
+    fn files_of_post_renderers_are_found_by_their_marks() {
+        let files = split_files("---\n#### file: a.yaml\nx: 1\n---\ny: 2\n---\n#### file: b.yaml\nz: 3\n");
+        let expected = [("a.yaml", "x: 1\n---\ny: 2\n"), ("b.yaml", "z: 3\n")];
+        assert!(
+            files.iter().map(|(path, text)| (path.as_str(), std::str::from_utf8(text).unwrap())).eq(expected)
+        );
+        assert_eq!(split_files("x: 1\n").keys().next().map(String::as_str), Some("manifest.yaml"));
+    }
+
+    #[test]
+    fn release_names_follow_kubernetes() {
+        assert!(check_name("a.b-c").is_ok());
+        for name in ["", "A", "a_b", "-a", "a.", &"a".repeat(54)] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
+    }
+}

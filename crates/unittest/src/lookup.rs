@@ -1,0 +1,130 @@
+//! `lookup` on the objects of a suite.
+
+use std::collections::BTreeMap;
+
+use pintle_render::Lookup;
+use pintle_tree::{Map, Node};
+
+/// What a suite says about a kind.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KindProperties {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) resource: String,
+    pub(crate) namespaced: bool,
+    /// The error that every lookup of this kind ends with.
+    pub(crate) error: Option<String>,
+}
+
+/// The kinds, by `apiVersion/Kind`, and objects of a suite or a test.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Provider {
+    pub(crate) scheme: BTreeMap<String, KindProperties>,
+    pub(crate) objects: Vec<Map<Node>>,
+}
+
+impl Lookup for Provider {
+    fn lookup(
+        &self,
+        api_version: &str,
+        kind: &str,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Map<Node>, String> {
+        let none = KindProperties::default();
+        let properties = self.scheme.get(&format!("{api_version}/{kind}")).unwrap_or(&none);
+        if let Some(error) = &properties.error {
+            return Err(error.clone());
+        }
+        let namespace = if properties.namespaced { namespace } else { "" };
+        let of_kind = self.objects.iter().filter(|object| resource_of(object) == key(properties));
+        if name.is_empty() {
+            let items: Vec<Node> = of_kind
+                .filter(|object| namespace.is_empty() || metadata(object, "namespace") == namespace)
+                .map(|object| Node::Map(object.clone()))
+                .collect();
+            return list(properties, kind, items);
+        }
+        let mut of_name = of_kind
+            .filter(|object| metadata(object, "name") == name && metadata(object, "namespace") == namespace);
+        Ok(of_name.next().cloned().unwrap_or_default())
+    }
+}
+
+/// A list of objects. The fake client that helm-unittest uses panics on kinds of which it has no object.
+fn list(properties: &KindProperties, kind: &str, items: Vec<Node>) -> Result<Map<Node>, String> {
+    if items.is_empty() && properties.resource.is_empty() {
+        return Err(format!(
+            "coding error: you must register resource to list kind for every resource you're going to LIST when using a dynamic fake client.  {kind} is not in the scheme of the suite"
+        ));
+    }
+    let api_version = match properties.group.as_str() {
+        "" => properties.version.clone(),
+        group => format!("{group}/{}", properties.version),
+    };
+    let metadata = Map::from_entries(vec![("resourceVersion".into(), Node::from(""))]);
+    Ok(Map::from_entries(vec![
+        ("apiVersion".into(), Node::from(api_version)),
+        ("items".into(), Node::List(items)),
+        ("kind".into(), Node::from(format!("{kind}List"))),
+        ("metadata".into(), Node::Map(metadata)),
+    ]))
+}
+
+fn key(properties: &KindProperties) -> (String, String, String) {
+    (properties.group.clone(), properties.version.clone(), properties.resource.clone())
+}
+
+/// Group, version and resource of an object; the resource is guessed from the kind, as client-go does.
+fn resource_of(object: &Map<Node>) -> (String, String, String) {
+    let text = |key: &str| object.get(key).and_then(Node::as_str).unwrap_or_default();
+    let (group, version) = text("apiVersion").split_once('/').unwrap_or(("", text("apiVersion")));
+    (group.to_owned(), version.to_owned(), plural(&text("kind").to_lowercase()))
+}
+
+fn plural(kind: &str) -> String {
+    if kind.is_empty() || kind.ends_with("endpoints") {
+        kind.to_owned()
+    } else if kind.ends_with('s') {
+        format!("{kind}es")
+    } else if let Some(stem) = kind.strip_suffix('y') {
+        format!("{stem}ies")
+    } else {
+        format!("{kind}s")
+    }
+}
+
+fn metadata<'o>(object: &'o Map<Node>, key: &str) -> &'o str {
+    object.get("metadata").and_then(|metadata| metadata.get(key)).and_then(Node::as_str).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn provider() -> Provider {
+        let object = crate::document::read(
+            b"{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: n}, data: {x: 'y'}}",
+        );
+        let Ok(Node::Map(object)) = object else { panic!("a map") };
+        let secret = KindProperties {
+            version: "v1".to_owned(),
+            resource: "secrets".to_owned(),
+            namespaced: true,
+            ..KindProperties::default()
+        };
+        Provider { scheme: [("v1/Secret".to_owned(), secret)].into_iter().collect(), objects: vec![object] }
+    }
+
+    #[test]
+    fn objects_are_found_by_name_and_namespace() {
+        let provider = provider();
+        let found = |namespace, name| !provider.lookup("v1", "Secret", namespace, name).unwrap().is_empty();
+        assert!(found("n", "a"));
+        assert!(!found("m", "a") && !found("n", "b"));
+        assert!(provider.lookup("v1", "ConfigMap", "n", "a").unwrap().is_empty());
+        let list = provider.lookup("v1", "Secret", "", "").unwrap();
+        assert_eq!(list.get("items").and_then(Node::as_list).map(<[Node]>::len), Some(1));
+        assert_eq!(list.get("kind"), Some(&Node::from("SecretList")));
+    }
+}

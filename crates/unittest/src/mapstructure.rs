@@ -1,0 +1,143 @@
+//! The parameters of assertions, decoded as the library mapstructure does: names in any case, types as they are.
+
+use pintle_tree::{Map, Node};
+
+/// Decodes the fields of one structure, and collects what is wrong.
+pub(crate) struct Fields<'n> {
+    map: Option<&'n Map<Node>>,
+    errors: Vec<String>,
+}
+
+impl<'n> Fields<'n> {
+    /// Takes the parameters; null stands for no parameters.
+    ///
+    /// # Errors
+    /// When they are not a map.
+    pub(crate) fn new(node: &'n Node) -> Result<Self, String> {
+        match node {
+            Node::Nil => Ok(Fields { map: None, errors: Vec::new() }),
+            Node::Map(map) => Ok(Fields { map: Some(map), errors: Vec::new() }),
+            other => Err(format!("1 error(s) decoding:\n\n* '' expected a map, got '{}'", kind(other))),
+        }
+    }
+
+    fn get(&self, name: &str) -> Option<&'n Node> {
+        let map = self.map?;
+        let any_case = |(key, _): &(&'n pintle_tree::Str, &'n Node)| {
+            key.as_str().is_some_and(|key| key.eq_ignore_ascii_case(name))
+        };
+        map.get(name).or_else(|| map.iter().find(any_case).map(|(_, node)| node))
+    }
+
+    pub(crate) fn any(&mut self, name: &str) -> Node {
+        self.get(name).cloned().unwrap_or_default()
+    }
+
+    pub(crate) fn str(&mut self, name: &str) -> String {
+        match self.get(name) {
+            None | Some(Node::Nil) => String::new(),
+            Some(Node::Str(text)) => text.to_string(),
+            Some(other) => self.wrong(name, "string", other),
+        }
+    }
+
+    pub(crate) fn bool(&mut self, name: &str) -> bool {
+        match self.get(name) {
+            None | Some(Node::Nil) => false,
+            Some(Node::Bool(value)) => *value,
+            Some(other) => self.wrong(name, "bool", other),
+        }
+    }
+
+    pub(crate) fn int(&mut self, name: &str) -> Option<i64> {
+        match self.get(name) {
+            None | Some(Node::Nil) => None,
+            Some(Node::Int(value)) => Some(*value),
+            Some(Node::Float(value)) => Some(*value as i64),
+            Some(other) => self.wrong(name, "int", other),
+        }
+    }
+
+    pub(crate) fn strings(&mut self, name: &str) -> Vec<String> {
+        match self.get(name) {
+            None | Some(Node::Nil) => Vec::new(),
+            Some(Node::List(items)) => {
+                let mut strings = Vec::new();
+                for (index, item) in items.iter().enumerate() {
+                    match item {
+                        Node::Str(text) => strings.push(text.to_string()),
+                        Node::Nil => strings.push(String::new()),
+                        other => strings.push(self.wrong(&format!("{name}[{index}]"), "string", other)),
+                    }
+                }
+                strings
+            }
+            Some(other) => {
+                let kind = kind(other);
+                self.errors
+                    .push(format!("'{}': source data must be an array or slice, got {kind}", title(name)));
+                Vec::new()
+            }
+        }
+    }
+
+    /// The field `pattern` of a structure in a field.
+    pub(crate) fn pattern(&mut self, name: &str) -> Option<String> {
+        let inner = self.get(name).filter(|node| !node.is_nil())?;
+        match Fields::new(inner) {
+            Ok(mut fields) => {
+                let pattern = fields.str("pattern");
+                self.errors.append(&mut fields.errors);
+                Some(pattern)
+            }
+            Err(error) => {
+                self.errors.push(error);
+                None
+            }
+        }
+    }
+
+    fn wrong<T: Default>(&mut self, name: &str, expected: &str, found: &Node) -> T {
+        let (name, kind) = (title(name), kind(found));
+        let value = crate::fail::yaml(found);
+        self.errors.push(format!(
+            "'{name}' expected type '{expected}', got unconvertible type '{kind}', value: '{}'",
+            value.trim_end()
+        ));
+        T::default()
+    }
+
+    /// Ends decoding.
+    ///
+    /// # Errors
+    /// All fields that have the wrong type.
+    pub(crate) fn finish(mut self) -> Result<(), String> {
+        if self.errors.is_empty() {
+            return Ok(());
+        }
+        self.errors.sort();
+        let lines: String = self.errors.iter().map(|error| format!("\n* {error}")).collect();
+        Err(format!("{} error(s) decoding:\n{lines}", self.errors.len()))
+    }
+}
+
+/// The name of a field in the Go structure.
+fn title(name: &str) -> String {
+    let mut characters = name.chars();
+    characters
+        .next()
+        .map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + characters.as_str())
+}
+
+/// Go's name of the type.
+pub(crate) fn kind(node: &Node) -> &'static str {
+    match node {
+        Node::Nil => "",
+        Node::Bool(_) => "bool",
+        Node::Int(_) => "int",
+        Node::Float(_) => "float64",
+        Node::Str(_) => "string",
+        Node::List(_) => "[]interface {}",
+        Node::Map(_) => "map[string]interface {}",
+    }
+}

@@ -1,0 +1,303 @@
+//! Runs suites on a chart, several at a time.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use pintle_chart::Chart;
+use pintle_regex::Regex;
+use pintle_render::{HELM_VERSION, Release, Target, TemplateCache};
+use pintle_tree::{Map, Node};
+use pintle_values::NullRules;
+
+use crate::job::{self, ERROR_PATTERN};
+use crate::snapshot::Cache;
+use crate::templates::Selection;
+use crate::{PostRenderer, Suite, SuiteResult, TestResult, user_values};
+
+/// What suites need from outside.
+pub trait Host: Sync {
+    /// Reads a values file. The error is worded as Go's.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn read(&self, path: &str) -> Result<Vec<u8>, String>;
+    /// Reads a file that a schema refers to.
+    ///
+    /// # Errors
+    /// When it cannot be read, or must not be.
+    fn read_referenced(&self, path: &str) -> Result<Vec<u8>, String>;
+    /// Runs a post-renderer.
+    ///
+    /// # Errors
+    /// When it cannot be run, or fails.
+    fn post_render(&self, post_renderer: &PostRenderer, text: &[u8]) -> Result<Vec<u8>, String>;
+    /// Receives what a test rendered.
+    ///
+    /// # Errors
+    /// When it was to be stored and cannot be.
+    fn rendered(&self, _files: &BTreeMap<String, Vec<u8>>) -> Result<(), String> {
+        Ok(())
+    }
+    /// The time since some moment before the run.
+    fn elapsed(&self) -> Duration;
+}
+
+/// How suites are run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Stores what was rendered as the new snapshots.
+    pub update_snapshots: bool,
+    /// Ends with the first failure.
+    pub fail_fast: bool,
+    /// Skips the schemas of values.
+    pub skip_schema: bool,
+    /// Whose rules nulls follow.
+    pub nulls: NullRules,
+    /// Repeats what helm-unittest does by mistake: `notGreaterOrEqual` always passes, and the Kubernetes version that a test
+    /// sets stays for those after it.
+    pub quirks: bool,
+    /// How many suites run at a time; zero for as many as there are processors.
+    pub threads: usize,
+}
+
+/// The Kubernetes version that tests see if they set none. With [`Options::quirks`] it carries over from test to test, from
+/// suite to suite and from chart to chart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    major: String,
+    minor: String,
+}
+
+impl Default for Capabilities {
+    /// Kubernetes 1.20, the version that Helm's library assumes when nobody says otherwise.
+    fn default() -> Self {
+        Capabilities { major: "1".to_owned(), minor: "20".to_owned() }
+    }
+}
+
+/// The versions that one test sees.
+#[derive(Clone, Debug)]
+pub(crate) struct Versions {
+    pub(crate) major: String,
+    pub(crate) minor: String,
+    pub(crate) helm: String,
+}
+
+/// The Helm version that charts see by the rules of Helm 3: that of the library in helm-unittest.
+const HELM_3_VERSION: &str = "v3.21";
+
+/// Runs suites on one chart.
+pub struct Runner<'r> {
+    chart: Chart,
+    options: Options,
+    host: &'r dyn Host,
+    error_pattern: Regex,
+}
+
+/// What the tests of one thread share.
+pub(crate) struct Worker<'w> {
+    pub(crate) chart: &'w Chart,
+    pub(crate) options: &'w Options,
+    pub(crate) host: &'w dyn Host,
+    pub(crate) templates: &'w TemplateCache,
+    pub(crate) error_pattern: &'w Regex,
+}
+
+impl<'r> Runner<'r> {
+    /// Prepares a chart for tests.
+    pub fn new(mut chart: Chart, options: Options, host: &'r dyn Host) -> Self {
+        forget_originals(&mut chart);
+        let error_pattern = Regex::compile(ERROR_PATTERN).expect("the pattern is valid");
+        Runner { chart, options, host, error_pattern }
+    }
+
+    /// Runs suites, each with the text of its snapshot file, and returns their results in the same order. After a failure
+    /// with [`Options::fail_fast`] there are fewer.
+    pub fn run(
+        &self,
+        suites: &[(Suite, Option<Vec<u8>>)],
+        capabilities: &mut Capabilities,
+    ) -> Vec<SuiteResult> {
+        let versions: Vec<Vec<Versions>> =
+            suites.iter().map(|(suite, _)| self.versions(suite, capabilities)).collect();
+        let threads = match self.options.threads {
+            _ if self.options.fail_fast => 1,
+            0 => thread::available_parallelism().map_or(1, usize::from),
+            threads => threads,
+        };
+        let next = AtomicUsize::new(0);
+        let results: Mutex<BTreeMap<usize, SuiteResult>> = Mutex::default();
+        let work = || {
+            let templates = self.template_cache();
+            let worker = self.worker(&templates);
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some((suite, snapshots)) = suites.get(at) else { return };
+                let result = worker.suite(suite, &versions[at], snapshots.as_deref());
+                let stop = !result.passed && result.fail_fast;
+                results.lock().unwrap_or_else(|error| error.into_inner()).insert(at, result);
+                if stop {
+                    return;
+                }
+            }
+        };
+        if threads.min(suites.len()) <= 1 {
+            work();
+        } else {
+            thread::scope(|scope| {
+                for _ in 0..threads.min(suites.len()) {
+                    scope.spawn(work);
+                }
+            });
+        }
+        results.into_inner().unwrap_or_else(|error| error.into_inner()).into_values().collect()
+    }
+
+    /// Renders a chart of suites. Returns its files by their paths.
+    ///
+    /// # Errors
+    /// When it does not render.
+    pub fn render_suites(chart: &Chart, nulls: NullRules) -> Result<BTreeMap<String, Vec<u8>>, String> {
+        let release = Release {
+            name: "TEST-SUITE-RELEASE".to_owned(),
+            namespace: "NAMESPACE".to_owned(),
+            revision: 1,
+            is_upgrade: false,
+        };
+        let target = Target::offline(release, pintle_render::Capabilities::default());
+        let values = pintle_values::coalesce(chart, &Map::new(), nulls, &mut Vec::new())
+            .map_err(|error| error.to_string())?;
+        let rendered = pintle_render::render(chart, &values, &target).map_err(|error| error.helm_3_text())?;
+        Ok(rendered.files.into_iter().map(|file| (file.path, file.text)).collect())
+    }
+
+    /// Whether the suites of a subchart run, by its condition or its tags in the parent chart. `values` are the defaults of
+    /// the root chart under the values files of the command line.
+    pub fn subchart_is_enabled(parent: &Chart, subchart: &str, values: &Map<Node>) -> bool {
+        let named = |dependency: &&pintle_chart::metadata::Dependency| {
+            let name = if dependency.alias.is_empty() { &dependency.name } else { &dependency.alias };
+            name == subchart
+        };
+        let Some(dependency) = parent.metadata.dependencies.iter().find(named) else { return true };
+        if !dependency.condition.is_empty() {
+            return condition(&dependency.condition, values);
+        }
+        match values.get("tags") {
+            Some(Node::Map(tags)) if !dependency.tags.is_empty() => {
+                dependency.tags.iter().any(|tag| tags.get(tag).and_then(Node::as_bool) == Some(true))
+            }
+            _ => true,
+        }
+    }
+
+    /// The defaults of a chart under the values files of the command line.
+    ///
+    /// # Errors
+    /// When a text is not YAML.
+    pub fn values_over_defaults(chart: &Chart, texts: &[Vec<u8>]) -> Result<Map<Node>, String> {
+        user_values::over_defaults(&chart.values, texts)
+    }
+
+    fn template_cache(&self) -> TemplateCache {
+        let release =
+            Release { name: String::new(), namespace: String::new(), revision: 0, is_upgrade: false };
+        TemplateCache::new(&Target::offline(release, pintle_render::Capabilities::default()))
+    }
+
+    fn worker<'w>(&'w self, templates: &'w TemplateCache) -> Worker<'w> {
+        Worker {
+            chart: &self.chart,
+            options: &self.options,
+            host: self.host,
+            templates,
+            error_pattern: &self.error_pattern,
+        }
+    }
+
+    /// The versions that the tests of a suite see, in order.
+    fn versions(&self, suite: &Suite, capabilities: &mut Capabilities) -> Vec<Versions> {
+        let helm = match self.options.nulls {
+            NullRules::Helm3 => HELM_3_VERSION,
+            NullRules::Helm4 => HELM_VERSION,
+        };
+        let mut versions = Vec::with_capacity(suite.tests.len());
+        for test in &suite.tests {
+            if !self.options.quirks {
+                *capabilities = Capabilities::default();
+            }
+            if test.skip_reason.is_empty() {
+                for (given, place) in [
+                    (&test.capabilities.major, &mut capabilities.major),
+                    (&test.capabilities.minor, &mut capabilities.minor),
+                ] {
+                    if !given.is_empty() {
+                        place.clone_from(given);
+                    }
+                }
+            }
+            versions.push(Versions {
+                major: capabilities.major.clone(),
+                minor: capabilities.minor.clone(),
+                helm: helm.to_owned(),
+            });
+        }
+        versions
+    }
+}
+
+impl Worker<'_> {
+    fn suite(&self, suite: &Suite, versions: &[Versions], snapshots: Option<&[u8]>) -> SuiteResult {
+        let mut result =
+            SuiteResult { name: suite.name.clone(), file: suite.file.clone(), ..SuiteResult::default() };
+        let mut cache = match Cache::read(snapshots, self.options.update_snapshots) {
+            Ok(cache) => cache,
+            Err(error) => {
+                result.name = String::new();
+                result.error = Some(error);
+                return result;
+            }
+        };
+        let selection = Selection::new(&suite.route, &suite.templates, &suite.exclude_templates);
+        let mut skipped = 0;
+        for (index, (test, versions)) in suite.tests.iter().zip(versions).enumerate() {
+            if test.skip_reason.is_empty() {
+                let tested = job::run(self, suite, test, &selection, versions, &mut cache);
+                result.passed = tested.passed && (index == 0 || result.passed);
+                result.tests.push(tested);
+            } else {
+                skipped += 1;
+                result.passed |= index == 0;
+                result.tests.push(TestResult {
+                    name: test.name.clone(),
+                    skipped: true,
+                    ..TestResult::default()
+                });
+            }
+            if !result.passed && self.options.fail_fast {
+                result.fail_fast = true;
+                break;
+            }
+        }
+        result.skipped = skipped == suite.tests.len();
+        result.snapshots = cache.counts();
+        result.snapshot_file = cache.changed();
+        result
+    }
+}
+
+/// Drops the original texts, which tests do not need, because every test has a copy of the chart.
+fn forget_originals(chart: &mut Chart) {
+    chart.raw = Vec::new();
+    chart.subcharts.iter_mut().for_each(forget_originals);
+}
+
+/// Whether a condition holds: it does unless its path leads to `false`.
+fn condition(path: &str, values: &Map<Node>) -> bool {
+    let mut parts = path.split('.');
+    let first = parts.next().and_then(|part| values.get(part));
+    let found = parts.fold(first, |node, part| node.and_then(|node| node.get(part)));
+    found.and_then(Node::as_bool).unwrap_or(true)
+}
