@@ -48,9 +48,13 @@ fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mu
     if let Some(request) = complete_request(words) {
         return request.run(personality, called_as, &environment, ui);
     }
-    let (early, _) = parse(GLOBAL.iter().collect(), words, Unknown::Skip);
+    let found = find_from_entry_point(EntryPoint::from_name(called_as), personality, words);
+    // A command with a `--color` of its own, such as `unittest`, does not follow that of Helm.
+    let own_color =
+        found.as_ref().is_ok_and(|(path, _)| path.command.own_flags().any(|flag| flag.name == "color"));
+    let (early, _) = parse(GLOBAL.iter().collect(), if own_color { &[] } else { words }, Unknown::Skip);
     set_color(personality, &early, &environment, ui)?;
-    let (command_path, rest) = find_from_entry_point(EntryPoint::from_name(called_as), personality, words)?;
+    let (command_path, rest) = found?;
     let (flags, outcome) = parse(with_help(command_path.command.all_flags()), &rest, Unknown::Refuse);
     outcome.map_err(|text| {
         Failure::usage(text).hint(format!("`{} --help` lists the flags", command_path.path))

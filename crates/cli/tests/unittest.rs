@@ -147,8 +147,8 @@ fn suite_files_values_and_rendered_suites_are_found() {
     );
     let output = env.helm("unittest web -f none --chart-tests-path suites");
     assert!(output.contains("Test Suites: 2 passed, 2 total"), "{output}");
-    env.helm("unittest web -d -s=false");
-    assert!(read(&env, ".debug/web/templates/greeting.yaml").contains("Moin"));
+    env.helm("unittest web -d --with-subchart=false");
+    assert!(read(&env, ".debug/web/templates/greeting.yaml").contains("say something"));
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Lookup for Provider {
                 .filter(|object| namespace.is_empty() || metadata(object, "namespace") == namespace)
                 .map(|object| Node::Map(object.clone()))
                 .collect();
-            return list(properties, kind, items);
+            return list(properties, kind, items, self.objects.len());
         }
         let mut of_name = of_kind
             .filter(|object| metadata(object, "name") == name && metadata(object, "namespace") == namespace);
@@ -52,7 +52,12 @@ impl Lookup for Provider {
 }
 
 /// A list of objects. The fake client that helm-unittest uses panics on kinds of which it has no object.
-fn list(properties: &KindProperties, kind: &str, items: Vec<Node>) -> Result<Map<Node>, String> {
+fn list(
+    properties: &KindProperties,
+    kind: &str,
+    items: Vec<Node>,
+    objects: usize,
+) -> Result<Map<Node>, String> {
     if items.is_empty() && properties.resource.is_empty() {
         return Err(format!(
             "coding error: you must register resource to list kind for every resource you're going to LIST when using a dynamic fake client.  {kind} is not in the scheme of the suite"
@@ -62,7 +67,11 @@ fn list(properties: &KindProperties, kind: &str, items: Vec<Node>) -> Result<Map
         "" => properties.version.clone(),
         group => format!("{group}/{}", properties.version),
     };
-    let metadata = Map::from_entries(vec![("resourceVersion".into(), Node::from(""))]);
+    let metadata = Map::from_entries(vec![
+        ("continue".into(), Node::from("")),
+        // Every object that was added counts as a version.
+        ("resourceVersion".into(), Node::from(objects.to_string())),
+    ]);
     Ok(Map::from_entries(vec![
         ("apiVersion".into(), Node::from(api_version)),
         ("items".into(), Node::List(items)),
