@@ -96,7 +96,7 @@ impl<'t> Parser<'t> {
     }
 
     fn error(&self, message: &str) -> String {
-        let before = quote(self.text[self.start.min(self.at)..self.at].as_bytes());
+        let before = quote(&self.text.as_bytes()[self.start.min(self.at)..self.at]);
         format!("{message} at position {}, following {before}", self.at)
     }
 
@@ -439,7 +439,7 @@ impl<'t> Parser<'t> {
         for quote in ["'", "\""] {
             if self.starts_with(quote) {
                 let Some(length) = self.rest()[1..].find(quote) else {
-                    let (at, before) = (self.at, self.text[self.start..self.at].as_bytes());
+                    let (at, before) = (self.at, &self.text.as_bytes()[self.start..self.at]);
                     let before = pintle_tree::quote::quote(before);
                     return Err(format!(
                         "unmatched string delimiter {quote} at position {at}, following {before}"
@@ -490,7 +490,7 @@ impl<'t> Parser<'t> {
     /// Parses a regular expression between slashes.
     fn pattern(&mut self) -> Result<Regex, String> {
         self.skip_spaces();
-        let (start, before) = (self.at, quote(self.text[self.start..self.at].as_bytes()));
+        let (start, before) = (self.at, quote(&self.text.as_bytes()[self.start..self.at]));
         if !self.consume("/") {
             return Err(self.error("regular expression does not start with /"));
         }
