@@ -16,7 +16,7 @@ const NAME_ENDS: &str = ".[) &|=!><~";
 const MAX_NESTING: usize = 100;
 
 pub(super) fn parse(text: &str) -> Result<Vec<Step>, String> {
-    let mut parser = Parser { text, at: 0, start: 0, last: Last::Nothing, nesting: 0 };
+    let mut parser = Parser { text, at: 0, begin: 0, start: 0, last: Last::Nothing, nesting: 0 };
     if parser.consume("$") {
         parser.emit(Last::Other);
     }
@@ -39,7 +39,9 @@ enum Last {
 struct Parser<'t> {
     text: &'t str,
     at: usize,
-    /// Where the last part began.
+    /// Where the current part begins.
+    begin: usize,
+    /// Where the part before it began.
     start: usize,
     last: Last,
     nesting: usize,
@@ -87,11 +89,12 @@ impl<'t> Parser<'t> {
 
     fn skip_spaces(&mut self) {
         self.at = self.text.len() - self.rest().trim_start().len();
+        self.begin = self.at;
     }
 
     /// Ends a part of the path.
     fn emit(&mut self, last: Last) {
-        self.start = self.at;
+        (self.start, self.begin) = (self.begin, self.at);
         self.last = last;
     }
 

@@ -19,7 +19,7 @@ a["b.c/d"] | {a: {b.c/d: 1}} | 1
 a['b','c'] | {a: {b: 1, c: 2}} | 1 2
 a["b"]["c"] | {a: {b: {c: 1}}} | 1
 a.b/c-d | {a: {b/c-d: 1}} | 1
-a.b\.c | {a: {b: {c: 1}}} | nothing
+a.b\.c | {a: {b: {c: 1}}} | 1
 a[*]~ | {a: {c: 1, b: 2}} | b c
 a.b~ | {a: {b: 1}} | b
 a['b']~ | {a: {b: 1}} | b
@@ -48,11 +48,11 @@ a[?((@.v == 1 || @.v == 2) && @.n)].n | {a: [{v: 1}, {v: 2, n: x}]} | x
 a | [1] | nothing
 a[0] | {a: text} | nothing
 a b | {} | invalid character ' ' at position 1, following "a"
-a. | {} | child name missing at position 2, following "."
-a[ | {} | unmatched [ at position 2, following "["
+a. | {} | child name missing at position 2, following "a."
+a[ | {} | unmatched [ at position 2, following "a["
 a[x] | {} | invalid array index [x] before position 4: non-integer array index
 a[] | {} | subscript missing from [] before position 3
-a[?(@.b == )] | {} | invalid filter term at position 11, following ""
+a[?(@.b == )] | {} | invalid filter term at position 11, following "== "
 "#;
 
 #[test]
