@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use pintle_time::Zone;
 use pintle_tree::quote::quote;
 
 use crate::command::CommandPath;
@@ -45,6 +46,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
 
 fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mut Ui) -> Result<(), Failure> {
     let environment = Environment::from_process();
+    Zone::set_local(environment.variable("TZ"));
     if let Some(request) = complete_request(words) {
         return request.run(personality, called_as, &environment, ui);
     }

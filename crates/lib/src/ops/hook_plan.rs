@@ -54,8 +54,9 @@ pub fn plan_hooks(
         nulls: NullRules::default(),
         schema: SchemaCheck::Check,
         subchart_notes: false,
+        #[cfg(feature = "images")]
+        images: None,
         record_objects: RecordObjects::Allow,
-        ..PrepareOptions::default()
     };
     let (chart, given) = (subject.chart.clone(), subject.user_values.clone());
     let prepared = prepare(chart, given, &target, rules, &Lifecycle::default(), reporter)?;
