@@ -3,6 +3,7 @@
 //! itself; it is said again so that no default decides. What the script engine does before `main` is put side by side, or
 //! each of its forty small steps would fetch pages of code from somewhere else.
 
+#![allow(clippy::disallowed_methods, reason = "variables are how cargo speaks to a build script")]
 #![allow(clippy::print_stdout, reason = "printing is how a build script speaks to cargo")]
 
 use std::env;

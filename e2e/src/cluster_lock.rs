@@ -110,10 +110,10 @@ mod tests {
     fn exclusive_access_waits_for_holders_and_precedes_newcomers() {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let folder = folder.path();
-        let (told, order) = mpsc::channel();
+        let (printed, order) = mpsc::channel();
         let first = ClusterAccess::shared(folder, "first");
         std::thread::scope(|scope| {
-            let alone = told.clone();
+            let alone = printed.clone();
             scope.spawn(move || {
                 let _pass = ClusterAccess::exclusive(folder);
                 alone.send("alone").expect("somebody listens");
@@ -124,7 +124,7 @@ mod tests {
             }
             scope.spawn(move || {
                 let _pass = ClusterAccess::shared(folder, "newcomer");
-                told.send("newcomer").expect("somebody listens");
+                printed.send("newcomer").expect("somebody listens");
             });
             // A test with access may acquire it again, or nobody would ever release it.
             let again = ClusterAccess::shared(folder, "first");

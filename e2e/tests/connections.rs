@@ -242,7 +242,7 @@ cat answer.json
 fn fail_alike(env: &TestEnv, kubeconfig: &str, reason: &str) {
     let [real, ours, own] = PROGRAMS.map(|program| list(env, program, kubeconfig, &[]).failed().stderr);
     assert_eq!(ours, real);
-    for told in [real, own] {
-        assert!(told.contains(reason), "{told}");
+    for printed in [real, own] {
+        assert!(printed.contains(reason), "{printed}");
     }
 }

@@ -150,8 +150,8 @@ fn end(child: Child) -> CommandResult {
 /// error, and the release is complete or gone. Uninstalls it afterwards.
 fn one_came_first(subject: &TestRelease<'_>, upgrade: &CommandResult, uninstall: &CommandResult) -> Winner {
     let clear = |ran: &CommandResult, answers: &[&str]| {
-        let told = answers.iter().chain(&ANSWERS).any(|answer| ran.stderr.contains(answer));
-        assert!(ran.code == Some(1) && told, "code {:?}: {}{}", ran.code, ran.stdout, ran.stderr);
+        let printed = answers.iter().chain(&ANSWERS).any(|answer| ran.stderr.contains(answer));
+        assert!(ran.code == Some(1) && printed, "code {:?}: {}{}", ran.code, ran.stdout, ran.stderr);
     };
     match (upgrade.code, uninstall.code) {
         (_, Some(0)) => {

@@ -83,11 +83,11 @@ charts! {
 fn check(test: &str, case: &Case) {
     let Some(chart) = archive(case.chart) else { return };
     let Some(env) = TestEnv::new(test) else { return };
-    let scene = ChartTest { env: &env, case, chart: &chart };
+    let test = ChartTest { env: &env, case, chart: &chart };
     // Charts with the same cluster-scoped objects, such as a chart and its subchart, take a lock on their names.
-    let _locks = env.lock(scene.cluster_wide());
-    let want = scene.run_lifecycle(Program::Helm4);
-    let got = scene.run_lifecycle(Program::PintleAsHelm);
+    let _locks = env.lock(test.cluster_wide());
+    let want = test.run_lifecycle(Program::Helm4);
+    let got = test.run_lifecycle(Program::PintleAsHelm);
     for (what, want, got) in [
         ("install", &want.installed, &got.installed),
         ("upgrade", &want.upgraded, &got.upgraded),

@@ -1,4 +1,4 @@
-//! Hooks on a real cluster: their order, their policies, what they are told, and what they say.
+//! Hooks on a real cluster: their order, their policies, their environment, and their logs.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -140,7 +140,7 @@ fn a_hook_runs_to_its_end_before_the_next_one_begins() {
 
 #[test]
 fn a_failing_hook_ends_the_operation_and_policies_decide_what_stays() {
-    let mut told = Vec::new();
+    let mut printed = Vec::new();
     for program in [Program::Helm4, Program::PintleAsHelm, Program::Pintle] {
         let Some(env) = TestEnv::with_pods("a_failing_hook_ends_the_operation") else { return };
         let hook = |weight, policy| {
@@ -163,13 +163,13 @@ fn a_failing_hook_ends_the_operation_and_policies_decide_what_stays() {
         let status = env.run(program, &["status", "web", "-o", "json"]).succeeded();
         let status: Value = serde_json::from_str(&status.stdout).expect("JSON");
         assert_eq!(status["info"]["status"], "failed");
-        told.push((masked(&env, &ran.stdout), masked(&env, &ran.stderr)));
+        printed.push((masked(&env, &ran.stdout), masked(&env, &ran.stderr)));
 
         env.run(program, &["install", "other", "chart", "--no-hooks"]).succeeded();
         assert!(there("configmaps", "plain") && !there("configmaps", "never"), "{program:?}");
     }
-    assert_eq!(told[0], told[1]);
-    let (_, ours) = &told[2];
+    assert_eq!(printed[0], printed[1]);
+    let (_, ours) = &printed[2];
     assert!(ours.contains("error: failed pre-install: resource Pod/NAMESPACE/fails not ready"), "{ours}");
     assert!(ours.contains("container main terminated with exit code 3"), "{ours}");
 }
@@ -381,17 +381,17 @@ fn the_log_of_a_hook_is_shown_as_its_policy_says() {
 
 #[test]
 fn under_the_name_helm_the_log_of_a_hook_is_what_helm_shows() {
-    let mut told = Vec::new();
+    let mut printed = Vec::new();
     for program in [Program::Helm4, Program::PintleAsHelm] {
         let Some(env) = TestEnv::with_pods("under_the_name_helm_the_log_of_a_hook") else { return };
         talking_chart(&env, "hook-failed, hook-succeeded");
         let good = env.run(program, &["install", "web", "chart", "--set", "script=echo a; echo b"]);
         let good = good.succeeded();
         let bad = env.run(program, &["upgrade", "web", "chart", "--set", "script=echo a; exit 1"]).failed();
-        told.push([good.stdout, good.stderr, bad.stdout, bad.stderr].map(|text| masked(&env, &text)));
+        printed.push([good.stdout, good.stderr, bad.stdout, bad.stderr].map(|text| masked(&env, &text)));
     }
-    assert_eq!(told[0], told[1]);
-    assert_eq!(told[0][1], "level=INFO msg=\"a\\nb\"\n");
+    assert_eq!(printed[0], printed[1]);
+    assert_eq!(printed[0][1], "level=INFO msg=\"a\\nb\"\n");
 }
 
 #[test]
@@ -456,7 +456,7 @@ fn tested_chart(env: &TestEnv) {
 
 #[test]
 fn tests_are_told_as_helm_tells_them() {
-    let mut told = Vec::new();
+    let mut printed = Vec::new();
     for program in [Program::Helm4, Program::PintleAsHelm] {
         let Some(env) = TestEnv::with_pods("tests_are_told_as_helm_tells_them") else { return };
         tested_chart(&env);
@@ -466,11 +466,11 @@ fn tests_are_told_as_helm_tells_them() {
         assert!(all.stdout.contains("POD LOGS: other (main)\noh no\n"), "{}", all.stdout);
         let one = env.run(program, &["test", "web", "--filter", "name=passes", "--logs"]);
         let but = env.run(program, &["test", "web", "--filter", "!name=other"]);
-        told.push(
+        printed.push(
             [all, one, but].map(|ran| (ran.code, masked(&env, &ran.stdout), masked(&env, &ran.stderr))),
         );
     }
-    assert_eq!(told[0], told[1]);
+    assert_eq!(printed[0], printed[1]);
 }
 
 #[test]

@@ -175,9 +175,9 @@ fn ctrl_c_over_what_is_to_be_rolled_back_ends_as_in_helm() {
             let other = format!("{name}-2");
             env.run(program, &["install", &other, "chart"]).succeeded();
             let upgraded = stop(&["upgrade", &other, "chart"], &other);
-            let mut told = vec![installed, upgraded];
-            told.extend(states(history(&other)));
-            told
+            let mut printed = vec![installed, upgraded];
+            printed.extend(states(history(&other)));
+            printed
         })
         .collect();
     assert_eq!(ended[0], ended[1]);
@@ -192,16 +192,16 @@ fn an_uninstall_that_is_stopped_can_be_done_again_by_anyone() {
         subject.upgrade("one").succeeded();
         subject.run(&["upgrade", name, "chart", "--no-hooks", "--set", "slow=true"]).succeeded();
         let child = start(&env, subject.command(&["uninstall", name]), name, BlockedOn::Hook);
-        let told = subject.run(&["unlock", name]).succeeded().stdout;
-        assert!(told.contains("is uninstalling") && !told.contains("(gone)"), "{told}");
+        let printed = subject.run(&["unlock", name]).succeeded().stdout;
+        assert!(printed.contains("is uninstalling") && !printed.contains("(gone)"), "{printed}");
         let refused = subject.uninstall().failed();
         assert!(refused.stderr.contains("is in progress"), "{}", refused.stderr);
         signal(&child, "INT");
         end(child).failed();
         assert_eq!(subject.status().expect("there is a record").0, "uninstalling");
         // Works without knowing that the other process is gone.
-        let told = subject.run(&["unlock", name]).succeeded().stdout;
-        assert_eq!(told, format!("no operation is in progress on release \"{name}\"\n"));
+        let printed = subject.run(&["unlock", name]).succeeded().stdout;
+        assert_eq!(printed, format!("no operation is in progress on release \"{name}\"\n"));
         subject.run(&["uninstall", name, "--no-hooks"]).succeeded();
     }
     env.assert_empty();
@@ -234,8 +234,8 @@ fn a_lost_connection_leaves_a_lease_that_the_next_command_takes_over() {
         proxy.cut();
         assert!(!ran.stderr.is_empty());
         assert_eq!(subject.status().expect("there is a record").0, "pending-install");
-        let told = subject.run(&["unlock", name]).succeeded().stdout;
-        assert!(told.contains(&format!(" pid {pid} ")) && told.contains("(gone)"), "{told}");
+        let printed = subject.run(&["unlock", name]).succeeded().stdout;
+        assert!(printed.contains(&format!(" pid {pid} ")) && printed.contains("(gone)"), "{printed}");
         subject.upgrade("two").succeeded();
         subject.assert_consistent();
         subject.uninstall().succeeded();

@@ -86,8 +86,8 @@ fn assert_status_is_correct(subject: &TestRelease<'_>, pid: u32) {
     match status.as_str() {
         "deployed" => assert_eq!(subject.live(), subject.desired()),
         "pending-install" | "pending-upgrade" | "pending-rollback" | "uninstalling" => {
-            let told = subject.run(&["unlock", &subject.name]).succeeded().stdout;
-            assert!(told.contains(&format!(" pid {pid} ")) && told.contains("(gone)"), "{told}");
+            let printed = subject.run(&["unlock", &subject.name]).succeeded().stdout;
+            assert!(printed.contains(&format!(" pid {pid} ")) && printed.contains("(gone)"), "{printed}");
         }
         other => panic!("a release that was interrupted says that it is {other}"),
     }

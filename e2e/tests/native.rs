@@ -50,8 +50,8 @@ fn what_is_to_be_kept_is_not_owned_and_stays() {
     env.run(Program::Pintle, &["install", "web", "chart", "--set", "on=true"]).succeeded();
     let object = env.object("v1", "configmaps", "kept").expect("was installed");
     assert_eq!(object["metadata"]["ownerReferences"], Value::Null);
-    let told = env.run(Program::Pintle, &["uninstall", "web"]).succeeded();
-    assert!(told.stdout.contains("[ConfigMap] kept"), "{}", told.stdout);
+    let printed = env.run(Program::Pintle, &["uninstall", "web"]).succeeded();
+    assert!(printed.stdout.contains("[ConfigMap] kept"), "{}", printed.stdout);
     env.wait_for("v1", "configmaps", "gone", |object| object.is_none());
     assert!(env.object("v1", "configmaps", "kept").is_some());
 }

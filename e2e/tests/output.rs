@@ -25,15 +25,15 @@ const DATA: &str = r#"
 "#;
 
 /// Runs commands with one program and gives what it said.
-fn told(env: &TestEnv, program: Program, prepare: fn(&TestEnv), lines: &[Line]) -> Vec<CommandResult> {
+fn printed(env: &TestEnv, program: Program, prepare: fn(&TestEnv), lines: &[Line]) -> Vec<CommandResult> {
     prepare(env);
     lines.iter().map(|line| env.run(program, line)).collect()
 }
 
 /// Compares what both programs say to the same commands, one after the other in the same namespace.
 fn compare(env: &TestEnv, prepare: fn(&TestEnv), lines: &[Line]) {
-    let real = told(env, Program::Helm4, prepare, lines);
-    let ours = told(env, Program::PintleAsHelm, prepare, lines);
+    let real = printed(env, Program::Helm4, prepare, lines);
+    let ours = printed(env, Program::PintleAsHelm, prepare, lines);
     are_alike(lines, real, ours);
 }
 
@@ -252,8 +252,8 @@ fn what_the_server_warns_about_is_passed_on() {
     env.write("chart/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nodd: 1\n");
     let lax = &["install", "web", "chart", "--server-side=false", "--disable-openapi-validation"];
     compare(&env, |_| {}, &[lax, &["uninstall", "web"]]);
-    let told = env.run(Program::Pintle, lax).succeeded().stderr;
-    assert_eq!(told, "warning: server: unknown field \"odd\"\n");
+    let printed = env.run(Program::Pintle, lax).succeeded().stderr;
+    assert_eq!(printed, "warning: server: unknown field \"odd\"\n");
 }
 
 #[test]
@@ -295,9 +295,9 @@ fn the_shell_is_offered_the_same_names() {
     are_alike(lines, real, ours);
     // Others make namespaces meanwhile.
     for program in [Program::Helm4, Program::PintleAsHelm] {
-        let told = env.run(program, &["__complete", "status", "--namespace", ""]).succeeded().stdout;
-        let names: Vec<&str> = told.lines().collect();
-        assert!(names.contains(&env.namespace()) && names.contains(&"kube-system"), "{program:?}: {told}");
+        let printed = env.run(program, &["__complete", "status", "--namespace", ""]).succeeded().stdout;
+        let names: Vec<&str> = printed.lines().collect();
+        assert!(names.contains(&env.namespace()) && names.contains(&"kube-system"), "{program:?}: {printed}");
         assert_eq!(names.last(), Some(&":4"), "{program:?}");
     }
 }

@@ -63,8 +63,8 @@ fn is_true(subject: &TestRelease<'_>, ran: &CommandResult, what: &str) {
         Some((status, _)) if status == "failed" => {}
         Some((status, _)) => {
             assert_eq!(status, "pending-install", "{what}");
-            let told = subject.run(&["unlock", &subject.name]).succeeded().stdout;
-            assert!(told.contains("(gone)"), "{what}: {told}");
+            let printed = subject.run(&["unlock", &subject.name]).succeeded().stdout;
+            assert!(printed.contains("(gone)"), "{what}: {printed}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Users who may not do everything: what they are told, and what they can do all the same.
+//! Users who may not do everything: the errors that they get, and what still works.
 
 use crate::support;
 
@@ -82,8 +82,8 @@ fn who_may_not_install_our_kinds_is_told_who_can() {
     let Some(env) = TestEnv::new("who_may_not_install_our_kinds") else { return };
     write_chart(&env, "chart");
     let user = user(&env, "releaser", &with_our_kinds(&env));
-    let told = run(&env, &user, &["init"], &[]).failed();
-    assert!(told.stderr.contains("HELM_DRIVER=secret"), "{}", told.stderr);
+    let printed = run(&env, &user, &["init"], &[]).failed();
+    assert!(printed.stderr.contains("HELM_DRIVER=secret"), "{}", printed.stderr);
     // A server that does not know the kinds, while everything else is as it is.
     let proxy = Proxy::new(env.cluster());
     proxy.rule(|seen| match seen.path.starts_with("/apis/helm.sh/") {

@@ -82,7 +82,7 @@ apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: daemon}
 spec:
-  # By the rules of Helm 3 one pod that is missing is none too few, unless told.
+  # By the rules of Helm 3 one pod that is missing is none too few, unless printed.
   updateStrategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}
   selector: {matchLabels: {app: daemon}}
   template: {{- include "pod" "daemon" }}
@@ -204,9 +204,9 @@ fn assert_all(text: &str, parts: &[&str]) {
 #[test]
 fn waiting_for_an_image_that_cannot_be_had_is_given_up() {
     let test = "waiting_for_an_image_that_cannot_be_had";
-    let Some(told) = given_up(test, "image=test.invalid/none:1", |_| {}) else { return };
+    let Some(printed) = given_up(test, "image=test.invalid/none:1", |_| {}) else { return };
     assert_all(
-        &told,
+        &printed,
         &[
             "error: Deployment/NAMESPACE/web: container main of pod web-",
             "cannot pull image \"test.invalid/none:1\" (",
@@ -216,7 +216,7 @@ fn waiting_for_an_image_that_cannot_be_had_is_given_up() {
     );
 }
 
-/// Whether the node has told what it could not do for a pod.
+/// Whether the node has reported what it could not do for a pod.
 fn node_complains(env: &TestEnv) -> bool {
     env.objects("v1", "events").iter().any(|event| {
         event["source"]["component"] == "kubelet"
@@ -236,10 +236,10 @@ fn what_the_node_says_of_a_pod_is_told() {
         assert!(Instant::now() < limit, "the node says nothing: {:#?}", env.objects("v1", "events"));
         thread::sleep(Duration::from_millis(200));
     }
-    let told = env.run(Program::Pintle, &[&["upgrade", "web", "chart", "--wait"][..], &never].concat());
-    let told = masked(&env, &told.failed().stderr);
+    let printed = env.run(Program::Pintle, &[&["upgrade", "web", "chart", "--wait"][..], &never].concat());
+    let printed = masked(&env, &printed.failed().stderr);
     assert_all(
-        &told,
+        &printed,
         &[
             "container main of pod web-",
             "  events of Pod/web-",
@@ -251,9 +251,9 @@ fn what_the_node_says_of_a_pod_is_told() {
 #[test]
 fn waiting_for_a_container_that_crashes_is_given_up_with_its_last_words() {
     let test = "waiting_for_a_container_that_crashes";
-    let Some(told) = given_up(test, "calm=5,script=echo last words; exit 7", |_| {}) else { return };
+    let Some(printed) = given_up(test, "calm=5,script=echo last words; exit 7", |_| {}) else { return };
     assert_all(
-        &told,
+        &printed,
         &[
             "error: Deployment/NAMESPACE/web: container main of pod web-",
             "is in a crash loop: restarted ",
@@ -267,9 +267,9 @@ fn waiting_for_a_container_that_crashes_is_given_up_with_its_last_words() {
 #[test]
 fn waiting_for_a_job_that_failed_is_given_up_with_its_last_words() {
     let test = "waiting_for_a_job_that_failed";
-    let Some(told) = given_up(test, "job=echo last words; exit 7", |_| {}) else { return };
+    let Some(printed) = given_up(test, "job=echo last words; exit 7", |_| {}) else { return };
     assert_all(
-        &told,
+        &printed,
         &[
             "error: resource Job/NAMESPACE/job-1 not ready. status: Failed, message: Job Failed. failed: 1/1\n",
             "Job/NAMESPACE/job-1: container main of pod job-1-",
@@ -282,11 +282,11 @@ fn waiting_for_a_job_that_failed_is_given_up_with_its_last_words() {
 #[test]
 fn by_the_rules_of_helm_3_waiting_for_a_job_that_failed_is_given_up_too() {
     let test = "by_the_rules_of_helm_3_waiting_for_a_job";
-    let Some(told) = given_up_by("--wait=legacy", test, "job=echo last words; exit 7", |_| {}) else {
+    let Some(printed) = given_up_by("--wait=legacy", test, "job=echo last words; exit 7", |_| {}) else {
         return;
     };
     assert_all(
-        &told,
+        &printed,
         &["error: job is failed: NAMESPACE/job-1\n", "  last lines of container main:\n    last words\n"],
     );
 }
@@ -303,9 +303,9 @@ fn waiting_for_pods_that_a_quota_forbids_is_given_up() {
         });
     };
     let test = "waiting_for_pods_that_a_quota_forbids";
-    let Some(told) = given_up(test, "x=y", prepare) else { return };
+    let Some(printed) = given_up(test, "x=y", prepare) else { return };
     assert_all(
-        &told,
+        &printed,
         &["error: Deployment/NAMESPACE/web: cannot create pods: pods \"web-", "exceeded quota: none"],
     );
 }
@@ -318,9 +318,9 @@ fn waiting_for_pods_that_a_security_standard_forbids_is_given_up() {
         env.api().merge(&space, &json!({"metadata": {"labels": labels}}));
     };
     let test = "waiting_for_pods_that_a_security_standard_forbids";
-    let Some(told) = given_up(test, "x=y", prepare) else { return };
+    let Some(printed) = given_up(test, "x=y", prepare) else { return };
     assert_all(
-        &told,
+        &printed,
         &[
             "warning: server: would violate PodSecurity \"restricted:latest\": allowPrivilegeEscalation",
             "error: Deployment/NAMESPACE/web: cannot create pods: pods \"web-",
@@ -333,7 +333,7 @@ fn waiting_for_pods_that_a_security_standard_forbids_is_given_up() {
 #[test]
 fn under_the_name_helm_waiting_in_vain_ends_with_helms_words() {
     let programs = [Program::Helm4, Program::PintleAsHelm];
-    let told = side_by_side("under_the_name_helm_waiting_in_vain", &programs, |env, program| {
+    let printed = side_by_side("under_the_name_helm_waiting_in_vain", &programs, |env, program| {
         let hook = "\n---\napiVersion: v1\nkind: Pod\nmetadata: {name: hook, annotations: {helm.sh/hook: post-install}}\n\
                     spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: 'test.invalid/busybox:1', \
                     command: [sleep, '100']}]}\n";
@@ -350,15 +350,15 @@ fn under_the_name_helm_waiting_in_vain_ends_with_helms_words() {
             outcome(env, &ran)
         })
     });
-    let Some(told) = told else { return };
-    assert_eq!(told[0], told[1]);
-    assert!(told[0].iter().all(|(code, _, _)| *code == Some(1)), "{told:?}");
+    let Some(printed) = printed else { return };
+    assert_eq!(printed[0], printed[1]);
+    assert!(printed[0].iter().all(|(code, _, _)| *code == Some(1)), "{printed:?}");
 }
 
 #[test]
 fn a_failed_operation_is_undone_when_that_was_asked_for() {
     let programs = [Program::Helm4, Program::PintleAsHelm, Program::Pintle];
-    let told = side_by_side("a_failed_operation_is_undone", &programs, |env, program| {
+    let printed = side_by_side("a_failed_operation_is_undone", &programs, |env, program| {
         let plain = "\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\ndata: {is: '{{ .Values.is }}'}\n\
                      {{- with .Values.extra }}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\n{{- end }}\n";
         chart(env, &format!("{DEPLOYMENT}{plain}"));
@@ -388,7 +388,9 @@ fn a_failed_operation_is_undone_when_that_was_asked_for() {
             .collect();
         (program, [first, gone, second, third].map(|ran| outcome(env, &ran)), versions)
     });
-    let Some([helm, ours, own]) = told.and_then(|told| <[_; 3]>::try_from(told).ok()) else { return };
+    let Some([helm, ours, own]) = printed.and_then(|printed| <[_; 3]>::try_from(printed).ok()) else {
+        return;
+    };
     assert_eq!(helm.1, ours.1);
     assert_eq!(helm.2, ours.2);
     let states: Vec<&str> =

@@ -1,6 +1,7 @@
 //! Lists the dependencies of a chart, and updates `charts/` on request: `cargo run -p pintle --example dependency --
 //! CHART [--update]`.
 #![allow(clippy::print_stdout)]
+#![allow(clippy::disallowed_methods, reason = "a program reads the clock")]
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -20,6 +20,7 @@ pub(crate) fn run() -> Result<()> {
         problems.extend(check_file(&path)?);
     }
     problems.extend(required_documents());
+    problems.extend(impure_sources()?);
     problems.extend(unlisted_tests()?);
     problems.extend(cited::problems()?);
     for problem in &problems {
@@ -187,6 +188,38 @@ fn unlisted_tests() -> Result<Vec<String>> {
             if is_test && !listed.lines().any(|line| line == format!("mod {name};")) {
                 problems.push(format!("{} does not list `{name}`", path.display()));
             }
+        }
+    }
+    Ok(problems)
+}
+
+/// Crates whose source works on data only. Their `clippy.toml` bans the clock, the environment and hash maps.
+const PURE: [&str; 12] = [
+    "events", "gotmpl", "hooks", "images", "objects", "plan", "regex", "render", "semver", "tree", "values",
+    "yaml",
+];
+
+/// Uses of files, sockets and processes in pure crates, outside of tests.
+fn impure_sources() -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for path in tracked_files()? {
+        let name = path.to_string_lossy().into_owned();
+        let is_pure = PURE.iter().any(|pure| name.starts_with(&format!("crates/{pure}/src/")));
+        if !is_pure || !name.ends_with(".rs") || name.ends_with("tests.rs") || !root().join(&path).is_file() {
+            continue;
+        }
+        let text = fs::read_to_string(root().join(&path)).with_context(|| format!("cannot read {name}"))?;
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for banned in ["std::fs", "std::net::Tcp", "std::process"] {
+            if code.contains(banned) {
+                problems.push(format!("{name}: a pure crate does not use {banned}"));
+            }
+        }
+    }
+    for pure in PURE {
+        let file = root().join("crates").join(pure).join("clippy.toml");
+        if !fs::read_to_string(file).is_ok_and(|text| text.contains("std::collections::HashMap")) {
+            problems.push(format!("crates/{pure}/clippy.toml lacks the bans of pure crates"));
         }
     }
     Ok(problems)

@@ -1,4 +1,5 @@
 //! The system clock and random numbers. The library takes both as arguments, so that tests can fix them.
+#![expect(clippy::disallowed_methods, reason = "the one place of the program that asks for the time")]
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,6 +11,11 @@ use pintle_time::Zone;
 pub(crate) fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     i64::try_from(since).unwrap_or(i64::MAX)
+}
+
+/// The current time, for comparison with those of files.
+pub(crate) fn system_time() -> SystemTime {
+    SystemTime::now()
 }
 
 /// The current time with nanoseconds, as archives record it.

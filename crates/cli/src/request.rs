@@ -50,7 +50,8 @@ pub(crate) fn overrides(invocation: &Invocation<'_>) -> Result<Overrides, Failur
     let flags = &invocation.flags;
     let files = flags.list("values");
     let set_files = flags.list("set-file").iter().flat_map(|text| text.split(','));
-    let set_files: Vec<&str> = set_files.filter_map(|part| part.split_once('=')).map(|(_, file)| file).collect();
+    let set_files: Vec<&str> =
+        set_files.filter_map(|part| part.split_once('=')).map(|(_, file)| file).collect();
     let mut fetched = BTreeMap::new();
     // Most values are files, for which no getter is needed.
     let names = || files.iter().map(String::as_str).chain(set_files.iter().copied());

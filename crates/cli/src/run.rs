@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 
+use pintle_time::Zone;
 use pintle_tree::quote::quote;
 
-use crate::command::find::find_from_entry_point;
 use crate::command::CommandPath;
+use crate::command::find::find_from_entry_point;
 use crate::commands::complete_request;
 use crate::env::{Environment, Setting};
 use crate::exit;
@@ -45,6 +46,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
 
 fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mut Ui) -> Result<(), Failure> {
     let environment = Environment::from_process();
+    Zone::set_local(environment.variable("TZ"));
     if let Some(request) = complete_request(words) {
         return request.run(personality, called_as, &environment, ui);
     }
@@ -97,15 +99,8 @@ fn run_command(
     };
     command_path.check_operands(&flags.operands)?;
     command_path.check_exclusive(&|name| flags.given(name))?;
-    let mut invocation = Invocation {
-        personality,
-        called_as,
-        command_path,
-        flags,
-        environment,
-        chart_source: None,
-        ui,
-    };
+    let mut invocation =
+        Invocation { personality, called_as, command_path, flags, environment, chart_source: None, ui };
     if personality == Personality::Helm {
         crate::registry_access::check_tls_flags(&invocation)?;
     }

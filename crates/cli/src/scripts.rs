@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pintle::events::{ChartPath, Event};
 use pintle::lua::{Level, Listener, PermissionRequests, Permissions, Services, System};
 use pintle::{Clock as _, Consent, ConsentRequest, Lifecycle, Network, OfflineSession, Scripting};
-use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
+use pintle_tree::{LogLevel, LogLine};
 
 use crate::clock::{self, SystemClock};
 use crate::env::Environment;
@@ -232,16 +232,16 @@ impl Listener for UiScriptObserver {
         if level == Level::Debug && !self.debug {
             return;
         }
-        let (word, own) = match level {
-            Level::Debug => ("DEBUG", "debug"),
-            Level::Info => ("INFO", "note"),
-            Level::Warn => ("WARN", "warning"),
-            Level::Error => ("ERROR", "error"),
+        let (level, own) = match level {
+            Level::Debug => (LogLevel::Debug, "debug"),
+            Level::Info => (LogLevel::Info, "note"),
+            Level::Warn => (LogLevel::Warn, "warning"),
+            Level::Error => (LogLevel::Error, "error"),
         };
         match self.personality {
             Personality::Helm => {
                 let attributes = vec![("chart", chart.names().join("/"))];
-                let line = LogLine { level: word, message: text.to_owned().into(), attributes };
+                let line = LogLine { level, message: text.to_owned().into(), attributes };
                 self.write(&line.to_string());
             }
             Personality::Pintle => {

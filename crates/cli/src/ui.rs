@@ -3,8 +3,8 @@
 use std::io::{self, BufWriter, IsTerminal as _, StderrLock, Stdout, Write};
 
 use pintle_time::{GoTime, Zone};
-use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
+use pintle_tree::{LogLevel, LogLine};
 
 use crate::env::Environment;
 use crate::failure::{Failure, FailureKind};
@@ -108,7 +108,7 @@ impl Ui {
         match self.personality {
             Personality::Helm => self.note(&line.to_string()),
             // Errors are also returned, and printed then.
-            Personality::Pintle if line.level == "ERROR" => {}
+            Personality::Pintle if line.level == LogLevel::Error => {}
             Personality::Pintle => {
                 let mut text = line.message.trim_start_matches("warning: ").to_owned();
                 for (name, value) in &line.attributes {

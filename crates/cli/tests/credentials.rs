@@ -40,7 +40,7 @@ fn a_token_that_is_not_a_valid_header_gives_helms_error() {
 fn a_password_in_an_address_is_not_shown() {
     let env = env("{}");
     for name in ["pintle", "helm"] {
-        for (line, told) in [
+        for (line, printed) in [
             ("list --kube-apiserver https://me:secret@127.0.0.1:1", "https://me:***@127.0.0.1:1/version"),
             (
                 "list --debug --kube-apiserver http://me:secret@127.0.0.1:1",
@@ -52,7 +52,7 @@ fn a_password_in_an_address_is_not_shown() {
         ] {
             env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
             let shown = env.called(name, line, &[]);
-            assert!(!shown.contains("secret") && shown.contains(told), "{name} {line}: {shown}");
+            assert!(!shown.contains("secret") && shown.contains(printed), "{name} {line}: {shown}");
         }
     }
 }

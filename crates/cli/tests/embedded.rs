@@ -121,7 +121,7 @@ fn a_failing_hook_fails_the_release() {
 fn only_writing_commands_create_the_file() {
     let env = env();
     let there = "--cluster embedded:tpyo.db";
-    for (line, told) in [
+    for (line, printed) in [
         ("list", "exit 0"),
         ("status a", "release: not found"),
         ("uninstall a", "release: not found"),
@@ -130,7 +130,7 @@ fn only_writing_commands_create_the_file() {
         ("upgrade a web --install --dry-run=server", "STATUS: pending-install"),
     ] {
         let shown = env.pintle(&format!("{line} {there}"));
-        holds(&shown, &[told, "warning: there is no cluster in `tpyo.db` yet"]);
+        holds(&shown, &[printed, "warning: there is no cluster in `tpyo.db` yet"]);
         assert!(!env.path().join("tpyo.db").exists(), "{line}");
     }
     env.pintle(&format!("__complete status {there} ''"));

@@ -39,7 +39,7 @@ impl Elf {
     }
 
     /// The value of a tag of the dynamic section.
-    fn told(&self, tag: u64) -> Option<u64> {
+    fn printed(&self, tag: u64) -> Option<u64> {
         let part = self.segments().into_iter().find(|segment| segment.kind == DYNAMIC)?;
         let mut entries = (part.offset..part.offset + part.size).step_by(16);
         entries.find(|at| self.number(*at, 8) == tag).map(|at| self.number(at + 8, 8))
@@ -50,11 +50,12 @@ impl Elf {
 fn the_program_is_position_independent_and_what_the_loader_writes_is_read_only() {
     let elf = Elf(std::fs::read(env!("CARGO_BIN_EXE_pintle")).expect("it was built"));
     assert_eq!((&elf.0[..4], elf.0[4]), (&b"\x7fELF"[..], 2));
-    let (flags, flags_1) = (elf.told(30).unwrap_or_default(), elf.told(0x6fff_fffb).unwrap_or_default());
+    let (flags, flags_1) =
+        (elf.printed(30).unwrap_or_default(), elf.printed(0x6fff_fffb).unwrap_or_default());
     assert_eq!(elf.number(16, 2), 3, "it is linked at a fixed address");
     assert_ne!(flags_1 & 0x0800_0000, 0, "it is no position-independent program");
     assert!(flags & 8 != 0 || flags_1 & 1 != 0, "functions are bound while it runs");
-    assert!(elf.told(22).is_none() && flags & 4 == 0, "code is written to when it is loaded");
+    assert!(elf.printed(22).is_none() && flags & 4 == 0, "code is written to when it is loaded");
     let segments = elf.segments();
     assert!(segments.iter().any(|segment| segment.kind == RELRO), "tables of the loader stay writable");
     let stack = segments.iter().find(|segment| segment.kind == STACK).expect("nothing is said of the stack");

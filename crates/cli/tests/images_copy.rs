@@ -37,9 +37,9 @@ fn chart(env: &TestEnv, host: &str) {
 }
 
 fn digest_of(env: &TestEnv, image: &str) -> String {
-    let told = env.pintle(&format!("images list ./web --resolve -o csv --unique --set image={image}"));
-    assert!(told.starts_with("exit 0\n"), "{told}");
-    told.trim_end().rsplit(',').next().unwrap().to_owned()
+    let printed = env.pintle(&format!("images list ./web --resolve -o csv --unique --set image={image}"));
+    assert!(printed.starts_with("exit 0\n"), "{printed}");
+    printed.trim_end().rsplit(',').next().unwrap().to_owned()
 }
 
 #[test]
@@ -47,45 +47,45 @@ fn images_cross_the_air_gap_and_are_where_overrides_point() {
     let (Some(here), Some(there)) = (distribution(""), distribution("")) else { return };
     let env = TestEnv::new();
     let digest = set(&env);
-    let told = env.pintle(&format!("images copy oci:set {}/mirror", here.host));
-    assert!(told.contains("1 images copied, 0 were there"), "{told}");
-    assert!(told.contains("1 signatures"), "{told}");
+    let printed = env.pintle(&format!("images copy oci:set {}/mirror", here.host));
+    assert!(printed.contains("1 images copied, 0 were there"), "{printed}");
+    assert!(printed.contains("1 signatures"), "{printed}");
     chart(&env, &here.host);
-    let told = env.pintle("images copy ./web oci:gap -q");
-    assert!(told.starts_with("exit 0\n"), "{told}");
+    let printed = env.pintle("images copy ./web oci:gap -q");
+    assert!(printed.starts_with("exit 0\n"), "{printed}");
     assert_eq!(
         open(&env.path().join("gap")).images().unwrap(),
         [format!("{}/mirror/dockerio/team/web:1.2", here.host)]
     );
-    let told = env.pintle(&format!("images copy oci:gap {}", there.host));
-    assert!(told.starts_with("exit 0\n"), "{told}");
+    let printed = env.pintle(&format!("images copy oci:gap {}", there.host));
+    assert!(printed.starts_with("exit 0\n"), "{printed}");
     let line = format!("images override ./web -t {} -s {}", there.host, here.host);
-    let told = env.pintle(&line);
-    let image = told.lines().find_map(|line| line.strip_prefix("image: ")).expect(&told).to_owned();
+    let printed = env.pintle(&line);
+    let image = printed.lines().find_map(|line| line.strip_prefix("image: ")).expect(&printed).to_owned();
     assert!(image.starts_with(&there.host), "{image}");
     assert_eq!(digest_of(&env, &image), digest);
     // A direct copy has nothing left to do.
-    let told = env.pintle(&format!("images copy ./web {} -o json", there.host));
-    assert!(told.contains(r#""state":"there""#) && told.contains(r#""imagesCopied":0"#), "{told}");
+    let printed = env.pintle(&format!("images copy ./web {} -o json", there.host));
+    assert!(printed.contains(r#""state":"there""#) && printed.contains(r#""imagesCopied":0"#), "{printed}");
 }
 
 #[test]
 fn a_dry_run_shows_the_plan_and_copies_nothing() {
     let env = TestEnv::new();
     set(&env);
-    let told = env.pintle("images copy oci:set oci:gap --dry-run");
-    assert!(told.contains("oci:set:docker.io/team/web:1.2"), "{told}");
-    assert!(told.contains("1 images, at most 200.") && told.contains("to copy"), "{told}");
+    let printed = env.pintle("images copy oci:set oci:gap --dry-run");
+    assert!(printed.contains("oci:set:docker.io/team/web:1.2"), "{printed}");
+    assert!(printed.contains("1 images, at most 200.") && printed.contains("to copy"), "{printed}");
     assert!(!env.path().join("gap").exists());
-    let told = env.pintle("images copy oci:set oci:gap --dry-run -o json --signatures=false");
-    assert!(told.contains(r#""state":"new""#) && told.contains(r#""signatures":0"#), "{told}");
-    let told =
+    let printed = env.pintle("images copy oci:set oci:gap --dry-run -o json --signatures=false");
+    assert!(printed.contains(r#""state":"new""#) && printed.contains(r#""signatures":0"#), "{printed}");
+    let printed =
         env.pintle("images copy oci:set:docker.io/team/web:1.2 oci:gap --platform linux/arm64 -o yaml");
     assert!(
-        told.contains("warning: oci:set:docker.io/team/web:1.2: with fewer platforms its digest is"),
-        "{told}"
+        printed.contains("warning: oci:set:docker.io/team/web:1.2: with fewer platforms its digest is"),
+        "{printed}"
     );
-    assert!(told.contains("imagesCopied: 1\n"), "{told}");
+    assert!(printed.contains("imagesCopied: 1\n"), "{printed}");
 }
 
 #[test]
@@ -96,8 +96,8 @@ fn lists_and_locks_name_images() {
     assert!(env.pintle(&format!("images copy oci:set {} -j 1", fake.host)).starts_with("exit 0\n"));
     let name = fake.name("dockerio/team/web:1.2");
     env.write("list.txt", &format!("# ours\n\n{name} # the web\n"));
-    let told = env.pintle("images copy --from-list list.txt oci:one");
-    assert!(told.contains("1 images copied"), "{told}");
+    let printed = env.pintle("images copy --from-list list.txt oci:one");
+    assert!(printed.contains("1 images copied"), "{printed}");
     let lock = format!(
         "apiVersion: v0\nkind: ImagesLock\nimages:\n- image: {name}\n  digest: {digest}\n  digests: []\n"
     );
@@ -107,9 +107,9 @@ fn lists_and_locks_name_images() {
     // Content that differs from the lock counts as missing.
     let other = format!("sha256:{}", "0".repeat(64));
     env.write("Images.lock", &lock.replace(&digest, &other));
-    let told = env.pintle("images copy --from-list Images.lock oci:three");
-    assert!(told.starts_with("exit 1\n") && told.contains("no such image"), "{told}");
-    assert!(told.contains("1 of 1 images cannot be copied, so nothing was copied"), "{told}");
+    let printed = env.pintle("images copy --from-list Images.lock oci:three");
+    assert!(printed.starts_with("exit 1\n") && printed.contains("no such image"), "{printed}");
+    assert!(printed.contains("1 of 1 images cannot be copied, so nothing was copied"), "{printed}");
 }
 
 #[test]
@@ -122,18 +122,18 @@ fn tags_are_not_moved_by_accident() {
     let other = maker.image("amd64", b"other");
     maker.name("docker.io/team/web:1.2", &other);
     assert!(env.pintle(&format!("images copy oci:other {}", fake.host)).starts_with("exit 0\n"));
-    let told = env.pintle(&format!("images copy oci:set {}", fake.host));
-    assert!(told.starts_with("exit 1\n") && told.contains("--overwrite moves the tag"), "{told}");
-    let told = env.pintle(&format!("images copy oci:set {} --dry-run --overwrite", fake.host));
-    assert!(told.starts_with("exit 0\n") && told.contains("overwrites"), "{told}");
-    let told = env.pintle(&format!("images copy oci:set {} --overwrite", fake.host));
-    assert!(told.starts_with("exit 0\n"), "{told}");
+    let printed = env.pintle(&format!("images copy oci:set {}", fake.host));
+    assert!(printed.starts_with("exit 1\n") && printed.contains("--overwrite moves the tag"), "{printed}");
+    let printed = env.pintle(&format!("images copy oci:set {} --dry-run --overwrite", fake.host));
+    assert!(printed.starts_with("exit 0\n") && printed.contains("overwrites"), "{printed}");
+    let printed = env.pintle(&format!("images copy oci:set {} --overwrite", fake.host));
+    assert!(printed.starts_with("exit 0\n"), "{printed}");
     // With --keep-going the other images are copied.
-    let told = env.pintle(&format!(
+    let printed = env.pintle(&format!(
         "images copy {}/dockerio/team/web:1.2 {}/none:1 oci:gap --keep-going",
         fake.host, fake.host
     ));
-    assert!(told.starts_with("exit 1\n") && told.contains("1 images copied"), "{told}");
+    assert!(printed.starts_with("exit 1\n") && printed.contains("1 images copied"), "{printed}");
 }
 
 #[test]
@@ -141,8 +141,8 @@ fn one_image_can_be_copied_to_another_name() {
     let fake = Fake::honest();
     let env = TestEnv::new();
     set(&env);
-    let told = env.pintle(&format!("images copy oci:set {}/our/site:2", fake.host));
-    assert!(told.starts_with("exit 0\n"), "{told}");
+    let printed = env.pintle(&format!("images copy oci:set {}/our/site:2", fake.host));
+    assert!(printed.starts_with("exit 0\n"), "{printed}");
     assert!(fake.state.lock().unwrap().manifests.contains_key(&("our/site".to_owned(), "2".to_owned())));
 }
 
@@ -150,7 +150,7 @@ fn one_image_can_be_copied_to_another_name() {
 fn invalid_arguments_are_reported() {
     let env = TestEnv::new();
     set(&env);
-    for (line, code, told) in [
+    for (line, code, printed) in [
         ("images copy hub.corp", 2, "there are no images to copy"),
         ("images copy a:b:c oci:x", 4, "a:b:c"),
         ("images copy oci:none oci:x", 2, "it is not an OCI layout"),
@@ -165,7 +165,7 @@ fn invalid_arguments_are_reported() {
         ("images copy", 2, "requires at least 1 argument"),
     ] {
         let said = env.pintle(line);
-        assert!(said.starts_with(&format!("exit {code}\n")) && said.contains(told), "{line}: {said}");
+        assert!(said.starts_with(&format!("exit {code}\n")) && said.contains(printed), "{line}: {said}");
     }
 }
 
@@ -242,9 +242,9 @@ pub(crate) fn certificates(env: &TestEnv) {
 {{- end }}
 "#;
     env.write("keys/Chart.yaml", CHART).write("keys/templates/keys.yaml", template);
-    let told = env.pintle("template keys ./keys");
+    let printed = env.pintle("template keys ./keys");
     let mut file = None;
-    for line in told.lines() {
+    for line in printed.lines() {
         match (line.strip_suffix(": |"), line.strip_prefix("  "), &mut file) {
             (Some(name), _, _) => file = Some((name.to_owned(), String::new())),
             (None, Some(text), Some((_, whole))) => whole.push_str(&format!("{text}\n")),
@@ -271,13 +271,13 @@ fn registries_with_private_certificates_are_trusted_with_a_ca_file() {
         |flags: &str| env.pintle(&format!("images copy oci:set {} --retries 0 {flags}", registry.host));
     // The server's certificate is signed by the same CA, so it works as a client certificate.
     let ours = "--cert-file server.pem --key-file server.key";
-    let told = copy(&format!("--ca-file ca.pem {ours}"));
-    assert!(told.starts_with("exit 0\n") && told.contains("1 images copied"), "{told}");
-    let told = copy(&format!("--insecure-skip-tls-verify {ours}"));
-    assert!(told.starts_with("exit 0\n") && told.contains("1 were there"), "{told}");
+    let printed = copy(&format!("--ca-file ca.pem {ours}"));
+    assert!(printed.starts_with("exit 0\n") && printed.contains("1 images copied"), "{printed}");
+    let printed = copy(&format!("--insecure-skip-tls-verify {ours}"));
+    assert!(printed.starts_with("exit 0\n") && printed.contains("1 were there"), "{printed}");
     for flags in ["--dest-insecure-skip-tls-verify", ours] {
-        let told = copy(flags).to_lowercase();
-        assert!(told.starts_with("exit 1\n") && told.contains("certificate"), "{told}");
+        let printed = copy(flags).to_lowercase();
+        assert!(printed.starts_with("exit 1\n") && printed.contains("certificate"), "{printed}");
     }
 }
 
@@ -312,11 +312,14 @@ fn a_loopback_registry_that_closes_the_connection_is_not_retried_without_tls() {
     certificates(&env);
     let host = one_that_hangs_up(&env);
     let copy = |flags: &str| env.pintle(&format!("images copy oci:set {host} --retries 0 {flags}"));
-    let told = copy("--ca-file ca.pem");
-    assert!(told.contains(&format!("https://{host}/")) && !told.contains("http://"), "{told}");
-    assert!(told.contains("does the server want a certificate of its clients?"), "{told}");
-    let told = copy("--ca-file ca.pem --cert-file server.pem --key-file server.key");
-    assert!(told.contains(&format!("https://{host}/")) && !told.contains("does the server want"), "{told}");
+    let printed = copy("--ca-file ca.pem");
+    assert!(printed.contains(&format!("https://{host}/")) && !printed.contains("http://"), "{printed}");
+    assert!(printed.contains("does the server want a certificate of its clients?"), "{printed}");
+    let printed = copy("--ca-file ca.pem --cert-file server.pem --key-file server.key");
+    assert!(
+        printed.contains(&format!("https://{host}/")) && !printed.contains("does the server want"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -326,27 +329,27 @@ fn source_and_destination_have_separate_credentials() {
     env.write("keys/Chart.yaml", CHART)
         .write("keys/templates/users.yaml", "users: '{{ htpasswd .Values.user \"secret\" }}'\n");
     let guarded = |user: &str| {
-        let told = env.pintle(&format!("template keys ./keys --set user={user}"));
-        let line = told.lines().find_map(|line| line.strip_prefix("users: ")).expect(&told);
+        let printed = env.pintle(&format!("template keys ./keys --set user={user}"));
+        let line = printed.lines().find_map(|line| line.strip_prefix("users: ")).expect(&printed);
         env.write(&format!("{user}.htpasswd"), &format!("{}\n", line.trim_matches('\'')));
         let file = env.path().join(format!("{user}.htpasswd"));
         distribution(&format!("auth:\n  htpasswd: {{realm: ours, path: {}}}\n", file.display()))
     };
     let (Some(here), Some(there)) = (guarded("anna"), guarded("bob")) else { return };
-    let told = env.pintle(&format!("images copy oci:set {} --retries 0", here.host));
-    assert!(told.starts_with("exit 1\n"), "{told}");
-    let told = env.pintle(&format!(
-        "images copy oci:set {} --dest-creds anna:secret --dest-plain-http --jobs 2 --patience 10m",
+    let printed = env.pintle(&format!("images copy oci:set {} --retries 0", here.host));
+    assert!(printed.starts_with("exit 1\n"), "{printed}");
+    let printed = env.pintle(&format!(
+        "images copy oci:set {} --dest-creds anna:secret --dest-plain-http --jobs 2 --idle-timeout 10m",
         here.host
     ));
-    assert!(told.starts_with("exit 0\n") && told.contains("1 images copied"), "{told}");
+    assert!(printed.starts_with("exit 0\n") && printed.contains("1 images copied"), "{printed}");
     let image = format!("{}/dockerio/team/web:1.2", here.host);
     let both = "--src-creds anna:secret --src-plain-http --dest-creds bob:secret";
-    let told = env.pintle(&format!("images copy {image} {} --plain-http {both}", there.host));
-    assert!(told.starts_with("exit 0\n") && told.contains("1 images copied"), "{told}");
+    let printed = env.pintle(&format!("images copy {image} {} --plain-http {both}", there.host));
+    assert!(printed.starts_with("exit 0\n") && printed.contains("1 images copied"), "{printed}");
     let swapped = "--src-creds bob:secret --dest-creds anna:secret --retries 0";
-    let told = env.pintle(&format!("images copy {image} {} {swapped}", there.host));
-    assert!(told.starts_with("exit 1\n") && !told.contains("secret"), "{told}");
+    let printed = env.pintle(&format!("images copy {image} {} {swapped}", there.host));
+    assert!(printed.starts_with("exit 1\n") && !printed.contains("secret"), "{printed}");
 }
 
 #[test]
@@ -357,12 +360,12 @@ fn a_source_may_be_trusted_without_trusting_the_destination() {
     let here = env.path().display();
     let tls = format!("  tls:\n    certificate: {here}/server.pem\n    key: {here}/server.key\n");
     let Some(registry) = distribution(&tls) else { return };
-    let told = env.pintle(&format!("images copy oci:set {} --ca-file ca.pem", registry.host));
-    assert!(told.starts_with("exit 0\n"), "{told}");
+    let printed = env.pintle(&format!("images copy oci:set {} --ca-file ca.pem", registry.host));
+    assert!(printed.starts_with("exit 0\n"), "{printed}");
     let image = format!("{}/dockerio/team/web:1.2", registry.host);
     for (flags, code) in [("--src-insecure-skip-tls-verify", 0), ("--dest-insecure-skip-tls-verify", 1)] {
-        let told = env.pintle(&format!("images copy {image} oci:gap-{code} --retries 0 {flags}"));
-        assert!(told.starts_with(&format!("exit {code}\n")), "{told}");
+        let printed = env.pintle(&format!("images copy {image} oci:gap-{code} --retries 0 {flags}"));
+        assert!(printed.starts_with(&format!("exit {code}\n")), "{printed}");
     }
 }
 
@@ -377,8 +380,8 @@ fn a_silent_registry_times_out() {
     assert!(env.pintle(&format!("images copy oci:set {}", fake.host)).starts_with("exit 0\n"));
     // The registry never responds, so only the idle timeout ends this.
     let name = fake.name("dockerio/team/web:1.2");
-    let told = env.pintle(&format!("images copy {name} oci:gap --retries 0 --patience 300ms"));
-    assert!(told.starts_with("exit 1\n") && told.contains("300ms"), "{told}");
+    let printed = env.pintle(&format!("images copy {name} oci:gap --retries 0 --idle-timeout 300ms"));
+    assert!(printed.starts_with("exit 1\n") && printed.contains("300ms"), "{printed}");
 }
 
 #[test]
@@ -388,8 +391,8 @@ fn charts_and_releases_are_sources() {
     set(&env);
     assert!(env.pintle(&format!("images copy oci:set {}/mirror", fake.host)).starts_with("exit 0\n"));
     chart(&env, &fake.host);
-    let told = env.pintle("images copy --from-chart ./web oci:one");
-    assert!(told.starts_with("exit 0\n") && told.contains("1 images copied"), "{told}");
+    let printed = env.pintle("images copy --from-chart ./web oci:one");
+    assert!(printed.starts_with("exit 0\n") && printed.contains("1 images copied"), "{printed}");
     // The template is a pod whose image is the value.
     let release = format!(
         "- name: web\n  namespace: team\n  version: 1\n  info: {{status: deployed}}\n  chart:\n    \
@@ -400,6 +403,6 @@ fn charts_and_releases_are_sources() {
     );
     env.write("releases.yaml", &release);
     let variables = [("HELM_DRIVER", "memory"), ("HELM_MEMORY_DRIVER_DATA", "releases.yaml")];
-    let told = env.called("pintle", "images copy --from-release web -n team oci:two", &variables);
-    assert!(told.starts_with("exit 0\n") && told.contains("1 images copied"), "{told}");
+    let printed = env.called("pintle", "images copy --from-release web -n team oci:two", &variables);
+    assert!(printed.starts_with("exit 0\n") && printed.contains("1 images copied"), "{printed}");
 }

@@ -34,8 +34,8 @@ fn chart(front: &str) -> TestEnv {
 #[test]
 fn images_are_listed_with_their_uses_and_values() {
     let env = chart("");
-    let told = env.pintle("images list ./web");
-    let lines: Vec<Vec<&str>> = told.lines().map(|line| line.split_whitespace().collect()).collect();
+    let printed = env.pintle("images list ./web");
+    let lines: Vec<Vec<&str>> = printed.lines().map(|line| line.split_whitespace().collect()).collect();
     assert_eq!(
         lines[1..],
         [
@@ -45,16 +45,20 @@ fn images_are_listed_with_their_uses_and_values() {
             vec!["docker.io/library/nginx:1.27", "Pod/b", "image.repository"],
             vec!["quay.io/a/b:2", "Pod/c", "other"],
         ],
-        "{told}"
+        "{printed}"
     );
-    let told = env.pintle("images ls ./web --unique --from-registry quay.io -o csv --set other=quay.io/x:3");
-    assert!(told.ends_with("image,registry,repository,tag,digest\nquay.io/x:3,quay.io,x,3,\n"), "{told}");
+    let printed =
+        env.pintle("images ls ./web --unique --from-registry quay.io -o csv --set other=quay.io/x:3");
+    assert!(
+        printed.ends_with("image,registry,repository,tag,digest\nquay.io/x:3,quay.io,x,3,\n"),
+        "{printed}"
+    );
 }
 
 #[test]
 fn images_are_listed_as_json_yaml_and_an_sbom() {
     let env = chart("");
-    let told = env.pintle("images list ./web -o json");
+    let printed = env.pintle("images list ./web -o json");
     for part in [
         r#""image": "docker.io/library/nginx:1.27""#,
         r#""written": "nginx:1.27""#,
@@ -62,15 +66,18 @@ fn images_are_listed_as_json_yaml_and_an_sbom() {
         r#""template": "web/templates/a.yaml""#,
         r#""image.repository""#,
     ] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(printed.contains(part), "{part}: {printed}");
     }
     assert!(env.pintle("images list ./web -o yaml").contains("- image: docker.io/library/nginx:1.27\n"));
     let bill = env.pintle("images list ./web -o cyclonedx");
     assert!(bill.contains(r#""bomFormat": "CycloneDX""#), "{bill}");
     assert!(bill.contains(r#""name": "pintle:valuesPath""#), "{bill}");
     assert_eq!(bill, env.pintle("images list ./web -o cyclonedx"));
-    let told = env.pintle("images list ./web -o xml");
-    assert!(told.starts_with("exit 2\n") && told.contains("table, json, yaml, csv, cyclonedx"), "{told}");
+    let printed = env.pintle("images list ./web -o xml");
+    assert!(
+        printed.starts_with("exit 2\n") && printed.contains("table, json, yaml, csv, cyclonedx"),
+        "{printed}"
+    );
 }
 
 /// A registry with an image for two platforms.
@@ -100,14 +107,14 @@ fn put(fake: &Fake, tag: &str, made: &Made) {
 fn digests_are_resolved_by_registries() {
     let (fake, index) = filled();
     let env = chart(&fake.name(""));
-    let told = env.pintle(&format!("images list ./web --resolve -o json --from-registry {}", fake.host));
-    assert!(told.starts_with("exit 0\n"), "{told}");
-    assert!(told.contains(&format!(r#""digest": "{}""#, index.digest)), "{told}");
-    assert!(told.contains(r#""platform": "linux/arm64""#), "{told}");
+    let printed = env.pintle(&format!("images list ./web --resolve -o json --from-registry {}", fake.host));
+    assert!(printed.starts_with("exit 0\n"), "{printed}");
+    assert!(printed.contains(&format!(r#""digest": "{}""#, index.digest)), "{printed}");
+    assert!(printed.contains(r#""platform": "linux/arm64""#), "{printed}");
     let bill = env.pintle(&format!("images list ./web --resolve -o cyclonedx --from-registry {}", fake.host));
     assert!(bill.contains("pkg:oci/nginx@sha256%3A"), "{bill}");
-    let told = env.pintle("images list ./web --resolve --set image.tag=none --set other=not:here:at:all");
-    assert!(told.starts_with("exit 1\n") && told.contains("no such image"), "{told}");
+    let printed = env.pintle("images list ./web --resolve --set image.tag=none --set other=not:here:at:all");
+    assert!(printed.starts_with("exit 1\n") && printed.contains("no such image"), "{printed}");
 }
 
 #[test]
@@ -115,17 +122,17 @@ fn a_lock_detects_moved_tags() {
     let (fake, before) = filled();
     let env = chart(&fake.name(""));
     let only = format!("--from-registry {}", fake.host);
-    let told = env.pintle(&format!("images list ./web --lock Images.lock {only}"));
-    assert!(told.contains("Images.lock: 1 images"), "{told}");
+    let printed = env.pintle(&format!("images list ./web --lock Images.lock {only}"));
+    assert!(printed.contains("Images.lock: 1 images"), "{printed}");
     let lock = std::fs::read_to_string(env.path().join("Images.lock")).unwrap();
     assert!(lock.contains("kind: ImagesLock") && lock.contains("arch: linux/arm64"), "{lock}");
-    let told = env.pintle(&format!("images list ./web --verify Images.lock {only}"));
-    assert!(told.contains("Images.lock: 1 images are unchanged"), "{told}");
+    let printed = env.pintle(&format!("images list ./web --verify Images.lock {only}"));
+    assert!(printed.contains("Images.lock: 1 images are unchanged"), "{printed}");
     let after = index(7);
     put(&fake, "1.27", &after);
-    let told = env.pintle(&format!("images list ./web --verify Images.lock {only}"));
+    let printed = env.pintle(&format!("images list ./web --verify Images.lock {only}"));
     let change = format!("nginx:1.27 was {} and is {}", before.digest, after.digest);
-    assert!(told.starts_with("exit 1\n") && told.contains(&change), "{told}");
-    let told = env.pintle(&format!("images list ./web --verify web/Chart.yaml {only}"));
-    assert!(told.starts_with("exit 2\n") && told.contains("this is not an image lock"), "{told}");
+    assert!(printed.starts_with("exit 1\n") && printed.contains(&change), "{printed}");
+    let printed = env.pintle(&format!("images list ./web --verify web/Chart.yaml {only}"));
+    assert!(printed.starts_with("exit 2\n") && printed.contains("this is not an image lock"), "{printed}");
 }

@@ -1,5 +1,6 @@
 //! All integration tests of this crate in one program: linking dominates the build time, so separate programs would
 //! cost a full link each.
+#![allow(clippy::disallowed_methods, reason = "tests take their settings from the environment")]
 
 mod beside_helm;
 mod clients;

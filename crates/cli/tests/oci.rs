@@ -18,9 +18,9 @@ fn set_up() -> (TestEnv, Fake, String) {
     (place, fake, format!("oci://{host}/charts/web:0.1.0"))
 }
 
-fn good(told: String) -> String {
-    assert!(told.starts_with("exit 0\n"), "{told}");
-    told
+fn good(printed: String) -> String {
+    assert!(printed.starts_with("exit 0\n"), "{printed}");
+    printed
 }
 
 fn requests(fake: &Fake) -> Vec<String> {
@@ -76,29 +76,29 @@ fn a_tag_that_moved_is_noticed() {
 fn notices_about_charts_of_registries_stay_out_of_what_pintle_prints() {
     let (place, fake, web) = set_up();
     let name = format!("Pulled: {}/charts/web:0.1.0\nDigest: sha256:", fake.host);
-    let told = good(place.pintle(&format!("show values {web}")));
-    assert!(told.starts_with("exit 0\n--- stdout\ngreeting: hello\n"), "{told}");
-    assert!(told.contains(&format!("--- stderr\n{name}")), "{told}");
-    let told = good(place.helm(&format!("show values {web} --plain-http")));
-    assert!(told.starts_with(&format!("exit 0\n--- stdout\n{name}")), "{told}");
-    assert!(!told.contains("--- stderr"), "{told}");
-    let told = good(place.pintle(&format!("pull {web} -d .")));
-    assert!(told.starts_with(&format!("exit 0\n--- stdout\n{name}")), "{told}");
+    let printed = good(place.pintle(&format!("show values {web}")));
+    assert!(printed.starts_with("exit 0\n--- stdout\ngreeting: hello\n"), "{printed}");
+    assert!(printed.contains(&format!("--- stderr\n{name}")), "{printed}");
+    let printed = good(place.helm(&format!("show values {web} --plain-http")));
+    assert!(printed.starts_with(&format!("exit 0\n--- stdout\n{name}")), "{printed}");
+    assert!(!printed.contains("--- stderr"), "{printed}");
+    let printed = good(place.pintle(&format!("pull {web} -d .")));
+    assert!(printed.starts_with(&format!("exit 0\n--- stdout\n{name}")), "{printed}");
 }
 
 #[test]
 fn charts_of_registries_are_installed_upgraded_rehearsed_and_looked_into() {
     let (place, _fake, web) = set_up();
     let cluster = "--cluster embedded:state.db";
-    let told = good(place.pintle(&format!("install one {web} --skip-crds --no-hooks {cluster}")));
-    assert!(told.contains("NAME: one"), "{told}");
-    let told = good(place.pintle(&format!("upgrade one {web} --skip-crds --no-hooks {cluster}")));
-    assert!(told.contains("REVISION: 2"), "{told}");
-    let told = good(place.pintle(&format!("hooks list {web}")));
-    assert!(told.contains("pre-install"), "{told}");
+    let printed = good(place.pintle(&format!("install one {web} --skip-crds --no-hooks {cluster}")));
+    assert!(printed.contains("NAME: one"), "{printed}");
+    let printed = good(place.pintle(&format!("upgrade one {web} --skip-crds --no-hooks {cluster}")));
+    assert!(printed.contains("REVISION: 2"), "{printed}");
+    let printed = good(place.pintle(&format!("hooks list {web}")));
+    assert!(printed.contains("pre-install"), "{printed}");
     for command in ["images list", "rehearse", "lint", "schema derive"] {
-        let told = place.pintle(&format!("{command} {web}"));
-        assert!(told.contains("Pulled: ") || command == "lint", "{command}: {told}");
+        let printed = place.pintle(&format!("{command} {web}"));
+        assert!(printed.contains("Pulled: ") || command == "lint", "{command}: {printed}");
     }
 }
 
@@ -114,8 +114,8 @@ fn versions_of_a_chart_in_a_registry_are_listed() {
     }
     let web = format!("oci://{}/charts/web", registry.host);
     let found = |flags: &str| {
-        let told = good(place.pintle(&format!("search repo {web} -o json {flags}")));
-        let json = told.trim_start_matches("exit 0\n--- stdout\n").to_owned();
+        let printed = good(place.pintle(&format!("search repo {web} -o json {flags}")));
+        let json = printed.trim_start_matches("exit 0\n--- stdout\n").to_owned();
         let mut versions = Vec::new();
         for part in json.split("\"version\":\"").skip(1) {
             versions.push(part.split('"').next().unwrap().to_owned());
@@ -130,12 +130,12 @@ fn versions_of_a_chart_in_a_registry_are_listed() {
     );
     assert_eq!(found("--version ~0.1 --versions"), "0.1.0");
     assert_eq!(found("--version >5"), "");
-    let told = good(place.pintle(&format!("search repo {web}")));
-    assert!(told.contains("NAME") && told.contains("v0.10.0"), "{told}");
-    let told = place.pintle(&format!("search repo oci://{}/charts/none", registry.host));
-    assert!(told.starts_with("exit 1\n"), "{told}");
-    let told = place.pintle(&format!("search repo {web} word"));
-    assert!(told.starts_with("exit 2\n"), "{told}");
+    let printed = good(place.pintle(&format!("search repo {web}")));
+    assert!(printed.contains("NAME") && printed.contains("v0.10.0"), "{printed}");
+    let printed = place.pintle(&format!("search repo oci://{}/charts/none", registry.host));
+    assert!(printed.starts_with("exit 1\n"), "{printed}");
+    let printed = place.pintle(&format!("search repo {web} word"));
+    assert!(printed.starts_with("exit 2\n"), "{printed}");
     // Helm takes it for a word.
     assert!(place.helm(&format!("search repo {web}")).contains("no repositories configured"));
 }
@@ -145,8 +145,8 @@ fn images_of_a_chart_in_a_registry_are_copied() {
     let (place, _fake, web) = set_up();
     // Its pods have no image, so that the chart was read when there is nothing to copy.
     for to in ["oci:gap", "oci://hub.example.com/mirror"] {
-        let told = place.pintle(&format!("images copy {web} {to} --dry-run"));
-        assert!(told.contains("Pulled: ") && told.contains("there are no images to copy"), "{told}");
+        let printed = place.pintle(&format!("images copy {web} {to} --dry-run"));
+        assert!(printed.contains("Pulled: ") && printed.contains("there are no images to copy"), "{printed}");
     }
 }
 
@@ -157,16 +157,16 @@ fn a_range_of_versions_may_lead_through_an_index_to_a_registry() {
     index(&place, &fake, "");
     let text = std::fs::read(place.path().join(".cache/helm/repository/r-index.yaml")).unwrap();
     let server = Server::plain(&std::sync::Arc::new([("index.yaml".to_owned(), text)].into()));
-    let told = good(place.pintle(&format!("pull web --repo http://{} --version ^0", server.address)));
-    assert_eq!(told, "exit 0\n");
+    let printed = good(place.pintle(&format!("pull web --repo http://{} --version ^0", server.address)));
+    assert_eq!(printed, "exit 0\n");
     assert!(place.path().join("web-0.1.0.tgz").is_file());
 }
 
 #[test]
 fn a_digest_is_enough_and_is_not_asked_for_when_its_chart_is_cached() {
     let (place, fake, web) = set_up();
-    let told = good(place.pintle(&format!("show chart {web}")));
-    let digest = told.lines().find_map(|line| line.strip_prefix("Digest: ")).unwrap().to_owned();
+    let printed = good(place.pintle(&format!("show chart {web}")));
+    let digest = printed.lines().find_map(|line| line.strip_prefix("Digest: ")).unwrap().to_owned();
     requests(&fake);
     let web = format!("oci://{}/charts/web@{digest}", fake.host);
     assert!(good(place.pintle(&format!("show chart {web}"))).contains("name: web"));
@@ -200,8 +200,11 @@ fn an_index_may_lead_to_a_registry_and_its_digest_counts() {
     let wrong = "0".repeat(64);
     index(&place, &fake, &wrong);
     for command in ["show values", "pull"] {
-        let told = place.pintle(&format!("{command} r/web"));
-        assert!(told.starts_with("exit 1\n") && told.contains(&format!("expected sha256:{wrong}")), "{told}");
+        let printed = place.pintle(&format!("{command} r/web"));
+        assert!(
+            printed.starts_with("exit 1\n") && printed.contains(&format!("expected sha256:{wrong}")),
+            "{printed}"
+        );
     }
     good(place.pintle("pull r/web --insecure-skip-digest"));
     let right = pintle_provenance::sha256(&std::fs::read(place.path().join("web-0.1.0.tgz")).unwrap());
@@ -221,8 +224,8 @@ fn a_registry_that_an_index_names_does_not_get_the_credentials_of_the_repository
     let place = TestEnv::new();
     index(&place, &fake, "");
     for flags in ["", " --username you --password other"] {
-        let told = place.pintle(&format!("show values r/web{flags}"));
-        assert!(told.starts_with("exit 1\n"), "{told}");
+        let printed = place.pintle(&format!("show values r/web{flags}"));
+        assert!(printed.starts_with("exit 1\n"), "{printed}");
     }
     let asked = fake.asked();
     assert!(!asked.is_empty());

@@ -21,8 +21,8 @@ fn guarded() -> Option<(TestEnv, Program)> {
 fn credentials_can_be_limited_to_a_path_of_a_registry() {
     let Some((env, registry)) = guarded() else { return };
     let host = &registry.host;
-    let told = env.pintle(&format!("registry login {host}/team -u me -p pw"));
-    assert!(told.starts_with("exit 0\n--- stdout\nLogin Succeeded\n"), "{told}");
+    let printed = env.pintle(&format!("registry login {host}/team -u me -p pw"));
+    assert!(printed.starts_with("exit 0\n--- stdout\nLogin Succeeded\n"), "{printed}");
     let pushed = env.pintle(&format!("push web-0.1.0.tgz oci://{host}/team/charts"));
     assert!(
         pushed.starts_with(&format!("exit 0\n--- stdout\nPushed: {host}/team/charts/web:0.1.0\n")),
@@ -30,8 +30,8 @@ fn credentials_can_be_limited_to_a_path_of_a_registry() {
     );
     let refused = env.pintle(&format!("push web-0.1.0.tgz oci://{host}/other"));
     assert!(refused.starts_with("exit 1\n") && refused.contains("basic credential not found"), "{refused}");
-    let told = env.pintle(&format!("registry logout {host}/team"));
-    assert!(told.contains(&format!("Removing login credentials for {host}/team\n")), "{told}");
+    let printed = env.pintle(&format!("registry logout {host}/team"));
+    assert!(printed.contains(&format!("Removing login credentials for {host}/team\n")), "{printed}");
     let refused = env.pintle(&format!("push web-0.1.0.tgz oci://{host}/team/again"));
     assert!(refused.starts_with("exit 1\n"), "{refused}");
 }
@@ -81,8 +81,8 @@ fn docker_and_podman_credentials_and_credential_helpers_are_used() {
     env.write(".config/helm/registry/config.json", &settings);
     let search = format!("{}:/usr/bin:/bin", path("bin"));
     let variables = [("PATH", search.as_str())];
-    let told = env.helm_with(&format!("registry login {host} -u me -p pw --plain-http"), &variables);
-    assert!(told.starts_with("exit 0\n"), "{told}");
+    let printed = env.helm_with(&format!("registry login {host} -u me -p pw --plain-http"), &variables);
+    assert!(printed.starts_with("exit 0\n"), "{printed}");
     let kept = std::fs::read_to_string(env.path().join("bin/kept")).unwrap();
     assert_eq!(kept, format!(r#"{{"Secret":"pw","ServerURL":"{host}","Username":"me"}}"#));
     assert_eq!(
@@ -91,8 +91,8 @@ fn docker_and_podman_credentials_and_credential_helpers_are_used() {
     );
     let pushed = push("drawer", &variables);
     assert!(pushed.starts_with("exit 0\n"), "{pushed}");
-    let told = env.helm_with(&format!("registry logout {host}"), &variables);
-    assert!(told.starts_with("exit 0\n"), "{told}");
+    let printed = env.helm_with(&format!("registry logout {host}"), &variables);
+    assert!(printed.starts_with("exit 0\n"), "{printed}");
     assert!(!env.path().join("bin/kept").exists());
     assert!(push("gone", &variables).starts_with("exit 1\n"));
 }
@@ -101,14 +101,17 @@ fn docker_and_podman_credentials_and_credential_helpers_are_used() {
 fn unreadable_certificate_authorities_are_an_error() {
     let Some((env, registry)) = guarded() else { return };
     let line = format!("registry login {} -u me -p pw --ca-file nope", registry.host);
-    let told = env.helm(&line);
+    let printed = env.helm(&line);
     assert!(
-        told.starts_with("exit 1\n")
-            && told.contains("can't read CA file: \"nope\": open nope: no such file"),
-        "{told}"
+        printed.starts_with("exit 1\n")
+            && printed.contains("can't read CA file: \"nope\": open nope: no such file"),
+        "{printed}"
     );
-    let told = env.pintle(&line);
-    assert!(told.starts_with("exit 2\n") && told.contains("cannot read the authorities in `nope`"), "{told}");
+    let printed = env.pintle(&line);
+    assert!(
+        printed.starts_with("exit 2\n") && printed.contains("cannot read the authorities in `nope`"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -116,10 +119,10 @@ fn helm_needs_plain_http_and_pintle_does_not_for_loopback_registries() {
     let Some((env, registry)) = guarded() else { return };
     let line = format!("push web-0.1.0.tgz oci://{}/charts --username me --password pw", registry.host);
     assert!(env.pintle(&line).starts_with("exit 0\n"));
-    let told = env.helm(&line);
-    assert!(told.ends_with("http: server gave HTTP response to HTTPS client\n"), "{told}");
-    let told = env.helm(&format!("{line} --plain-http --insecure-skip-tls-verify"));
-    assert!(told.starts_with("exit 0\n"), "{told}");
+    let printed = env.helm(&line);
+    assert!(printed.ends_with("http: server gave HTTP response to HTTPS client\n"), "{printed}");
+    let printed = env.helm(&format!("{line} --plain-http --insecure-skip-tls-verify"));
+    assert!(printed.starts_with("exit 0\n"), "{printed}");
 }
 
 #[test]

@@ -72,7 +72,7 @@ fn a_schema_reads_no_file_outside_the_chart() {
     env.write("secret.json", "{\"type\": \"integer\"}");
     let outside = env.path().join("secret.json").display().to_string();
     for name in ["pintle", "helm"] {
-        for (reference, told) in [
+        for (reference, printed) in [
             (format!("file://{outside}"), "schemas do not read files outside the chart"),
             ("file:///etc/passwd".to_owned(), "schemas do not read files outside the chart"),
             // A relative one means the root of the file system to Helm as well.
@@ -82,7 +82,7 @@ fn a_schema_reads_no_file_outside_the_chart() {
             env.write("web/values.schema.json", &schema);
             for command in ["template a web", "lint web"] {
                 let shown = env.called(name, command, &[]);
-                assert!(shown.contains(told) && !shown.contains("exit 0"), "{name} {command}: {shown}");
+                assert!(shown.contains(printed) && !shown.contains("exit 0"), "{name} {command}: {shown}");
                 assert!(!shown.contains("want integer") && !shown.contains("root:"), "{shown}");
             }
         }

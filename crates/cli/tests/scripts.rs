@@ -59,7 +59,7 @@ const TELLS: &str = "for _, name in {'chart-loaded', 'pre-render', 'post-render'
 end";
 
 /// The events that a script logged, in order.
-fn told(shown: &str) -> String {
+fn printed(shown: &str) -> String {
     let events: Vec<&str> =
         shown.lines().filter_map(|line| line.split_once(": at ").map(|(_, event)| event)).collect();
     events.join(" ")
@@ -140,7 +140,7 @@ fn every_command_emits_events_to_the_scripts_of_its_chart() {
     let at = |line: &str| {
         let shown = env.pintle(line);
         assert!(shown.starts_with("exit 0\n"), "{line}: {shown}");
-        told(&shown)
+        printed(&shown)
     };
     assert_eq!(at("template demo web"), "chart-loaded pre-render post-render post-template");
     assert_eq!(at("lint web"), "chart-loaded pre-render post-render pre-lint");
@@ -178,7 +178,7 @@ fn records_keep_the_scripts_of_subcharts_and_libraries() {
         let run = |line: &str| env.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
         has(&run("install demo web"), &["exit 0"]);
         let shown = run("uninstall demo");
-        assert_eq!(told(&shown), "pre-delete the library post-delete", "{shown}");
+        assert_eq!(printed(&shown), "pre-delete the library post-delete", "{shown}");
     }
 }
 
@@ -445,7 +445,7 @@ fn every_event_can_be_run() {
         match entry.core {
             true => has(&shown, &["exit 2", "is a core event"]),
             false => {
-                assert_eq!(told(&shown), entry.name, "{shown}");
+                assert_eq!(printed(&shown), entry.name, "{shown}");
                 has(
                     &shown,
                     &["exit 0", &format!("# before {}\n", entry.name), &format!("# after {}\n", entry.name)],
@@ -466,7 +466,7 @@ fn every_event_can_be_run() {
     for (event, expected) in
         [("pre-delete", "false true"), ("pre-package", "true false"), ("pre-test", "true true")]
     {
-        assert_eq!(told(&env.pintle(&format!("lua run web {event}"))), expected, "{event}");
+        assert_eq!(printed(&env.pintle(&format!("lua run web {event}"))), expected, "{event}");
     }
     // Changes of values and objects are shown.
     let script = "events.on('pre-render', function(ctx) ctx.values.greeting = 'changed' end)
@@ -548,7 +548,7 @@ fn l_010_a_script_decides_which_charts_are_fetched() {
     };
     let shown = env.pintle("dependency build web");
     has(&shown, &["exit 0"]);
-    assert_eq!(told(&shown), "db 2.0.0 extra 0.3.0", "what was resolved, and not Chart.yaml");
+    assert_eq!(printed(&shown), "db 2.0.0 extra 0.3.0", "what was resolved, and not Chart.yaml");
     assert_eq!(names(), ["db-2.0.0.tgz", "extra-0.3.0.tgz"]);
     assert!(!env.path().join("web/Chart.lock").exists(), "the lock is about Chart.yaml");
     has(&env.pintle("dependency build web --skip-scripts"), &["exit 0"]);
@@ -697,12 +697,12 @@ fn list_events_reach_the_scripts_of_releases() {
         chart(&env, "plain", TELLS, "");
         has(&run("install demo web"), &["exit 0"]);
         has(&run("install plain plain"), &["exit 0"]);
-        assert_eq!(told(&run("list")), "pre-list of demo post-list of demo");
-        assert_eq!(told(&run("list --skip-scripts")), "");
-        assert_eq!(told(&run("list --filter plain")), "");
+        assert_eq!(printed(&run("list")), "pre-list of demo post-list of demo");
+        assert_eq!(printed(&run("list --skip-scripts")), "");
+        assert_eq!(printed(&run("list --filter plain")), "");
         has(&run("upgrade demo web"), &["exit 0"]);
         has(&run("rollback demo 1"), &["exit 0"]);
-        assert_eq!(told(&run("list -o json")), "pre-list of demo post-list of demo");
+        assert_eq!(printed(&run("list -o json")), "pre-list of demo post-list of demo");
         // An error of one release does not keep others from being listed.
         chart(&env, "web", "events.on('pre-list', function() error('no', 0) end)", "");
         has(&run("upgrade demo web"), &["exit 0"]);
@@ -735,12 +735,12 @@ fn handlers_of_libraries_and_subcharts_see_their_chart_and_still_do_after_a_roll
     for driver in ["secret", "native"] {
         let run = |line: &str| env.called("pintle", &format!("{line} {flag}"), &[("HELM_DRIVER", driver)]);
         let shown = run("install demo web");
-        assert_eq!(told(&shown), seen("post-render"), "{shown}");
+        assert_eq!(printed(&shown), seen("post-render"), "{shown}");
         has(&run("upgrade demo web"), &["exit 0"]);
         let shown = run("rollback demo 1");
-        assert_eq!(told(&shown), seen("pre-rollback"), "{shown}");
+        assert_eq!(printed(&shown), seen("pre-rollback"), "{shown}");
         let shown = run("test demo");
-        assert_eq!(told(&shown), seen("pre-test"), "{shown}");
+        assert_eq!(printed(&shown), seen("pre-test"), "{shown}");
         has(&run("uninstall demo"), &["exit 0"]);
     }
 }
@@ -757,7 +757,7 @@ fn after_dependencies_are_built_handlers_see_what_was_resolved() {
         "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: db, version: ^1.0.0, repository: 'file://../db'}\n",
     );
     let shown = env.pintle("dependency build web");
-    assert_eq!(told(&shown), "db 1.4.2", "{shown}");
+    assert_eq!(printed(&shown), "db 1.4.2", "{shown}");
 }
 
 #[test]
@@ -772,7 +772,7 @@ fn readiness_changes_reach_watch_handlers_and_the_reason_is_shown() {
     chart(&env, "web", script, "");
     let shown = env.pintle(&format!("install demo web --wait {flag}"));
     has(&shown, &["exit 0", "`ready` waits: the cache warms up"]);
-    assert_eq!(told(&shown), "ConfigMap demo true 1", "{shown}");
+    assert_eq!(printed(&shown), "ConfigMap demo true 1", "{shown}");
     chart(&env, "bad", "events.on('watch', function() error('enough', 0) end)", "");
     has(&env.pintle(&format!("install bad bad --wait {flag}")), &["exit 1", "enough", "`watch` handler"]);
     has(&env.pintle(&format!("status bad {flag}")), &["STATUS: failed"]);

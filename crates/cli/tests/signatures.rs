@@ -118,12 +118,12 @@ fn a_passphrase_is_asked_for_and_not_shown() {
 fn endless_files_are_rejected_as_keyrings_and_provenance() {
     let env = TestEnv::new();
     env.write("web-0.1.0.tgz", "x").write("web-0.1.0.tgz.prov", "x").write("none", "");
-    let told = env.pintle("verify web-0.1.0.tgz --keyring /dev/zero");
-    assert!(told.contains("the keyring is larger than 67108864 bytes"), "{told}");
+    let printed = env.pintle("verify web-0.1.0.tgz --keyring /dev/zero");
+    assert!(printed.contains("the keyring is larger than 67108864 bytes"), "{printed}");
     std::fs::remove_file(env.path().join("web-0.1.0.tgz.prov")).unwrap();
     std::os::unix::fs::symlink("/dev/zero", env.path().join("web-0.1.0.tgz.prov")).unwrap();
-    let told = env.pintle("verify web-0.1.0.tgz --keyring none");
-    assert!(told.contains("the provenance file is larger than 8388608 bytes"), "{told}");
+    let printed = env.pintle("verify web-0.1.0.tgz --keyring none");
+    assert!(printed.contains("the provenance file is larger than 8388608 bytes"), "{printed}");
 }
 
 #[test]
@@ -151,11 +151,11 @@ fn charts_that_are_fetched_are_verified_and_their_signatures_are_asked_for_with_
         for command in
             ["template r/web", "show values r/web", "pull r/web", "install x r/web --dry-run=client"]
         {
-            let told = run(&env, name, &format!("{command} --verify --keyring anne.gpg"));
-            assert!(told.starts_with("exit 0\n"), "{command}: {told}");
-            let told = run(&env, name, &format!("{command} --verify --keyring bob.gpg"));
-            assert!(told.starts_with("exit 1\n"), "{command}: {told}");
-            assert!(told.contains("signature made by unknown entity"), "{command}: {told}");
+            let printed = run(&env, name, &format!("{command} --verify --keyring anne.gpg"));
+            assert!(printed.starts_with("exit 0\n"), "{command}: {printed}");
+            let printed = run(&env, name, &format!("{command} --verify --keyring bob.gpg"));
+            assert!(printed.starts_with("exit 1\n"), "{command}: {printed}");
+            assert!(printed.contains("signature made by unknown entity"), "{command}: {printed}");
         }
     }
     let asked = server.asked();
@@ -174,8 +174,8 @@ fn charts_that_are_fetched_are_verified_and_their_signatures_are_asked_for_with_
         for command in ["template", "pull"] {
             let line =
                 format!("{command} http://{}/web-0.1.0.tgz --verify --keyring anne.gpg", server.address);
-            let told = run(&env, "pintle", &line);
-            assert!(told.starts_with("exit 1\n") && told.contains(why), "{command}: {told}");
+            let printed = run(&env, "pintle", &line);
+            assert!(printed.starts_with("exit 1\n") && printed.contains(why), "{command}: {printed}");
         }
     }
     end(&env);

@@ -96,7 +96,7 @@ fn failures_show_what_was_expected_and_end_with_one() {
     Tests:       1 failed, 1 passed, 2 total
     Snapshot:    0 passed, 0 total
     ");
-    let output = env.helm("unittest web -q");
+    let output = env.helm("unittest web --failfast");
     assert!(output.contains("Tests:       1 failed, 0 passed, 1 total"), "{output}");
 }
 
@@ -145,9 +145,9 @@ fn suite_files_values_and_rendered_suites_are_found() {
         "web/suites/templates/all.yaml",
         "{{- range list \"a\" \"b\" }}\n---\nsuite: rendered {{ . }}\ntests: [{it: x, set: {greeting: {{ . }}}, asserts: [{equal: {path: data.text, value: {{ . }}}}]}]\n{{- end }}\n",
     );
-    let output = env.helm("unittest web -f none --chart-tests-path suites");
+    let output = env.helm("unittest web --file none --chart-tests-path suites");
     assert!(output.contains("Test Suites: 2 passed, 2 total"), "{output}");
-    env.helm("unittest web -d --with-subchart=false");
+    env.helm("unittest web --debugPlugin --with-subchart=false");
     assert!(read(&env, ".debug/web/templates/greeting.yaml").contains("say something"));
 }
 

@@ -8,6 +8,10 @@
 //!     records of so many releases with so many versions each, straight into a store
 //! load make|drop|has NAMESPACE
 //! ```
+#![allow(
+    clippy::disallowed_methods,
+    reason = "takes the configuration from the environment, as kubectl does"
+)]
 
 use std::error::Error;
 use std::path::PathBuf;

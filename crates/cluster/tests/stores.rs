@@ -8,9 +8,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pintle_cluster::store::{HelmConfigMaps, HelmSecrets, NativeStore};
 use pintle_cluster::{Cluster, Settings, WriteParams};
 use pintle_objects::{Object, ObjectId};
-use pintle_release::{
-    Lease, Query, ReleaseVersion, Status, Store, StoreError, StoredHook, Timestamp, VersionId,
-};
+use pintle_release::{Lease, ReleaseVersion, Status, Store, StoreError, Timestamp, VersionId};
+
+#[path = "../../release/tests/contract.rs"]
+mod contract;
+
+use contract::version;
 
 /// Connects to the test cluster and creates a namespace; `None` when there is no test cluster.
 async fn testbed(test: &str) -> Option<(Cluster, String)> {
@@ -34,32 +37,6 @@ fn skipped(test: &str, variable: &str) {
     pintle_testkit::skip(&format!("{test} needs {variable}"));
 }
 
-fn version(namespace: &str, name: &str, number: u64, status: Status) -> ReleaseVersion {
-    let mut version = ReleaseVersion {
-        name: name.into(),
-        namespace: namespace.into(),
-        number,
-        manifest:
-            "---\n# Source: app/templates/a.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n"
-                .into(),
-        hooks: vec![StoredHook { name: "h".into(), kind: "Job".into(), ..StoredHook::default() }],
-        apply_method: "ssa".into(),
-        labels: [("team".to_owned(), "a".to_owned())].into(),
-        ..ReleaseVersion::default()
-    };
-    version.chart.metadata.name = "app".into();
-    version.chart.metadata.version = "1.2.3".into();
-    version.chart.metadata.app_version = "9".into();
-    version.chart.metadata.api_version = "v2".into();
-    version.chart.values = Some(pintle_tree::Map::new());
-    version.info.first_deployed = Some(Timestamp::from_unix(1_700_000_000, 0));
-    version.info.last_deployed = Some(Timestamp::from_unix(1_700_000_000 + number as i64, 0));
-    version.info.description = "Install complete".into();
-    version.info.status = status;
-    version.info.notes = "hello\n".into();
-    version
-}
-
 fn stores(cluster: &Cluster) -> Vec<Arc<dyn Store>> {
     vec![
         Arc::new(HelmSecrets::new(cluster.clone())),
@@ -69,80 +46,11 @@ fn stores(cluster: &Cluster) -> Vec<Arc<dyn Store>> {
 }
 
 #[tokio::test]
-async fn every_store_keeps_what_it_is_given() {
-    let Some((cluster, namespace)) = testbed("every_store_keeps_what_it_is_given").await else { return };
+async fn every_store_fulfils_the_contract() {
+    let Some((cluster, namespace)) = testbed("every_store_fulfils_the_contract").await else { return };
     for store in stores(&cluster) {
-        keeps(&*store, &namespace).await;
+        contract::check(&*store, &namespace).await;
     }
-}
-
-async fn keeps(store: &dyn Store, namespace: &str) {
-    let driver = store.driver();
-    let query =
-        |statuses| Query { statuses, ..Query { namespace: Some(namespace.into()), ..Query::default() } };
-    assert!(store.history(namespace, "web").await.expect("an answer").is_empty(), "{driver}");
-    assert_eq!(store.get(namespace, "web", 1).await.expect("an answer"), None, "{driver}");
-    let lease = Lease::new("me", Timestamp::from_unix(1_700_000_000, 0), 30);
-    let mut first = version(namespace, "web", 1, Status::PendingInstall);
-    store.create(&first, Some(&lease), None).await.expect("is new");
-    let again = store.create(&first, None, None).await;
-    assert!(matches!(again, Err(StoreError::Exists { number: 1, .. })), "{driver}: {again:?}");
-
-    let renewed = lease.renewed_at(Timestamp::from_unix(1_700_000_020, 0));
-    store.renew(namespace, "web", 1, &renewed).await.expect("is ours");
-    let history = store.history(namespace, "web").await.expect("an answer");
-    assert_eq!(history[0].lease.as_ref(), Some(&renewed), "{driver}");
-    let latest = store.latest(&query(None)).await.expect("an answer");
-    assert_eq!(latest[0].lease.as_ref(), Some(&renewed), "{driver}");
-    let other = Lease::new("you", Timestamp::from_unix(1_700_000_020, 0), 30);
-    let taken = store.renew(namespace, "web", 1, &other).await;
-    assert!(matches!(taken, Err(StoreError::Conflict { .. })), "{driver}: {taken:?}");
-
-    first.set_status(Status::Deployed, "Install complete");
-    first.hooks[0].last_run.started = Some(Timestamp::from_unix(1_700_000_021, 0));
-    store.update(&first, None).await.expect("is there");
-    let read = store.get(namespace, "web", 1).await.expect("an answer").expect("is there");
-    assert_eq!(ReleaseVersion { id: first.id, ..read }, first, "{driver}");
-
-    first.manifest.push_str("# changed\n");
-    first.set_status(Status::Superseded, "Install complete");
-    store.update(&first, None).await.expect("is there");
-    let second = version(namespace, "web", 2, Status::Failed);
-    store.create(&second, None, None).await.expect("is new");
-    store.create(&version(namespace, "api", 1, Status::Deployed), None, None).await.expect("is new");
-    let read = store.get(namespace, "web", 1).await.expect("an answer").expect("is there");
-    assert_eq!(ReleaseVersion { id: first.id, ..read }, first, "{driver}");
-
-    let names = |found: Vec<pintle_release::Summary>| {
-        found
-            .iter()
-            .map(|one| format!("{}.{}={}", one.name, one.number, one.status))
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    let latest = names(store.latest(&query(None)).await.expect("an answer"));
-    assert_eq!(latest, "api.1=deployed web.2=failed", "{driver}");
-    let latest = names(
-        store.latest(&query(Some(vec![Status::Superseded, Status::Deployed]))).await.expect("an answer"),
-    );
-    assert_eq!(latest, "api.1=deployed", "{driver}");
-    let all = names(store.list(&query(None)).await.expect("an answer"));
-    assert_eq!(all, "api.1=deployed web.1=superseded web.2=failed", "{driver}");
-    let selected = Query { selector: "team=a,name=api".into(), ..query(None) };
-    assert_eq!(names(store.latest(&selected).await.expect("an answer")), "api.1=deployed", "{driver}");
-    assert_eq!(names(store.list(&selected).await.expect("an answer")), "api.1=deployed", "{driver}");
-
-    store.delete(namespace, "web", 2).await.expect("is there");
-    let latest = names(store.latest(&query(None)).await.expect("an answer"));
-    assert_eq!(latest, "api.1=deployed web.1=superseded", "{driver}");
-    for (name, number) in [("web", 1), ("api", 1)] {
-        store.delete(namespace, name, number).await.expect("is there");
-    }
-    let gone = store.delete(namespace, "web", 1).await;
-    assert!(matches!(gone, Err(StoreError::NotFound { .. })), "{driver}: {gone:?}");
-    assert!(store.latest(&query(None)).await.expect("an answer").is_empty(), "{driver}");
-    let update = store.update(&first, None).await;
-    assert!(matches!(update, Err(StoreError::NotFound { .. })), "{driver}: {update:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

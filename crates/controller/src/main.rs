@@ -9,7 +9,7 @@ use pintle::Clock as _;
 use pintle::cluster::{Cluster, Settings};
 use pintle_controller::args::{Args, HELP};
 use pintle_controller::{Health, LeaderElection, Log, Options};
-use pintle_tree::LogLine;
+use pintle_tree::{LogLevel, LogLine};
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -29,7 +29,7 @@ fn start(args: Vec<String>) -> ExitCode {
     let args = match Args::parse(args) {
         Ok(args) => args,
         Err(error) => {
-            log(&LogLine { level: "ERROR", message: error.into(), attributes: Vec::new() });
+            log(&LogLine { level: LogLevel::Error, message: error.into(), attributes: Vec::new() });
             return ExitCode::from(2);
         }
     };
@@ -38,7 +38,11 @@ fn start(args: Vec<String>) -> ExitCode {
     match runtime.and_then(|runtime| runtime.block_on(run(args, &log))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            log(&LogLine { level: "ERROR", message: format!("{error:#}").into(), attributes: Vec::new() });
+            log(&LogLine {
+                level: LogLevel::Error,
+                message: format!("{error:#}").into(),
+                attributes: Vec::new(),
+            });
             ExitCode::FAILURE
         }
     }

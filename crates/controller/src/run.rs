@@ -23,7 +23,7 @@ use kube::runtime::{WatchStreamExt as _, applier, reflector, watcher};
 use pintle::cluster::{Cluster, crds};
 use pintle::repo::Proxies;
 use pintle::{Cancel, LeaseHolder, SystemClock};
-use pintle_tree::LogLine;
+use pintle_tree::{LogLevel, LogLine};
 
 use crate::charts::Charts;
 use crate::leader::{Candidate, LeaderElection};
@@ -296,7 +296,7 @@ impl Worker {
         let attributes =
             vec![("namespace", request.namespace().to_owned()), ("name", request.name().to_owned())];
         let message = format!("cannot write the status: {error}").into();
-        (self.reconciler.log)(&LogLine { level: "WARN", message, attributes });
+        (self.reconciler.log)(&LogLine { level: LogLevel::Warn, message, attributes });
         Action::requeue(Duration::from_secs(1 << (*count).min(8)))
     }
 }

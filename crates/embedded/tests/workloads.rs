@@ -132,10 +132,10 @@ async fn invalid_simulation_annotations_are_reported_as_events() {
     let api = cluster().await;
     let wrong = deployment("pintle.dev/simulate-redy: never, pintle.dev/simulate-duration: 1s", "");
     ask(&api, Method::POST, &format!("{APPS}/deployments"), &wrong).await;
-    let told = items(&get(&api, &format!("{CORE}/events?fieldSelector=type=Warning")).await);
-    assert_eq!(told.len(), 3, "one for each pod: {told:#?}");
+    let warnings = items(&get(&api, &format!("{CORE}/events?fieldSelector=type=Warning")).await);
+    assert_eq!(warnings.len(), 3, "one for each pod: {warnings:#?}");
     let message = "Annotation pintle.dev/simulate-redy: \"never\" is ignored: there is no such annotation";
-    assert_eq!(text(&told[0], "message"), message);
+    assert_eq!(text(&warnings[0], "message"), message);
     let web = get(&api, &format!("{APPS}/deployments/web")).await;
     assert_eq!(condition(&web, "Available"), "True MinimumReplicasAvailable");
 }

@@ -1,4 +1,5 @@
 //! Template functions: their Go signatures, which the executor checks, and their bodies.
+#![expect(clippy::disallowed_types, reason = "looked up on a hot path, never iterated")]
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;

@@ -1,4 +1,5 @@
 //! Sets of named templates, and a cache of parsed sources.
+#![expect(clippy::disallowed_types, reason = "looked up on a hot path, never iterated")]
 
 use std::cell::RefCell;
 use std::collections::HashMap;

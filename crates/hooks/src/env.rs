@@ -1,4 +1,4 @@
-//! Environment variables that tell the containers of a hook why they run.
+//! Environment variables with the event and weight, for the containers of a hook.
 
 use pintle_objects::Object;
 use pintle_tree::{Map, Node};

@@ -1,5 +1,6 @@
 //! Where time and randomness come from. Operations take both from their session, never from the system, so that tests
 //! can fix them; [`SystemClock`] is the one place that asks the system.
+#![expect(clippy::disallowed_methods, reason = "the one place of the library that asks for the time")]
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

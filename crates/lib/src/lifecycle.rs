@@ -75,6 +75,7 @@ struct Shared {
     program: Option<Lifecycle>,
     /// The permissions that were granted to the scripts of the chart.
     #[cfg(feature = "lua")]
+    #[cfg_attr(not(feature = "cluster"), allow(dead_code, reason = "only releases record it"))]
     granted: Permissions,
 }
 

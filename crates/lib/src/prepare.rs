@@ -412,9 +412,9 @@ pub(crate) fn render_for_lint(
     let chart = pintle_values::process_dependencies(chart, &options.values, nulls, &mut findings.log).ok()?;
     let events = &add_finding_on_error(events.with_scripts_of(&chart), findings)?;
     let mut log = Vec::new();
-    let told = emit_chart_loaded(chart, options.values.clone(), events, &mut log);
+    let outcome = emit_chart_loaded(chart, options.values.clone(), events, &mut log);
     findings.log.extend(log);
-    let (chart, user) = add_finding_on_error(told, findings)?;
+    let (chart, user) = add_finding_on_error(outcome, findings)?;
     // Helm coalesces twice here; the second pass only repeats the warnings.
     let once = pintle_values::coalesce(&chart, &user, nulls, &mut findings.log).ok()?;
     let schema = if options.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };

@@ -150,10 +150,10 @@ mod tests {
             "apiVersion: v1\nkind: Secret\nmetadata: {name: sh.helm.release.v1.web.v1, annotations: \
              {helm.sh/hook: pre-install}}\n",
         ] {
-            let (refused, told) = check(RecordObjects::Refuse, text);
-            assert!(matches!(refused, Err(Error::RecordObject { .. })) && told == 0, "{text}");
-            let (allowed, told) = check(RecordObjects::Warn, text);
-            assert!(allowed.is_ok() && told == 1, "{text}");
+            let (refused, outcome) = check(RecordObjects::Refuse, text);
+            assert!(matches!(refused, Err(Error::RecordObject { .. })) && outcome == 0, "{text}");
+            let (allowed, outcome) = check(RecordObjects::Warn, text);
+            assert!(allowed.is_ok() && outcome == 1, "{text}");
             assert!(matches!(check(RecordObjects::Allow, text), (Ok(()), 0)), "{text}");
         }
     }

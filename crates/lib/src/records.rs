@@ -197,7 +197,7 @@ impl<'s> Records<'s> {
     /// When its holder is still working on it.
     fn is_interrupted(&self, last: &Summary) -> Result<bool> {
         // Helm leaves `uninstalling` behind when it is interrupted and does not treat it as pending. Only a lease
-        // tells that an uninstall is still running.
+        // means that an uninstall is still running.
         let is_open =
             last.status.is_pending() || (last.status == Status::Uninstalling && last.lease.is_some());
         match &last.lease {

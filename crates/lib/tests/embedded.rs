@@ -75,7 +75,7 @@ fn average(taken: &[Duration]) -> Duration {
 }
 
 /// Formats the average duration and the median of each quarter.
-fn told(taken: &[Duration]) -> String {
+fn summary(taken: &[Duration]) -> String {
     let quarters: Vec<Duration> = taken.chunks(taken.len().div_ceil(4)).map(median).collect();
     format!("{} installs, {:?} each, by quarters {quarters:?}", taken.len(), average(taken))
 }
@@ -87,7 +87,7 @@ async fn installs_follow_each_other_quickly() {
     let folder = tempfile::tempdir().unwrap();
     write_chart(folder.path());
     let taken = install_all(&session(None).await, folder.path(), count(10)).await;
-    println!("in memory: {}", told(&taken));
+    println!("in memory: {}", summary(&taken));
     // The machine may be busy unless the figures were asked for explicitly.
     let is_measured = std::env::var_os("PINTLE_INSTALLS").is_some() && !cfg!(debug_assertions);
     let each = average(&taken);
@@ -108,7 +108,7 @@ async fn installs_in_a_file_are_there_when_it_is_opened_again() {
     let file = place.path().join("box.db");
     let count = count(30).div_ceil(10);
     let taken = install_all(&session(Some(file.clone())).await, folder.path(), count).await;
-    println!("in a file: {}", told(&taken));
+    println!("in a file: {}", summary(&taken));
     let session = session(Some(file)).await;
     let all = session.store.latest(&Query::default()).await.unwrap();
     assert_eq!(all.len(), count);

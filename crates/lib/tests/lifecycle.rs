@@ -423,9 +423,9 @@ fn building_dependencies_is_told_before_and_after() {
 
 /// Records log lines.
 #[derive(Default)]
-struct Told(Vec<String>);
+struct LogReporter(Vec<String>);
 
-impl pintle::Reporter for Told {
+impl pintle::Reporter for LogReporter {
     fn log(&mut self, line: pintle_tree::LogLine) {
         self.0.push(line.to_string());
     }
@@ -443,30 +443,30 @@ fn what_scripts_log_goes_to_the_reporter_even_if_they_fail() {
     events.on('post-render', function(ctx) if ctx.values.size == 2 then error('stop', 0) end end)";
     fs::create_dir_all(chart.join("ext/lua")).expect("can be made");
     fs::write(chart.join("ext/lua/chart.lua"), script).expect("can be written");
-    let events = |told: Told| -> Vec<String> {
-        let at = told.0.iter().filter_map(|line| line.split("msg=\"at ").nth(1)?.split('"').next());
-        assert!(told.0.iter().filter(|line| line.contains("at ")).all(|line| line.contains("chart=web")));
+    let events = |reporter: LogReporter| -> Vec<String> {
+        let at = reporter.0.iter().filter_map(|line| line.split("msg=\"at ").nth(1)?.split('"').next());
+        assert!(reporter.0.iter().filter(|line| line.contains("at ")).all(|line| line.contains("chart=web")));
         at.map(str::to_owned).collect()
     };
-    let mut told = Told::default();
-    rendered_with(&request(&chart), &lifecycle, &mut told).expect("it renders");
-    assert_eq!(events(told), ["chart-loaded", "pre-render", "post-template"]);
-    let mut told = Told::default();
-    lint(&offline(&lifecycle), &chart, &LintRequest::default(), &mut told).expect("it is linted");
-    assert_eq!(events(told), ["chart-loaded", "pre-render", "pre-lint"]);
-    let mut told = Told::default();
+    let mut reporter = LogReporter::default();
+    rendered_with(&request(&chart), &lifecycle, &mut reporter).expect("it renders");
+    assert_eq!(events(reporter), ["chart-loaded", "pre-render", "post-template"]);
+    let mut reporter = LogReporter::default();
+    lint(&offline(&lifecycle), &chart, &LintRequest::default(), &mut reporter).expect("it is linted");
+    assert_eq!(events(reporter), ["chart-loaded", "pre-render", "pre-lint"]);
+    let mut reporter = LogReporter::default();
     let values = pintle::values::Overrides { set: vec!["size=2".to_owned()], ..Default::default() };
     let failing = TemplateRequest { values, ..request(&chart) };
-    assert!(rendered_with(&failing, &lifecycle, &mut told).is_err());
-    assert_eq!(events(told), ["chart-loaded", "pre-render"]);
+    assert!(rendered_with(&failing, &lifecycle, &mut reporter).is_err());
+    assert_eq!(events(reporter), ["chart-loaded", "pre-render"]);
     fs::write(chart.join("Chart.yaml"), "apiVersion: v2\nname: web\nversion: 1.0.0\n")
         .expect("can be written");
-    let mut told = Told::default();
+    let mut reporter = LogReporter::default();
     let packing = PackageRequest {
         chart: chart.clone(),
         destination: folder.path().to_owned(),
         ..PackageRequest::default()
     };
-    package(&offline(&lifecycle), &packing, &mut told).expect("it is packed");
-    assert_eq!(events(told), ["pre-package"]);
+    package(&offline(&lifecycle), &packing, &mut reporter).expect("it is packed");
+    assert_eq!(events(reporter), ["pre-package"]);
 }

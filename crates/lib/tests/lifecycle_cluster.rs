@@ -323,13 +323,13 @@ async fn later_operations_record_an_error_after_something_was_applied() {
     for event in ["post-upgrade", "post-rollback", "post-delete"] {
         stage.on(event, |_| Err(HandlerError::new("too late")));
     }
-    let told = |event: &str| format!("the `{event}` handler of the program at here failed: too late");
+    let reporter = |event: &str| format!("the `{event}` handler of the program at here failed: too late");
     let last = || async { stage.records().await.pop().expect("there is one") };
 
     assert!(upgrade(&stage.session, &stage.upgrade_request(), &mut Silent).await.is_err());
     let (number, status, text) = last().await;
     assert_eq!((number, status), (2, Status::Failed));
-    assert_eq!(text, format!("Upgrade \"demo\" failed: {}", told("post-upgrade")));
+    assert_eq!(text, format!("Upgrade \"demo\" failed: {}", reporter("post-upgrade")));
 
     let back = RollbackRequest {
         name: "demo".into(),
@@ -340,7 +340,7 @@ async fn later_operations_record_an_error_after_something_was_applied() {
     assert!(rollback(&stage.session, &back, &mut Silent).await.is_err());
     let (number, status, text) = last().await;
     assert_eq!((number, status), (3, Status::Failed));
-    assert!(text.contains(&told("post-rollback")), "{text}");
+    assert!(text.contains(&reporter("post-rollback")), "{text}");
 
     let gone = UninstallRequest {
         name: "demo".into(),
@@ -351,7 +351,7 @@ async fn later_operations_record_an_error_after_something_was_applied() {
     assert!(uninstall(&stage.session, &gone, &mut Silent).await.is_err());
     let (number, status, text) = last().await;
     assert_eq!((number, status), (3, Status::Uninstalled));
-    assert_eq!(text, format!("Uninstallation complete, but {}", told("post-delete")));
+    assert_eq!(text, format!("Uninstallation complete, but {}", reporter("post-delete")));
 }
 
 /// Returns the object that is a test.
@@ -409,9 +409,9 @@ async fn previews_of_the_other_operations_tell_as_much_as_they_do() {
 
 /// Records log lines.
 #[derive(Default)]
-struct Told(Vec<String>);
+struct LogReporter(Vec<String>);
 
-impl pintle::Reporter for Told {
+impl pintle::Reporter for LogReporter {
     fn log(&mut self, line: pintle_tree::LogLine) {
         self.0.push(line.to_string());
     }
@@ -432,11 +432,11 @@ async fn a_script_that_loops_is_stopped_by_the_user() {
         let session = Session { cancel: cancel.clone(), ..stage.session.clone() };
         *stage.server.2.lock().expect("no panic") = Some(cancel);
         let request = InstallRequest { name: event.to_owned(), ..stage.request() };
-        let mut told = Told::default();
-        let error = install(&session, &request, &mut told).await.expect_err("it is stopped");
+        let mut reporter = LogReporter::default();
+        let error = install(&session, &request, &mut reporter).await.expect_err("it is stopped");
         assert!(matches!(error, Error::Cancelled), "{event}: {error}");
         // A handler that waits is called again, and its log so far is reported.
-        assert!(told.0.first().is_some_and(|line| line.contains("here")), "{event}: {:?}", told.0);
+        assert!(reporter.0.first().is_some_and(|line| line.contains("here")), "{event}: {:?}", reporter.0);
     }
 }
 
@@ -449,8 +449,8 @@ async fn the_record_tells_of_an_error_after_something_was_applied() {
             install(&stage.session, &stage.request(), &mut Silent).await.expect_err("a handler fails");
         let text = format!("the `{event}` handler of the program at here failed: too late");
         assert_eq!(error.to_string(), text);
-        let told = format!("Release \"demo\" failed: {text}");
-        assert_eq!(stage.records().await, [(1, Status::Failed, told)]);
+        let reporter = format!("Release \"demo\" failed: {text}");
+        assert_eq!(stage.records().await, [(1, Status::Failed, reporter)]);
         assert_eq!(stage.server.objects(), ["one -"]);
     }
 }
@@ -496,9 +496,9 @@ async fn tests_can_change_for_a_run_and_their_record_does_not() {
         Ok(())
     });
     let request = TestRequest { name: "demo".into(), namespace: "default".into(), ..TestRequest::default() };
-    let mut told = Told::default();
-    let tested = test(&stage.session, &request, &mut told).await.expect("can be tested");
-    assert!(tested.failure.is_none() && told.0.is_empty(), "{:?} {:?}", tested.failure, told.0);
+    let mut reporter = LogReporter::default();
+    let tested = test(&stage.session, &request, &mut reporter).await.expect("can be tested");
+    assert!(tested.failure.is_none() && reporter.0.is_empty(), "{:?} {:?}", tested.failure, reporter.0);
     assert_eq!(stage.server.objects(), ["one -", "test handler"]);
     let hook = &tested.version.hooks[0];
     assert!(!hook.manifest.contains("handler") && hook.last_run.completed.is_some());
@@ -507,7 +507,11 @@ async fn tests_can_change_for_a_run_and_their_record_does_not() {
         context.objects_mut()?.iter_mut().for_each(|rendered| rendered.object.set_label("by", "nobody"));
         Ok(())
     });
-    test(&stage.session, &request, &mut told).await.expect("can be tested");
-    assert!(told.0.iter().any(|line| line.contains("changed objects that are not tests")), "{:?}", told.0);
+    test(&stage.session, &request, &mut reporter).await.expect("can be tested");
+    assert!(
+        reporter.0.iter().any(|line| line.contains("changed objects that are not tests")),
+        "{:?}",
+        reporter.0
+    );
     assert_eq!(stage.server.objects(), ["one -", "test nobody"]);
 }

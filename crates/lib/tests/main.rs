@@ -1,10 +1,12 @@
 //! All integration tests of this crate in one program, because linking each separately takes long.
+#![allow(clippy::disallowed_methods, reason = "tests take their settings from the environment")]
 
 mod embedded;
 mod examples;
 mod lifecycle;
 mod lifecycle_cluster;
 mod owners;
+mod stores;
 mod support;
 mod threads;
 mod undone;

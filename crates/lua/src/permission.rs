@@ -242,9 +242,9 @@ mod tests {
         );
         parent.metadata.libraries.push(Dependency { name: "lib".to_owned(), ..Dependency::default() });
         let asked = requested_permissions(&parent).expect("good");
-        let told: Vec<String> =
+        let reported: Vec<String> =
             asked.charts.iter().map(|(path, permissions)| format!("{path}: {permissions}")).collect();
-        assert_eq!(told, ["chart web: os", "chart web/db: network", "chart web/db/lib: filesystem"]);
+        assert_eq!(reported, ["chart web: os", "chart web/db: network", "chart web/db/lib: filesystem"]);
         assert_eq!(asked.all(), Permissions::all());
     }
 

@@ -79,7 +79,7 @@ impl Script {
         let asked_again = matches!(event, Some(Event::Wait | Event::Ready));
         let (budget, started) = (self.host.meter.budget(), Instant::now());
         let before = budget.waited();
-        let mut told: Option<String> = None;
+        let mut reported: Option<String> = None;
         loop {
             let (answer, spent) = self.run(context, place, |ctx| function.call::<MultiValue>(ctx))?;
             let mut answer = answer.into_iter();
@@ -87,9 +87,9 @@ impl Script {
                 return Ok(());
             }
             let reason = answer.next().as_ref().and_then(Value::as_string).map(|text| text.to_string_lossy());
-            if reason != told {
+            if reason != reported {
                 self.log_waiting(event, reason.as_deref());
-                told.clone_from(&reason);
+                reported.clone_from(&reason);
             }
             let paused = self.pause(before.saturating_add(started.elapsed()), reason.as_deref());
             // Polling does not use up the time limit; it has one of its own, shared by all handlers.
@@ -158,7 +158,7 @@ impl Script {
     }
 
     /// Lends the context to the wrapped handlers: changes so far are applied first, and afterwards all tables are
-    /// converted anew.
+    /// converted again.
     fn lend_context(
         &self,
         place: &str,

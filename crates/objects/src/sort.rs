@@ -61,7 +61,7 @@ where
             }
             Classification::Hook(hook) => sorted.hooks.push(hook),
             Classification::Unknown(words) => sorted.log.push(LogLine {
-                level: "INFO",
+                level: pintle_tree::LogLevel::Info,
                 message: "skipping unknown hooks".into(),
                 attributes: vec![("hookTypes", words)],
             }),

@@ -269,15 +269,15 @@ mod tests {
 
     #[test]
     fn certificates_that_are_not_trusted_are_told_as_go_tells_it() {
-        let told = |reason: &str| go_reason("https://r.io:5000/v2/", reason);
+        let message = |reason: &str| go_reason("https://r.io:5000/v2/", reason);
         assert_eq!(
-            told("invalid peer certificate: UnknownIssuer"),
+            message("invalid peer certificate: UnknownIssuer"),
             "tls: failed to verify certificate: x509: certificate signed by unknown authority"
         );
         assert_eq!(
-            told("invalid peer certificate: certificate not valid for name \"r.io\""),
+            message("invalid peer certificate: certificate not valid for name \"r.io\""),
             "tls: failed to verify certificate: x509: certificate is not valid for r.io"
         );
-        assert_eq!(told("something else"), "something else");
+        assert_eq!(message("something else"), "something else");
     }
 }

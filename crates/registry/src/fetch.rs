@@ -291,8 +291,8 @@ mod tests {
             for (stream, answer) in listener.incoming().flatten().zip(answers) {
                 let (mut stream, mut buffer) = (stream, [0; 4096]);
                 let read = stream.read(&mut buffer).unwrap_or(0);
-                let told = String::from_utf8_lossy(&buffer[..read]).contains("authorization");
-                let answer = answer.replace("TOLD", if told { "yes" } else { "no!" });
+                let message = String::from_utf8_lossy(&buffer[..read]).contains("authorization");
+                let answer = answer.replace("TOLD", if message { "yes" } else { "no!" });
                 let _ = stream.write_all(answer.as_bytes());
             }
         });

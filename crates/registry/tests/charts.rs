@@ -91,16 +91,16 @@ async fn what_was_pushed_is_pulled_by_tag_version_range_and_digest() {
     assert_eq!(client().chart_digest(&chart).await.unwrap(), Some(digest.clone()));
     let other = format!("{web}:0.9.0@{digest}");
     assert!(refused(&other, "").await.starts_with("chart reference digest mismatch: sha256:"));
-    let told = refused(&format!("{web}:1.0.0"), "0.9.0").await;
-    assert_eq!(told, "chart reference and version mismatch: 0.9.0 is not 1.0.0");
-    let told = refused(&format!("{web}:9.9.9"), "").await;
+    let message = refused(&format!("{web}:1.0.0"), "0.9.0").await;
+    assert_eq!(message, "chart reference and version mismatch: 0.9.0 is not 1.0.0");
+    let message = refused(&format!("{web}:9.9.9"), "").await;
     assert_eq!(
-        told,
+        message,
         format!("failed to perform \"FetchReference\" on source: {host}/charts/web:9.9.9: not found")
     );
-    let told = refused(&format!("oci://{host}/charts/none"), "").await;
+    let message = refused(&format!("oci://{host}/charts/none"), "").await;
     assert_eq!(
-        told,
+        message,
         format!(
             "GET \"http://{host}/v2/charts/none/tags/list\": response status code 404: name unknown: repository name not known to registry: map[name:charts/none]"
         )
@@ -148,8 +148,8 @@ async fn versions_are_looked_for_on_all_pages_of_tags() {
         Behavior::Honest
     });
     let reference = format!("oci://{}/charts/web", none.host);
-    let told = refused(&reference, "").await;
-    assert_eq!(told, format!("unable to locate any tags in provided repository: {reference}"));
+    let message = refused(&reference, "").await;
+    assert_eq!(message, format!("unable to locate any tags in provided repository: {reference}"));
 }
 
 /// Puts a manifest with these layers and this kind of configuration into a registry by hand.
@@ -196,8 +196,8 @@ async fn indexes_old_media_types_and_things_that_are_no_charts() {
         format!("manifest does not contain a layer with mediatype {CONTENT}")
     );
     assert_eq!(refused(&web, "4.0.0").await, format!("could not load config with mediatype {CONFIG}"));
-    let told = refused(&format!("{web}@{}", digest_of(&image)), "").await;
-    assert_eq!(told, "manifest does not contain minimum number of descriptors (2), descriptors found: 1");
+    let message = refused(&format!("{web}@{}", digest_of(&image)), "").await;
+    assert_eq!(message, "manifest does not contain minimum number of descriptors (2), descriptors found: 1");
     let small = WantedParts { content: true, provenance: WantedProvenance::No, limit: 3 };
     assert!(matches!(pull(&web, "1.0.0", small).await, Err(Error::Size { .. })));
 }

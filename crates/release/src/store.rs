@@ -103,7 +103,7 @@ pub trait Store: Send + Sync {
     /// All versions of a release, oldest first.
     fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Vec<Summary>>;
 
-    /// Whether there are records of a release. It is asked when [`Store::history`] is empty, to tell a release of which
+    /// Whether there are records of a release. It is asked when [`Store::history`] is empty, to distinguish a release of which
     /// no record can be read from one that is not there.
     fn has_records<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, bool> {
         Box::pin(async move { Ok(!self.history(namespace, name).await?.is_empty()) })

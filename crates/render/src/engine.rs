@@ -119,9 +119,11 @@ impl<'a> Templates<'a> {
 /// Parsed templates for many renders of charts that share their files. It belongs to one thread.
 pub struct TemplateCache {
     sources: SourceCache,
-    /// By the paths and the addresses of the texts of their templates.
-    sets: RefCell<BTreeMap<Vec<(String, usize)>, Rc<Set>>>,
+    sets: RefCell<BTreeMap<SetKey, Rc<Set>>>,
 }
+
+/// The templates of a set, by their paths and the addresses of their texts.
+type SetKey = Vec<(String, usize)>;
 
 /// The number of different sets that are kept.
 const MAX_SETS: usize = 64;
@@ -135,7 +137,7 @@ impl TemplateCache {
     fn set(&self, chart: &Chart, templates: &[Template<'_>]) -> Result<Rc<Set>, Error> {
         let texts: Vec<Str> = templates.iter().map(|template| template.file.data.text()).collect();
         let address = |text: &Str| text.as_bytes().as_ptr().addr();
-        let key: Vec<(String, usize)> = templates
+        let key: SetKey = templates
             .iter()
             .zip(&texts)
             .map(|(template, text)| (template.path.clone(), address(text)))

@@ -1,6 +1,6 @@
 //! Templates that would run forever or exhaust memory end in an error, quickly, and on the small stack of a thread.
 
-#![allow(clippy::disallowed_methods, reason = "only the clock can tell that a run ends soon")]
+#![allow(clippy::disallowed_methods, reason = "only the clock shows that a run ends soon")]
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -164,7 +164,7 @@ impl Repositories {
         }
     }
 
-    /// Removes an entry, and tells whether it was there.
+    /// Removes an entry, and returns whether it existed.
     pub fn remove(&mut self, name: &str) -> bool {
         let before = self.entries.len();
         self.entries.retain(|entry| entry.name != name);

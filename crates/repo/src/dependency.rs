@@ -310,11 +310,11 @@ impl<'g> DependencySource<'g> {
 
 impl Remote for DependencySource<'_> {
     fn replace_aliases(&mut self, dependencies: &mut [Dependency]) -> pintle_chart::Result<()> {
-        self.replace(dependencies).map_err(told)
+        self.replace(dependencies).map_err(chart_error)
     }
 
     fn check_known(&mut self, locked: &[Dependency]) -> pintle_chart::Result<()> {
-        self.check(locked).map_err(told)
+        self.check(locked).map_err(chart_error)
     }
 
     fn refresh(
@@ -323,7 +323,7 @@ impl Remote for DependencySource<'_> {
         unknown: bool,
         output: &mut Output<'_>,
     ) -> pintle_chart::Result<()> {
-        self.refresh_all(dependencies, unknown, output).map_err(told)
+        self.refresh_all(dependencies, unknown, output).map_err(chart_error)
     }
 
     fn newest(
@@ -338,7 +338,7 @@ impl Remote for DependencySource<'_> {
         } else {
             self.newest_in_repository(at, dependency, range, output.log)
         };
-        found.map_err(told)
+        found.map_err(chart_error)
     }
 
     fn download(
@@ -348,12 +348,12 @@ impl Remote for DependencySource<'_> {
         output: &mut Output<'_>,
         body: &mut dyn FnMut(&mut Download<'_>, &mut Output<'_>),
     ) -> pintle_chart::Result<()> {
-        let plans = self.plan(locked, output.log).map_err(told)?;
-        self.download_planned(locked, &plans, folder, output, body).map_err(told)
+        let plans = self.plan(locked, output.log).map_err(chart_error)?;
+        self.download_planned(locked, &plans, folder, output, body).map_err(chart_error)
     }
 }
 
-fn told(error: Error) -> pintle_chart::Error {
+fn chart_error(error: Error) -> pintle_chart::Error {
     pintle_chart::Error::message(error.to_string())
 }
 

@@ -49,13 +49,13 @@ impl Error {
     /// The same failure with words in front of it.
     #[must_use]
     pub fn within(self, front: &str) -> Error {
-        let told = format!("{front}: {self}");
+        let text = format!("{front}: {self}");
         match self {
-            Error::Input(_) => Error::Input(told),
-            Error::Fetch(_) | Error::Digest { .. } => Error::Fetch(told),
-            Error::Index(_) => Error::Index(told),
-            Error::File(_) => Error::File(told),
-            Error::Registry { hint, .. } => Error::Registry { text: told, hint },
+            Error::Input(_) => Error::Input(text),
+            Error::Fetch(_) | Error::Digest { .. } => Error::Fetch(text),
+            Error::Index(_) => Error::Index(text),
+            Error::File(_) => Error::File(text),
+            Error::Registry { hint, .. } => Error::Registry { text, hint },
         }
     }
 

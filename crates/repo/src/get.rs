@@ -29,7 +29,7 @@ use crate::oci::Registries;
 /// How many redirects are followed, as Go's client does.
 const REDIRECTS: usize = 10;
 
-/// How to reach a server: who we are and whom to trust.
+/// How to reach a server: our identity and the trusted certificates.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Access {
     /// The user to log in as.

@@ -26,13 +26,13 @@ use crate::error::{Error, Result};
 /// The largest index that is read. The largest known ones are a quarter of it.
 pub const MAX_INDEX: u64 = 512 << 20;
 
-/// What is told about an index while it is read.
+/// Receives the entries of an index while it is read.
 pub trait Receiver {
     /// A chart, which may turn out to have no versions.
     fn chart(&mut self, name: &str);
     /// A version of the chart that was named last, in the order of the file.
     fn version(&mut self, entry: VersionEntry);
-    /// Forgets everything; the document will be told again.
+    /// Discards everything; the document starts again.
     fn reset(&mut self);
 }
 
@@ -67,22 +67,22 @@ pub fn read(text: &[u8], receiver: &mut dyn Receiver) -> Result<Vec<Skipped>> {
         return Err(Error::Index("empty index.yaml file".to_owned()));
     }
     let begins = text.iter().copied().find(|byte| !byte.is_ascii_whitespace());
-    let told = match begins {
+    let summary = match begins {
         // Whatever JSON may begin with. Text that turns out to be none is YAML.
         Some(b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => json::read(text, receiver),
         _ => None,
     };
-    let told = match told {
-        Some(told) => told,
+    let summary = match summary {
+        Some(summary) => summary,
         None => {
             receiver.reset();
             read::read(text, receiver)
         }
     }?;
-    if told.api_version.is_empty() {
+    if summary.api_version.is_empty() {
         return Err(Error::Index("no API version specified".to_owned()));
     }
-    Ok(told.skipped)
+    Ok(summary.skipped)
 }
 
 /// Decodes a time; nil is the first moment of year 1, as in Go.

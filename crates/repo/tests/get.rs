@@ -44,9 +44,9 @@ fn answer(head: &str, body: &[u8]) -> Vec<u8> {
 #[test]
 fn more_than_the_limit_is_not_taken() {
     let url = server(answer("", &[b'x'; 1001]));
-    let told = get(&url, 1000, PATIENT).expect_err("it is too much");
+    let error = get(&url, 1000, PATIENT).expect_err("it is too much");
     assert_eq!(
-        told,
+        error,
         format!("failed to fetch {url} : it is larger than 1000 bytes, which is the most that is taken")
     );
     assert_eq!(get(&url, 1001, PATIENT).map(|bytes| bytes.len()), Ok(1001));
@@ -58,8 +58,8 @@ fn a_little_that_unpacks_to_much_is_cut_off_at_the_limit() {
     encoder.write_all(&vec![0; 32 << 20]).expect("it fits into memory");
     let bomb = encoder.finish().expect("it fits into memory");
     let url = server(answer("content-encoding: gzip\r\n", &bomb));
-    let told = get(&url, 1 << 20, PATIENT).expect_err("it is too much");
-    assert!(told.contains("larger than 1048576 bytes"), "{told}");
+    let error = get(&url, 1 << 20, PATIENT).expect_err("it is too much");
+    assert!(error.contains("larger than 1048576 bytes"), "{error}");
 }
 
 #[test]
@@ -73,14 +73,17 @@ fn damaged_compression_is_an_error() {
 fn a_server_that_says_nothing_or_stops_is_given_up_in_time() {
     let short = Duration::from_millis(300);
     let url = server(Vec::new());
-    let told = get(&url, 1000, short).expect_err("it says nothing");
+    let error = get(&url, 1000, short).expect_err("it says nothing");
     assert_eq!(
-        told,
+        error,
         format!("Get \"{url}\": context deadline exceeded (Client.Timeout exceeded while awaiting headers)")
     );
     let url = server(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nsome".to_vec());
-    let told = get(&url, 1000, short).expect_err("it stops");
-    assert_eq!(told, "context deadline exceeded (Client.Timeout or context cancellation while reading body)");
+    let error = get(&url, 1000, short).expect_err("it stops");
+    assert_eq!(
+        error,
+        "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
+    );
 }
 
 #[test]
@@ -88,14 +91,14 @@ fn redirects_end_and_lead_only_to_servers() {
     let moved =
         |to: &str| format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\n\r\n").into_bytes();
     let url = server(moved("/again"));
-    let told = get(&url, 1000, PATIENT).expect_err("it has no end");
-    assert!(told.ends_with("/again\": stopped after 10 redirects"), "{told}");
-    let told = get(&server(moved("file:///etc/passwd")), 1000, PATIENT).expect_err("it is no server");
-    assert!(told.ends_with("unsupported protocol scheme \"file\""), "{told}");
+    let error = get(&url, 1000, PATIENT).expect_err("it has no end");
+    assert!(error.ends_with("/again\": stopped after 10 redirects"), "{error}");
+    let error = get(&server(moved("file:///etc/passwd")), 1000, PATIENT).expect_err("it is no server");
+    assert!(error.ends_with("unsupported protocol scheme \"file\""), "{error}");
 }
 
 #[test]
 fn what_is_no_answer_is_an_error() {
-    let told = get(&server(b"SSH-2.0-OpenSSH_9.2\r\n\r\n".to_vec()), 1000, PATIENT).expect_err("no answer");
-    assert!(told.contains("malformed HTTP response"), "{told}");
+    let error = get(&server(b"SSH-2.0-OpenSSH_9.2\r\n\r\n".to_vec()), 1000, PATIENT).expect_err("no answer");
+    assert!(error.contains("malformed HTTP response"), "{error}");
 }

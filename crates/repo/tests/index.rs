@@ -48,9 +48,9 @@ fn entries_that_are_wrong_by_themselves_are_left_out_and_told() {
     let text = "apiVersion: v1\nentries:\n  a:\n  - null\n  - {name: a, version: x}\n  - {name: a, version: 1.0.0}\n  \
                 - {name: a, version: 0.9.0, dependencies: [{name: b}, {name: b}]}\n  b:\n";
     let index = Cached::parse(text.as_bytes()).expect("an index");
-    let told: Vec<String> = index.skipped.iter().map(|skipped| skipped.message("SRC")).collect();
+    let error: Vec<String> = index.skipped.iter().map(|skipped| skipped.message("SRC")).collect();
     assert_eq!(
-        told,
+        error,
         [
             "skipping loading invalid entry for chart \"a\" \"x\" from SRC: validation: chart.metadata.version \"x\" is \
              invalid",

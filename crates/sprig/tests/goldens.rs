@@ -94,7 +94,7 @@ fn render(functions: &Arc<Functions>, input: &Node) -> Result<Vec<u8>, String> {
     Ok(bstr::ByteSlice::replace(&out[..], "<no value>", ""))
 }
 
-/// Whether `found` is the recorded text under `key`, which may be told by its hash.
+/// Whether `found` is the recorded text under `key`, which may be given by its hash.
 fn is_recorded(found: &[u8], out: &Node, key: &str) -> bool {
     if let Some(text) = text_at(out, key) {
         return found == text.as_bytes();

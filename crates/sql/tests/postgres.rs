@@ -5,6 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use pintle_release::{Lease, Query, ReleaseVersion, Status, Store, StoreError, Timestamp};
 use pintle_sql::SqlStore;
 
+#[path = "../../release/tests/contract.rs"]
+mod contract;
+
 /// Connects to the test database, with a namespace of its own.
 async fn testbed(test: &str) -> Option<(SqlStore, String)> {
     let Ok(address) = std::env::var("PINTLE_E2E_POSTGRES") else {
@@ -29,6 +32,14 @@ fn version(namespace: &str, name: &str, number: u64, status: Status) -> ReleaseV
     version.info.last_deployed = Some(Timestamp::from_unix(1_700_000_000, 0));
     version.info.status = status;
     version
+}
+
+#[tokio::test]
+async fn the_database_fulfils_the_contract_of_stores() {
+    let Some((store, namespace)) = testbed("the_database_fulfils_the_contract_of_stores").await else {
+        return;
+    };
+    contract::check(&store, &namespace).await;
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 //!
 //! The corpus is in `../shared` next to the repository, or where `PINTLE_CORPUS` points. Tests pass without it: those
 //! that need it report that they are skipped.
+#![allow(clippy::disallowed_methods, reason = "tests take their settings from the environment")]
 
 mod cluster;
 mod mutation;

@@ -1,7 +1,7 @@
 //! Time zones: UTC, fixed offsets, and those of the zone database.
 
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -12,6 +12,9 @@ const DATABASES: [&str; 4] =
 
 /// The calendar, and with it every rule for summer time, repeats after 400 years.
 const CYCLE_SECONDS: i64 = 146_097 * 86_400;
+
+/// The variable `TZ`, as the program has read it.
+static VARIABLE: OnceLock<Option<String>> = OnceLock::new();
 
 /// A time zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,13 +40,19 @@ impl Zone {
         Self(Kind::Fixed { name: name.into(), offset })
     }
 
-    /// The zone of this computer.
-    ///
-    /// This reads the variable `TZ` and the zone database, once for the whole process, by the rules of Go: an unset
-    /// variable means `/etc/localtime`, an empty or unknown one means UTC.
+    /// Sets the value of the variable `TZ`, which decides on the local zone of the whole process. Must be called before
+    /// [`Zone::local`]; later calls have no effect.
+    pub fn set_local(variable: Option<String>) {
+        // The first value counts.
+        let _ = VARIABLE.set(variable);
+    }
+
+    /// The zone of this computer, read from the zone database once for the whole process, by the rules of Go for the
+    /// variable `TZ`: an unset one means `/etc/localtime`, an empty or unknown one means UTC.
     #[must_use]
     pub fn local() -> Self {
-        static LOCAL: LazyLock<Zone> = LazyLock::new(|| local(std::env::var("TZ").ok().as_deref()));
+        static LOCAL: LazyLock<Zone> =
+            LazyLock::new(|| local(VARIABLE.get().and_then(|variable| variable.as_deref())));
         LOCAL.clone()
     }
 

@@ -32,7 +32,7 @@ mod str;
 pub mod suggest;
 mod walk;
 
-pub use log::LogLine;
+pub use log::{LogLevel, LogLine};
 pub use map::Map;
 pub use node::Node;
 pub use stack::with_stack;

@@ -5,11 +5,42 @@ use std::fmt;
 
 use crate::quote::{is_print, quote};
 
+/// How important a log line is, with the names of Go's `slog`, which Helm logs with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LogLevel {
+    /// For developers.
+    Debug,
+    /// For information.
+    Info,
+    /// A problem that does not stop the operation.
+    Warn,
+    /// A problem that stops the operation.
+    Error,
+}
+
+impl LogLevel {
+    /// The name in log lines.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LogLevel::Debug => "DEBUG",
+            LogLevel::Info => "INFO",
+            LogLevel::Warn => "WARN",
+            LogLevel::Error => "ERROR",
+        }
+    }
+}
+
+impl fmt::Display for LogLevel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
 /// A log line: a level, a message and attributes. Displays as `level=INFO msg="…" key=value`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogLine {
-    /// `INFO` or `WARN`.
-    pub level: &'static str,
+    /// How important it is.
+    pub level: LogLevel,
     /// The message.
     pub message: Cow<'static, str>,
     /// Attributes.
@@ -19,12 +50,12 @@ pub struct LogLine {
 impl LogLine {
     /// Returns a line of level INFO without attributes.
     pub fn info(message: impl Into<Cow<'static, str>>) -> Self {
-        LogLine { level: "INFO", message: message.into(), attributes: Vec::new() }
+        LogLine { level: LogLevel::Info, message: message.into(), attributes: Vec::new() }
     }
 
     /// Returns a line of level WARN.
     pub fn warn(message: impl Into<Cow<'static, str>>, attributes: Vec<(&'static str, String)>) -> Self {
-        LogLine { level: "WARN", message: message.into(), attributes }
+        LogLine { level: LogLevel::Warn, message: message.into(), attributes }
     }
 }
 

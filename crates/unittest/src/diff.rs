@@ -169,7 +169,8 @@ fn grouped(codes: &[OpCode]) -> Vec<Vec<OpCode>> {
         }
         group.push(code);
     }
-    if !group.is_empty() && !(group.len() == 1 && group[0].equal) {
+    // What is left without a change is the context of the last one.
+    if group.iter().any(|code| !code.equal) {
         groups.push(group);
     }
     groups

@@ -39,11 +39,13 @@ impl Lookup for Provider {
         let namespace = if properties.namespaced { namespace } else { "" };
         let of_kind = self.objects.iter().filter(|object| resource_of(object) == key(properties));
         if name.is_empty() {
+            // The fake client begins with version 1, and every object of the kind is a version.
+            let versions = 1 + of_kind.clone().count();
             let items: Vec<Node> = of_kind
                 .filter(|object| namespace.is_empty() || metadata(object, "namespace") == namespace)
                 .map(|object| Node::Map(object.clone()))
                 .collect();
-            return list(properties, kind, items, self.objects.len());
+            return list(properties, kind, items, versions);
         }
         let mut of_name = of_kind
             .filter(|object| metadata(object, "name") == name && metadata(object, "namespace") == namespace);
@@ -56,7 +58,7 @@ fn list(
     properties: &KindProperties,
     kind: &str,
     items: Vec<Node>,
-    objects: usize,
+    versions: usize,
 ) -> Result<Map<Node>, String> {
     if items.is_empty() && properties.resource.is_empty() {
         return Err(format!(
@@ -69,8 +71,7 @@ fn list(
     };
     let metadata = Map::from_entries(vec![
         ("continue".into(), Node::from("")),
-        // Every object that was added counts as a version.
-        ("resourceVersion".into(), Node::from(objects.to_string())),
+        ("resourceVersion".into(), Node::from(versions.to_string())),
     ]);
     Ok(Map::from_entries(vec![
         ("apiVersion".into(), Node::from(api_version)),
@@ -135,5 +136,7 @@ mod tests {
         let list = provider.lookup("v1", "Secret", "", "").unwrap();
         assert_eq!(list.get("items").and_then(Node::as_list).map(<[Node]>::len), Some(1));
         assert_eq!(list.get("kind"), Some(&Node::from("SecretList")));
+        let metadata = list.get("metadata").unwrap();
+        assert_eq!(metadata.get("resourceVersion"), Some(&Node::from("2")));
     }
 }

@@ -1,4 +1,4 @@
-//! An outline must tell the same as reading does, and an edited text must read as if the tree had been edited. Tried on
+//! An outline must agree with reading, and an edited text must read as if the tree had been edited. Tried on
 //! recorded texts, on mutations of them and with random changes.
 
 #![expect(clippy::unwrap_used, clippy::disallowed_methods, reason = "all of this is a test")]

@@ -14,7 +14,7 @@ use crate::error::{Error, Result, file_error};
 use crate::metadata::{Dependency, Lock, Metadata, Timestamp, V1};
 use crate::package::{self, Times};
 use crate::{Chart, load_any_version};
-use pintle_tree::LogLine;
+use pintle_tree::{LogLevel, LogLine};
 
 /// The inputs of both commands.
 pub struct UpdateContext<'a> {
@@ -157,7 +157,7 @@ impl UpdateContext<'_> {
             ));
         }
         self.log.push(LogLine {
-            level: "INFO",
+            level: LogLevel::Info,
             message: "warning: a valid Helm v3 hash was not found. Checking against Helm v2 hash...".into(),
             attributes: Vec::new(),
         });

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::metadata::{Draft, Lock, OBJECT_V3, V1, V3};
 use crate::path::extension;
 use crate::{Chart, File};
-use pintle_tree::LogLine;
+use pintle_tree::{LogLevel, LogLine};
 
 /// The maximum nesting of subcharts; deeper is an attack.
 const MAX_DEPTH: usize = 64;
@@ -105,7 +105,7 @@ impl<'a> Assembler<'a> {
 
     fn warn_legacy(&mut self, draft: &Draft, remark: &'static str) {
         if !has_requirements_file(draft) {
-            self.log.push(LogLine { level: "INFO", message: remark.into(), attributes: Vec::new() });
+            self.log.push(LogLine { level: LogLevel::Info, message: remark.into(), attributes: Vec::new() });
         }
     }
 

@@ -12,7 +12,7 @@ use super::read_regular;
 use crate::File;
 use crate::error::{Error, FileError, Result, file_error};
 use crate::path::clean;
-use pintle_tree::{LogLine, Str};
+use pintle_tree::{LogLevel, LogLine, Str};
 
 /// The maximum depth of folders.
 const MAX_DEPTH: usize = 512;
@@ -138,13 +138,13 @@ impl Walk<'_> {
         let attributes =
             || vec![("path", path.display().to_string()), ("resolved", resolved.display().to_string())];
         self.log.push(LogLine {
-            level: "INFO",
+            level: LogLevel::Info,
             message: "found symbolic link in path. Contents of linked file included and used".into(),
             attributes: attributes(),
         });
         if !resolved.starts_with(&self.home) {
             self.log.push(LogLine {
-                level: "WARN",
+                level: LogLevel::Warn,
                 message: "symbolic link leads out of the chart folder".into(),
                 attributes: attributes(),
             });
@@ -210,8 +210,8 @@ mod tests {
         let mut log = Vec::new();
         let files = read_folder(&chart, &mut log).expect("a good folder");
         assert_eq!(files.len(), 3);
-        let levels: Vec<&str> = log.iter().map(|line| line.level).collect();
-        assert_eq!(levels, ["INFO", "INFO", "WARN"]);
+        let levels: Vec<LogLevel> = log.iter().map(|line| line.level).collect();
+        assert_eq!(levels, [LogLevel::Info, LogLevel::Info, LogLevel::Warn]);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use pintle::repo::{CacheEntry, ContentCache, Kind};
 use pintle_time::{GoTime, Zone};
 
+use crate::clock;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
@@ -95,7 +96,7 @@ fn prune(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
     let age = if flags.on("all") { Duration::ZERO } else { flags.duration("older-than") };
     let dry = flags.on("dry-run");
-    let now = SystemTime::now();
+    let now = clock::system_time();
     let (mut count, mut bytes) = (0, 0);
     for entry in cache(invocation).entries() {
         // A modification time in the future, after the clock was set back, counts as new.

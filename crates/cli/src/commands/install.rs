@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use pintle::ops::InstallRequest;
 use pintle::release::ReleaseVersion;
 use pintle::{DeployOptions, DryRun, Method, RenderOptions, Reporter};
-use pintle_tree::LogLine;
+use pintle_tree::{LogLevel, LogLine};
 
 use super::images::rewrite::{self, REWRITE};
 use crate::command::{ArgCompletion, Command, Operands};
@@ -148,7 +148,11 @@ pub(crate) fn deliver(
 /// Helm logs some errors of `install` before it returns them.
 pub(crate) fn log(error: &pintle::Error, reporter: &mut dyn Reporter) {
     if matches!(error, pintle::Error::ReachabilityCheck(_) | pintle::Error::HideSecretsNeedsDryRun) {
-        reporter.log(LogLine { level: "ERROR", message: error.to_string().into(), attributes: Vec::new() });
+        reporter.log(LogLine {
+            level: LogLevel::Error,
+            message: error.to_string().into(),
+            attributes: Vec::new(),
+        });
     }
 }
 

@@ -161,3 +161,59 @@ impl Parsed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
+
+    use crate::command::CommandPath;
+    use crate::command::find::walk;
+    use crate::commands::ROOT;
+
+    /// The functions of [`super::Parsed`] that take the name of a flag.
+    const READERS: [&str; 11] = [
+        ".on(",
+        ".given(",
+        ".text(",
+        ".list(",
+        ".uint(",
+        ".int(",
+        ".duration(",
+        ".pairs(",
+        ".switch(",
+        ".number(",
+        ".text_or_setting(",
+    ];
+
+    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            match path.is_dir() {
+                true => sources(&path, found),
+                false => found.push(path),
+            }
+        }
+    }
+
+    /// Reading a flag that no table declares would panic at run time; here it fails for every command at once.
+    #[test]
+    fn every_flag_that_is_read_is_in_a_table() {
+        let mut declared = BTreeSet::from(["help"]);
+        let root = CommandPath { command: &ROOT, path: "pintle".to_owned() };
+        walk(&root, &mut |path| declared.extend(path.command.all_flags().iter().map(|flag| flag.name)));
+        let (mut files, mut read) = (Vec::new(), 0);
+        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
+        for file in files {
+            let text = std::fs::read_to_string(&file).expect("source");
+            for reader in READERS {
+                for rest in text.split(&format!("flags{reader}\"")).skip(1) {
+                    let name = rest.split('"').next().unwrap_or_default();
+                    assert!(declared.contains(name), "{}: no table has the flag `{name}`", file.display());
+                    read += 1;
+                }
+            }
+        }
+        assert!(read > 200, "only {read} reads were found");
+    }
+}

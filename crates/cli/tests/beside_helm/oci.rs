@@ -27,7 +27,7 @@ fn push_charts(helm: &Side, host: &str, flags: &str) -> (String, String) {
 }
 
 /// What both sides find: charts, folders to pull into, a repository whose index leads to `host`.
-fn furnish(side: &Side, place: &TestEnv, host: &str) {
+fn prepare(side: &Side, place: &TestEnv, host: &str) {
     charts(side);
     let write = |path: PathBuf, text: &str| {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -76,7 +76,7 @@ fn charts_of_registries_are_used_as_helm_uses_them() {
         return;
     }
     for side in &sides {
-        furnish(side, &place, &plain.host);
+        prepare(side, &place, &plain.host);
     }
     let helm = &sides[0];
     let (digest, signed) = push_charts(helm, &plain.host, "--plain-http");

@@ -7,7 +7,7 @@ use super::side::{Side, Tools};
 
 /// The directory of scenarios.
 pub(crate) fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/clients/stories")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/clients/scenarios")
 }
 
 /// A command of a scenario.
@@ -26,7 +26,7 @@ pub(crate) struct Scenario {
 
 impl Scenario {
     pub(crate) fn read(name: &str) -> Scenario {
-        let path = folder().join(format!("{name}.story"));
+        let path = folder().join(format!("{name}.scenario"));
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
         let namespace = format!("story-{}", name.replace('_', "-"));
         let text = text.replace("{ns}", &namespace);
@@ -83,7 +83,7 @@ pub(crate) struct Recording {
 
 impl Recording {
     pub(crate) fn read(name: &str) -> Recording {
-        let path = folder().join(format!("{name}.said"));
+        let path = folder().join(format!("{name}.output"));
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let (first, rest) = text.split_once('\n').unwrap_or_default();
         let kubectl = first.strip_prefix("kubectl ").unwrap_or_default().to_owned();
@@ -100,7 +100,7 @@ impl Recording {
         for (command, answer) in &self.answers {
             text.push_str(&format!("\n$ {command}\n{answer}"));
         }
-        std::fs::write(folder().join(format!("{name}.said")), text).expect("it can be written");
+        std::fs::write(folder().join(format!("{name}.output")), text).expect("it can be written");
     }
 
     /// Fails with the differences, if any.

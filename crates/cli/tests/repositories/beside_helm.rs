@@ -120,19 +120,19 @@ fn is_ours(name: &str) -> bool {
 
 fn differences(helm: &Side, ours: &Side) -> Vec<String> {
     let (theirs, ours) = (helm.files(), ours.files());
-    let mut told = Vec::new();
+    let mut printed = Vec::new();
     for (name, content) in &theirs {
         match ours.get(name) {
-            None => told.push(format!("only Helm leaves {name}")),
+            None => printed.push(format!("only Helm leaves {name}")),
             Some(other) if other != content => {
-                told.push(format!("{name} differs:\n--- helm\n{content}\n--- ours\n{other}"));
+                printed.push(format!("{name} differs:\n--- helm\n{content}\n--- ours\n{other}"));
             }
             Some(_) => {}
         }
     }
     let extra = ours.keys().filter(|name| !theirs.contains_key(*name) && !is_ours(name));
-    told.extend(extra.map(|name| format!("only ours leaves {name}")));
-    told
+    printed.extend(extra.map(|name| format!("only ours leaves {name}")));
+    printed
 }
 
 /// Words between blanks; single quotes keep blanks together.
@@ -174,7 +174,7 @@ fn compare_scenarios(file: &str, least: usize) {
     let base = place.path().join("homes");
     let finish = |sides: &Option<(Side, Side)>, scenario: &str, wrong: &mut Vec<String>| {
         if let Some((helm, ours)) = sides {
-            wrong.extend(differences(helm, ours).iter().map(|told| format!("== {scenario}\n{told}")));
+            wrong.extend(differences(helm, ours).iter().map(|printed| format!("== {scenario}\n{printed}")));
         }
     };
     let scenarios = fs::read_to_string(Path::new(FOLDER).join(file)).expect("they are there");
@@ -221,7 +221,7 @@ fn compare_scenarios(file: &str, least: usize) {
                 let (mut theirs, mut mine) = (of(helm), of(ours));
                 // Whoever answers first is told first.
                 for outcome in [&mut theirs, &mut mine] {
-                    outcome.stdout = settled(&outcome.stdout);
+                    outcome.stdout = normalized(&outcome.stdout);
                 }
                 if kind != "$" {
                     mine.stderr.clone_from(&theirs.stderr);
@@ -258,7 +258,7 @@ fn filled_registry(place: &TestEnv) -> Option<Program> {
 }
 
 /// The text with the lines about refreshed repositories, and what is indented below them, in an order of their own.
-fn settled(text: &str) -> String {
+fn normalized(text: &str) -> String {
     let mut out: Vec<String> = Vec::new();
     let mut answers: Vec<String> = Vec::new();
     for line in text.split_inclusive('\n') {

@@ -11,9 +11,9 @@ fn set_up() -> (TestEnv, Server) {
     (place, Server::plain(&files))
 }
 
-fn good(told: String) -> String {
-    assert!(told.starts_with("exit 0\n"), "{told}");
-    told
+fn good(printed: String) -> String {
+    assert!(printed.starts_with("exit 0\n"), "{printed}");
+    printed
 }
 
 #[test]
@@ -39,10 +39,10 @@ fn an_index_may_be_compressed_on_its_way() {
     let (place, server) = set_up();
     let url = format!("http://{}", server.address);
     // The flag is one of Helm 3.
-    let told = good(place.pintle(&format!("repo add r {url}/gzip --no-update")));
-    assert!(told.contains("--no-update is deprecated"), "{told}");
-    let told = good(place.pintle("search repo database"));
-    assert!(told.contains("r/db"), "{told}");
+    let printed = good(place.pintle(&format!("repo add r {url}/gzip --no-update")));
+    assert!(printed.contains("--no-update is deprecated"), "{printed}");
+    let printed = good(place.pintle("search repo database"));
+    assert!(printed.contains("r/db"), "{printed}");
 }
 
 #[test]
@@ -55,11 +55,11 @@ fn bytes_that_do_not_have_the_digest_of_the_index_are_refused_and_not_kept() {
     let digest = text.split("digest: ").nth(1).expect("a digest").split('\n').next().expect("a line");
     fs::write(&index, text.replace(digest, &"ab".repeat(32))).expect("it can be written");
     for command in ["pull r/db", "show chart r/db", "template x r/db"] {
-        let told = place.pintle(command);
-        assert!(told.starts_with("exit 1\n"), "{command}: {told}");
+        let printed = place.pintle(command);
+        assert!(printed.starts_with("exit 1\n"), "{command}: {printed}");
         assert!(
-            told.contains(&format!("expected sha256:{}, found sha256:{digest}", "ab".repeat(32))),
-            "{told}"
+            printed.contains(&format!("expected sha256:{}, found sha256:{digest}", "ab".repeat(32))),
+            "{printed}"
         );
     }
     assert!(!place.path().join("db-0.3.0.tgz").exists());
@@ -77,8 +77,8 @@ fn a_digest_that_cannot_be_compared_is_told_and_ignored() {
         text.split("digest: ").nth(1).expect("a digest").split('\n').next().expect("a line").to_owned();
     for odd in ["md5:00", "abc"] {
         fs::write(&index, text.replace(&digest, odd)).expect("it can be written");
-        let told = good(place.pintle("show chart r/db"));
-        assert!(told.contains("the digest in the index cannot be checked and is ignored"), "{told}");
+        let printed = good(place.pintle("show chart r/db"));
+        assert!(printed.contains("the digest in the index cannot be checked and is ignored"), "{printed}");
     }
 }
 
@@ -117,8 +117,8 @@ fn credentials_do_not_follow_a_redirect_to_another_server() {
     let other = Server::plain(&server::files(&place));
     let port = other.address.rsplit_once(':').expect("a port").1;
     let line = format!("repo add r http://{}/away/{port} --username me --password secret", server.address);
-    let told = place.pintle(&line);
-    assert!(told.starts_with("exit 1\n") && told.contains("401 Unauthorized"), "{told}");
+    let printed = place.pintle(&line);
+    assert!(printed.starts_with("exit 1\n") && printed.contains("401 Unauthorized"), "{printed}");
     assert_eq!(server.asked()[0].headers.get("authorization").map(String::as_str), Some(LOGIN));
     assert_eq!(other.asked()[0].headers.get("authorization"), None);
 }
@@ -129,8 +129,8 @@ fn one_broken_cache_does_not_stop_charts_that_have_a_url() {
     let url = format!("http://{}/charts", server.address);
     good(place.pintle(&format!("repo add r {url}")));
     fs::remove_file(place.path().join(".cache/helm/repository/r-index.yaml")).expect("it is there");
-    let told = good(place.pintle(&format!("show chart {url}/web-1.0.0.tgz")));
-    assert!(told.contains("repo is corrupt or missing"), "{told}");
+    let printed = good(place.pintle(&format!("show chart {url}/web-1.0.0.tgz")));
+    assert!(printed.contains("repo is corrupt or missing"), "{printed}");
 }
 
 #[test]
@@ -142,10 +142,10 @@ fn unpacking_makes_no_folder_but_that_of_the_chart() {
     let names: Vec<_> = fs::read_dir(place.path().join("here")).expect("there").flatten().collect();
     assert_eq!(names.len(), 1);
     assert!(place.path().join("here/web/Chart.yaml").exists());
-    let told = place.pintle(&format!("pull {url} --untar -d here"));
+    let printed = place.pintle(&format!("pull {url} --untar -d here"));
     assert!(
-        told.contains("failed to untar: a file or directory with the name here/web already exists"),
-        "{told}"
+        printed.contains("failed to untar: a file or directory with the name here/web already exists"),
+        "{printed}"
     );
 }
 
@@ -168,8 +168,8 @@ fn repositories_are_kept_for_their_owner_only_and_no_command_loses_another_ones_
     for mut child in children {
         assert!(child.wait().expect("it ends").success());
     }
-    let told = good(place.pintle("repo list --no-headers"));
-    assert_eq!(told.lines().filter(|line| line.contains("http://")).count(), 8, "{told}");
+    let printed = good(place.pintle("repo list --no-headers"));
+    assert_eq!(printed.lines().filter(|line| line.contains("http://")).count(), 8, "{printed}");
     let file = place.path().join(".config/helm/repositories.yaml");
     assert_eq!(fs::metadata(file).expect("there").permissions().mode() & 0o777, 0o600);
 }
@@ -178,8 +178,8 @@ fn repositories_are_kept_for_their_owner_only_and_no_command_loses_another_ones_
 fn values_come_from_servers_too() {
     let (place, server) = set_up();
     let url = format!("http://{}/charts", server.address);
-    let told = good(place.pintle(&format!("template x {url}/web-1.0.0.tgz -f {url}/values.yaml")));
-    assert!(told.contains("from afar"), "{told}");
+    let printed = good(place.pintle(&format!("template x {url}/web-1.0.0.tgz -f {url}/values.yaml")));
+    assert!(printed.contains("from afar"), "{printed}");
 }
 
 #[test]
@@ -219,8 +219,8 @@ fn charts_of_repositories_are_taken_wherever_a_chart_is_meant() {
 fn an_answer_that_does_not_end_is_cut_off_and_leaves_nothing() {
     let (place, server) = set_up();
     let url = format!("http://{}/cut", server.address);
-    let told = place.pintle(&format!("pull {url}/web-1.0.0.tgz"));
-    assert!(told.starts_with("exit 1\n") && told.contains("unexpected EOF"), "{told}");
+    let printed = place.pintle(&format!("pull {url}/web-1.0.0.tgz"));
+    assert!(printed.starts_with("exit 1\n") && printed.contains("unexpected EOF"), "{printed}");
     let here: Vec<_> =
         fs::read_dir(place.path()).expect("there").flatten().map(|entry| entry.file_name()).collect();
     assert!(
@@ -238,8 +238,8 @@ fn cached_charts_are_listed_and_removed() {
     good(place.pintle(&format!("repo add r http://{}/charts", server.address)));
     good(place.pintle("show chart r/db"));
     good(place.pintle("pull r/web"));
-    let told = good(place.pintle("cache list"));
-    assert!(told.contains("db-0.3.0") && told.contains("web-1.1.0"), "{told}");
+    let printed = good(place.pintle("cache list"));
+    assert!(printed.contains("db-0.3.0") && printed.contains("web-1.1.0"), "{printed}");
     assert!(good(place.pintle("cache list -o json")).contains("\"kind\":\"chart\""));
     assert!(good(place.pintle("cache prune --older-than 1h")).contains("0 files removed"));
     assert!(good(place.pintle("cache prune --all --dry-run")).contains("2 files would be removed"));

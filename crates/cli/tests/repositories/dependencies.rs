@@ -15,9 +15,9 @@ fn set_up() -> (TestEnv, Server) {
     (place, Server::plain(&files))
 }
 
-fn good(told: String) -> String {
-    assert!(told.starts_with("exit 0\n"), "{told}");
-    told
+fn good(printed: String) -> String {
+    assert!(printed.starts_with("exit 0\n"), "{printed}");
+    printed
 }
 
 fn app(place: &TestEnv, name: &str, dependencies: &[(&str, &str, &str)]) {
@@ -47,8 +47,8 @@ fn only_repositories_that_are_needed_are_asked_and_the_others_need_not_answer() 
     fs::remove_file(place.path().join(".cache/helm/repository/s-index.yaml")).expect("it is there");
     app(&place, "app", &[("web", "^1", "@r"), ("db", "*", "@r")]);
     server.asked();
-    let told = good(place.pintle("dependency update app"));
-    assert!(told.contains("from the \"r\" chart repository") && !told.contains("\"s\""), "{told}");
+    let printed = good(place.pintle("dependency update app"));
+    assert!(printed.contains("from the \"r\" chart repository") && !printed.contains("\"s\""), "{printed}");
     let asked = server.asked();
     let count = |end: &str| asked.iter().filter(|asked| asked.path.ends_with(end)).count();
     assert_eq!((count("index.yaml"), count(".tgz"), asked.len()), (1, 2, 3), "{asked:?}");
@@ -89,9 +89,9 @@ fn a_failure_leaves_the_chart_as_it_was() {
     good(place.pintle("dependency update app"));
     let before = fs::read(place.path().join("app/Chart.lock")).expect("it is there");
     app(&place, "app", &[("db", "*", "@r"), ("web", "1.0.0", &format!("{url}/lost"))]);
-    let told = place.pintle("dependency update app");
+    let printed = place.pintle("dependency update app");
     let gone = format!("could not download {url}/lost/gone-1.0.0.tgz: failed to fetch");
-    assert!(told.starts_with("exit 1\n") && told.contains(&gone), "{told}");
+    assert!(printed.starts_with("exit 1\n") && printed.contains(&gone), "{printed}");
     assert_eq!(names(&place.path().join("app")), set(&["Chart.lock", "Chart.yaml", "charts"]));
     assert_eq!(names(&place.path().join("app/charts")), set(&["web-1.0.0.tgz"]));
     assert_eq!(fs::read(place.path().join("app/Chart.lock")).expect("it is there"), before);
@@ -106,8 +106,8 @@ fn archives_that_do_not_have_the_digest_of_the_index_do_not_get_into_charts() {
     let digest = text.split("digest: ").nth(1).expect("a digest").split('\n').next().expect("a line");
     fs::write(&index, text.replace(digest, &"ab".repeat(32))).expect("it can be written");
     app(&place, "app", &[("db", "*", "@r")]);
-    let told = place.pintle("dependency update app --skip-refresh");
-    assert!(told.starts_with("exit 1\n") && told.contains("does not match the digest"), "{told}");
+    let printed = place.pintle("dependency update app --skip-refresh");
+    assert!(printed.starts_with("exit 1\n") && printed.contains("does not match the digest"), "{printed}");
     assert!(names(&place.path().join("app/charts")).is_empty());
     assert!(!place.path().join("app/Chart.lock").exists());
 }
@@ -161,8 +161,8 @@ fn many_processes_build_from_one_cache_at_once() {
             }
             continue;
         }
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{number}: {told}");
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{number}: {printed}");
         assert_eq!(names(&folder), set(&["Chart.lock", "Chart.yaml", "charts"]));
         assert_eq!(names(&folder.join("charts")), set(&archives));
         for name in archives {
@@ -185,10 +185,10 @@ fn dependencies_come_from_registries_by_version_and_by_range() {
     }
     let repository = format!("oci://{host}/charts");
     app(&place, "app", &[("web", "^1.0.0", &repository), ("db", "0.3.0", &repository)]);
-    let told = good(place.helm("dependency update app --plain-http"));
+    let printed = good(place.helm("dependency update app --plain-http"));
     let web =
         format!("Downloading web from repo {repository}\nPulled: {host}/charts/web:1.1.0\nDigest: sha256:");
-    assert!(told.contains(&web), "{told}");
+    assert!(printed.contains(&web), "{printed}");
     assert_eq!(names(&place.path().join("app/charts")), set(&["db-0.3.0.tgz", "web-1.1.0.tgz"]));
     for name in ["db-0.3.0.tgz", "web-1.1.0.tgz"] {
         let fetched = fs::read(place.path().join("app/charts").join(name)).expect("it is there");
@@ -196,9 +196,9 @@ fn dependencies_come_from_registries_by_version_and_by_range() {
     }
     good(place.helm("dependency build app --plain-http"));
     app(&place, "app", &[("web", "^2.0.0", &repository)]);
-    let told = place.helm("dependency update app --plain-http");
+    let printed = place.helm("dependency update app --plain-http");
     let none = "could not locate a version matching provided version string ^2.0.0";
-    assert!(told.starts_with("exit 1\n") && told.contains(none), "{told}");
+    assert!(printed.starts_with("exit 1\n") && printed.contains(none), "{printed}");
 }
 
 #[test]
@@ -214,9 +214,9 @@ fn libraries_are_fetched_locked_and_built_again_beside_dependencies() {
         place.write("app/Chart.yaml", &text);
     };
     chart("^1.0.0");
-    let told = good(place.pintle("dependency update app"));
+    let printed = good(place.pintle("dependency update app"));
     let libraries = "Saving 1 libraries\nDownloading lib from repo";
-    assert!(told.contains(libraries) && told.matches("Hang tight").count() == 1, "{told}");
+    assert!(printed.contains(libraries) && printed.matches("Hang tight").count() == 1, "{printed}");
     let folder = place.path().join("app");
     let built = || (names(&folder.join("charts")), names(&folder.join("library")));
     let whole = (set(&["db-0.3.0.tgz"]), set(&["lib-1.0.0.tgz"]));
@@ -232,13 +232,16 @@ fn libraries_are_fetched_locked_and_built_again_beside_dependencies() {
     assert_eq!(built(), whole);
     good(place.pintle("template x app"));
     chart("~1.0.0");
-    let told = place.pintle("dependency build app");
-    assert!(told.starts_with("exit 1\n") && told.contains("(library.lock) is out of sync"), "{told}");
-    chart("^2");
-    let told = place.pintle("dependency update app");
+    let printed = place.pintle("dependency build app");
     assert!(
-        told.starts_with("exit 1\n") && told.contains("can't get a valid version for 1 subchart(s)"),
-        "{told}"
+        printed.starts_with("exit 1\n") && printed.contains("(library.lock) is out of sync"),
+        "{printed}"
+    );
+    chart("^2");
+    let printed = place.pintle("dependency update app");
+    assert!(
+        printed.starts_with("exit 1\n") && printed.contains("can't get a valid version for 1 subchart(s)"),
+        "{printed}"
     );
     assert_eq!(built(), whole);
 }

@@ -212,15 +212,15 @@ pub(crate) fn files(place: &TestEnv) -> Files {
                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {greeting: {{ .Values.greeting }}}\n",
             );
         }
-        let told = place.called(
+        let printed = place.called(
             "helm",
             &format!("package {chart} -d archives"),
             &[("SOURCE_DATE_EPOCH", "1700000000")],
         );
-        assert!(told.starts_with("exit 0"), "{told}");
+        assert!(printed.starts_with("exit 0"), "{printed}");
     }
-    let told = place.called("helm", "repo index archives", &[("SOURCE_DATE_EPOCH", "1700000000")]);
-    assert!(told.starts_with("exit 0"), "{told}");
+    let printed = place.called("helm", "repo index archives", &[("SOURCE_DATE_EPOCH", "1700000000")]);
+    assert!(printed.starts_with("exit 0"), "{printed}");
     let mut files = BTreeMap::new();
     for entry in std::fs::read_dir(place.path().join("archives")).expect("it is there").flatten() {
         let name = entry.file_name().into_string().expect("a plain name");

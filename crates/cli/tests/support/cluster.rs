@@ -11,7 +11,7 @@ use pintle_embedded::{Api, Options, SystemClock};
 
 /// Starts a cluster and returns the flag to select it. It ends with the test.
 pub(crate) fn start() -> String {
-    let (told, address) = mpsc::channel();
+    let (printed, address) = mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         runtime.block_on(async {
@@ -20,7 +20,7 @@ pub(crate) fn start() -> String {
             let options = Options { catalog: table, store, clock: Arc::new(SystemClock), seed: 1 };
             let api = Api::start(options).await.expect("it starts");
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-            told.send(listener.local_addr().expect("it has an address")).expect("the test waits for it");
+            printed.send(listener.local_addr().expect("it has an address")).expect("the test waits for it");
             serve(api, listener, &Settings::default(), std::future::pending()).await.expect("it goes on");
         });
     });

@@ -1,4 +1,5 @@
 //! The clock and random ids of the stores, for timestamp labels and for versions without an id.
+#![expect(clippy::disallowed_methods, reason = "labels of records have the time of writing, as in Helm")]
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};

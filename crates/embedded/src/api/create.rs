@@ -178,7 +178,7 @@ impl Api {
         apply::update_managed_fields(schema, &self.empty(call), object, &field_manager, true);
     }
 
-    /// The object of a kind with no fields set. Comparing with it tells which fields a new object sets.
+    /// The object of a kind with no fields set. Comparing with it shows which fields a new object sets.
     pub(super) fn empty(&self, call: &Call<'_>) -> Node {
         let resource = call.served.resource();
         let (version, kind) = (resource.api_version(), resource.kind.to_string());

@@ -72,7 +72,7 @@ impl Api {
         options: &WriteOptions,
         edit: &UpdateSource<'_>,
     ) -> Result<Reply, Status> {
-        // Everything is computed anew on each attempt, as the new state depends on the live object.
+        // Everything is computed again on each attempt, as the new state depends on the live object.
         for tries in 1.. {
             let existing = self.0.store.get(&call.key());
             let existing = existing.ok_or_else(|| not_found(call.served.resource(), call.name()))?;

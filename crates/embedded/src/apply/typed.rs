@@ -11,7 +11,7 @@ const RAW: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 /// The type of a value.
 #[derive(Clone, Copy)]
 pub(super) enum TypeRef<'t> {
-    /// The type by its schema; the flag tells whether an ancestor preserves unknown fields.
+    /// The type by its schema; the flag is whether an ancestor preserves unknown fields.
     Known(Schema<'t>, bool),
     /// A type deduced from the value: maps are granular, lists atomic.
     Deduced,

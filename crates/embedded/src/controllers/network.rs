@@ -12,7 +12,7 @@ use crate::api::meta::{at, is_deleted, list_at, map, number_at, set, text_at};
 use crate::status::Status;
 use crate::store::{IndexHint, Object, ObjectMeta, key, prefix};
 
-/// The annotation with which the endpoints controllers tell when the endpoints were triggered to change.
+/// The annotation with which the endpoints controllers record when the change of the endpoints was triggered.
 const LAST_CHANGE_TRIGGER: &str = "endpoints.kubernetes.io/last-change-trigger-time";
 
 /// A label selector of equality requirements.

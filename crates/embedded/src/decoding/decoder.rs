@@ -30,7 +30,7 @@ pub struct Decoded {
     pub strict: Vec<String>,
 }
 
-/// Decodes an object of a built-in kind. `schema` tells which fields this version of Kubernetes has.
+/// Decodes an object of a built-in kind. `schema` has the fields of this version of Kubernetes.
 ///
 /// # Errors
 ///

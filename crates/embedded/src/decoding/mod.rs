@@ -28,7 +28,7 @@ impl<'t> BuiltIn<'t> {
         GoTypes::all().kind(api_version, kind).map(|number| BuiltIn { number, schema })
     }
 
-    /// The object with no fields set. Comparing with it tells which fields a new object sets.
+    /// The object with no fields set. Comparing with it shows which fields a new object sets.
     pub fn empty(&self) -> Node {
         GoTypes::all().empty(self.number)
     }

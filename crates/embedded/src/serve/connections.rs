@@ -1,4 +1,4 @@
-//! The open connections, and which of them may be closed to make room.
+//! The open connections, and which of them may be closed for new ones.
 
 use std::collections::HashMap;
 use std::future::Future;

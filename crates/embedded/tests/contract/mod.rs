@@ -108,11 +108,11 @@ fn filled(case: &Case, saved: &[(String, String)]) -> Case {
     let mut filled = case.clone();
     filled.path = fill(&case.path);
     filled.body = fill(&case.body);
-    let told = |name: &str| case.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
-    if !told("user-agent") {
+    let has_header = |name: &str| case.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
+    if !has_header("user-agent") {
         filled.headers.push(("User-Agent".to_owned(), "contract/1".to_owned()));
     }
-    if !told("content-type") && !case.body.is_empty() {
+    if !has_header("content-type") && !case.body.is_empty() {
         let kind = if case.body.starts_with(['{', '[']) { "application/json" } else { "application/yaml" };
         filled.headers.push(("Content-Type".to_owned(), kind.to_owned()));
     }

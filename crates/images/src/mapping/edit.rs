@@ -92,7 +92,7 @@ fn change(mut tree: Map<Node>, edit: impl FnOnce(&mut Vec<Node>)) -> Map<Node> {
     tree
 }
 
-/// Returns the edited text if it parses to `expected`. Otherwise (flow style, anchors) the file is written anew,
+/// Returns the edited text if it parses to `expected`. Otherwise (flow style, anchors) the file is rewritten,
 /// which loses comments but is never wrong.
 fn verified_or_rewritten(edited: Option<String>, expected: Map<Node>) -> String {
     let expected = Node::Map(expected);

@@ -7,7 +7,6 @@ use pintle_objects::{Built, Object, Validation};
 
 use super::three_way::AdoptionPolicy;
 use super::{Executor, HookEvents};
-use crate::manifest::hook_source;
 use crate::{Error, Result};
 
 /// Builds the objects of a manifest and sets the namespace where the kind is namespaced.
@@ -120,17 +119,19 @@ impl Executor<'_> {
     ///
     /// # Errors
     /// The first hook that cannot be built, with the prefix of its event.
-    pub(crate) fn check_hooks(&self, events: &HookEvents) -> Result<()> {
+    pub(crate) fn check_hooks(&mut self, events: &HookEvents) -> Result<()> {
         if !self.options.hooks {
             return Ok(());
         }
         for (event, doing) in [events.before, events.after] {
             let due = self.version.hooks.iter().filter(|hook| hook.events.contains(&event));
             for stored in due {
-                let built = pintle_hooks::read_stored(&hook_source(stored))
-                    .and_then(|hook| pintle_hooks::objects_for(&hook, event, EnvRule::WhenAsked));
+                let built = self
+                    .hooks
+                    .get(stored)
+                    .and_then(|hook| Ok(pintle_hooks::objects_for(hook, event, EnvRule::WhenAsked)?));
                 if let Err(error) = built {
-                    return Err(super::hooks::failed(doing, error.into()));
+                    return Err(super::hooks::failed(doing, error));
                 }
             }
         }

@@ -23,6 +23,35 @@ pub(crate) struct HookResults {
     failed: Vec<Hook>,
 }
 
+/// The hooks of a version that were parsed so far. A hook is parsed when it is first needed: one that never runs may be
+/// invalid without harm.
+#[derive(Debug, Default)]
+pub(super) struct ParsedHooks(Vec<(StoredHook, Hook)>);
+
+impl ParsedHooks {
+    /// Returns the parsed hook.
+    ///
+    /// # Errors
+    /// When the document is not a map.
+    pub(super) fn get(&mut self, stored: &StoredHook) -> Result<&Hook> {
+        let is_same = |(known, _): &(StoredHook, Hook)| {
+            is_same_hook(known, stored) && known.manifest == stored.manifest && known.events == stored.events
+        };
+        let index = match self.0.iter().position(is_same) {
+            Some(index) => index,
+            None => {
+                self.0.push((stored.clone(), pintle_hooks::read_stored(&hook_source(stored))?));
+                self.0.len() - 1
+            }
+        };
+        Ok(&self.0[index].1)
+    }
+}
+
+fn is_same_hook(one: &StoredHook, other: &StoredHook) -> bool {
+    one.path == other.path && one.name == other.name && one.kind == other.kind
+}
+
 /// A failed hook, with the hooks that still have to be cleaned up.
 pub(crate) struct HookFailure {
     pub(crate) error: Error,
@@ -86,17 +115,17 @@ impl Executor<'_> {
     }
 
     /// Parses the hooks of an event.
-    fn read_hooks(&self, event: HookEvent, reporter: &mut dyn Reporter) -> Result<Vec<Hook>> {
+    fn read_hooks(&mut self, event: HookEvent, reporter: &mut dyn Reporter) -> Result<Vec<Hook>> {
         let due = self.version.hooks.iter().filter(|hook| hook.events.contains(&event));
         let mut hooks = Vec::new();
         for stored in due {
             // Rendered hooks were checked after rendering, but the record may come from elsewhere.
             self.session.record_objects.check_text(stored.manifest.as_bytes(), &stored.path, &mut Silent)?;
-            let hook = pintle_hooks::read_stored(&hook_source(stored))?;
+            let hook = self.hooks.get(stored)?;
             // Warnings about unknown words were already reported when the hook was rendered; they come first.
             let known = hook.unknown_policy_values.len();
             hook.warnings.iter().skip(known).for_each(|warning| reporter.log_extra(warning.clone()));
-            hooks.push(hook);
+            hooks.push(hook.clone());
         }
         Ok(hooks)
     }

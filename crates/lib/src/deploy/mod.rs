@@ -27,6 +27,7 @@ use crate::{Error, Reporter, Result, Session};
 pub(crate) use apply::create_or_apply;
 pub(crate) use build::{check_documents, objects as build_objects};
 pub(crate) use emit::{emit, emit_mut, emit_without_release};
+use hooks::ParsedHooks;
 use lease_guard::LeaseGuard;
 pub(crate) use orphans::find as find_orphans;
 use orphans::terminate_hooks;
@@ -81,6 +82,7 @@ pub(crate) struct Executor<'a> {
     in_flight: Mutex<Vec<ObjectId>>,
     lease_guard: Arc<LeaseGuard<'a>>,
     owner: OnceCell<Option<Map<Node>>>,
+    hooks: ParsedHooks,
     stage: Stage,
     /// The record as it was last read, for operations without a lease: it is written only if nobody else has changed
     /// it.
@@ -110,6 +112,7 @@ impl<'a> Executor<'a> {
             in_flight: Mutex::default(),
             lease_guard,
             owner: OnceCell::new(),
+            hooks: ParsedHooks::default(),
             stage: Stage::Before,
             observed: None,
             context: None,

@@ -122,14 +122,14 @@ impl Documents {
 
     /// Fails if handlers added a second object with the same identity: only the last one would remain after applying.
     fn check_duplicates(&self, objects: &[RenderedObject], event: Event) -> Result<()> {
-        let mut room: BTreeMap<ObjectId, usize> = BTreeMap::new();
+        let mut allowed: BTreeMap<ObjectId, usize> = BTreeMap::new();
         for object in self.documents.iter().filter_map(|document| document.object.as_ref()) {
-            *room.entry(object.id()).or_default() += 1;
+            *allowed.entry(object.id()).or_default() += 1;
         }
         for RenderedObject { object, .. } in
             objects.iter().filter(|rendered| !rendered.object.name().is_empty())
         {
-            match room.entry(object.id()).or_insert(1) {
+            match allowed.entry(object.id()).or_insert(1) {
                 0 => {
                     let id = object.id();
                     return Err(Error::Input(format!("handlers of `{event}` created {id} more than once")));

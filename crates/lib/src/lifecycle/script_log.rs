@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pintle_events::ChartPath;
 use pintle_lua::{Level, Listener};
-use pintle_tree::LogLine;
+use pintle_tree::{LogLevel, LogLine};
 
 use crate::Reporter;
 
@@ -24,10 +24,10 @@ impl ScriptLog {
 impl Listener for ScriptLog {
     fn log(&self, chart: &ChartPath, level: Level, text: &str) {
         let level = match level {
-            Level::Debug => "DEBUG",
-            Level::Info => "INFO",
-            Level::Warn => "WARN",
-            Level::Error => "ERROR",
+            Level::Debug => LogLevel::Debug,
+            Level::Info => LogLevel::Info,
+            Level::Warn => LogLevel::Warn,
+            Level::Error => LogLevel::Error,
         };
         let attributes = vec![("chart", chart.names().join("/"))];
         let line = LogLine { level, message: text.to_owned().into(), attributes };

@@ -5,7 +5,7 @@ use std::path::Path;
 use pintle_chart::Chart;
 use pintle_render::{Capabilities, LintMessageKind, Mode, Release, Target};
 use pintle_tree::quote::quote;
-use pintle_tree::{LogLine, Node};
+use pintle_tree::{LogLevel, LogLine, Node};
 
 use super::Severity::{Error, Warning};
 use super::document::{Document, documents};
@@ -66,7 +66,9 @@ fn render(
         match remark.kind {
             LintMessageKind::MissingValue => LogLine::warn("missing required value", attributes),
             LintMessageKind::EmptyValue => LogLine::warn("missing required values", attributes),
-            LintMessageKind::Fail => LogLine { level: "INFO", message: "funcMap fail".into(), attributes },
+            LintMessageKind::Fail => {
+                LogLine { level: LogLevel::Info, message: "funcMap fail".into(), attributes }
+            }
         }
     }));
     let mut files = rendered.files;

@@ -75,17 +75,17 @@ pub fn create(
         }
         None => events,
     };
-    let told = prepare::emit_without_chart(Event::PreCreate, events);
+    let outcome = prepare::emit_without_chart(Event::PreCreate, events);
     events.report(reporter);
-    told?;
+    outcome?;
     if !events.listens(Event::PostCreate) {
         return write_chart(request, reporter);
     }
     let before = draft(request)?;
     let mut after = before.clone();
-    let told = prepare::emit_for_chart(&mut after, Event::PostCreate, events);
+    let outcome = prepare::emit_for_chart(&mut after, Event::PostCreate, events);
     events.report(reporter);
-    told?;
+    outcome?;
     let folder = write_chart(request, reporter)?;
     write_changes(&folder, &before, &after)?;
     Ok(folder)

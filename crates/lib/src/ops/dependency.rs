@@ -33,23 +33,23 @@ pub fn build(
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
     let events = &session.events;
-    let told = emit(chart, Event::PreDependencyBuild, events, |_| {});
+    let outcome = emit(chart, Event::PreDependencyBuild, events, |_| {});
     events.report(reporter);
-    let others = told?;
+    let others = outcome?;
     match &others {
         None => run(chart, now, remote, reporter, dependency::build)?,
         Some(others) => {
             run(chart, now, remote, reporter, |updating| dependency::build_instead(updating, others))?;
         }
     }
-    let told = emit(chart, Event::PostDependencyBuild, events, |chart| {
+    let outcome = emit(chart, Event::PostDependencyBuild, events, |chart| {
         if let Some(others) = others {
             chart.metadata.dependencies = others;
         }
         resolve(chart);
     });
     events.report(reporter);
-    told.map(|_| ())
+    outcome.map(|_| ())
 }
 
 /// Emits an event about the chart in its folder, and returns the dependencies that handlers want instead of those of

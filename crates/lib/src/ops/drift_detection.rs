@@ -91,7 +91,11 @@ pub async fn detect_drift(session: &Session, request: &DriftDetectionRequest) ->
 }
 
 /// Compares one object, and undoes what was changed if the request says so.
-async fn compare(cluster: &Cluster, object: &Object, request: &DriftDetectionRequest) -> Result<Option<Drifted>> {
+async fn compare(
+    cluster: &Cluster,
+    object: &Object,
+    request: &DriftDetectionRequest,
+) -> Result<Option<Drifted>> {
     let id = object.id();
     let rules = request.ignore.iter().filter(|rule| rule.matches(&id));
     let ignored: Vec<&str> = rules.flat_map(|rule| &rule.paths).map(String::as_str).collect();

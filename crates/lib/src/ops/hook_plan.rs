@@ -4,7 +4,7 @@ use pintle_hooks::{DeletePolicy, Hook, LogPolicy, batches};
 use pintle_objects::HookEvent;
 use pintle_release::{ReleaseVersion, StoredHook};
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
-use pintle_values::{NullRules, SchemaCheck};
+use pintle_values::{SchemaCheck};
 
 use super::ChartInput;
 use crate::lifecycle::Lifecycle;
@@ -51,9 +51,7 @@ pub fn plan_hooks(
     let release = Release { name, namespace, revision: 1, is_upgrade: false };
     let target = Target::offline(release, capabilities);
     let rules = PrepareOptions {
-        nulls: NullRules::default(),
         schema: SchemaCheck::Check,
-        subchart_notes: false,
         record_objects: RecordObjects::Allow,
         ..PrepareOptions::default()
     };

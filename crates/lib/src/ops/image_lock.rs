@@ -118,11 +118,11 @@ fn changes(name: &str, locked: &LockedImage, now: &LockedImage) -> Vec<String> {
     }
     let differing =
         locked.platforms.iter().filter(|(platform, digest)| now.platforms.get(*platform) != Some(digest));
-    let told = differing.map(|(platform, before)| match now.platforms.get(platform) {
+    let changes = differing.map(|(platform, before)| match now.platforms.get(platform) {
         Some(after) => format!("{name} for {platform} was {before} and is {after}"),
         None => format!("{name} for {platform} was {before} and is gone"),
     });
-    told.collect()
+    changes.collect()
 }
 
 fn parse_entry(entry: &Node) -> Option<(String, LockedImage)> {
@@ -178,14 +178,14 @@ mod tests {
 
     #[test]
     fn malformed_locks_are_reported_with_their_position() {
-        for (text, told) in [
+        for (text, beginning) in [
             ("{", "lock.yaml: "),
             ("kind: Pod", "lock.yaml: this is not an image lock"),
             ("kind: ImagesLock\nimages: [{image: 'a b'}]", "lock.yaml: images[0] is invalid"),
             ("kind: ImagesLock\nimages: [{image: a, digest: md5:1}]", "lock.yaml: images[0] is invalid"),
         ] {
             let error = lock(text).unwrap_err().to_string();
-            assert!(error.starts_with(told), "{error}");
+            assert!(error.starts_with(beginning), "{error}");
         }
     }
 }

@@ -69,11 +69,11 @@ pub async fn list(
     for event in [Event::PreList, Event::PostList] {
         for (scripted, version) in &listeners {
             let context = Context::default().with_release(context::release(version));
-            let told = match scripted.events.listens(event) {
+            let outcome = match scripted.events.listens(event) {
                 true => scripted.events.emit_async(event, context).await.map(|_| ()),
                 false => Ok(()),
             };
-            told.unwrap_or_else(|error| log_skipped_handlers(version, &error, reporter));
+            outcome.unwrap_or_else(|error| log_skipped_handlers(version, &error, reporter));
         }
         if event == Event::PostList {
             deploy::emit_without_release(session, event).await?;

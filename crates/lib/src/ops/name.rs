@@ -1,6 +1,6 @@
 //! Validation of release names.
 
-use pintle_tree::LogLine;
+use pintle_tree::{LogLevel, LogLine};
 
 use crate::{Error, Reporter, Result};
 
@@ -31,7 +31,7 @@ pub(crate) fn check_failed(error: Error, reporter: &mut dyn Reporter) -> Error {
     let text = error.to_string();
     let cause = text.trim_start_matches("release name check failed: ").to_owned();
     let attributes = vec![("error", cause)];
-    reporter.log(LogLine { level: "ERROR", message: "release name check failed".into(), attributes });
+    reporter.log(LogLine { level: LogLevel::Error, message: "release name check failed".into(), attributes });
     error
 }
 

@@ -42,11 +42,11 @@ pub fn package(
     let load = if request.chart.is_file() { pintle_chart::load_dir } else { pintle_chart::load };
     let mut chart = forward_log(reporter, |log| Ok(load(&request.chart, log)?))?;
     locate::check_generation(&chart)?;
-    let told = events
+    let outcome = events
         .with_scripts_of(&chart)
         .and_then(|events| prepare::emit_for_chart(&mut chart, Event::PrePackage, &events));
     events.report(reporter);
-    told?;
+    outcome?;
     let overrides = Overrides { version: request.version.clone(), app_version: request.app_version.clone() };
     let times = Times { all: request.epoch, fallback: request.now };
     Ok(pintle_chart::package::package(chart, overrides, &request.destination, times)?)

@@ -77,9 +77,9 @@ pub fn try_event(
     let events = session.events.with_scripts_of(&chart)?;
     let mut context = event_context(request, chart, user, rules, reporter)?;
     let before = context_to_node(&context);
-    let told = events.emit(request.event, &mut context);
+    let outcome = events.emit(request.event, &mut context);
     events.report(reporter);
-    told?;
+    outcome?;
     Ok(TriedEvent { before, after: context_to_node(&context), has_handlers: events.listens(request.event) })
 }
 

@@ -112,14 +112,14 @@ pub async fn test(session: &Session, request: &TestRequest, reporter: &mut dyn R
     let (logs, logs_failure) =
         if request.logs { test_logs(session, request, &executor.version).await } else { (Vec::new(), None) };
     let cleaned = executor.clean_up_hooks(results, reporter).await;
-    let told = executor.emit_tested(failure.is_some()).await;
+    let outcome = executor.emit_tested(failure.is_some()).await;
     session.events.report(reporter);
     let tested = executor.merge_test_results(stored);
     executor.version.hooks = skipped.into_iter().chain(tested).collect();
     executor.record_progress().await?;
     Ok(Tested {
         version: executor.version,
-        failure: failure.or(cleaned.err()).or(told.err()),
+        failure: failure.or(cleaned.err()).or(outcome.err()),
         logs,
         logs_failure,
     })

@@ -1,5 +1,5 @@
 //! Finds the store that holds a release. A name has one owner, but a move between stores may be interrupted halfway.
-//! Both stores hold the release then, and comparing their versions tells which one counts.
+//! Both stores hold the release then, and comparing their versions shows which one counts.
 
 use std::sync::Arc;
 

@@ -25,7 +25,7 @@ struct ApiError {
 }
 
 impl Rehearsing<'_> {
-    /// Validates every object that the chart renders to. `upgrade` tells whether the release already exists.
+    /// Validates every object that the chart renders to. `upgrade` is set if the release already exists.
     pub(super) async fn check(
         &mut self,
         stage: &'static str,

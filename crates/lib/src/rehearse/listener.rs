@@ -7,7 +7,7 @@ use pintle_cluster::logs::LogSource;
 use pintle_events::{ChartPath, Event};
 #[cfg(feature = "lua")]
 use pintle_lua::Level;
-use pintle_tree::LogLine;
+use pintle_tree::{LogLevel, LogLine};
 
 use super::Severity;
 use crate::{ObjectProgress, Reporter};
@@ -22,7 +22,7 @@ pub(super) struct RecordingReporter {
 impl RecordingReporter {
     /// Returns the warnings of the operation.
     pub(super) fn warnings(&self) -> impl Iterator<Item = (Severity, String)> {
-        self.lines.iter().filter(|line| line.level == "WARN").map(|line| {
+        self.lines.iter().filter(|line| line.level == LogLevel::Warn).map(|line| {
             let mut text = line.message.to_string();
             for (name, value) in &line.attributes {
                 text.push_str(&format!(" {name}={value}"));

@@ -139,9 +139,9 @@ impl Rehearsal {
 
     /// Sorts by severity, then by position; a finding of several stages is kept for the first one only.
     pub(super) fn sort(&mut self) {
-        let mut told = BTreeSet::new();
+        let mut seen = BTreeSet::new();
         self.findings.retain(|it| {
-            told.insert((it.severity, it.object.clone(), it.file.clone(), it.line, it.message.clone()))
+            seen.insert((it.severity, it.object.clone(), it.file.clone(), it.line, it.message.clone()))
         });
         self.findings.sort_by(|a, b| {
             b.severity

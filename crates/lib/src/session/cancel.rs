@@ -45,7 +45,7 @@ impl Cancel {
     }
 
     /// Returns whether a failed operation is being rolled back, so that only a second call stops it. A program uses
-    /// this to tell the user what the next Ctrl-C does.
+    /// this to show the user what the next Ctrl-C does.
     pub fn is_rolling_back(&self) -> bool {
         self.calls.borrow().rolling_back
     }

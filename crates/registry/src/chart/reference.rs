@@ -155,13 +155,13 @@ impl Client {
     ///
     /// A reference and a version that do not fit, and versions that are not there.
     pub async fn resolve_chart(&self, reference: &ChartReference, version: &str) -> Result<ResolvedChart> {
-        let told = |text: String| Error::Chart { text };
+        let message = |text: String| Error::Chart { text };
         let version = match version {
             "" => reference.tag.as_str(),
             // A tag has `_` for `+`, and means the same.
             version if !reference.tag.is_empty() && reference.tag != version.replace('+', "_") => {
                 let tag = &reference.tag;
-                return Err(told(format!("chart reference and version mismatch: {version} is not {tag}")));
+                return Err(message(format!("chart reference and version mismatch: {version} is not {tag}")));
             }
             version => version,
         };
@@ -173,7 +173,7 @@ impl Client {
                 && Some(&found) != name.digest()
             {
                 let wanted = &reference.digest;
-                return Err(told(format!("chart reference digest mismatch: {found} is not {wanted}")));
+                return Err(message(format!("chart reference digest mismatch: {found} is not {wanted}")));
             }
             return Ok(ResolvedChart { name, version: String::new() });
         }
@@ -184,9 +184,9 @@ impl Client {
         let tags = self.chart_versions(&reference.repository).await?;
         if tags.is_empty() {
             let text = format!("unable to locate any tags in provided repository: {}", reference.text);
-            return Err(told(text));
+            return Err(message(text));
         }
-        reference.tag_name(&choose_version(&tags, version).map_err(told)?)
+        reference.tag_name(&choose_version(&tags, version).map_err(message)?)
     }
 
     /// The versions of a chart, newest first: all tags that are versions, with `+` for `_`.
@@ -266,12 +266,12 @@ mod tests {
 
     #[test]
     fn references_are_taken_apart() {
-        let told = |a: &str, b: &str, c: &str| (a.to_owned(), b.to_owned(), c.to_owned());
-        assert_eq!(parts("oci://localhost:5000/a/b:1.0.0+x"), told("localhost:5000/a/b", "1.0.0_x", ""));
-        assert_eq!(parts("r.io/a"), told("r.io/a", "", ""));
-        assert_eq!(parts("r.io/a@sha256:abc"), told("r.io/a", "", "sha256:abc"));
-        assert_eq!(parts("oci://r.io/a/b:1@sha256:abc"), told("r.io/a/b", "1", "sha256:abc"));
-        assert_eq!(parts("[::1]:5000/a:1"), told("[::1]:5000/a", "1", ""));
+        let message = |a: &str, b: &str, c: &str| (a.to_owned(), b.to_owned(), c.to_owned());
+        assert_eq!(parts("oci://localhost:5000/a/b:1.0.0+x"), message("localhost:5000/a/b", "1.0.0_x", ""));
+        assert_eq!(parts("r.io/a"), message("r.io/a", "", ""));
+        assert_eq!(parts("r.io/a@sha256:abc"), message("r.io/a", "", "sha256:abc"));
+        assert_eq!(parts("oci://r.io/a/b:1@sha256:abc"), message("r.io/a/b", "1", "sha256:abc"));
+        assert_eq!(parts("[::1]:5000/a:1"), message("[::1]:5000/a", "1", ""));
     }
 
     #[test]

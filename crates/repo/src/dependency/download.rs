@@ -14,7 +14,7 @@ use pintle_tree::quote::quote;
 use sha2::{Digest as _, Sha256};
 
 use super::plan::{HttpPlan, Plan};
-use super::{DependencySource, Verification, no_registry, told};
+use super::{DependencySource, Verification, chart_error, no_registry};
 use crate::address::Address;
 use crate::atomic;
 use crate::content::{ContentCache, Hashing, Kind, compare, hex};
@@ -114,7 +114,7 @@ impl DependencySource<'_> {
                 let Dependency { name, repository, .. } = &locked[at];
                 let (url, log) = match &plans[at] {
                     Plan::Nothing => return Ok(()),
-                    Plan::Failed(error) => return Err(told(error.clone())),
+                    Plan::Failed(error) => return Err(chart_error(error.clone())),
                     Plan::Again => {
                         (output.report)(&format!("Already downloaded {name} from repo {repository}"));
                         return Ok(());
@@ -134,7 +134,7 @@ impl DependencySource<'_> {
                     };
                 };
                 let outcome = outcome.and_then(|ready| this.take(ready, folder, output));
-                outcome.map_err(|error| told(error.within(&format!("could not download {url}"))))
+                outcome.map_err(|error| chart_error(error.within(&format!("could not download {url}"))))
             };
             body(&mut download, output);
             stopped.store(true, Ordering::Relaxed);

@@ -167,7 +167,7 @@ fn again_or(found: HttpPlan, plans: &[Plan]) -> Plan {
     if plans.iter().any(is_same) { Plan::Again } else { Plan::Http(found) }
 }
 
-/// Takes a tag off a URL. The host may have a port, so that a colon alone does not tell.
+/// Takes a tag off a URL. The host may have a port, so a colon alone is not enough.
 fn registry_plan(url: &str) -> Plan {
     let split = || {
         let rest = url.strip_prefix("oci://")?;

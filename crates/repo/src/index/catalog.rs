@@ -73,7 +73,7 @@ impl Catalog {
     }
 }
 
-/// Makes a [`Catalog`] of what it is told.
+/// Builds a [`Catalog`] from the entries that it receives.
 #[derive(Debug, Default)]
 pub(super) struct Cataloguer {
     charts: Vec<Building>,
@@ -121,7 +121,7 @@ impl Receiver for Cataloguer {
 }
 
 impl Cataloguer {
-    /// The catalog: charts by name, versions from the newest to the oldest. Of charts that are told twice, as JSON can,
+    /// The catalog: charts by name, versions from the newest to the oldest. Of charts that occur twice, as in JSON,
     /// the last counts.
     pub(super) fn finish(self) -> Catalog {
         let mut charts = self.charts;

@@ -5,21 +5,21 @@ use pintle_yaml::decode::matches_field;
 
 use super::Receiver;
 use super::decode::{Dialect, Wrong};
-use super::read::{Gathering, Told};
+use super::read::{Gathering, IndexSummary};
 use crate::error::{Error, Result};
 
 /// Reads an index in JSON; `None` for text that is none.
-pub(super) fn read(text: &[u8], receiver: &mut dyn Receiver) -> Option<Result<Told>> {
-    let mut told = Told::default();
+pub(super) fn read(text: &[u8], receiver: &mut dyn Receiver) -> Option<Result<IndexSummary>> {
+    let mut summary = IndexSummary::default();
     let mut gathering = Gathering::new(receiver, Dialect::Json);
     let mut reader = Reader { text, at: 0 };
-    reader.document(&mut told, &mut gathering)?;
+    reader.document(&mut summary, &mut gathering)?;
     reader.skip_blanks();
     if reader.at < text.len() {
         return None;
     }
     Some(match gathering.finish() {
-        Ok(skipped) => Ok(Told { skipped, ..told }),
+        Ok(skipped) => Ok(IndexSummary { skipped, ..summary }),
         Err(wrong) => Err(Error::Index(wrong.text)),
     })
 }
@@ -81,7 +81,7 @@ impl Reader<'_> {
         }
     }
 
-    fn document(&mut self, told: &mut Told, gathering: &mut Gathering<'_>) -> Option<()> {
+    fn document(&mut self, summary: &mut IndexSummary, gathering: &mut Gathering<'_>) -> Option<()> {
         if self.peek()? != b'{' {
             let node = self.value()?;
             if !node.is_nil() {
@@ -97,7 +97,7 @@ impl Reader<'_> {
                 return reader.entries(gathering);
             }
             let node = reader.value()?;
-            gathering.field(&key, &node, told);
+            gathering.field(&key, &node, summary);
             Some(())
         })
     }

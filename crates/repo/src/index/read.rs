@@ -15,13 +15,13 @@ const FIELDS: [&str; 6] = ["serverInfo", "apiVersion", "generated", "entries", "
 
 /// What is known about the document besides its entries.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct IndexSummary {
     pub(super) api_version: String,
     pub(super) skipped: Vec<Skipped>,
 }
 
 /// Reads an index in YAML. Unknown and repeated fields are errors.
-pub(super) fn read(text: &[u8], receiver: &mut dyn Receiver) -> Result<Told> {
+pub(super) fn read(text: &[u8], receiver: &mut dyn Receiver) -> Result<IndexSummary> {
     let mut walker = Walker {
         inner: Assembler::detecting_duplicates(),
         inner_depth: 0,
@@ -30,17 +30,17 @@ pub(super) fn read(text: &[u8], receiver: &mut dyn Receiver) -> Result<Told> {
         tops: HashSet::new(),
         charts: HashSet::new(),
         repeated: false,
-        told: Told::default(),
+        summary: IndexSummary::default(),
         gathering: Gathering::new(receiver, Dialect::Yaml),
     };
     pintle_yaml::read_with(text, &mut walker).map_err(|error| Error::Index(error.to_string()))?;
     if walker.repeated {
         pintle_yaml::read_strict(text).map_err(|error| Error::Index(error.to_string()))?;
     }
-    let Walker { mut told, gathering, .. } = walker;
+    let Walker { mut summary, gathering, .. } = walker;
     let front = |text: String| format!("error unmarshaling JSON: while decoding JSON: {text}");
-    told.skipped = gathering.finish().map_err(|wrong| Error::Index(front(wrong.text)))?;
-    Ok(told)
+    summary.skipped = gathering.finish().map_err(|wrong| Error::Index(front(wrong.text)))?;
+    Ok(summary)
 }
 
 /// Hands over what is good, and remembers what is not.
@@ -110,7 +110,7 @@ impl<'r> Gathering<'r> {
     }
 
     /// A field of the document other than its entries.
-    pub(super) fn field(&mut self, key: &[u8], node: &Node, told: &mut Told) {
+    pub(super) fn field(&mut self, key: &[u8], node: &Node, summary: &mut IndexSummary) {
         let Some(name) = FIELDS.iter().find(|name| matches_field(key, name)) else {
             if self.dialect == Dialect::Yaml {
                 let text = format!("json: unknown field {}", pintle_tree::quote::quote(key));
@@ -125,7 +125,7 @@ impl<'r> Gathering<'r> {
             "apiVersion" if self.dialect == Dialect::Json && !matches!(node, Node::Nil | Node::Str(_)) => {
                 self.note(name, clash(node, "IndexFile.apiVersion", "string"));
             }
-            "apiVersion" => decoder.string(node, place, &mut told.api_version),
+            "apiVersion" => decoder.string(node, place, &mut summary.api_version),
             "publicKeys" => decoder.strings(node, place, &mut Vec::new()),
             "annotations" => decoder.string_map(node, place, &mut std::collections::BTreeMap::new()),
             "generated" => {
@@ -169,7 +169,7 @@ struct Walker<'r> {
     tops: HashSet<Vec<u8>>,
     charts: HashSet<Vec<u8>>,
     repeated: bool,
-    told: Told,
+    summary: IndexSummary,
     gathering: Gathering<'r>,
 }
 
@@ -190,7 +190,7 @@ impl Walker<'_> {
                 );
                 self.gathering.note("", Wrong { fatal: false, text });
             }
-            1 => self.gathering.field(&self.top, &node, &mut self.told),
+            1 => self.gathering.field(&self.top, &node, &mut self.summary),
             2 => self.gathering.no_list(&node),
             _ => self.gathering.version(&node),
         }
@@ -205,7 +205,7 @@ impl Builder for Walker<'_> {
         (self.inner_depth, self.depth, self.repeated) = (0, 0, false);
         self.tops.clear();
         self.charts.clear();
-        self.told = Told::default();
+        self.summary = IndexSummary::default();
         self.gathering.reset();
     }
 

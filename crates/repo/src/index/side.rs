@@ -1,7 +1,7 @@
 //! The catalog of an index in a file beside it.
 //!
 //! The file is only a cache: one that is missing, damaged, of another version of this program or older than its index is
-//! made anew from the index, and one that cannot be written is done without. It is good as long as the index is the
+//! rebuilt from the index, and one that cannot be written is done without. It is good as long as the index is the
 //! file that it was made from, by size, times and inode; where only these differ, by the hash of its bytes.
 //!
 //! Layout: a magic word, the lengths and the checksum of the head and the catalog, the head (what the file was made
@@ -171,7 +171,7 @@ impl Cached {
     /// Whether any version is at `url`.
     pub fn lists(&self, url: &str) -> bool {
         let name = pintle_chart::path::base(url.split(['?', '#']).next().unwrap_or_default());
-        // Nearly all addresses are told apart by the name of the file, unless it can be spelled in several ways.
+        // Nearly all addresses differ in the name of the file, unless it can be spelled in several ways.
         let may_be = |other: &str| other.contains(name) || other.contains('%') || name.contains('%');
         (0..self.catalog.charts.len()).any(|at| {
             let details = self.details_at(at).unwrap_or_default();

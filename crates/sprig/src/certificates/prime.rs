@@ -12,7 +12,7 @@ use super::small_primes;
 use super::wide::{self, Wide};
 
 /// How many candidates one sieve covers. Primes of 2048 bits are 1420 apart on average, and candidates step by two or
-/// more, so a window without a prime is rare; the search then starts anew.
+/// more, so a window without a prime is rare; the search then restarts.
 const WINDOW: usize = 8192;
 
 /// Miller-Rabin rounds with random bases after the round with base two. For random candidates of 1024 bits, four

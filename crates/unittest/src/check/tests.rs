@@ -1,3 +1,5 @@
+//! Every assertion on documents, and the texts of failures.
+
 use super::{Comparer, Context, KINDS};
 use crate::document;
 use crate::snapshot::Cache;

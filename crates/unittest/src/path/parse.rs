@@ -16,7 +16,7 @@ const NAME_ENDS: &str = ".[) &|=!><~";
 const MAX_NESTING: usize = 100;
 
 pub(super) fn parse(text: &str) -> Result<Vec<Step>, String> {
-    let mut parser = Parser { text, at: 0, start: 0, last: Last::Nothing, nesting: 0 };
+    let mut parser = Parser { text, at: 0, begin: 0, start: 0, last: Last::Nothing, nesting: 0 };
     if parser.consume("$") {
         parser.emit(Last::Other);
     }
@@ -39,7 +39,9 @@ enum Last {
 struct Parser<'t> {
     text: &'t str,
     at: usize,
-    /// Where the last part began.
+    /// Where the current part begins.
+    begin: usize,
+    /// Where the part before it began.
     start: usize,
     last: Last,
     nesting: usize,
@@ -87,16 +89,17 @@ impl<'t> Parser<'t> {
 
     fn skip_spaces(&mut self) {
         self.at = self.text.len() - self.rest().trim_start().len();
+        self.begin = self.at;
     }
 
     /// Ends a part of the path.
     fn emit(&mut self, last: Last) {
-        self.start = self.at;
+        (self.start, self.begin) = (self.begin, self.at);
         self.last = last;
     }
 
     fn error(&self, message: &str) -> String {
-        let before = quote(self.text[self.start.min(self.at)..self.at].as_bytes());
+        let before = quote(&self.text.as_bytes()[self.start.min(self.at)..self.at]);
         format!("{message} at position {}, following {before}", self.at)
     }
 
@@ -439,7 +442,7 @@ impl<'t> Parser<'t> {
         for quote in ["'", "\""] {
             if self.starts_with(quote) {
                 let Some(length) = self.rest()[1..].find(quote) else {
-                    let (at, before) = (self.at, self.text[self.start..self.at].as_bytes());
+                    let (at, before) = (self.at, &self.text.as_bytes()[self.start..self.at]);
                     let before = pintle_tree::quote::quote(before);
                     return Err(format!(
                         "unmatched string delimiter {quote} at position {at}, following {before}"
@@ -490,7 +493,7 @@ impl<'t> Parser<'t> {
     /// Parses a regular expression between slashes.
     fn pattern(&mut self) -> Result<Regex, String> {
         self.skip_spaces();
-        let (start, before) = (self.at, quote(self.text[self.start..self.at].as_bytes()));
+        let (start, before) = (self.at, quote(&self.text.as_bytes()[self.start..self.at]));
         if !self.consume("/") {
             return Err(self.error("regular expression does not start with /"));
         }

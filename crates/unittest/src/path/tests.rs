@@ -1,3 +1,5 @@
+//! Paths and what they find.
+
 use super::Path;
 
 /// path | document | what is found, or the error
@@ -17,7 +19,7 @@ a["b.c/d"] | {a: {b.c/d: 1}} | 1
 a['b','c'] | {a: {b: 1, c: 2}} | 1 2
 a["b"]["c"] | {a: {b: {c: 1}}} | 1
 a.b/c-d | {a: {b/c-d: 1}} | 1
-a.b\.c | {a: {b: {c: 1}}} | 
+a.b\.c | {a: {b: {c: 1}}} | 1
 a[*]~ | {a: {c: 1, b: 2}} | b c
 a.b~ | {a: {b: 1}} | b
 a['b']~ | {a: {b: 1}} | b
@@ -40,17 +42,17 @@ a[?(@.l[?(@.k == "x")])].v | {a: [{l: [{k: x}], v: 1}, {l: [], v: 2}]} | 1
 ..a | {a: {a: 1}} | 1 a: 1
 a[?(@.n > $.w)].n | {w: b, a: [{n: a}, {n: c}]} | c
 a[0,*] | {} | invalid array index [0,*] before position 6: error in union member 1: wildcard cannot be used in union
-a[?(@.v == 1)][0] | {a: [{v: 1}]} | 
+a[?(@.v == 1)][0] | {a: [{v: 1}]} | nothing
 a[?((@.v == 1 || @.v == 2) && @.n)].n | {a: [{v: 1}, {v: 2, n: x}]} | x
 ..[?(@.v == 1)].n | {a: {v: 1, n: x}} | x
-a | [1] | 
-a[0] | {a: text} | 
+a | [1] | nothing
+a[0] | {a: text} | nothing
 a b | {} | invalid character ' ' at position 1, following "a"
-a. | {} | child name missing at position 2, following "."
-a[ | {} | unmatched [ at position 2, following "["
+a. | {} | child name missing at position 2, following "a."
+a[ | {} | unmatched [ at position 2, following "a["
 a[x] | {} | invalid array index [x] before position 4: non-integer array index
 a[] | {} | subscript missing from [] before position 3
-a[?(@.b == )] | {} | invalid filter term at position 11, following ""
+a[?(@.b == )] | {} | invalid filter term at position 11, following "== "
 "#;
 
 #[test]
@@ -62,6 +64,7 @@ fn paths_find_what_yaml_jsonpath_finds() {
         let document = crate::document::read(columns.next().expect("a document").as_bytes()).unwrap();
         let path = columns.next().expect("a path");
         let found = match Path::new(path).find(&document) {
+            Ok(found) if found.is_empty() => "nothing".to_owned(),
             Ok(found) => found.iter().map(|node| shown(node)).collect::<Vec<_>>().join(" "),
             Err(error) => error,
         };

@@ -1,3 +1,5 @@
+//! What reports and the console show.
+
 use super::console::{Console, Totals};
 use super::{Format, Setting, write};
 use crate::{AssertionResult, SuiteResult, TestResult};

@@ -1,3 +1,5 @@
+//! Suites: what they may contain, and what tests inherit.
+
 use super::{Suite, SuiteOrigin};
 
 fn parse(text: &str, strict: bool) -> Result<Vec<Suite>, String> {

@@ -82,7 +82,7 @@ impl<B: Builder> Reader<'_, '_, B> {
         }
     }
 
-    /// Goes to the next line and tells whether it belongs to the scalar that ended with `stop`.
+    /// Goes to the next line and returns whether it belongs to the scalar that ended with `stop`.
     #[inline]
     fn next_line_continues(&mut self, indent: isize, stop: Stop) -> Option<bool> {
         match stop {

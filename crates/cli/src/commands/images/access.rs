@@ -23,7 +23,7 @@ pub(super) static ACCESS: &[Flag] = &[
     Flag::switch("insecure-skip-tls-verify", "skip TLS certificate checks for registries (insecure)"),
     Flag::switch("plain-http", "use plain HTTP for registries; loopback registries may always use it"),
     Flag::of("retries", Kind::Uint, "5", "the number of retries of transient failures"),
-    Flag::of("patience", Kind::Duration, "1m0s", "the idle timeout of a connection"),
+    Flag::of("idle-timeout", Kind::Duration, "1m0s", "the idle timeout of a connection"),
 ];
 
 /// Flags for the source or the destination of a copy.
@@ -85,7 +85,7 @@ fn settings(invocation: &Invocation<'_>, side: RegistryRole) -> Result<Settings,
         certificate,
         proxies: proxies(invocation.environment),
         retries: u32::try_from(flags.uint("retries")).unwrap_or(u32::MAX),
-        idle_timeout: flags.duration("patience").max(Duration::from_millis(1)),
+        idle_timeout: flags.duration("idle-timeout").max(Duration::from_millis(1)),
         ..Settings::default()
     })
 }

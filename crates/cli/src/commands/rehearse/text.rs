@@ -14,14 +14,14 @@ pub(super) fn text(report: &Rehearsal, verbose: bool) -> String {
         "Rehearsal of {} in namespace {} on Kubernetes {}\n",
         report.release, report.namespace, report.kube_version
     );
-    let mut room = if verbose { usize::MAX } else { MAX_FINDINGS };
+    let mut budget = if verbose { usize::MAX } else { MAX_FINDINGS };
     let mut left = 0;
     for (title, severity) in
         [("Problems", Severity::Error), ("Warnings", Severity::Warning), ("Notes", Severity::Note)]
     {
         let found: Vec<&Finding> = report.findings.iter().filter(|it| it.severity == severity).collect();
-        let shown = found.len().min(room);
-        room -= shown;
+        let shown = found.len().min(budget);
+        budget -= shown;
         left += found.len() - shown;
         if shown > 0 {
             out.push_str(&format!("\n{title}:\n"));
