@@ -180,6 +180,7 @@ const TESTED_ELSEWHERE: [(&str, &str); 8] = [
     ("storage.md", "crates/lib/tests/owners.rs"),
     ("troubleshooting.md", "e2e/tests/waiting.rs"),
     ("library.md", "examples/library/release.rs"),
+    ("controller.md", "crates/controller/tests/lifecycle.rs"),
 ];
 
 #[test]

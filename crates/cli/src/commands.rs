@@ -32,6 +32,7 @@ pub(crate) mod reference;
 pub(crate) mod registry;
 pub(crate) mod rehearse;
 pub(crate) mod repo;
+pub(crate) mod request;
 pub(crate) mod rollback;
 pub(crate) mod schema;
 pub(crate) mod search;
@@ -88,6 +89,7 @@ pub(crate) static ROOT: Command = Command {
         &registry::COMMAND,
         &rehearse::COMMAND,
         &repo::COMMAND,
+        &request::COMMAND,
         &rollback::COMMAND,
         &schema::COMMAND,
         &search::COMMAND,

@@ -49,6 +49,7 @@ mod registries;
 mod registry_login;
 mod rehearse;
 mod repositories;
+mod request;
 mod rollback;
 mod schema;
 mod scripts;

@@ -100,7 +100,7 @@ async fn stopped() {
 fn log_line(line: &LogLine) {
     let mut entry = serde_json::Map::new();
     entry.insert("time".to_owned(), pintle::SystemClock.now().to_string().into());
-    entry.insert("level".to_owned(), line.level.to_lowercase().into());
+    entry.insert("level".to_owned(), line.level.as_str().to_lowercase().into());
     entry.insert("msg".to_owned(), line.message.as_ref().into());
     for (key, value) in &line.attributes {
         entry.insert((*key).to_owned(), value.as_str().into());

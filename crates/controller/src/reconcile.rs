@@ -7,7 +7,7 @@ use pintle::cluster::{Cluster, PatchType, WriteParams, crds};
 use pintle::objects::{Object, ObjectId};
 use pintle::release::{Status, Summary};
 use pintle::{Cancel, Clock, LeaseHolder};
-use pintle_tree::LogLine;
+use pintle_tree::{LogLevel, LogLine};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -89,7 +89,7 @@ impl Reconciler {
         Ok((done?, version))
     }
 
-    fn log(&self, request: &HelmRequest, level: &'static str, message: String) {
+    fn log(&self, request: &HelmRequest, level: LogLevel, message: String) {
         let attributes =
             vec![("namespace", request.namespace().to_owned()), ("name", request.name().to_owned())];
         (self.log)(&LogLine { level, message: message.into(), attributes });
@@ -420,7 +420,7 @@ impl<'r> Turn<'r> {
     }
 
     async fn publish(&self, kind: Kind, reason: &str, action: &str, message: &str) {
-        let level = if kind == Kind::Normal { "INFO" } else { "WARN" };
+        let level = if kind == Kind::Normal { LogLevel::Info } else { LogLevel::Warn };
         self.reconciler.log(&self.request, level, format!("{reason}: {message}"));
         let clock = &self.reconciler.clock;
         let event = Event { kind, reason, action, message };
