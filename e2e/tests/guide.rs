@@ -171,7 +171,7 @@ fn the_images_guide_works() {
 }
 
 /// Pages without command output, and the tests that cover their statements.
-const TESTED_ELSEWHERE: [(&str, &str); 8] = [
+const TESTED_ELSEWHERE: &[(&str, &str)] = &[
     ("hooks.md", "e2e/tests/hook_filter.rs"),
     ("air-gap.md", "crates/registry/tests/copies.rs"),
     ("lua.md", "crates/cli/tests/scripts.rs"),
@@ -181,6 +181,9 @@ const TESTED_ELSEWHERE: [(&str, &str); 8] = [
     ("troubleshooting.md", "e2e/tests/waiting.rs"),
     ("library.md", "examples/library/release.rs"),
     ("controller.md", "crates/controller/tests/lifecycle.rs"),
+    ("diff.md", "crates/cli/tests/diff.rs"),
+    ("plugins.md", "crates/cli/tests/plugins.rs"),
+    ("unittest.md", "crates/cli/tests/unittest.rs"),
 ];
 
 #[test]

@@ -11,7 +11,7 @@ pub(crate) mod process;
 use std::path::PathBuf;
 
 use pintle_plugin::{Plugin, PluginType, Runtime, check_duplicates, load_all};
-use pintle_tree::LogLine;
+use pintle_tree::{LogLevel, LogLine};
 use pintle_tree::quote::quote;
 
 use crate::command::find::first_word;
@@ -94,7 +94,7 @@ pub(crate) fn commands(personality: Personality, environment: &Environment, ui: 
         return Vec::new();
     }
     let error = |message: &'static str, name: &'static str, value: String| LogLine {
-        level: "ERROR",
+        level: LogLevel::Error,
         message: message.into(),
         attributes: vec![(name, value)],
     };

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use pintle_plugin::{Platform, PlatformCommand, Plugin, Prepared, prepare};
-use pintle_tree::LogLine;
+use pintle_tree::{LogLevel, LogLine};
 use pintle_tree::quote::quote;
 
 use super::bin::helm_bin;
@@ -170,7 +170,7 @@ pub(crate) fn log_command(ui: &mut Ui, message: &'static str, plugin: &str, comm
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     let attributes = vec![("pluginName", plugin.to_owned()), ("command", words.join(" "))];
-    ui.log(&LogLine { level: "DEBUG", message: message.into(), attributes });
+    ui.log(&LogLine { level: LogLevel::Debug, message: message.into(), attributes });
 }
 
 /// Runs a program of a plugin to its end, on the streams of this process.

@@ -4,7 +4,7 @@ use pintle_hooks::{DeletePolicy, Hook, LogPolicy, batches};
 use pintle_objects::HookEvent;
 use pintle_release::{ReleaseVersion, StoredHook};
 use pintle_render::{Capabilities, KubeVersion, Release, Target};
-use pintle_values::{SchemaCheck};
+use pintle_values::SchemaCheck;
 
 use super::ChartInput;
 use crate::lifecycle::Lifecycle;
