@@ -4,6 +4,7 @@
 //! pintle-conformance                          everything: our own cases, and the corpus if present
 //! pintle-conformance behaviour DIR            single behaviours, family by family (DIR/*.jsonl)
 //! pintle-conformance render CHARTS GOLDENS    whole charts through the program, chart by chart
+//! pintle-conformance diff CHARTS CASES        what helm-diff says about edited charts (CASES.jsonl)
 //! pintle-conformance cases [DIR]              our own small charts
 //! pintle-conformance unittest DIR             helm-unittest suites, test by test
 //! ```
@@ -15,6 +16,7 @@
 
 mod case;
 mod cases;
+mod diff;
 mod exceptions;
 mod families;
 mod render;
@@ -73,6 +75,7 @@ fn run() -> Result<bool> {
         ["behaviour", folder] => families::run(Path::new(folder), &options),
         ["render", charts, goldens] => render::run(Path::new(charts), Path::new(goldens), &options),
         ["unittest", folder] => unittest::run(Path::new(folder), &options),
+        ["diff", charts, cases] => diff::run(Path::new(charts), Path::new(cases), &options),
         ["cases"] => cases::run(&own_cases(), &options),
         ["cases", folder] => cases::run(Path::new(folder), &options),
         _ => bail!("unknown arguments: {}; see the head of conformance/src/main.rs", words.join(" ")),
@@ -95,6 +98,9 @@ fn run_all(options: &Options) -> Result<bool> {
     let suites = corpus.join("unittest");
     if suites.is_dir() {
         good &= unittest::run(&suites, options)?;
+    let diffs = goldens.join("diff/local.jsonl");
+    if diffs.is_file() {
+        good &= diff::run(&corpus.join("charts"), &diffs, options)?;
     }
     Ok(good)
 }

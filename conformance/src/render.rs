@@ -177,7 +177,7 @@ fn base_name(path: &str) -> String {
     path.rsplit('/').next().unwrap_or(path).to_owned()
 }
 
-fn read_archive(path: &Path) -> Result<Vec<(String, Vec<u8>)>> {
+pub(crate) fn read_archive(path: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     let file = fs::File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
     let mut archive = tar::Archive::new(GzDecoder::new(file));
     let mut files = Vec::new();

@@ -63,7 +63,7 @@ pub(crate) enum ArgCompletion {
 /// The function of a command.
 pub(crate) type Run = fn(&mut Invocation<'_>) -> Result<(), Failure>;
 
-/// A command. One with subcommands has no function of its own and prints its help.
+/// A command. One with subcommands usually has no function of its own and prints its help.
 pub(crate) struct Command {
     pub(crate) name: &'static str,
     /// Aliases.
@@ -85,6 +85,10 @@ pub(crate) struct Command {
     pub(crate) subcommands: &'static [&'static Command],
     /// Whether help and completion leave it out.
     pub(crate) hidden: bool,
+    /// Whether the exit code 2 is an answer, so that all failures exit with 1.
+    pub(crate) answers_by_exit_code: bool,
+    /// Whether `HELM_DIFF_IGNORE_UNKNOWN_FLAGS` lets it ignore unknown flags.
+    pub(crate) may_ignore_unknown_flags: bool,
     /// `None` for a command that only has subcommands.
     pub(crate) run: Option<Run>,
 }
@@ -103,6 +107,8 @@ impl Command {
         exclusive: &[],
         subcommands: &[],
         hidden: false,
+        answers_by_exit_code: false,
+        may_ignore_unknown_flags: false,
         run: None,
     };
 

@@ -6,7 +6,9 @@ pub(crate) mod cluster;
 pub(crate) mod completion;
 pub(crate) mod create;
 pub(crate) mod dependency;
+pub(crate) mod diff;
 pub(crate) mod docs;
+pub(crate) mod drift;
 pub(crate) mod env;
 pub(crate) mod get;
 pub(crate) mod help;
@@ -19,6 +21,7 @@ pub(crate) mod lint;
 pub(crate) mod list;
 pub(crate) mod lua;
 pub(crate) mod package;
+pub(crate) mod plan;
 pub(crate) mod post_render;
 pub(crate) mod pull;
 pub(crate) mod push;
@@ -58,7 +61,9 @@ pub(crate) static ROOT: Command = Command {
         &completion::COMMAND,
         &create::COMMAND,
         &dependency::COMMAND,
+        &diff::COMMAND,
         &docs::COMMAND,
+        &drift::COMMAND,
         &env::COMMAND,
         &get::COMMAND,
         &help::COMMAND,
@@ -71,6 +76,7 @@ pub(crate) static ROOT: Command = Command {
         &list::COMMAND,
         &lua::COMMAND,
         &package::COMMAND,
+        &plan::COMMAND,
         &post_render::COMMAND,
         &pull::COMMAND,
         &push::COMMAND,
@@ -109,6 +115,7 @@ Common commands:
 - {program} create:      create a new chart
 - {program} template:    render a chart to Kubernetes objects
 - {program} install:     install a chart as a release
+- {program} plan:        show what an operation would do
 - {program} upgrade:     upgrade a release to another chart or other values
 - {program} rollback:    roll a release back to an earlier version
 - {program} list:        list the releases of a namespace

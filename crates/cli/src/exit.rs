@@ -4,11 +4,12 @@ use crate::failure::FailureKind;
 use crate::personality::Personality;
 
 /// The exit code of a failure. As Helm always 1; otherwise 1 for run-time failures, 2 for bad input or configuration, 3
-/// for a chart that does not parse, 4 for an unsupported image, 5 for what `--strict` rejects, 130 after Ctrl-C. A
-/// closed output pipe (`| head`) is not a failure.
+/// for a chart that does not parse, 4 for an unsupported image, 5 for what `--strict` rejects, 130 after Ctrl-C. Commands that
+/// answer by their exit code have 2 for differences and 1 for all failures. A closed output pipe (`| head`) is not a failure.
 pub(crate) fn code(personality: Personality, class: FailureKind) -> u8 {
     match (personality, class) {
         (_, FailureKind::BrokenPipe) => 0,
+        (_, FailureKind::Changes) => CHANGES,
         (Personality::Helm, _)
         | (_, FailureKind::RunTime | FailureKind::NotBuilt | FailureKind::AlreadyReported) => 1,
         (Personality::Pintle, FailureKind::Cancelled) => CANCELLED,
@@ -18,6 +19,9 @@ pub(crate) fn code(personality: Personality, class: FailureKind) -> u8 {
         (Personality::Pintle, FailureKind::Unsupported) => 5,
     }
 }
+
+/// There are differences, which is what was asked.
+const CHANGES: u8 = 2;
 
 /// 128 + SIGINT, as shells report it.
 const CANCELLED: u8 = 130;

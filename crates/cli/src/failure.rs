@@ -29,6 +29,8 @@ pub(crate) enum FailureKind {
     AlreadyReported,
     /// The user cancelled the operation.
     Cancelled,
+    /// There are differences, and the exit code says so.
+    Changes,
 }
 
 /// A failed command. Boxed, because every `Result` of a command has it and a large error type slows down the success

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use pintle_time::Zone;
 use pintle_tree::quote::quote;
 
-use crate::command::CommandPath;
 use crate::command::find::find_from_entry_point;
+use crate::command::CommandPath;
 use crate::commands::complete_request;
 use crate::env::{Environment, Setting};
 use crate::exit;
@@ -51,13 +51,32 @@ fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mu
         return request.run(personality, called_as, &environment, ui);
     }
     let found = find_from_entry_point(EntryPoint::from_name(called_as), personality, words);
-    // A command with a `--color` of its own, such as `unittest`, does not follow that of Helm.
+    // A command with a `--color` of its own, such as `unittest` or `diff`, does not follow that of Helm.
     let own_color =
         found.as_ref().is_ok_and(|(path, _)| path.command.own_flags().any(|flag| flag.name == "color"));
     let (early, _) = parse(GLOBAL.iter().collect(), if own_color { &[] } else { words }, Unknown::Skip);
     set_color(personality, &early, &environment, ui)?;
     let (command_path, rest) = found?;
-    let (flags, outcome) = parse(with_help(command_path.command.all_flags()), &rest, Unknown::Refuse);
+    let answers_by_exit_code = command_path.command.answers_by_exit_code;
+    run_command(personality, called_as, command_path, &rest, &environment, ui).map_err(|mut failure| {
+        if answers_by_exit_code && !matches!(failure.class, FailureKind::BrokenPipe | FailureKind::Changes) {
+            failure.class = FailureKind::RunTime;
+        }
+        failure
+    })
+}
+
+fn run_command(
+    personality: Personality,
+    called_as: &str,
+    command_path: CommandPath,
+    rest: &[String],
+    environment: &Environment,
+    ui: &mut Ui,
+) -> Result<(), Failure> {
+    let unknown =
+        if ignores_unknown_flags(&command_path, environment) { Unknown::Skip } else { Unknown::Refuse };
+    let (flags, outcome) = parse(with_help(command_path.command.all_flags()), rest, unknown);
     outcome.map_err(|text| {
         Failure::usage(text).hint(format!("`{} --help` lists the flags", command_path.path))
     })?;
@@ -66,18 +85,23 @@ fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mu
         ui.deprecated(flag, advice);
     }
     if personality == Personality::Helm {
-        warn_about_deprecated_repositories(&flags, &environment, ui);
+        warn_about_deprecated_repositories(&flags, environment, ui);
     }
     let Some(command) = command_path.command.run.filter(|_| !flags.on("help")) else {
-        return ui.print(&help::help(&command_path, personality, &environment));
+        return ui.print(&help::help(&command_path, personality, environment));
     };
     command_path.check_operands(&flags.operands)?;
     command_path.check_exclusive(&|name| flags.given(name))?;
     reject_unsupported_flags(&command_path, &flags)?;
-    let mut invocation =
-        Invocation { personality, called_as, command_path, flags, environment: &environment, ui };
+    let mut invocation = Invocation { personality, called_as, command_path, flags, environment, ui };
     crate::provenance::check_local_chart(&mut invocation)?;
     command(&mut invocation)
+}
+
+/// Whether unknown flags are ignored, so that `diff upgrade` can stand in for `upgrade` with the same flags.
+fn ignores_unknown_flags(command_path: &CommandPath, environment: &Environment) -> bool {
+    command_path.command.may_ignore_unknown_flags
+        && environment.variable("HELM_DIFF_IGNORE_UNKNOWN_FLAGS").is_some_and(|text| text == "true")
 }
 
 /// Sets the color mode before anything else, as Helm does. Helm logs an invalid mode and then fails.

@@ -6,8 +6,13 @@ mod release;
 use std::any::Any;
 use std::rc::Rc;
 
+use pintle::diff::Summary;
 use pintle::release::ReleaseVersion;
-use pintle_gotmpl::{Encoded, Exec, Functions, Limits, Object, Set, Value};
+use pintle_gotmpl::{
+    Args, CallResult, Encoded, Exec, Function, Functions, Limits, List, Object, Set, Type, Value,
+};
+
+use crate::commands::diff::TemplateEntry;
 
 /// Renders a release name. All template functions are available, and there is no data.
 ///
@@ -39,6 +44,34 @@ pub(crate) fn build(template: &str, fields: &'static [(&str, &str)]) -> Result<V
 /// Go's error text.
 pub(crate) fn release(template: &str, version: &ReleaseVersion, by_number: bool) -> Result<Vec<u8>, String> {
     execute("_", template, Functions::new(), &release::data(version, by_number))
+}
+
+/// Renders the template of `diff --output template`. As in helm-diff, an error while it runs leaves what was written
+/// before it.
+///
+/// # Errors
+///
+/// Go's text about a template that does not parse.
+pub(crate) fn diff(name: &str, template: &str, entries: Vec<Rc<Summary>>) -> Result<Vec<u8>, String> {
+    let mut functions = Functions::new();
+    functions.add(Function::pure("last", &[Type::Int, Type::Any], None, Type::Bool, last));
+    let mut set = Set::new(functions);
+    set.parse(name, template).map_err(|error| error.to_string())?;
+    let entries = entries.into_iter().map(|entry| Value::Object(Rc::new(TemplateEntry(entry))));
+    let data = Value::List(List::new(entries.collect()));
+    let mut out = Vec::new();
+    // helm-diff ignores the error too.
+    let _ = Exec::new(&set, Limits::default()).execute(name, &data, &mut out);
+    Ok(out)
+}
+
+/// Whether an index is that of the last item.
+fn last(arguments: Args<'_>) -> CallResult {
+    let index = usize::try_from(arguments.int(0)).ok();
+    match arguments.list(1) {
+        Some(list) => Ok(Value::from(index.is_some_and(|index| index + 1 == list.items().len()))),
+        None => Err("the second argument of last is not a list".into()),
+    }
 }
 
 fn execute(name: &str, template: &str, functions: Functions, data: &Value) -> Result<Vec<u8>, String> {

@@ -125,6 +125,11 @@ impl Ui {
         if matches!(failure.class, FailureKind::BrokenPipe | FailureKind::AlreadyReported) {
             return;
         }
+        if failure.class == FailureKind::Changes && failure.text.is_empty() {
+            // The output says it all.
+            let _ = self.out.flush();
+            return;
+        }
         let text = match self.personality {
             Personality::Helm => format_as_helm(failure),
             Personality::Pintle => self.format_as_pintle(failure),

@@ -51,8 +51,23 @@ pub(crate) async fn install(
     Ok(())
 }
 
+/// Returns the CRDs of a chart, for a plan.
+///
+/// # Errors
+/// The first file that is not a CRD.
+pub(crate) async fn objects(session: &Session, chart: &Chart, namespace: &str) -> Result<Vec<Object>> {
+    let mut all = Vec::new();
+    for crd in &chart.crds() {
+        check(crd.file).map_err(|reason| failed(crd.file, reason))?;
+        let text = String::from_utf8_lossy(&crd.file.data);
+        let objects = deploy::build_objects(&session.cluster, &text, namespace, Validation::Ignore).await;
+        all.extend(objects.map_err(|error| failed(crd.file, error.to_string()))?);
+    }
+    Ok(all)
+}
+
 /// Returns the API versions that a CRD serves, each with the kind.
-fn served_kinds(definition: &Object) -> Vec<(String, String)> {
+pub(crate) fn served_kinds(definition: &Object) -> Vec<(String, String)> {
     let (group, kind) = (definition.text(&["spec", "group"]), definition.text(&["spec", "names", "kind"]));
     let versions = definition.at(&["spec", "versions"]).and_then(Node::as_list).unwrap_or_default();
     let served = versions.iter().filter(|version| version.get("served") == Some(&Node::Bool(true)));

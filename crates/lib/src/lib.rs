@@ -139,6 +139,7 @@ pub use session::{Cancel, LeaseHolder};
 pub use pintle_chart as chart;
 #[cfg(feature = "cluster")]
 pub use pintle_cluster as cluster;
+pub use pintle_diff as diff;
 pub use pintle_events as events;
 pub use pintle_hooks as hooks;
 #[cfg(feature = "images")]

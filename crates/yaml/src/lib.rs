@@ -17,6 +17,7 @@ mod documents;
 mod error;
 mod exact;
 mod fast;
+pub mod native;
 pub mod outline;
 mod read;
 mod resolve;

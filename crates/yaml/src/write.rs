@@ -1,6 +1,7 @@
 //! Writes trees as YAML.
 
 mod emitter;
+mod native;
 mod pretty;
 mod scalar;
 mod style;
@@ -14,6 +15,7 @@ use crate::read;
 use crate::resolve::is_plainly_text;
 use crate::value::Value;
 use emitter::{Emitter, Flavor};
+pub(crate) use native::NativeWriter;
 pub use pretty::write_pretty;
 use scalar::Style;
 use style::analyze;

@@ -188,7 +188,7 @@ pub(crate) fn show(invocation: &mut Invocation<'_>, version: &ReleaseVersion) ->
 }
 
 /// The generated name of a release.
-fn name_for(reference: &str, flags: &Parsed) -> Result<String, Failure> {
+pub(super) fn name_for(reference: &str, flags: &Parsed) -> Result<String, Failure> {
     if flags.on("generate-name") {
         return Ok(generated_name(reference, clock::now()));
     }

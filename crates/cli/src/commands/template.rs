@@ -129,7 +129,8 @@ enum Target {
 
 /// The rules to follow where Helm 3 and Helm 4 differ.
 pub(crate) fn generation(invocation: &Invocation<'_>) -> Result<NullRules, Failure> {
-    let flag = invocation.flags.text("compat");
+    let flags = &invocation.flags;
+    let flag = if flags.declares("compat") { flags.text("compat") } else { "" };
     let word = match flag {
         "" => invocation.environment.variable("PINTLE_COMPAT").unwrap_or_default(),
         word => word.to_owned(),

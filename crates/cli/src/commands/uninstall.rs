@@ -59,7 +59,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn cascade(word: &str) -> Result<PropagationPolicy, Failure> {
+pub(super) fn cascade(word: &str) -> Result<PropagationPolicy, Failure> {
     match word {
         "background" => Ok(PropagationPolicy::Background),
         "foreground" => Ok(PropagationPolicy::Foreground),

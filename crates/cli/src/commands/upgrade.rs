@@ -169,7 +169,7 @@ fn is_early(error: &pintle::Error) -> bool {
     }
 }
 
-fn values_policy(flags: &Parsed) -> ValuesPolicy {
+pub(super) fn values_policy(flags: &Parsed) -> ValuesPolicy {
     if flags.on("reset-values") {
         ValuesPolicy::Reset
     } else if flags.on("reuse-values") {

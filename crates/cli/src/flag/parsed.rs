@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::value::{Value, read_duration};
+use super::value::{Value, read, read_duration};
 use super::{Fallback, Flag};
 use crate::env::Environment;
 
@@ -32,6 +32,14 @@ impl Parsed {
     /// Sets the value of `flag`.
     pub(super) fn set(&mut self, flag: &'static Flag, value: Value) {
         self.given.push((flag, value));
+    }
+
+    /// Sets a flag from the environment; a value that does not parse is ignored.
+    pub(crate) fn set_from_environment(&mut self, name: &str, text: &str) {
+        let flag = self.declared(name);
+        if let Ok(value) = read(flag, None, text) {
+            self.set(flag, value);
+        }
     }
 
     /// The flags that were set, in the order of their last use.

@@ -17,6 +17,11 @@ const OWN_SEQUENCES: &[&[u8]] = &[
     b"\x1b[36m",
     b"\x1b[1;31m",
     b"\x1b[1;33m",
+    b"\x1b[0;31m",
+    b"\x1b[0;32m",
+    b"\x1b[0;33m",
+    b"\x1b[0;35m",
+    b"\x1b[0;94m",
 ];
 
 /// Escapes all control characters, including line breaks and colors.

@@ -8,7 +8,7 @@ use pintle_cluster::apply::{Applied, ApplyOptions, run_concurrently};
 use pintle_cluster::{FieldValidation, PropagationPolicy, WriteParams};
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::{self as plan, Action, MergeBase, Plan, RESOURCE_POLICY, Step, batches};
-use pintle_tree::{LogLine, Node};
+use pintle_tree::{LogLine, Map, Node};
 
 use super::Executor;
 use super::three_way::ThreeWayState;
@@ -143,19 +143,21 @@ impl Executor<'_> {
         outcome(results.into_iter().filter_map(Result::err).collect(), " && ")
     }
 
-    /// Sets the release as owner, if the store keeps releases as objects and the object is in the same namespace
-    /// (owner references cannot cross namespaces). Objects with a resource policy of `keep` get no owner, because
-    /// garbage collection would delete them with the release.
+    /// Sets the release as owner, if the store keeps releases as objects.
     pub(super) async fn set_owner(&self, object: &mut Object) -> Result<()> {
-        let beside = object.namespace() == self.version.namespace;
-        if !beside || object.annotation(RESOURCE_POLICY).is_some() {
-            return Ok(());
-        }
         if let Some(owner) = self.owner().await? {
-            let owners = vec![Node::Map(owner.clone())];
-            object.metadata_mut().insert("ownerReferences".into(), Node::List(owners));
+            add_owner(object, &self.version.namespace, owner);
         }
         Ok(())
+    }
+}
+
+/// Sets the release as owner if the object is in the same namespace (owner references cannot cross namespaces). Objects
+/// with a resource policy of `keep` get no owner, because garbage collection would delete them with the release.
+pub(super) fn add_owner(object: &mut Object, namespace: &str, owner: &Map<Node>) {
+    if object.namespace() == namespace && object.annotation(RESOURCE_POLICY).is_none() {
+        let owners = vec![Node::Map(owner.clone())];
+        object.metadata_mut().insert("ownerReferences".into(), Node::List(owners));
     }
 }
 

@@ -3,8 +3,9 @@
 use pintle_cluster::Detail;
 use pintle_objects::{Object, ObjectId, Validation};
 use pintle_plan::{Adoption, Plan, PlanInput, Snapshot, ownership};
-use pintle_release::ReleaseVersion;
+use pintle_release::{ReleaseVersion, Store};
 
+use super::apply::add_owner;
 use super::build;
 use super::orphans::{self, Orphan};
 use crate::options::Method;
@@ -112,6 +113,30 @@ impl ThreeWayState {
         };
         let ThreeWayState { desired, previous, live, .. } = self;
         pintle_plan::plan(&PlanInput { desired, previous, live, adoption }).map_err(Box::new)
+    }
+
+    /// Sets the owner of the desired objects, as the executor does before it applies them. A release that is yet to be
+    /// recorded has none.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub(crate) async fn set_owner(&mut self, store: &dyn Store) -> Result<()> {
+        if let Some(owner) = store.owner(&self.namespace, &self.release).await? {
+            for object in &mut self.desired {
+                add_owner(object, &self.namespace, &owner);
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the live objects, which may be metadata only, by complete ones.
+    ///
+    /// # Errors
+    /// When the cluster cannot be read.
+    pub(crate) async fn complete(&mut self, session: &Session) -> Result<()> {
+        let ids: Vec<ObjectId> = self.desired.iter().chain(&self.previous).map(Object::id).collect();
+        self.live = session.cluster.snapshot(&ids, Detail::Full).await?;
+        Ok(())
     }
 
     pub(super) fn desired(&self) -> &[Object] {

@@ -14,6 +14,7 @@ use pintle_values::Overrides;
 
 use super::adopt::{self, ReplacedVersions};
 use super::uninstall::{self, UninstallRequest};
+use super::plan::{self, Draft};
 use super::{locate, name};
 use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
 use crate::lifecycle::record_extras;
@@ -169,6 +170,63 @@ pub(super) async fn install_loaded(
         create_namespace(session, request).await?;
     }
     run(session, request, executor, state, (&records, history), reporter).await
+}
+
+/// Renders a chart and compares it with the cluster, for `plan`.
+pub(super) async fn draft(
+    session: &Session,
+    request: &InstallRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<Draft> {
+    let (chart, user) = load(request, reporter)?;
+    session.cluster.check_reachable().await.map_err(Error::ReachabilityCheck)?;
+    let outcome = draft_loaded(session, request, chart, user, reporter).await;
+    session.finish(outcome, reporter)
+}
+
+/// As [`draft`], with a loaded chart. The objects of kinds that the CRDs of the chart bring cannot be compared yet, and
+/// are returned apart.
+pub(super) async fn draft_loaded(
+    session: &Session,
+    request: &InstallRequest,
+    chart: Chart,
+    user: Map<Node>,
+    reporter: &mut dyn Reporter,
+) -> Result<Draft> {
+    name::check(&request.name, reporter)?;
+    let (_, history) = Records::find_with_history(session, &request.namespace, &request.name).await?;
+    let last = history.last();
+    if let Some(last) = last
+        && !(request.replace && matches!(last.status, Status::Uninstalled | Status::Failed))
+    {
+        let interrupted = last.description.starts_with("interrupted");
+        return Err(name::check_failed(Error::NameInUse { interrupted, kept: None }, reporter));
+    }
+    let input = LiveInput {
+        chart,
+        user,
+        release: release(request, 1),
+        render: &request.render,
+        crds: CrdPolicy::Skip,
+        lookup: true,
+        remember: false,
+        wait: request.deploy.timeout,
+    };
+    let (session, prepared) = live::prepare(session, input, reporter).await?;
+    let session = &session;
+    let crds = match request.skip_crds {
+        true => Vec::new(),
+        false => crate::crds::objects(session, &prepared.chart, &request.namespace).await?,
+    };
+    let number = last.map_or(1, |last| last.number + 1);
+    let mut version = first_version(request, &prepared, number, session.clock.now(), reporter)?;
+    let whole = version.manifest.clone();
+    let unknown = plan::split_unknown(session, &mut version.manifest, &crds).await;
+    let state = load_state(session, request, &version).await?;
+    version.manifest = whole;
+    deploy::emit(session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
+    let from = last.map(|last| last.number);
+    Ok(Draft { migrate: false, method: request.method, from, crds, unknown, version, state })
 }
 
 /// Loads the live state and checks that the plan is possible.

@@ -6,6 +6,8 @@ mod chart_input;
 mod create;
 pub mod dependency;
 #[cfg(feature = "cluster")]
+mod diff;
+#[cfg(feature = "cluster")]
 mod drift;
 #[cfg(feature = "cluster")]
 mod get;
@@ -34,8 +36,12 @@ mod name;
 #[cfg(feature = "registry")]
 mod oci;
 mod package;
+#[cfg(feature = "cluster")]
+mod plan;
 #[cfg(feature = "registry")]
 mod provenance;
+#[cfg(feature = "cluster")]
+mod release_drift;
 #[cfg(feature = "cluster")]
 mod rollback;
 mod schema;
@@ -62,6 +68,8 @@ mod upgrade;
 pub use adopt::adopt;
 pub use chart_input::ChartInput;
 pub use create::{CreateRequest, create};
+#[cfg(feature = "cluster")]
+pub use diff::{DiffRendering, DiffUpgradeRequest, DiffedManifests, ReusedValues, TakenOver, diff_upgrade};
 #[cfg(feature = "cluster")]
 pub use drift::{DriftIgnoreRule, DriftRequest, Drifted, drift};
 #[cfg(feature = "cluster")]
@@ -90,8 +98,15 @@ pub(crate) use locate::load as load_chart;
 pub use oci::{FetchedChart, PushRequest, fetch_oci_chart, push_oci_chart};
 pub use package::{PackageRequest, package};
 pub use pintle_chart::create::Generation;
+#[cfg(feature = "cluster")]
+pub use plan::{
+    FieldConflict, PlannedAction, PlannedChange, PlannedObject, ReleasePlan, plan_install, plan_rollback,
+    plan_uninstall, plan_upgrade,
+};
 #[cfg(feature = "registry")]
 pub use provenance::text_to_sign;
+#[cfg(feature = "cluster")]
+pub use release_drift::{DriftedField, DriftedObject, ReleaseDrift, ReleaseDriftRequest, release_drift};
 #[cfg(feature = "cluster")]
 pub use rollback::{RollbackRequest, rollback};
 pub use schema::{DeriveRequest, check_schema, derive_schema};

@@ -7,6 +7,7 @@ use pintle_tree::LogLine;
 
 use super::adopt::{self, ReplacedVersions};
 use super::name;
+use super::plan::Draft;
 use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
 use crate::lifecycle::record_extras;
 use crate::options::{DeployOptions, DryRun, Method, MethodChoice};
@@ -85,6 +86,32 @@ pub async fn rollback(
     let session = &session.with_stored_scripts(&version, request.deploy.timeout).await?;
     let outcome = run(session, request, &records, &history, current, version, method, reporter).await;
     session.finish(outcome, reporter)
+}
+
+/// Compares an earlier version with the cluster, for `plan`.
+pub(super) async fn draft(
+    session: &Session,
+    request: &RollbackRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<Draft> {
+    session.cluster.check_reachable().await?;
+    let (records, history) =
+        Records::find_for_update(session, &request.namespace, &request.name, true).await?;
+    if history.is_empty() {
+        return Err(records.missing().await);
+    }
+    let number = target_number(&records, &history, &request.to)?;
+    let last = history.last().map_or(0, |last| last.number);
+    let (current, source) = load_both(&records, last, number).await?;
+    let method = request.method.resolve(&source.apply_method);
+    let version = next_version(session, &current, source, method);
+    session.record_objects.check_version(&version, reporter)?;
+    let options = PlanOptions { method, adoption: AdoptionPolicy::Unchecked, validation: Validation::Ignore };
+    let mut state = ThreeWayState::load(session, &version, Some(&current), options).await?;
+    state.add_orphans(session, &records.unfinished(&history, current.number).await?).await?;
+    let migrate = Method::from_record(&current.apply_method) == Method::ClientSide;
+    let from = Some(current.number);
+    Ok(Draft { migrate, method, from, crds: Vec::new(), unknown: Vec::new(), version, state })
 }
 
 /// Loads the newest version and the one to roll back to.

@@ -12,6 +12,7 @@ use pintle_tree::{LogLine, Map, Node};
 use super::adopt::{self, ReplacedVersions};
 use super::install::{self, InstallRequest};
 use super::name;
+use super::plan::Draft;
 use super::rollback::{self, RollbackRequest};
 use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
 use crate::lifecycle::record_extras;
@@ -88,6 +89,34 @@ pub async fn upgrade(
     Ok(Upgraded { version, installed: false })
 }
 
+/// Renders the new version and compares it with the cluster, for `plan`. A release that does not exist is installed if
+/// the request says so.
+pub(super) async fn draft(
+    session: &Session,
+    request: &UpgradeRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<Draft> {
+    let target = &request.target;
+    let (chart, user) = install::load(target, reporter)?;
+    session.cluster.check_reachable().await?;
+    if request.install && is_new(session, target).await? {
+        return install::draft_loaded(session, target, chart, user, reporter).await;
+    }
+    let upgrade = Upgrade::new(session, request).await?;
+    let (session, prepared) = upgrade.prepare(chart, user, reporter).await?;
+    let upgrade = Upgrade { session: &session, ..upgrade };
+    let outcome = upgrade.draft(&prepared, reporter).await.map(|(version, state)| Draft {
+        migrate: Method::from_record(&upgrade.base.apply_method) == Method::ClientSide,
+        method: upgrade.method,
+        from: Some(upgrade.last.number),
+        crds: Vec::new(),
+        unknown: Vec::new(),
+        version,
+        state,
+    });
+    session.finish(outcome, reporter)
+}
+
 /// Returns whether there is nothing to upgrade: no record, or one of an uninstalled release.
 async fn is_new(session: &Session, target: &InstallRequest) -> Result<bool> {
     let (_, history) = Records::find_with_history(session, &target.namespace, &target.name).await?;
@@ -148,10 +177,21 @@ impl<'s> Upgrade<'s> {
 
     async fn run(
         self,
-        mut chart: Chart,
+        chart: Chart,
         user: Map<Node>,
         reporter: &mut dyn Reporter,
     ) -> Result<ReleaseVersion> {
+        let (session, prepared) = self.prepare(chart, user, reporter).await?;
+        Upgrade { session: &session, ..self }.deploy(prepared, reporter).await
+    }
+
+    /// Renders the chart with the values that the policy demands. Returns the session with its scripts, too.
+    async fn prepare(
+        &self,
+        mut chart: Chart,
+        user: Map<Node>,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(Session, Prepared)> {
         let target = &self.request.target;
         let user = self.values(&mut chart, user, reporter)?;
         let input = LiveInput {
@@ -168,20 +208,28 @@ impl<'s> Upgrade<'s> {
             wait: target.deploy.timeout,
         };
         // Unlike for an install, Helm adds no prefix to this error.
-        let prepared = live::prepare(self.session, input, reporter).await.map_err(|error| match error {
+        live::prepare(self.session, input, reporter).await.map_err(|error| match error {
             Error::Dependencies(source) => Error::Values(source),
             other => other,
-        });
-        let (session, prepared) = prepared?;
-        Upgrade { session: &session, ..self }.deploy(prepared, reporter).await
+        })
+    }
+
+    /// Returns the new version and the state that it is applied to: everything before the first write.
+    async fn draft(
+        &self,
+        prepared: &Prepared,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(ReleaseVersion, ThreeWayState)> {
+        let version = self.next_version(prepared, reporter)?;
+        let state = self.load(&version).await?;
+        deploy::emit(self.session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
+        Ok((version, state))
     }
 
     /// Deploys the prepared chart and records the outcome.
     async fn deploy(self, prepared: Prepared, reporter: &mut dyn Reporter) -> Result<ReleaseVersion> {
         let target = &self.request.target;
-        let mut version = self.next_version(&prepared, reporter)?;
-        let mut state = self.load(&version).await?;
-        deploy::emit(self.session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
+        let (mut version, mut state) = self.draft(&prepared, reporter).await?;
         if target.dry_run.is_dry_run() {
             version.info.description = described(&target.description, "Dry run complete");
             return Ok(version);

@@ -59,7 +59,7 @@ pub(super) fn decode<B: Builder>(document: &Document, builder: &mut B, strict: b
 /// Counts the work, and the share that comes from aliases, so that a few lines cannot expand into gigabytes (as
 /// go-yaml's alias ratio).
 #[derive(Debug, Default)]
-pub(super) struct Budget {
+pub(crate) struct Budget {
     nodes: usize,
     from_aliases: usize,
     alias_depth: usize,
@@ -67,7 +67,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    pub(super) fn spend(&mut self) -> Result<(), Error> {
+    pub(crate) fn spend(&mut self) -> Result<(), Error> {
         self.nodes += 1;
         if self.alias_depth > 0 {
             self.from_aliases += 1;
@@ -81,7 +81,7 @@ impl Budget {
 
     /// Counts the text of a scalar. Go shares the text of a long string between its aliases until it writes JSON, and
     /// then runs out of memory.
-    pub(super) fn spend_text(&mut self, bytes: usize) -> Result<(), Error> {
+    pub(crate) fn spend_text(&mut self, bytes: usize) -> Result<(), Error> {
         if self.alias_depth > 0 {
             self.bytes_from_aliases += bytes;
             if self.bytes_from_aliases > MAX_ALIASED_BYTES {
@@ -91,11 +91,11 @@ impl Budget {
         Ok(())
     }
 
-    pub(super) fn enter_alias(&mut self) {
+    pub(crate) fn enter_alias(&mut self) {
         self.alias_depth += 1;
     }
 
-    pub(super) fn leave_alias(&mut self) {
+    pub(crate) fn leave_alias(&mut self) {
         self.alias_depth -= 1;
     }
 }
@@ -408,7 +408,7 @@ fn unsupported_key(key: &Key, value: &str) -> Error {
 }
 
 /// The text of a scalar and what it means.
-pub(super) fn scalar_meaning(document: &Document, place: usize) -> Result<(&[u8], Tagged), Error> {
+pub(crate) fn scalar_meaning(document: &Document, place: usize) -> Result<(&[u8], Tagged), Error> {
     let Shape::Scalar { text, tag, implicit } = document.items[place].shape else {
         unreachable!("only scalars are asked for their meaning");
     };

@@ -125,6 +125,14 @@ impl<'o> Emitter<'o> {
         }
     }
 
+    /// Writes a key that is certainly plain.
+    pub(super) fn key_word(&mut self, word: &str) {
+        let indent = self.open_indent();
+        self.write_indent(indent);
+        self.plain_text(word.as_bytes());
+        self.colon();
+    }
+
     /// Writes a key with a tag before it.
     pub(super) fn tagged_key(&mut self, tag: &str, key: &[u8]) {
         let indent = self.open_indent();

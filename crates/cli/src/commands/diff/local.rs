@@ -1,0 +1,87 @@
+//! `diff local`: compares two charts.
+
+use std::path::PathBuf;
+
+use pintle::diff::Report;
+use pintle::ops::TemplateRequest;
+
+use super::output::{Display, parse_options};
+use super::{COMMON, OUTPUT, answer, check_operands, given_namespace, unrendered};
+use crate::command::{ArgCompletion, Command};
+use crate::commands::template;
+use crate::connect::run_offline;
+use crate::failure::Failure;
+use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::{Flag, FlagCompletion};
+use crate::invocation::Invocation;
+use crate::report::Reporting;
+use crate::scripts::{self, SCRIPTS};
+use crate::{chart_reference, kubeconfig, request};
+
+/// `diff local CHART1 CHART2`
+pub(crate) static COMMAND: Command = Command {
+    name: "local",
+    operands_text: "CHART1 CHART2",
+    short: "show the differences between two charts",
+    long: "\
+Render two charts with the same values and compare the results. No cluster is contacted.
+
+    {program} diff local ./web-1.0 ./web-1.1 -f values.yaml",
+    completion: ArgCompletion::Files,
+    flags: &[OWN, COMMON, OUTPUT, VALUES, SCHEMA, DEVEL, CHART, REMOTE, POST_RENDER, SCRIPTS, RECORDS],
+    answers_by_exit_code: true,
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::text("release", "the name of the release").or("release"),
+    Flag::switch("include-crds", "include CRDs"),
+    Flag::switch("enable-dns", "enable DNS lookups in templates"),
+    Flag::list("api-versions", "additional API versions of the cluster; may be repeated")
+        .short('a')
+        .completes(FlagCompletion::Nothing),
+    Flag::text("kube-version", "the Kubernetes version to render for").completes(FlagCompletion::Nothing),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    check_operands(invocation, &["chart1 path", "chart2 path"])?;
+    let (first, second) = (invocation.operand(0).to_owned(), invocation.operand(1).to_owned());
+    let values = request::overrides(invocation)?;
+    let base = TemplateRequest {
+        name: invocation.flags.text("release").to_owned(),
+        namespace: kubeconfig::namespace(&invocation.flags, invocation.environment),
+        values,
+        kube_version: request::kube_version(invocation)?,
+        api_versions: invocation.flags.list("api-versions").to_vec(),
+        include_crds: invocation.flags.on("include-crds"),
+        skip_schema: invocation.flags.on("skip-schema-validation"),
+        dns: invocation.flags.on("enable-dns"),
+        nulls: template::generation(invocation)?,
+        record_objects: request::record_objects(invocation),
+        ..TemplateRequest::default()
+    };
+    let old = render(invocation, &base, &first)?;
+    let new = render(invocation, &base, &second)?;
+    let display = Display::from_flags(invocation)?;
+    let parse = parse_options(invocation, &given_namespace(invocation));
+    let old = super::index(invocation, &old, &parse)?;
+    let new = super::index(invocation, &new, &parse)?;
+    let report = Report::new(old, new, &display.options).map_err(super::incomparable)?;
+    let has_changes = display.print(invocation, &report)?;
+    answer(invocation, has_changes)
+}
+
+fn render(
+    invocation: &mut Invocation<'_>,
+    base: &TemplateRequest,
+    reference: &str,
+) -> Result<Vec<u8>, Failure> {
+    let chart =
+        chart_reference::locate(invocation, reference).map_err(|failure| unrendered(failure, reference))?;
+    let request = TemplateRequest { chart: PathBuf::from(chart), ..base.clone() };
+    let session = scripts::offline_session(invocation)?;
+    let mut reporter = Reporting::new(invocation.ui);
+    let rendered = run_offline(pintle::ops::template(&session, &request, &mut reporter));
+    Ok(rendered.map_err(|error| unrendered(error.into(), reference))?.text)
+}

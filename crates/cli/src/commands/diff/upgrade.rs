@@ -1,0 +1,247 @@
+//! `diff upgrade`: shows what an upgrade would change.
+
+use std::path::PathBuf;
+
+use pintle::diff::{Ownership, Report};
+use pintle::ops::{DiffRendering, DiffUpgradeRequest, DiffedManifests, ReusedValues, TemplateRequest};
+use pintle_tree::quote::quote;
+
+use super::output::{Display, parse_options};
+use super::{COMMON, OUTPUT, answer, check_operands};
+use crate::command::{ArgCompletion, Command};
+use crate::commands::template;
+use crate::connect::{Connection, run_offline};
+use crate::failure::Failure;
+use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::{Flag, FlagCompletion};
+use crate::invocation::Invocation;
+use crate::report::Reporting;
+use crate::scripts::{self, SCRIPTS};
+use crate::{chart_reference, kubeconfig, request};
+
+/// `diff upgrade RELEASE CHART`
+pub(crate) static COMMAND: Command = Command {
+    name: "upgrade",
+    operands_text: "[RELEASE] [CHART]",
+    short: "show what an upgrade would change",
+    long: "\
+Compare the recorded manifest of a release with what a chart renders to:
+
+    {program} diff upgrade web ./web -f values.yaml
+
+Without value flags, the values of the release are reused. The chart is rendered with the capabilities of the cluster.
+With --three-way-merge the live objects are compared with what client-side apply would make of them, so changes that
+others made are visible. `{program} plan upgrade` shows more: server-side apply, hooks, CRDs and custom resources.",
+    completion: ArgCompletion::ReleaseAndChart,
+    flags: FLAGS,
+    answers_by_exit_code: true,
+    may_ignore_unknown_flags: true,
+    run: Some(run),
+    ..Command::BLANK
+};
+
+/// The flags of the command.
+pub(super) static FLAGS: &[&[Flag]] =
+    &[OWN, COMMON, OUTPUT, VALUES, SCHEMA, DEVEL, CHART, REMOTE, POST_RENDER, SCRIPTS, RECORDS];
+
+static OWN: &[Flag] = &[
+    Flag::switch("three-way-merge", "compare with the live objects ($HELM_DIFF_THREE_WAY_MERGE)"),
+    Flag::switch(
+        "reuse-values",
+        "reuse the values of the last version, defaults included, and merge in new ones",
+    ),
+    Flag::switch("reset-values", "use the values of the chart and new ones only"),
+    Flag::switch(
+        "reset-then-reuse-values",
+        "reuse the values that were set for the last version, and merge in new ones",
+    ),
+    Flag::switch("allow-unreleased", "show everything as added if the release does not exist"),
+    Flag::switch("install", "the same as --allow-unreleased"),
+    Flag::switch("no-hooks", "leave out hooks"),
+    Flag::switch("include-crds", "include CRDs"),
+    Flag::list("api-versions", "additional API versions of the cluster; may be repeated")
+        .short('a')
+        .completes(FlagCompletion::Nothing),
+    Flag::text("kube-version", "the Kubernetes version to render for").completes(FlagCompletion::Nothing),
+    Flag::switch("disable-validation", "render without the cluster"),
+    Flag::switch("disable-openapi-validation", "accepted for compatibility; rendering does not depend on it"),
+    Flag::text(
+        "dry-run",
+        "client: contact no cluster and show everything as added; server: as without this flag",
+    )
+    .bare("client")
+    .completes(FlagCompletion::Words(&["client", "server"])),
+    Flag::switch("enable-dns", "enable DNS lookups in templates"),
+    Flag::switch("take-ownership", "show objects of other releases as taken over; implies --three-way-merge"),
+    Flag::text("server-side", "accepted for compatibility: true, false or auto")
+        .or("auto")
+        .completes(FlagCompletion::Words(&["true", "false", "auto"])),
+];
+
+/// How much of the cluster is used.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    /// Nothing.
+    None,
+    /// The release, but not for rendering.
+    Records,
+    /// All.
+    Full,
+}
+
+pub(super) fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    check_operands(invocation, &["release name", "chart path"])?;
+    let access = access(invocation)?;
+    check_server_side(invocation)?;
+    apply_environment(invocation);
+    let display = Display::from_flags(invocation)?;
+    let request = request(invocation, access)?;
+    let manifests = match access {
+        Access::None => offline(invocation, &request)?,
+        Access::Records | Access::Full => on_cluster(invocation, &request)?,
+    };
+    let parse = parse_options(invocation, &request.target.namespace);
+    let mut old = super::index(invocation, &manifests.old, &parse)?;
+    let mut ownership = Vec::new();
+    for object in &manifests.taken_over {
+        if let Some(key) = old.replace_by_live(&object.live, &parse).map_err(super::incomparable)? {
+            ownership.push(Ownership { key, old: object.owner.clone(), new: object.new_owner.clone() });
+        }
+    }
+    let new = super::index(invocation, &manifests.new, &parse)?;
+    let report =
+        Report::with_ownership(old, new, ownership, &display.options).map_err(super::incomparable)?;
+    let has_changes = display.print(invocation, &report)?;
+    answer(invocation, has_changes)
+}
+
+fn access(invocation: &Invocation<'_>) -> Result<Access, Failure> {
+    let flags = &invocation.flags;
+    match flags.text("dry-run") {
+        "client" | "true" => Ok(Access::None),
+        "false" => Ok(Access::Records),
+        "" | "server" if flags.on("disable-validation") => Ok(Access::Records),
+        "" | "server" => Ok(Access::Full),
+        other => Err(Failure::usage(format!(
+            "flag \"dry-run\" must take a bool value or either \"client\" or \"server\", but got {}",
+            quote(other.as_bytes())
+        ))),
+    }
+}
+
+/// The flag has no effect on what is compared, but a wrong value is still an error.
+fn check_server_side(invocation: &Invocation<'_>) -> Result<(), Failure> {
+    match invocation.flags.text("server-side") {
+        "true" | "false" | "auto" => Ok(()),
+        other => Err(Failure::usage(format!(
+            "flag \"server-side\" must be \"true\", \"false\" or \"auto\", but got {}",
+            quote(other.as_bytes())
+        ))),
+    }
+}
+
+/// Sets the flags that were not given from the environment.
+fn apply_environment(invocation: &mut Invocation<'_>) {
+    let is_true = |name| invocation.environment.variable(name).is_some_and(|text| text == "true");
+    let switches = [
+        ("three-way-merge", is_true("HELM_DIFF_THREE_WAY_MERGE"), "Enabled three way merge via the envvar"),
+        (
+            "normalize-manifests",
+            is_true("HELM_DIFF_NORMALIZE_MANIFESTS"),
+            "Enabled normalize manifests via the envvar",
+        ),
+    ];
+    for (flag, on, note) in switches {
+        if on && !invocation.flags.given(flag) {
+            invocation.flags.set_from_environment(flag, "true");
+            invocation.ui.note(note);
+        }
+    }
+    let context = invocation.environment.variable("HELM_DIFF_OUTPUT_CONTEXT");
+    if let Some(context) = context.filter(|text| text.parse::<i64>().is_ok())
+        && !invocation.flags.given("context")
+    {
+        invocation.flags.set_from_environment("context", &context);
+    }
+}
+
+fn request(invocation: &mut Invocation<'_>, access: Access) -> Result<DiffUpgradeRequest, Failure> {
+    let reference = invocation.operand(1).to_owned();
+    let rendered = |failure: Failure| failure.during("Failed to render chart");
+    let chart = PathBuf::from(chart_reference::locate(invocation, &reference).map_err(rendered)?);
+    let flags = &invocation.flags;
+    let upgrade_dry_run =
+        invocation.environment.variable("HELM_DIFF_USE_UPGRADE_DRY_RUN").is_some_and(|text| text == "true");
+    let values = match () {
+        () if flags.on("reset-values") || access == Access::None => ReusedValues::None,
+        () if flags.on("reuse-values") => ReusedValues::All,
+        () if flags.on("reset-then-reuse-values") => ReusedValues::User,
+        () => ReusedValues::AllIfNoneGiven,
+    };
+    let target = TemplateRequest {
+        chart,
+        name: invocation.operand(0).to_owned(),
+        namespace: kubeconfig::namespace(flags, invocation.environment),
+        values: request::overrides(invocation)?,
+        kube_version: request::kube_version(invocation)?,
+        api_versions: flags.list("api-versions").to_vec(),
+        include_crds: flags.on("include-crds"),
+        no_hooks: flags.on("no-hooks"),
+        skip_schema: flags.on("skip-schema-validation"),
+        dns: flags.on("enable-dns"),
+        nulls: template::generation(invocation)?,
+        record_objects: request::record_objects(invocation),
+        ..TemplateRequest::default()
+    };
+    Ok(DiffUpgradeRequest {
+        target,
+        values,
+        allow_unreleased: flags.on("allow-unreleased") || flags.on("install"),
+        rendering: match access {
+            _ if upgrade_dry_run => DiffRendering::UpgradeDryRun,
+            Access::Full => DiffRendering::Cluster,
+            Access::None | Access::Records => DiffRendering::Offline,
+        },
+        three_way: flags.on("three-way-merge"),
+        take_ownership: flags.on("take-ownership"),
+    })
+}
+
+/// Compares with nothing.
+fn offline(
+    invocation: &mut Invocation<'_>,
+    request: &DiffUpgradeRequest,
+) -> Result<DiffedManifests, Failure> {
+    let session = scripts::offline_session(invocation)?;
+    // helm-diff takes the release for one that exists.
+    let target = TemplateRequest { is_upgrade: true, ..request.target.clone() };
+    let mut reporter = Reporting::new(invocation.ui);
+    let rendered = run_offline(pintle::ops::template(&session, &target, &mut reporter));
+    let rendered = rendered.map_err(|error| Failure::from(error).during("Failed to render chart"))?;
+    Ok(DiffedManifests { new: rendered.text, ..DiffedManifests::default() })
+}
+
+fn on_cluster(
+    invocation: &mut Invocation<'_>,
+    request: &DiffUpgradeRequest,
+) -> Result<DiffedManifests, Failure> {
+    let connection = Connection::open(invocation)?;
+    let session = scripts::offline_session(invocation)?;
+    let mut reporter = Reporting::new(invocation.ui);
+    let diffed = pintle::ops::diff_upgrade(&connection.session, &session, request, &mut reporter);
+    match connection.try_run(diffed) {
+        Ok(manifests) => Ok(manifests),
+        Err(error @ pintle::Error::NoSuchRelease { .. }) => {
+            invocation.ui.note(UNRELEASED);
+            Err(Failure::from(error).hint("--allow-unreleased shows everything as added"))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+const UNRELEASED: &str = "\
+********************
+
+\tRelease was not present in Helm.  Include the `--allow-unreleased` to perform diff without exiting in error.
+
+********************";

@@ -1,0 +1,203 @@
+//! `drift`: shows how live objects differ from what was recorded.
+
+use pintle::ops::{ReleaseDriftRequest, DriftedField, DriftedObject, ListRequest, ReleaseDrift, RollbackRequest};
+use pintle::release::{Status, VersionRef};
+use pintle::tree::{Map, Node, json};
+use pintle_tree::quote::quote;
+
+use crate::command::{ArgCompletion, Command, Operands};
+use crate::connect::Connection;
+use crate::failure::{Failure, FailureKind};
+use crate::flag::{Flag, FlagCompletion};
+use crate::invocation::Invocation;
+use crate::report::ClusterReporter;
+
+/// `drift [RELEASE]`
+pub(crate) static COMMAND: Command = Command {
+    name: "drift",
+    operands_text: "[RELEASE]",
+    short: "show how live objects differ from what was recorded",
+    long: "\
+Compare the live objects of a release, or of all releases of the namespace, with what was recorded when it was last
+deployed: fields that someone has changed or removed, with the field managers that own them now, and objects that are
+gone.
+
+    {program} drift web
+    {program} drift -A
+
+The server restores each object in a dry run, and what that would change has drifted. So fields that other controllers
+add, defaults, and other spellings of a value are not reported. With --fix, releases that have drifted are deployed
+again: their newest version becomes a new version, as `{program} rollback` does it.
+
+The exit code is 0 if nothing has drifted, 2 if something has, and 1 on errors.",
+    operands: Operands::AtMost(1),
+    completion: ArgCompletion::Release,
+    flags: &[OWN],
+    answers_by_exit_code: true,
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::switch("all-namespaces", "look at the releases of all namespaces").short('A'),
+    Flag::switch("fix", "deploy releases that have drifted again"),
+    Flag::text("output", "the format: text or json")
+        .short('o')
+        .or("text")
+        .completes(FlagCompletion::Words(&["text", "json"])),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let data = match invocation.flags.text("output") {
+        "text" => false,
+        "json" => true,
+        other => {
+            return Err(Failure::usage(format!("--output is {}", quote(other.as_bytes())))
+                .hint("it may be text or json"));
+        }
+    };
+    let connection = Connection::open(invocation)?;
+    let mut found = Vec::new();
+    for (namespace, name) in releases(invocation, &connection)? {
+        let request = ReleaseDriftRequest { name, namespace };
+        found.push(connection.run(pintle::ops::release_drift(&connection.session, &request))?);
+    }
+    if data {
+        let bytes = json::write_pretty(&Node::List(found.iter().map(tree).collect())).unwrap_or_default();
+        invocation.ui.print(&format!("{}\n", String::from_utf8_lossy(&bytes)))?;
+    } else {
+        for drift in &found {
+            let text = describe(drift);
+            invocation.ui.print(&text)?;
+        }
+    }
+    let drifted: Vec<&ReleaseDrift> = found.iter().filter(|drift| !drift.objects.is_empty()).collect();
+    if drifted.is_empty() {
+        return Ok(());
+    }
+    if !invocation.flags.on("fix") {
+        return Err(Failure::new(FailureKind::Changes, ""));
+    }
+    for drift in drifted {
+        fix(invocation, &connection, drift, data)?;
+    }
+    Ok(())
+}
+
+/// The releases to look at, as namespace and name.
+fn releases(
+    invocation: &mut Invocation<'_>,
+    connection: &Connection,
+) -> Result<Vec<(String, String)>, Failure> {
+    if let Some(name) = invocation.flags.operands.first() {
+        return Ok(vec![(connection.namespace.clone(), name.clone())]);
+    }
+    let namespace = (!invocation.flags.on("all-namespaces")).then(|| connection.namespace.clone());
+    let request = ListRequest { namespace, statuses: vec![Status::Deployed], ..ListRequest::default() };
+    let mut reporter = ClusterReporter::new(invocation.ui, true);
+    let listed = connection.run(pintle::ops::list(&connection.session, &request, &mut reporter))?;
+    Ok(listed.into_iter().map(|summary| (summary.namespace, summary.name)).collect())
+}
+
+/// Deploys the newest version again.
+fn fix(
+    invocation: &mut Invocation<'_>,
+    connection: &Connection,
+    drift: &ReleaseDrift,
+    data: bool,
+) -> Result<(), Failure> {
+    let version = &drift.version;
+    let mut request = RollbackRequest {
+        name: version.name.clone(),
+        namespace: version.namespace.clone(),
+        to: VersionRef::Number(version.number),
+        ..RollbackRequest::default()
+    };
+    request.deploy.force_conflicts = version.apply_method == "ssa";
+    {
+        let mut reporter = ClusterReporter::new(invocation.ui, true);
+        connection.run(pintle::ops::rollback(&connection.session, &request, &mut reporter))?;
+    }
+    if data { Ok(()) } else { invocation.ui.print(&format!("release {} restored\n", version.name)) }
+}
+
+fn describe(drift: &ReleaseDrift) -> String {
+    let version = &drift.version;
+    let mut text =
+        format!("release {} in namespace {}, version {}: ", version.name, version.namespace, version.number);
+    if drift.objects.is_empty() {
+        text.push_str(&format!("no drift in {} objects\n", drift.compared));
+        return text;
+    }
+    text.push_str(&format!("{} of {} objects have drifted\n", drift.objects.len(), drift.compared));
+    for object in &drift.objects {
+        text.push_str(&format!("  {} {}\n", object.id.kind, path(object)));
+        if object.is_missing {
+            text.push_str("    does not exist\n");
+        }
+        if let Some(problem) = &object.problem {
+            text.push_str(&format!("    cannot be compared: {problem}\n"));
+        }
+        for field in &object.fields {
+            text.push_str(&format!("    {}\n", field_line(field)));
+        }
+    }
+    text
+}
+
+fn path(object: &DriftedObject) -> String {
+    match object.id.namespace.as_str() {
+        "" => object.id.name.clone(),
+        namespace => format!("{namespace}/{}", object.id.name),
+    }
+}
+
+fn field_line(field: &DriftedField) -> String {
+    let value = |node: &Option<Node>| match node {
+        Some(node) => String::from_utf8_lossy(&json::write_raw(node).unwrap_or_default()).into_owned(),
+        None => "nothing".to_owned(),
+    };
+    let by = match field.managers.is_empty() {
+        true => String::new(),
+        false => format!(" (owned by {})", field.managers.join(", ")),
+    };
+    format!("{}: {} instead of {}{by}", field.path, value(&field.live), value(&field.recorded))
+}
+
+fn tree(drift: &ReleaseDrift) -> Node {
+    let version = &drift.version;
+    map(vec![
+        ("release", version.name.as_str().into()),
+        ("namespace", version.namespace.as_str().into()),
+        ("version", Node::Float(version.number as f64)),
+        ("compared", Node::Float(drift.compared as f64)),
+        ("objects", Node::List(drift.objects.iter().map(object_tree).collect())),
+    ])
+}
+
+fn object_tree(object: &DriftedObject) -> Node {
+    let fields = object.fields.iter().map(|field| {
+        map(vec![
+            ("path", field.path.as_str().into()),
+            ("recorded", field.recorded.clone().unwrap_or_default()),
+            ("live", field.live.clone().unwrap_or_default()),
+            ("managers", Node::List(field.managers.iter().map(|name| name.as_str().into()).collect())),
+        ])
+    });
+    let mut entries = vec![
+        ("apiVersion", object.id.api_version().into()),
+        ("kind", object.id.kind.as_str().into()),
+        ("namespace", object.id.namespace.as_str().into()),
+        ("name", object.id.name.as_str().into()),
+        ("missing", object.is_missing.into()),
+        ("fields", Node::List(fields.collect())),
+    ];
+    if let Some(problem) = &object.problem {
+        entries.push(("problem", problem.as_str().into()));
+    }
+    map(entries)
+}
+
+fn map(entries: Vec<(&str, Node)>) -> Node {
+    Node::Map(entries.into_iter().map(|(key, value)| (key.into(), value)).collect::<Map<Node>>())
+}

@@ -1,0 +1,365 @@
+//! The formats of a plan: text, JSON, Markdown for pull requests, and Graphviz.
+
+use pintle::diff::lines::{self, Side};
+use pintle::ops::{PlannedAction, PlannedHook, PlannedObject, ReleasePlan};
+use pintle::tree::{Map, Node, json};
+
+use crate::failure::Failure;
+use crate::invocation::Invocation;
+
+/// The format of a plan.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Format {
+    Text,
+    Json,
+    Markdown,
+    Dot,
+}
+
+/// Prints a plan.
+pub(super) fn print(
+    invocation: &mut Invocation<'_>,
+    plan: &ReleasePlan,
+    format: Format,
+) -> Result<(), Failure> {
+    let context = usize::try_from(invocation.flags.int("context", invocation.environment)).ok();
+    let layout = Layout {
+        colored: invocation.ui.paint().on && format == Format::Text,
+        context,
+        unchanged: invocation.flags.on("show-unchanged"),
+    };
+    let text = match format {
+        Format::Text => layout.text(plan),
+        Format::Markdown => layout.markdown(plan),
+        Format::Dot => dot(plan),
+        Format::Json => {
+            let bytes = json::write_pretty(&tree(plan)).unwrap_or_default();
+            format!("{}\n", String::from_utf8_lossy(&bytes))
+        }
+    };
+    invocation.ui.print(&text)
+}
+
+struct Layout {
+    colored: bool,
+    context: Option<usize>,
+    unchanged: bool,
+}
+
+const GREEN: &str = "\u{1b}[32m";
+const RED: &str = "\u{1b}[31m";
+const YELLOW: &str = "\u{1b}[33m";
+const PLAIN: &str = "\u{1b}[0m";
+
+impl Layout {
+    fn paint(&self, color: &str, text: &str) -> String {
+        if self.colored { format!("{color}{text}{PLAIN}") } else { text.to_owned() }
+    }
+
+    fn shown<'p>(&self, plan: &'p ReleasePlan) -> impl Iterator<Item = &'p PlannedObject> {
+        let unchanged = self.unchanged;
+        plan.objects.iter().filter(move |object| {
+            unchanged || object.action != PlannedAction::Unchanged || object.problem.is_some()
+        })
+    }
+
+    fn text(&self, plan: &ReleasePlan) -> String {
+        let mut text = format!("{}\n", title(plan));
+        for hook in plan.hooks.iter().filter(|hook| runs_before(hook)) {
+            text.push_str(&format!("\n{}\n", hook_line(hook)));
+        }
+        for object in self.shown(plan) {
+            let (mark, color) = mark(object.action);
+            text.push_str(&format!(
+                "\n{}\n",
+                self.paint(color, &format!("{mark} {} {}", object.action.name(), describe(object)))
+            ));
+            for line in self.notes(object) {
+                text.push_str(&format!("  {}\n", self.paint(RED, &line)));
+            }
+            for (side, line) in self.lines(object) {
+                let line = match side {
+                    Some(Side::New) => self.paint(GREEN, &format!("+ {line}")),
+                    Some(Side::Old) => self.paint(RED, &format!("- {line}")),
+                    Some(Side::Common) if line.is_empty() => String::new(),
+                    Some(Side::Common) => format!("  {line}"),
+                    None => "...".to_owned(),
+                };
+                text.push_str(&format!("    {}\n", line).replace("    \n", "\n"));
+            }
+        }
+        for hook in plan.hooks.iter().filter(|hook| !runs_before(hook)) {
+            text.push_str(&format!("\n{}\n", hook_line(hook)));
+        }
+        text.push_str(&format!("\n{}\n", summary(plan)));
+        text
+    }
+
+    /// What the server said against a step.
+    fn notes(&self, object: &PlannedObject) -> Vec<String> {
+        let mut notes: Vec<String> = object
+            .conflicts
+            .iter()
+            .map(|conflict| format!("conflict: {} is owned by {}", conflict.field, conflict.manager))
+            .collect();
+        notes.extend(
+            object.immutable.iter().map(|field| format!("immutable: {field} cannot be changed in place")),
+        );
+        if let (true, Some(problem)) = (notes.is_empty(), &object.problem) {
+            notes.push(format!("refused: {problem}"));
+        }
+        notes
+    }
+
+    /// The changed lines of an object with their context; `None` stands for lines left out.
+    fn lines(&self, object: &PlannedObject) -> Vec<(Option<Side>, String)> {
+        if matches!(object.action, PlannedAction::Delete | PlannedAction::Keep | PlannedAction::Forget) {
+            return Vec::new();
+        }
+        let (before, after) = (object.before.as_deref().unwrap_or(""), object.after.as_deref().unwrap_or(""));
+        let (before, after) = (before.trim_end().as_bytes(), after.trim_end().as_bytes());
+        if before.is_empty() {
+            let text = String::from_utf8_lossy(after);
+            return text.lines().map(|line| (Some(Side::New), line.to_owned())).collect();
+        }
+        let diff = lines::diff(before, after, false);
+        let near = |index: usize| match self.context {
+            None => true,
+            Some(context) => {
+                let range = index.saturating_sub(context)..(index + context + 1).min(diff.len());
+                diff[range].iter().any(|line| line.side != Side::Common)
+            }
+        };
+        let mut shown: Vec<(Option<Side>, String)> = Vec::new();
+        for (index, line) in diff.iter().enumerate() {
+            if near(index) {
+                shown.push((Some(line.side), String::from_utf8_lossy(line.text(before, after)).into_owned()));
+            } else if shown.last().is_none_or(|(side, _)| side.is_some()) {
+                shown.push((None, String::new()));
+            }
+        }
+        if shown.iter().all(|(side, _)| side.is_none_or(|side| side == Side::Common)) {
+            Vec::new()
+        } else {
+            shown
+        }
+    }
+
+    fn markdown(&self, plan: &ReleasePlan) -> String {
+        let mut text = format!("### {}\n\n{}\n\n", title(plan), summary(plan));
+        if self.shown(plan).next().is_some() {
+            text.push_str("| Action | Kind | Namespace | Name |\n|---|---|---|---|\n");
+        }
+        for object in self.shown(plan) {
+            let id = &object.id;
+            text.push_str(&format!(
+                "| {} | {} | {} | {} |\n",
+                object.action.name(),
+                id.kind,
+                id.namespace,
+                id.name
+            ));
+        }
+        if !plan.hooks.is_empty() {
+            text.push_str("\nHooks, in order:\n\n");
+            for hook in &plan.hooks {
+                text.push_str(&format!("1. {}\n", hook_line(hook)));
+            }
+        }
+        for object in self.shown(plan) {
+            for note in self.notes(object) {
+                text.push_str(&format!("\n> **{}**: {note}\n", describe(object)));
+            }
+            let lines = self.lines(object);
+            if lines.is_empty() {
+                continue;
+            }
+            text.push_str(&format!(
+                "\n<details><summary>{} {}</summary>\n\n```diff\n",
+                object.action.name(),
+                describe(object)
+            ));
+            for (side, line) in lines {
+                let sign = match side {
+                    Some(Side::New) => "+ ",
+                    Some(Side::Old) => "- ",
+                    Some(Side::Common) => "  ",
+                    None => "...",
+                };
+                text.push_str(&format!("{sign}{line}\n"));
+            }
+            text.push_str("```\n\n</details>\n");
+        }
+        text
+    }
+}
+
+fn mark(action: PlannedAction) -> (&'static str, &'static str) {
+    match action {
+        PlannedAction::Create => ("+", GREEN),
+        PlannedAction::Update | PlannedAction::Adopt => ("~", YELLOW),
+        PlannedAction::Delete => ("-", RED),
+        PlannedAction::Recreate => ("!", RED),
+        PlannedAction::Unchanged | PlannedAction::Keep | PlannedAction::Forget => ("=", PLAIN),
+    }
+}
+
+fn title(plan: &ReleasePlan) -> String {
+    let versions = match (plan.from, plan.to) {
+        (Some(from), Some(to)) if from != to => format!(", version {from} to {to}"),
+        (_, Some(to)) => format!(", version {to}"),
+        (_, None) => String::new(),
+    };
+    format!("Plan to {} release {} in namespace {}{versions}", plan.operation, plan.release, plan.namespace)
+}
+
+/// `Kind namespace/name`, with the group of kinds that are not built in.
+fn describe(object: &PlannedObject) -> String {
+    let id = &object.id;
+    let kind = match id.group.contains('.') && !id.group.ends_with(".k8s.io") {
+        true => format!("{}.{}", id.kind, id.group),
+        false => id.kind.clone(),
+    };
+    match id.namespace.as_str() {
+        "" => format!("{kind} {}", id.name),
+        namespace => format!("{kind} {namespace}/{}", id.name),
+    }
+}
+
+fn runs_before(hook: &PlannedHook) -> bool {
+    hook.event.as_str().starts_with("pre-")
+}
+
+fn hook_line(hook: &PlannedHook) -> String {
+    format!("> run {} hook {} {} (weight {})", hook.event.as_str(), hook.kind, hook.name, hook.weight)
+}
+
+fn summary(plan: &ReleasePlan) -> String {
+    let count = |action| plan.objects.iter().filter(|object| object.action == action).count();
+    let parts = [
+        (PlannedAction::Create, "to create"),
+        (PlannedAction::Update, "to update"),
+        (PlannedAction::Adopt, "to adopt"),
+        (PlannedAction::Recreate, "to recreate"),
+        (PlannedAction::Delete, "to delete"),
+        (PlannedAction::Keep, "to keep"),
+        (PlannedAction::Unchanged, "unchanged"),
+    ];
+    let mut parts: Vec<String> = parts
+        .into_iter()
+        .map(|(action, text)| (count(action), text))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, text)| format!("{count} {text}"))
+        .collect();
+    if !plan.hooks.is_empty() {
+        let plural = if plan.hooks.len() == 1 { "hook" } else { "hooks" };
+        parts.push(format!("{} {plural} to run", plan.hooks.len()));
+    }
+    match parts.is_empty() {
+        true => "Plan: nothing to do.".to_owned(),
+        false => format!("Plan: {}.", parts.join(", ")),
+    }
+}
+
+/// The order of hooks and objects as a graph: what is on one line may happen at once.
+fn dot(plan: &ReleasePlan) -> String {
+    let mut ranks: Vec<Vec<String>> = Vec::new();
+    let hooks = |before: bool| {
+        let hooks: Vec<&PlannedHook> = plan.hooks.iter().filter(|hook| runs_before(hook) == before).collect();
+        hooks
+            .chunk_by(|one, next| one.event == next.event && one.group == next.group)
+            .map(|group| {
+                group
+                    .iter()
+                    .map(|hook| format!("{} {} {}", hook.event.as_str(), hook.kind, hook.name))
+                    .collect()
+            })
+            .collect::<Vec<Vec<String>>>()
+    };
+    ranks.extend(hooks(true));
+    let changed: Vec<&PlannedObject> =
+        plan.objects.iter().filter(|object| object.action.is_change()).collect();
+    let batches = changed.chunk_by(|one, next| one.id.kind == next.id.kind && one.action == next.action);
+    ranks.extend(batches.map(|batch| {
+        batch.iter().map(|object| format!("{} {}", object.action.name(), describe(object))).collect()
+    }));
+    ranks.extend(hooks(false));
+    let mut text = format!("digraph {} {{\n  rankdir=LR;\n  node [shape=box];\n", quoted(&plan.release));
+    for rank in &ranks {
+        let nodes: Vec<String> = rank.iter().map(|node| quoted(node)).collect();
+        text.push_str(&format!("  {{ rank=same; {}; }}\n", nodes.join("; ")));
+    }
+    for pair in ranks.windows(2) {
+        for from in &pair[0] {
+            for to in &pair[1] {
+                text.push_str(&format!("  {} -> {};\n", quoted(from), quoted(to)));
+            }
+        }
+    }
+    text.push_str("}\n");
+    text
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// The plan as data.
+fn tree(plan: &ReleasePlan) -> Node {
+    let number = |value: Option<u64>| value.map_or(Node::Nil, |value| Node::Float(value as f64));
+    map(vec![
+        ("operation", plan.operation.into()),
+        ("release", plan.release.as_str().into()),
+        ("namespace", plan.namespace.as_str().into()),
+        ("fromVersion", number(plan.from)),
+        ("toVersion", number(plan.to)),
+        ("hasChanges", plan.has_changes().into()),
+        ("objects", Node::List(plan.objects.iter().map(object_tree).collect())),
+        ("hooks", Node::List(plan.hooks.iter().map(hook_tree).collect())),
+    ])
+}
+
+fn object_tree(object: &PlannedObject) -> Node {
+    let id = &object.id;
+    let mut entries = vec![
+        ("action", object.action.name().into()),
+        ("apiVersion", id.api_version().into()),
+        ("kind", id.kind.as_str().into()),
+        ("namespace", id.namespace.as_str().into()),
+        ("name", id.name.as_str().into()),
+        ("crd", object.is_crd.into()),
+    ];
+    let changes = object.changes.iter().map(|change| {
+        map(vec![
+            ("path", change.path.as_str().into()),
+            ("before", change.before.clone().unwrap_or_default()),
+            ("after", change.after.clone().unwrap_or_default()),
+        ])
+    });
+    entries.push(("changes", Node::List(changes.collect())));
+    let conflicts = object.conflicts.iter().map(|conflict| {
+        map(vec![("field", conflict.field.as_str().into()), ("manager", conflict.manager.as_str().into())])
+    });
+    entries.push(("conflicts", Node::List(conflicts.collect())));
+    let immutable = object.immutable.iter().map(|field| field.as_str().into());
+    entries.push(("immutableFields", Node::List(immutable.collect())));
+    if let Some(problem) = &object.problem {
+        entries.push(("problem", problem.as_str().into()));
+    }
+    map(entries)
+}
+
+fn hook_tree(hook: &PlannedHook) -> Node {
+    map(vec![
+        ("event", hook.event.as_str().into()),
+        ("weight", hook.weight.into()),
+        ("group", Node::Int(i64::try_from(hook.group).unwrap_or(i64::MAX))),
+        ("kind", hook.kind.as_str().into()),
+        ("name", hook.name.as_str().into()),
+        ("template", hook.template.as_str().into()),
+    ])
+}
+
+fn map(entries: Vec<(&str, Node)>) -> Node {
+    Node::Map(entries.into_iter().map(|(key, value)| (key.into(), value)).collect::<Map<Node>>())
+}
