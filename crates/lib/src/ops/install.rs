@@ -13,8 +13,8 @@ use pintle_tree::{Map, Node};
 use pintle_values::Overrides;
 
 use super::adopt::{self, ReplacedVersions};
-use super::uninstall::{self, UninstallRequest};
 use super::plan::{self, Draft};
+use super::uninstall::{self, UninstallRequest};
 use super::{locate, name};
 use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
 use crate::lifecycle::record_extras;

@@ -175,12 +175,7 @@ impl<'s> Upgrade<'s> {
         Ok(Upgrade { session, request, records, history, last, base, unfinished, method })
     }
 
-    async fn run(
-        self,
-        chart: Chart,
-        user: Map<Node>,
-        reporter: &mut dyn Reporter,
-    ) -> Result<ReleaseVersion> {
+    async fn run(self, chart: Chart, user: Map<Node>, reporter: &mut dyn Reporter) -> Result<ReleaseVersion> {
         let (session, prepared) = self.prepare(chart, user, reporter).await?;
         Upgrade { session: &session, ..self }.deploy(prepared, reporter).await
     }
