@@ -1,6 +1,8 @@
 //! `drift`: shows how live objects differ from what was recorded.
 
-use pintle::ops::{ReleaseDriftRequest, DriftedField, DriftedObject, ListRequest, ReleaseDrift, RollbackRequest};
+use pintle::ops::{
+    DriftedField, DriftedObject, ListRequest, ReleaseDrift, ReleaseDriftRequest, RollbackRequest,
+};
 use pintle::release::{Status, VersionRef};
 use pintle::tree::{Map, Node, json};
 use pintle_tree::quote::quote;
