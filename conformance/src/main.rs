@@ -98,6 +98,7 @@ fn run_all(options: &Options) -> Result<bool> {
     let suites = corpus.join("unittest");
     if suites.is_dir() {
         good &= unittest::run(&suites, options)?;
+    }
     let diffs = goldens.join("diff/local.jsonl");
     if diffs.is_file() {
         good &= diff::run(&corpus.join("charts"), &diffs, options)?;

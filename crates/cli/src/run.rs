@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use pintle_time::Zone;
 use pintle_tree::quote::quote;
 
-use crate::command::find::find_from_entry_point;
 use crate::command::CommandPath;
+use crate::command::find::find_from_entry_point;
 use crate::commands::complete_request;
 use crate::env::{Environment, Setting};
 use crate::exit;
