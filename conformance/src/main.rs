@@ -74,8 +74,8 @@ fn run() -> Result<bool> {
         [] => run_all(&options),
         ["behaviour", folder] => families::run(Path::new(folder), &options),
         ["render", charts, goldens] => render::run(Path::new(charts), Path::new(goldens), &options),
-        ["diff", charts, cases] => diff::run(Path::new(charts), Path::new(cases), &options),
         ["unittest", folder] => unittest::run(Path::new(folder), &options),
+        ["diff", charts, cases] => diff::run(Path::new(charts), Path::new(cases), &options),
         ["cases"] => cases::run(&own_cases(), &options),
         ["cases", folder] => cases::run(Path::new(folder), &options),
         _ => bail!("unknown arguments: {}; see the head of conformance/src/main.rs", words.join(" ")),
@@ -95,13 +95,13 @@ fn run_all(options: &Options) -> Result<bool> {
     }
     good &= families::run(&goldens.join("behaviour"), options)?;
     good &= render::run(&corpus.join("charts"), &goldens.join("render"), options)?;
-    let diffs = goldens.join("diff/local.jsonl");
-    if diffs.is_file() {
-        good &= diff::run(&corpus.join("charts"), &diffs, options)?;
-    }
     let suites = corpus.join("unittest");
     if suites.is_dir() {
         good &= unittest::run(&suites, options)?;
+    }
+    let diffs = goldens.join("diff/local.jsonl");
+    if diffs.is_file() {
+        good &= diff::run(&corpus.join("charts"), &diffs, options)?;
     }
     Ok(good)
 }

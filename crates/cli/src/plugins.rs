@@ -11,8 +11,8 @@ pub(crate) mod process;
 use std::path::PathBuf;
 
 use pintle_plugin::{Plugin, PluginType, Runtime, check_duplicates, load_all};
-use pintle_tree::{LogLevel, LogLine};
 use pintle_tree::quote::quote;
+use pintle_tree::{LogLevel, LogLine};
 
 use crate::command::find::first_word;
 use crate::commands::ROOT;

@@ -392,7 +392,7 @@ impl Turn<'_> {
             self.status.remove_condition(DRIFTED);
             return Ok(false);
         }
-        let drift = Box::pin(ops::detect_drift(session, &self.drift_request(false))).await?;
+        let drift = Box::pin(ops::drift(session, &self.drift_request(false))).await?;
         self.status.drift = drift.iter().map(describe_drift).collect();
         let names: Vec<&str> = self.status.drift.iter().map(|drifted| drifted.object.as_str()).collect();
         let text = match names.as_slice() {
@@ -404,7 +404,7 @@ impl Turn<'_> {
         Ok(!drift.is_empty())
     }
 
-    fn drift_request(&self, correct: bool) -> ops::DriftDetectionRequest {
+    fn drift_request(&self, correct: bool) -> ops::DriftRequest {
         let rule = |ignore: &crate::request::DriftIgnore| {
             let target = ignore.target.clone().unwrap_or_default();
             ops::DriftIgnoreRule {
@@ -416,7 +416,7 @@ impl Turn<'_> {
                 namespace: target.namespace,
             }
         };
-        ops::DriftDetectionRequest {
+        ops::DriftRequest {
             name: self.request.release_name(),
             namespace: self.request.release_namespace().to_owned(),
             ignore: self.request.spec.drift_detection.ignore.iter().map(rule).collect(),
@@ -425,7 +425,7 @@ impl Turn<'_> {
     }
 
     async fn correct_drift(&mut self, session: &Session) -> Result<String> {
-        let corrected = Box::pin(ops::detect_drift(session, &self.drift_request(true))).await?;
+        let corrected = Box::pin(ops::drift(session, &self.drift_request(true))).await?;
         self.status.drift.clear();
         Ok(format!("undid changes of {} objects", corrected.len()))
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use memchr::memmem;
 
@@ -89,10 +90,11 @@ impl<'m> Index<'m> {
 
     /// Adds an object unless there is one under its key.
     fn insert(&mut self, key: String, object: Object<'m>) {
-        if self.objects.contains_key(&key) {
-            self.duplicates.push(key);
-        } else {
-            self.objects.insert(key, object);
+        match self.objects.entry(key) {
+            Entry::Occupied(taken) => self.duplicates.push(taken.key().clone()),
+            Entry::Vacant(free) => {
+                free.insert(object);
+            }
         }
     }
 

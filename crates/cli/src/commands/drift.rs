@@ -1,6 +1,8 @@
 //! `drift`: shows how live objects differ from what was recorded.
 
-use pintle::ops::{DriftRequest, DriftedField, DriftedObject, ListRequest, ReleaseDrift, RollbackRequest};
+use pintle::ops::{
+    DriftedField, DriftedObject, ListRequest, ReleaseDrift, ReleaseDriftRequest, RollbackRequest,
+};
 use pintle::release::{Status, VersionRef};
 use pintle::tree::{Map, Node, json};
 use pintle_tree::quote::quote;
@@ -59,8 +61,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let connection = Connection::open(invocation)?;
     let mut found = Vec::new();
     for (namespace, name) in releases(invocation, &connection)? {
-        let request = DriftRequest { name, namespace };
-        found.push(connection.run(pintle::ops::drift(&connection.session, &request))?);
+        let request = ReleaseDriftRequest { name, namespace };
+        found.push(connection.run(pintle::ops::release_drift(&connection.session, &request))?);
     }
     if data {
         let bytes = json::write_pretty(&Node::List(found.iter().map(tree).collect())).unwrap_or_default();

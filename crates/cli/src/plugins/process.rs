@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use pintle_plugin::{Platform, PlatformCommand, Plugin, Prepared, prepare};
-use pintle_tree::{LogLevel, LogLine};
 use pintle_tree::quote::quote;
+use pintle_tree::{LogLevel, LogLine};
 
 use super::bin::helm_bin;
 use super::exited;

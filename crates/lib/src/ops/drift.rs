@@ -1,242 +1,228 @@
-//! `drift`: how the live objects of a release differ from what was recorded, and who changed them.
-//!
-//! What the release recorded is applied as a dry run that takes over all fields. What that would change has drifted, so
-//! defaults and other spellings of the same value are not reported.
+//! `drift`: compare the live objects of a release with its manifest, by server-side dry runs, and undo what others changed.
 
 use futures::FutureExt as _;
-use pintle_cluster::FieldValidation;
-use pintle_cluster::apply::{Applied, ApplyOptions, run_concurrently};
-use pintle_diff::redacted_pair;
+use pintle_cluster::apply::run_concurrently;
+use pintle_cluster::{Cluster, WriteParams};
 use pintle_objects::{Object, ObjectId, Validation};
-use pintle_plan::diff::differences;
-use pintle_plan::{self as planner, Action, Step};
-use pintle_release::{ReleaseVersion, VersionRef};
+use pintle_plan::{RESOURCE_POLICY, ownership};
+use pintle_release::Status;
 use pintle_tree::{Map, Node};
 
-use super::diff::tidied;
-use super::get;
-use crate::deploy::{AdoptionPolicy, PlanOptions, ThreeWayState};
-use crate::options::Method;
 use crate::records::Records;
-use crate::{Error, Result, Session};
+use crate::{Error, Result, Session, deploy};
 
-/// Which release to look at.
+/// Which release to compare, and what to do about differences.
 #[derive(Clone, Debug, Default)]
 pub struct DriftRequest {
     /// The name of the release.
     pub name: String,
-    /// Its namespace.
+    /// The namespace of the release.
     pub namespace: String,
+    /// What others may change.
+    pub ignore: Vec<DriftIgnoreRule>,
+    /// Whether changes are undone.
+    pub correct: bool,
 }
 
-/// How the objects of a release have drifted.
-#[derive(Clone, Debug)]
-pub struct ReleaseDrift {
-    /// The version that was compared.
-    pub version: ReleaseVersion,
-    /// The objects that have drifted, in the order of the manifest.
-    pub objects: Vec<DriftedObject>,
-    /// How many objects were compared.
-    pub compared: usize,
+/// Fields that others may change. Of the selectors, those that are not set match every object.
+#[derive(Clone, Debug, Default)]
+pub struct DriftIgnoreRule {
+    /// JSON pointers; an empty one is the whole object.
+    pub paths: Vec<String>,
+    /// The API group.
+    pub group: Option<String>,
+    /// The API version.
+    pub version: Option<String>,
+    /// The kind.
+    pub kind: Option<String>,
+    /// The name.
+    pub name: Option<String>,
+    /// The namespace.
+    pub namespace: Option<String>,
 }
 
-/// An object that differs from what was recorded.
-#[derive(Clone, Debug)]
-pub struct DriftedObject {
+impl DriftIgnoreRule {
+    fn matches(&self, id: &ObjectId) -> bool {
+        let same = |wanted: &Option<String>, text: &str| wanted.as_ref().is_none_or(|wanted| wanted == text);
+        same(&self.group, &id.group)
+            && same(&self.version, &id.version)
+            && same(&self.kind, &id.kind)
+            && same(&self.name, &id.name)
+            && same(&self.namespace, &id.namespace)
+    }
+}
+
+/// An object that others have changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Drifted {
     /// The object.
-    pub id: ObjectId,
-    /// Whether it does not exist any more.
-    pub is_missing: bool,
-    /// The fields that differ.
-    pub fields: Vec<DriftedField>,
-    /// Why it could not be compared.
-    pub problem: Option<String>,
-}
-
-/// A field that differs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DriftedField {
-    /// The path.
-    pub path: String,
-    /// The recorded value.
-    pub recorded: Option<Node>,
-    /// The live value.
-    pub live: Option<Node>,
-    /// The field managers that own it now.
+    pub object: ObjectId,
+    /// The fields that differ, as JSON pointers; none if the object is missing.
+    pub fields: Vec<String>,
+    /// The field managers other than Helm's.
     pub managers: Vec<String>,
 }
 
-/// Compares the live objects of a release with the newest version.
+/// Returns the objects of the deployed version that differ from its manifest.
 ///
 /// # Errors
-/// When there is no such release, or its objects cannot be read.
-pub async fn drift(session: &Session, request: &DriftRequest) -> Result<ReleaseDrift> {
-    let version = get(session, &request.namespace, &request.name, &VersionRef::Current).await?;
-    let method = Method::from_record(&version.apply_method);
-    let options = PlanOptions { method, adoption: AdoptionPolicy::Unchecked, validation: Validation::Ignore };
-    let mut state = ThreeWayState::load(session, &version, Some(&version), options).await?;
-    state.complete(session).await?;
-    let records = Records::find(session, &version.namespace, &version.name).await?;
-    state.set_owner(records.store().as_ref()).await?;
-    let plan = state.plan().map_err(|cause| Error::CannotContinue { operation: "drift", cause })?;
-    let compared = plan.steps.len();
-    let found = run_concurrently(&plan.steps, |step| compare(session, step, method).boxed()).await;
-    Ok(ReleaseDrift { version, objects: found.into_iter().flatten().collect(), compared })
-}
-
-async fn compare(session: &Session, step: &Step<'_>, method: Method) -> Option<DriftedObject> {
-    let drifted = |is_missing, fields, problem| {
-        Some(DriftedObject { id: step.id.clone(), is_missing, fields, problem })
-    };
-    let (Some(live), true) = (step.live, step.action != Action::Create) else {
-        return drifted(true, Vec::new(), None);
-    };
-    let options = ApplyOptions {
-        method: match method {
-            Method::ServerSide => planner::Method::ServerSide,
-            Method::ClientSide => planner::Method::ClientSide { custom_three_way: true },
-        },
-        force_conflicts: true,
-        validation: FieldValidation::Ignore,
-        dry_run: true,
-        ..ApplyOptions::default()
-    };
-    let restored = match session.cluster.execute(step, &options).await {
-        Ok(Applied::Written(written)) => written.object(),
-        Ok(_) => return None,
-        Err(error) => return drifted(false, Vec::new(), Some(error.to_string())),
-    };
-    match restored {
-        Ok(restored) => {
-            let fields = fields(live, &restored);
-            if fields.is_empty() { None } else { drifted(false, fields, None) }
-        }
-        Err(error) => drifted(false, Vec::new(), Some(error.to_string())),
-    }
-}
-
-/// The fields that restoring an object would change.
-fn fields(live: &Object, restored: &Object) -> Vec<DriftedField> {
-    let yaml = |object: &Object| pintle_yaml::write(tidied(object).body()).ok();
-    let (before, after) = redacted_pair(live.kind(), yaml(live), yaml(restored));
-    let read = |text: Option<Vec<u8>>| pintle_yaml::read_map(&text.unwrap_or_default()).unwrap_or_default();
-    let (before, after) = (read(before), read(after));
-    differences(&before, &after)
-        .into_iter()
-        .map(|difference| DriftedField {
-            managers: managers(live, &difference.path),
-            recorded: difference.after.cloned(),
-            live: difference.before.cloned(),
-            path: difference.path,
-        })
-        .collect()
-}
-
-/// The managers that own a field of a live object, by its managed fields.
-fn managers(live: &Object, path: &str) -> Vec<String> {
-    let entries = live.at(&["metadata", "managedFields"]).and_then(Node::as_list).unwrap_or_default();
-    let segments = segments(path);
-    let owns = |entry: &&Node| {
-        let Some(fields) = entry.get("fieldsV1").and_then(Node::as_map) else { return false };
-        owns_path(fields, &segments, &Node::Map(live.body().clone()))
-    };
-    let name = |entry: &Node| entry.get("manager").and_then(Node::as_str).map(str::to_owned);
-    let mut names: Vec<String> = entries.iter().filter(owns).filter_map(name).collect();
-    names.dedup();
-    names
-}
-
-/// A segment of a path.
-enum Segment {
-    Key(String),
-    Index(usize),
-}
-
-/// Splits a path such as `metadata.labels["a.b/c"].x[0]`.
-fn segments(path: &str) -> Vec<Segment> {
-    let mut found = Vec::new();
-    let mut rest = path;
-    while !rest.is_empty() {
-        if let Some(inner) = rest.strip_prefix("[\"") {
-            let end = inner.find("\"]").unwrap_or(inner.len());
-            found.push(Segment::Key(inner[..end].to_owned()));
-            rest = inner.get(end + 2..).unwrap_or_default();
-        } else if let Some(inner) = rest.strip_prefix('[') {
-            let end = inner.find(']').unwrap_or(inner.len());
-            found.push(Segment::Index(inner[..end].parse().unwrap_or(0)));
-            rest = inner.get(end + 1..).unwrap_or_default();
-        } else {
-            let text = rest.strip_prefix('.').unwrap_or(rest);
-            let end = text.find(['.', '[']).unwrap_or(text.len());
-            found.push(Segment::Key(text[..end].to_owned()));
-            rest = &text[end..];
+/// When there is no deployed version, or the cluster refuses.
+pub async fn drift(session: &Session, request: &DriftRequest) -> Result<Vec<Drifted>> {
+    let records = Records::find(session, &request.namespace, &request.name).await?;
+    let history = records.existing_history().await?;
+    let deployed = history.iter().rev().find(|version| version.status == Status::Deployed);
+    let deployed = deployed.ok_or_else(|| Error::NoDeployedReleases { name: request.name.clone() })?;
+    let version = records.load(deployed.number).await?;
+    let cluster = &session.cluster;
+    let mut objects =
+        deploy::build_objects(cluster, &version.manifest, &version.namespace, Validation::Ignore).await?;
+    let owner = records.store().owner(&request.namespace, &request.name).await?;
+    for object in &mut objects {
+        ownership::set(object, &version.name, &version.namespace);
+        let has_owner =
+            object.namespace() == version.namespace && object.annotation(RESOURCE_POLICY).is_none();
+        if let Some(owner) = owner.as_ref().filter(|_| has_owner) {
+            let owners = Node::List(vec![Node::Map(owner.clone())]);
+            object.metadata_mut().insert("ownerReferences".into(), owners);
         }
     }
-    found
+    let compared = run_concurrently(&objects, |object| compare(cluster, object, request).boxed()).await;
+    Ok(compared.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
-/// Whether a set of fields has a path. Items of lists are known by their keys, so `node` tells which item is meant.
-fn owns_path(fields: &Map<Node>, path: &[Segment], node: &Node) -> bool {
-    let Some((first, rest)) = path.split_first() else { return true };
-    let (name, child) = match first {
-        Segment::Key(key) => (format!("f:{key}"), node.get(key)),
-        Segment::Index(index) => {
-            let item = node.as_list().and_then(|list| list.get(*index));
-            let name =
-                fields.keys().find(|name| item.is_some_and(|item| matches_item(name.as_bytes(), item)));
-            match name {
-                Some(name) => (name.to_string(), item),
-                // The list is owned as a whole.
-                None => return fields.is_empty(),
+/// Compares one object, and undoes what was changed if the request says so.
+async fn compare(cluster: &Cluster, object: &Object, request: &DriftRequest) -> Result<Option<Drifted>> {
+    let id = object.id();
+    let rules = request.ignore.iter().filter(|rule| rule.matches(&id));
+    let ignored: Vec<&str> = rules.flat_map(|rule| &rule.paths).map(String::as_str).collect();
+    if ignored.contains(&"") {
+        return Ok(None);
+    }
+    let Some(live) = cluster.get(&id).await? else {
+        if request.correct {
+            cluster.apply_object(object, true, &WriteParams::default()).await?;
+        }
+        return Ok(Some(Drifted { object: id, fields: Vec::new(), managers: Vec::new() }));
+    };
+    let mut wanted = object.clone();
+    for pointer in &ignored {
+        // What others may change is applied as they left it.
+        keep_live(wanted.body_mut(), live.body(), pointer);
+    }
+    let dry_run = WriteParams { dry_run: true, ..WriteParams::default() };
+    let merged = cluster.apply_object(&wanted, true, &dry_run).await?.object()?;
+    let mut fields = Vec::new();
+    differences(&comparable(&live), &comparable(&merged), "", &mut fields);
+    fields.retain(|field| !ignored.iter().any(|pointer| is_below(field, pointer)));
+    if fields.is_empty() {
+        return Ok(None);
+    }
+    if request.correct {
+        cluster.apply_object(&wanted, true, &WriteParams::default()).await?;
+    }
+    Ok(Some(Drifted { object: id, fields, managers: managers(&live) }))
+}
+
+/// The parts of an object that can drift.
+fn comparable(object: &Object) -> Node {
+    let mut body = object.body().clone();
+    body.remove("status");
+    if let Some(Node::Map(metadata)) = body.get_mut("metadata") {
+        for key in ["managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink"]
+        {
+            metadata.remove(key);
+        }
+    }
+    Node::Map(body)
+}
+
+/// Collects the JSON pointers of the smallest parts that differ.
+fn differences(live: &Node, wanted: &Node, at: &str, found: &mut Vec<String>) {
+    match (live, wanted) {
+        (Node::Map(live), Node::Map(wanted)) => {
+            let mut keys: Vec<_> = live.keys().chain(wanted.keys()).collect();
+            keys.sort();
+            keys.dedup();
+            for key in keys {
+                let path = format!("{at}/{}", escaped(&key.to_string()));
+                match (live.get(key), wanted.get(key)) {
+                    (Some(live), Some(wanted)) => differences(live, wanted, &path, found),
+                    _ => found.push(path),
+                }
             }
         }
-    };
-    match fields.get(&name).and_then(Node::as_map) {
-        None => false,
-        // An empty set owns everything below.
-        Some(below) if below.is_empty() => true,
-        Some(below) => owns_path(below, rest, child.unwrap_or(&Node::Nil)),
+        (Node::List(live), Node::List(wanted)) if live.len() == wanted.len() => {
+            for (index, (live, wanted)) in live.iter().zip(wanted).enumerate() {
+                differences(live, wanted, &format!("{at}/{index}"), found);
+            }
+        }
+        (live, wanted) if live == wanted => {}
+        _ => found.push(at.to_owned()),
     }
 }
 
-/// Whether `k:{…}` or `v:…` names an item of a list.
-fn matches_item(name: &[u8], item: &Node) -> bool {
-    if let Some(keys) = name.strip_prefix(b"k:") {
-        let Ok(Node::Map(keys)) = pintle_tree::json::read_exact(keys) else { return false };
-        return keys.iter().all(|(key, value)| {
-            let found = item.get(key);
-            found == Some(value) || found.is_some_and(|found| same_number(found, value))
-        });
-    }
-    let Some(value) = name.strip_prefix(b"v:") else { return false };
-    pintle_tree::json::read_exact(value).is_ok_and(|value| value == *item)
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
-fn same_number(a: &Node, b: &Node) -> bool {
-    let number = |node: &Node| match node {
-        Node::Int(value) => Some(*value as f64),
-        Node::Float(value) => Some(*value),
-        _ => None,
-    };
-    number(a).is_some() && number(a) == number(b)
+fn is_below(field: &str, pointer: &str) -> bool {
+    field.strip_prefix(pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Copies the live value at a JSON pointer.
+fn keep_live(wanted: &mut Map<Node>, live: &Map<Node>, pointer: &str) {
+    let Some(path) = pointer.strip_prefix('/') else { return };
+    let (key, rest) = path.split_once('/').map_or((path, None), |(key, rest)| (key, Some(rest)));
+    let key = key.replace("~1", "/").replace("~0", "~");
+    match rest {
+        None => match live.get(&key) {
+            Some(value) => drop(wanted.insert(key.as_str().into(), value.clone())),
+            None => drop(wanted.remove(&key)),
+        },
+        Some(rest) => {
+            if let (Some(Node::Map(wanted)), Some(Node::Map(live))) = (wanted.get_mut(&key), live.get(&key)) {
+                keep_live(wanted, live, &format!("/{rest}"));
+            }
+        }
+    }
+}
+
+/// Who else manages fields of an object.
+fn managers(live: &Object) -> Vec<String> {
+    let entries = live.at(&["metadata", "managedFields"]).and_then(Node::as_list).unwrap_or_default();
+    let is_status = |entry: &&Node| entry.get("subresource").and_then(Node::as_str) != Some("status");
+    let names = entries.iter().filter(is_status).filter_map(|entry| entry.get("manager")?.as_str());
+    let mut names: Vec<String> = names.filter(|name| *name != "helm").map(str::to_owned).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn map(text: &str) -> Map<Node> {
+        pintle_yaml::read_values(text.as_bytes()).expect("valid")
+    }
+
     #[test]
-    fn managers_of_nested_fields_are_found() {
-        let live = Object::read_json(
-            br#"{"kind":"Deployment","metadata":{"labels":{"a.b/c":"x"},"managedFields":[
-                {"manager":"helm","fieldsV1":{"f:spec":{"f:replicas":{},"f:c":{"k:{\"name\":\"web\"}":{".":{},"f:image":{}}}}}},
-                {"manager":"kubectl","fieldsV1":{"f:metadata":{"f:labels":{"f:a.b/c":{}}},"f:spec":{"f:replicas":{}}}}]},
-                "spec":{"replicas":2,"c":[{"name":"web","image":"i"}]}}"#,
-        )
-        .expect("good JSON");
-        assert_eq!(managers(&live, "spec.replicas"), ["helm", "kubectl"]);
-        assert_eq!(managers(&live, "spec.c[0].image"), ["helm"]);
-        assert_eq!(managers(&live, "metadata.labels[\"a.b/c\"]"), ["kubectl"]);
-        assert!(managers(&live, "spec.other").is_empty());
+    fn differences_are_the_smallest_parts_that_differ() {
+        let live =
+            map("{spec: {replicas: 3, containers: [{image: a, name: x}]}, data: {a/b: '1', extra: y}}");
+        let wanted = map("{spec: {replicas: 1, containers: [{image: b, name: x}]}, data: {a/b: '2'}}");
+        let mut found = Vec::new();
+        differences(&Node::Map(live), &Node::Map(wanted), "", &mut found);
+        assert_eq!(found, ["/data/a~1b", "/data/extra", "/spec/containers/0/image", "/spec/replicas"]);
+    }
+
+    #[test]
+    fn an_ignored_field_is_applied_as_it_is() {
+        let (live, mut wanted) =
+            (map("{spec: {replicas: 3, paused: true}}"), map("{spec: {replicas: 1, size: 2}}"));
+        keep_live(&mut wanted, &live, "/spec/replicas");
+        keep_live(&mut wanted, &live, "/spec/size");
+        assert_eq!(wanted, map("{spec: {replicas: 3}}"));
+        assert!(is_below("/spec/replicas", "/spec") && !is_below("/specs", "/spec"));
     }
 }

@@ -10,8 +10,6 @@ mod diff;
 #[cfg(feature = "cluster")]
 mod drift;
 #[cfg(feature = "cluster")]
-mod drift_detection;
-#[cfg(feature = "cluster")]
 mod get;
 #[cfg(feature = "cluster")]
 mod history;
@@ -43,6 +41,8 @@ mod plan;
 #[cfg(feature = "registry")]
 mod provenance;
 #[cfg(feature = "cluster")]
+mod release_drift;
+#[cfg(feature = "cluster")]
 mod rollback;
 mod schema;
 #[cfg(feature = "lua")]
@@ -71,9 +71,7 @@ pub use create::{CreateRequest, create};
 #[cfg(feature = "cluster")]
 pub use diff::{DiffRendering, DiffUpgradeRequest, DiffedManifests, ReusedValues, TakenOver, diff_upgrade};
 #[cfg(feature = "cluster")]
-pub use drift::{DriftRequest, DriftedField, DriftedObject, ReleaseDrift, drift};
-#[cfg(feature = "cluster")]
-pub use drift_detection::{DriftDetectionRequest, DriftIgnoreRule, Drifted, detect_drift};
+pub use drift::{DriftIgnoreRule, DriftRequest, Drifted, drift};
 #[cfg(feature = "cluster")]
 pub use get::{computed_values, exists, get};
 #[cfg(feature = "cluster")]
@@ -107,6 +105,8 @@ pub use plan::{
 };
 #[cfg(feature = "registry")]
 pub use provenance::text_to_sign;
+#[cfg(feature = "cluster")]
+pub use release_drift::{DriftedField, DriftedObject, ReleaseDrift, ReleaseDriftRequest, release_drift};
 #[cfg(feature = "cluster")]
 pub use rollback::{RollbackRequest, rollback};
 pub use schema::{DeriveRequest, check_schema, derive_schema};

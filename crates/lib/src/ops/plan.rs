@@ -386,7 +386,7 @@ impl PlannedObject {
 
     /// Adds the object before and after, and what changes between them. An update that changes nothing is none.
     fn with_texts(mut self, before: Option<&Object>, after: Option<&Object>) -> Self {
-        let yaml = |object: Option<&Object>| object.map(|object| quiet_yaml(object));
+        let yaml = |object: Option<&Object>| object.map(quiet_yaml);
         let (before, after) = redacted_pair(&self.id.kind, yaml(before), yaml(after));
         if let (Some(before), Some(after)) = (&before, &after) {
             self.changes = changes(before, after);

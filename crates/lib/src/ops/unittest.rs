@@ -197,11 +197,10 @@ impl Finder<'_> {
             match parsed {
                 Ok(mut found) => suites.append(&mut found),
                 Err(error) => {
-                    let error = Some(error);
                     let unreadable =
-                        SuiteResult { file: path, error: error.clone(), ..SuiteResult::default() };
+                        SuiteResult { file: path, error: Some(error.clone()), ..SuiteResult::default() };
                     self.tested.unreadable.push(unreadable);
-                    return Err(error.unwrap_or_default());
+                    return Err(error);
                 }
             }
         }

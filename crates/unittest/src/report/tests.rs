@@ -69,6 +69,7 @@ fn the_other_formats_count_the_same_tests() {
     let text = write(Format::XUnit, &suites(), &setting());
     assert!(text.contains("total=\"4\" passed=\"1\" failed=\"1\" skipped=\"1\" errors=\"1\""), "{text}");
     assert!(text.contains("<message><![CDATA[Failed]]></message>"), "{text}");
+    assert!(text.contains("<errors></errors>") && text.contains("<traits></traits>"), "{text}");
     let text = write(Format::Sonar, &suites(), &setting());
     assert!(text.contains("<file path=\"tests/a_test.yaml\">"), "{text}");
     assert!(text.contains("<error message=\"Error\"><![CDATA[bad values]]></error>"), "{text}");

@@ -62,7 +62,7 @@ fn assembly(suite: &SuiteResult, setting: &Setting) -> Element {
         .with("failed", totals.failed)
         .with("skipped", totals.skipped)
         .children(suite.tests.iter().map(|test| case(class_name(&suite.name), test)));
-    assembly.child(collection)
+    assembly.child(Element::new("errors")).child(collection)
 }
 
 fn case(class: &str, test: &TestResult) -> Element {
@@ -76,7 +76,8 @@ fn case(class: &str, test: &TestResult) -> Element {
         .with("type", class)
         .with("method", METHOD)
         .with("time", seconds(test.duration))
-        .with("result", outcome);
+        .with("result", outcome)
+        .child(Element::new("traits"));
     if test.skipped {
         return case.child(Element::raw("reason", described(test)));
     }
