@@ -3,6 +3,7 @@
 mod coalesce;
 mod lint;
 mod objects;
+mod oci_index;
 mod pem;
 mod semver;
 mod storage;
@@ -35,6 +36,7 @@ const FAMILIES: &[(&str, Check)] = &[
     ("objects", objects::check),
     ("lint", lint::check),
     ("storage", storage::check),
+    ("oci-index", oci_index::check),
 ];
 
 /// The stack size of worker threads, equal to that of a main thread, because deep templates are among the cases.

@@ -2,6 +2,7 @@
 
 use std::io::ErrorKind;
 
+use pintle::release::ChartSource;
 use pintle::repo::{Getter, Registries, Resolved, Wanted, provenance_url};
 use pintle_tree::quote::quote;
 use pintle_tree::redact::redacted;
@@ -65,6 +66,14 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
     let fetched = resolver.fetch(&resolved);
     notice(invocation, &getter)?;
     let fetched = fetched?;
+    // Helm's records have no place for it, and called as `helm` they are Helm's to the byte.
+    if invocation.personality == Personality::Pintle {
+        invocation.chart_source = Some(ChartSource {
+            url: redacted(&resolved.source.url).into_owned(),
+            repository: redacted(&resolved.source.repository).into_owned(),
+            digest: format!("sha256:{}", fetched.digest),
+        });
+    }
     if invocation.flags.declares("verify") && invocation.flags.on("verify") {
         let provenance = resolver.cached_provenance(&resolved, &fetched.digest);
         notice(invocation, &getter)?;

@@ -34,6 +34,10 @@ pub(crate) enum ArgCompletion {
     Nothing,
     /// A file or directory for the first operand, and nothing after it.
     FirstFile,
+    /// A file for the first operand, and then where it goes to.
+    FileAndRemote,
+    /// Words that nothing is known about, but no files.
+    NoFiles,
     /// A chart for the first operand, and nothing after it.
     Chart,
     /// A chart and then an event that handlers listen to.

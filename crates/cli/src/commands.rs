@@ -3,6 +3,7 @@
 pub(crate) mod adopt;
 pub(crate) mod cache;
 pub(crate) mod cluster;
+pub(crate) mod cm_push;
 pub(crate) mod completion;
 pub(crate) mod create;
 pub(crate) mod dependency;
@@ -18,6 +19,7 @@ pub(crate) mod install;
 pub(crate) mod lint;
 pub(crate) mod list;
 pub(crate) mod lua;
+pub(crate) mod outdated;
 pub(crate) mod package;
 pub(crate) mod post_render;
 pub(crate) mod pull;
@@ -55,6 +57,7 @@ pub(crate) static ROOT: Command = Command {
         &adopt::COMMAND,
         &cache::COMMAND,
         &cluster::COMMAND,
+        &cm_push::COMMAND,
         &completion::COMMAND,
         &create::COMMAND,
         &dependency::COMMAND,
@@ -70,6 +73,7 @@ pub(crate) static ROOT: Command = Command {
         &lint::COMMAND,
         &list::COMMAND,
         &lua::COMMAND,
+        &outdated::COMMAND,
         &package::COMMAND,
         &post_render::COMMAND,
         &pull::COMMAND,

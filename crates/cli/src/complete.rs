@@ -137,7 +137,15 @@ fn answer(
     if parsed.given("help") {
         return Completions::nothing(Directive::NoFiles);
     }
-    let mut invocation = Invocation { personality, called_as, command_path, flags: parsed, environment, ui };
+    let mut invocation = Invocation {
+        personality,
+        called_as,
+        command_path,
+        flags: parsed,
+        environment,
+        chart_source: None,
+        ui,
+    };
     if let Some(flag) = typed_flag.filter(|_| !flags_end) {
         return flags::values(flag, &mut invocation);
     }
@@ -173,7 +181,13 @@ fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Completions {
         || Completions::new(Directive::NoFiles, vec![(NO_MORE_ARGUMENTS.to_owned(), String::new())]);
     match invocation.command_path.command.completion {
         ArgCompletion::Files => Completions::nothing(Directive::Default),
-        ArgCompletion::FirstFile if count == 0 => Completions::nothing(Directive::Default),
+        ArgCompletion::FirstFile | ArgCompletion::FileAndRemote if count == 0 => {
+            Completions::nothing(Directive::Default)
+        }
+        ArgCompletion::FileAndRemote if count == 1 => {
+            Completions::new(Directive::NoSpaceNoFiles, vec![("oci://".to_owned(), String::new())])
+        }
+        ArgCompletion::NoFiles => Completions::nothing(Directive::NoFiles),
         ArgCompletion::Chart | ArgCompletion::ChartAndEvent if count == 0 => {
             charts::charts(invocation, unfinished, true)
         }

@@ -1,5 +1,7 @@
 //! The context of one run of a command.
 
+use pintle::release::ChartSource;
+
 use crate::command::CommandPath;
 use crate::env::Environment;
 use crate::flag::parsed::Parsed;
@@ -17,6 +19,8 @@ pub(crate) struct Invocation<'a> {
     pub(crate) flags: Parsed,
     /// The environment.
     pub(crate) environment: &'a Environment,
+    /// Where the chart came from, once it was fetched.
+    pub(crate) chart_source: Option<ChartSource>,
     /// The output streams.
     pub(crate) ui: &'a mut Ui,
 }

@@ -8,6 +8,7 @@ mod complete;
 mod connect;
 mod copy_progress;
 mod dependencies;
+mod download_progress;
 mod embedded;
 mod env;
 mod exit;
@@ -33,9 +34,11 @@ mod remote;
 mod report;
 mod request;
 mod run;
+mod schemas;
 mod scripts;
 mod text_template;
 mod ui;
+mod upload;
 
 use std::process::ExitCode;
 

@@ -11,6 +11,7 @@ use crate::commands::images::access;
 use crate::failure::{Failure, reason};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
+use crate::remote;
 
 /// A client for charts in registries, as the flags of `groups::REMOTE` want it.
 pub(crate) fn client(invocation: &Invocation<'_>) -> Result<Arc<Client>, Failure> {
@@ -60,6 +61,23 @@ fn no_tls(text: &str, own: String) -> Failure {
     Failure::usage(format!("can't create TLS config for client: {text}"))
         .with_pintle_text(own)
         .during("missing registry client")
+}
+
+/// Checks the files that flags about TLS name, for commands that may fetch a chart: Helm makes its client for registries
+/// first, wherever the chart comes from.
+pub(crate) fn check_tls_flags(invocation: &Invocation<'_>) -> Result<(), Failure> {
+    let flags = &invocation.flags;
+    let is_asked = flags.declares("plain-http")
+        && ["ca-file", "cert-file", "key-file"].iter().any(|name| flags.given(name))
+        && !flags.operands.is_empty()
+        && !matches!(invocation.command_path.command.name, "login" | "repo" | "copy");
+    if !is_asked {
+        return Ok(());
+    }
+    let getter = remote::getter(invocation, remote::TIMEOUT);
+    getter
+        .check_tls(&remote::access(flags))
+        .map_err(|error| Failure::from(error).during("missing registry client"))
 }
 
 /// The registries that charts come from. What is wrong with the flags is said when a chart does come from one.

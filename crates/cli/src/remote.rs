@@ -6,6 +6,7 @@ use std::time::Duration;
 use pintle::repo::{Access, Folders, Getter, Proxies, Resolver, Wanted};
 
 use crate::connect;
+use crate::download_progress;
 use crate::env::Environment;
 use crate::failure::{Failure, FailureKind};
 use crate::flag::parsed::Parsed;
@@ -26,15 +27,25 @@ pub(crate) fn folders(flags: &Parsed, environment: &Environment) -> Folders {
     }
 }
 
-/// Fetches over HTTP and from registries.
-pub(crate) fn getter(invocation: &Invocation<'_>, timeout: Duration) -> Getter {
-    let proxies = connect::proxies(invocation.environment);
-    let proxies = Proxies { http: proxies.http, https: proxies.https, none: proxies.none };
-    let agent = match invocation.personality {
+/// Proxies of the environment, for repositories.
+pub(crate) fn proxies(proxies: pintle::cluster::Proxies) -> Proxies {
+    Proxies { http: proxies.http, https: proxies.https, none: proxies.none }
+}
+
+/// How the program introduces itself to servers.
+pub(crate) fn agent(personality: Personality) -> String {
+    match personality {
         Personality::Helm => format!("Helm/{}", crate::commands::version::HELM.trim_start_matches('v')),
         Personality::Pintle => concat!("pintle/", env!("CARGO_PKG_VERSION")).to_owned(),
-    };
-    Getter::new(proxies, timeout, agent).with_registries(registry_access::registries(invocation))
+    }
+}
+
+/// Fetches over HTTP and from registries.
+pub(crate) fn getter(invocation: &Invocation<'_>, timeout: Duration) -> Getter {
+    let proxies = proxies(connect::proxies(invocation.environment));
+    Getter::new(proxies, timeout, agent(invocation.personality))
+        .with_progress(download_progress::bars(invocation.personality))
+        .with_registries(registry_access::registries(invocation))
 }
 
 /// Turns references into archives.
@@ -60,15 +71,20 @@ pub(crate) fn access(flags: &Parsed) -> Access {
         ca_file: text("ca-file"),
         insecure_skip_tls_verify: on("insecure-skip-tls-verify"),
         pass_credentials_all: on("pass-credentials"),
+        token: None,
     }
+}
+
+/// The range of versions that --devel stands for; empty without it.
+pub(crate) fn devel(flags: &Parsed) -> &'static str {
+    if flags.declares("devel") && flags.on("devel") { ">0.0.0-0" } else { "" }
 }
 
 /// The chart that a reference and the flags ask for.
 pub(crate) fn wanted(flags: &Parsed, reference: &str) -> Wanted {
     let text = |name: &str| if flags.declares(name) { flags.text(name) } else { "" };
-    let devel = flags.declares("devel") && flags.on("devel");
     let version = match text("version") {
-        "" if devel => ">0.0.0-0",
+        "" => devel(flags),
         version => version,
     };
     Wanted {

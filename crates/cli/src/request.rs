@@ -51,9 +51,16 @@ pub(crate) fn overrides(invocation: &Invocation<'_>) -> Result<Overrides, Failur
     let set_files = flags.list("set-file").iter().flat_map(|text| text.split(','));
     let set_files = set_files.filter_map(|part| part.split_once('=')).map(|(_, file)| file);
     let mut fetched = BTreeMap::new();
-    for url in files.iter().map(String::as_str).chain(set_files).filter(|name| is_url(name)) {
+    for url in files.iter().map(String::as_str).filter(|name| is_url(name)) {
         if !fetched.contains_key(url) {
             fetched.insert(url.to_owned(), fetch(invocation, url)?);
+        }
+    }
+    for url in set_files.filter(|name| is_url(name)) {
+        if !fetched.contains_key(url) {
+            let content = fetch(invocation, url);
+            let content = content.map_err(|failure| failure.during("failed parsing --set-file data"))?;
+            fetched.insert(url.to_owned(), content);
         }
     }
     Ok(Overrides {

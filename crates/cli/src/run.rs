@@ -74,8 +74,19 @@ fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mu
     command_path.check_operands(&flags.operands)?;
     command_path.check_exclusive(&|name| flags.given(name))?;
     reject_unsupported_flags(&command_path, &flags)?;
-    let mut invocation =
-        Invocation { personality, called_as, command_path, flags, environment: &environment, ui };
+    let mut invocation = Invocation {
+        personality,
+        called_as,
+        command_path,
+        flags,
+        environment: &environment,
+        chart_source: None,
+        ui,
+    };
+    if personality == Personality::Helm {
+        crate::registry_access::check_tls_flags(&invocation)?;
+    }
+    crate::schemas::fetch_for(&invocation);
     crate::provenance::check_local_chart(&mut invocation)?;
     command(&mut invocation)
 }

@@ -23,10 +23,10 @@ fn it_takes_no_operands_and_knows_its_formats() {
     --- stderr
     Error: invalid argument "xml" for "-o, --output" flag: invalid format type
     "#);
-    assert_snapshot!(env.helm("list -a"), @"
+    assert_snapshot!(env.helm("list -x"), @"
     exit 1
     --- stderr
-    Error: unknown shorthand flag: 'a' in -a
+    Error: unknown shorthand flag: 'x' in -x
     ");
     assert_snapshot!(env.helm("list --max=many"), @r#"
     exit 1

@@ -30,10 +30,10 @@ fn a_release_and_a_version_are_checked_before_the_cluster() {
 
     hint: a version is a number, an id, the last characters of an id, or ~1 for the one before
     ");
-    assert_snapshot!(env.helm("status web --show-resources"), @"
+    assert_snapshot!(env.helm("status web --show-everything"), @"
     exit 1
     --- stderr
-    Error: unknown flag: --show-resources
+    Error: unknown flag: --show-everything
     ");
     assert_snapshot!(env.helm(&format!("status web --revision 0x2 -o json {UNREACHABLE}")), @r#"
     exit 1

@@ -124,6 +124,7 @@ mod session;
 
 pub use clock::{Clock, SystemClock};
 pub use error::{Error, ErrorKind, Result};
+pub use input::{SchemaFetcher, set_schema_fetcher};
 pub use lifecycle::Lifecycle;
 #[cfg(all(feature = "lua", feature = "registry"))]
 pub use lifecycle::network::Network;

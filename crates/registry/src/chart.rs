@@ -9,7 +9,7 @@ mod signatures;
 
 pub use pull::{PulledChart, WantedParts, WantedProvenance};
 pub use push::{ChartContent, ChartPush, PushedChart};
-pub use reference::{ChartReference, ResolvedChart};
+pub use reference::{ChartReference, ResolvedChart, choose_version};
 pub use signatures::ChartSignature;
 
 /// The media type of a chart's configuration: its metadata as JSON.

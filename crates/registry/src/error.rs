@@ -1,6 +1,7 @@
 //! Errors of registry operations.
 
 use std::io;
+use std::net::ToSocketAddrs as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -169,7 +170,12 @@ pub(crate) const NO_LOGIN: &str = "no login is known";
 fn go_reason(url: &str, reason: &str) -> String {
     let host = url.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
     if reason.contains("Connection refused") {
-        return format!("dial tcp {host}: connect: connection refused");
+        let address = host.to_socket_addrs().ok().and_then(|mut found| found.next());
+        let address = address.map_or_else(|| host.to_owned(), |address| address.to_string());
+        return format!("dial tcp {address}: connect: connection refused");
+    }
+    if reason.contains("failed to lookup address information") {
+        return crate::go_words::unknown_host(host.rsplit_once(':').map_or(host, |(name, _)| name));
     }
     if reason.contains("InvalidContentType") || reason.contains("corrupt message") {
         return "http: server gave HTTP response to HTTPS client".to_owned();

@@ -22,7 +22,7 @@ pub(crate) async fn of(error: &hyper_util::client::legacy::Error, uri: &Uri) -> 
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     let Some(address) = tokio::net::lookup_host((bare, port)).await.ok().and_then(|mut found| found.next())
     else {
-        return format!("dial tcp: lookup {host}: no such host");
+        return unknown_host(host);
     };
     let reason = match refused {
         Some(io::ErrorKind::ConnectionRefused) => "connect: connection refused".to_owned(),
@@ -37,6 +37,23 @@ pub(crate) async fn of(error: &hyper_util::client::legacy::Error, uri: &Uri) -> 
         _ => innermost(error),
     };
     format!("dial tcp {address}: {reason}")
+}
+
+/// The words for a host that has no address. Go names the server that it asked.
+pub(crate) fn unknown_host(host: &str) -> String {
+    let settings = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+    format!("dial tcp: lookup {host} on {}: no such host", name_server(&settings))
+}
+
+/// The first server of `resolv.conf`, with its port.
+fn name_server(settings: &str) -> String {
+    let server = settings.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        words.next().filter(|word| *word == "nameserver")?;
+        words.next()?.parse::<std::net::IpAddr>().ok()
+    });
+    let server = server.unwrap_or(std::net::IpAddr::from([127, 0, 0, 1]));
+    std::net::SocketAddr::new(server, 53).to_string()
 }
 
 /// A connection that came about, and then brought nothing that can be read.
@@ -108,4 +125,16 @@ fn find<'e, T: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Optio
         };
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::name_server;
+
+    #[test]
+    fn the_first_name_server_is_named() {
+        assert_eq!(name_server("search a.b\nnameserver 10.0.0.1\nnameserver 10.0.0.2\n"), "10.0.0.1:53");
+        assert_eq!(name_server("nameserver  fd00::1 # local\n"), "[fd00::1]:53");
+        assert_eq!(name_server("# nameserver 1.1.1.1\n"), "127.0.0.1:53");
+    }
 }

@@ -61,4 +61,4 @@ pub use name::{ImageName, Repository};
 pub use progress::{Progress, Silent};
 pub use resolve::Resolved;
 pub use settings::{Login, Proxies, Settings, is_loopback};
-pub use transport::{Answer, Transport};
+pub use transport::{Answer, BodyPart, Transport};

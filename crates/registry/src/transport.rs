@@ -1,16 +1,19 @@
 //! Connections: dialling, proxies, TLS, and single requests with their responses, each with limits.
 
+use std::collections::VecDeque;
 use std::error::Error as StdError;
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
+use futures::stream;
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::Incoming;
+use http_body_util::{BodyExt as _, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -18,6 +21,8 @@ use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use pintle_tree::Node;
+use tokio::fs::File;
+use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower::Service;
@@ -35,6 +40,45 @@ pub(crate) type Body = UnsyncBoxBody<Bytes, BoxError>;
 /// A body of bytes in memory.
 pub(crate) fn full(content: Bytes) -> Body {
     Full::new(content).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// A part of a request body.
+#[derive(Clone, Debug)]
+pub enum BodyPart {
+    /// Bytes in memory.
+    Bytes(Bytes),
+    /// The content of a file, which is read while it is sent.
+    File(PathBuf),
+}
+
+/// The chunk size for reading files.
+const CHUNK_SIZE: usize = 256 << 10;
+
+/// A body that is read part by part.
+fn streamed(parts: Vec<BodyPart>) -> Body {
+    let state = (VecDeque::from(parts), None::<File>);
+    let chunks = stream::unfold(state, |(mut parts, mut open)| async move {
+        loop {
+            let failed = |error: std::io::Error| Some((Err(BoxError::from(error)), (VecDeque::new(), None)));
+            if let Some(file) = &mut open {
+                let mut chunk = BytesMut::with_capacity(CHUNK_SIZE);
+                match file.read_buf(&mut chunk).await {
+                    Ok(0) => open = None,
+                    Ok(_) => return Some((Ok(Frame::data(chunk.freeze())), (parts, open))),
+                    Err(error) => return failed(error),
+                }
+                continue;
+            }
+            match parts.pop_front()? {
+                BodyPart::Bytes(bytes) => return Some((Ok(Frame::data(bytes)), (parts, None))),
+                BodyPart::File(path) => match File::open(path).await {
+                    Ok(file) => open = Some(file),
+                    Err(error) => return failed(error),
+                },
+            }
+        }
+    });
+    StreamBody::new(chunks).boxed_unsync()
 }
 
 /// The maximum number of bytes read of an error response.
@@ -130,7 +174,31 @@ impl Transport {
     /// # Errors
     /// Why there is no answer, in the words of Go's HTTP client.
     pub async fn get(&self, uri: &Uri, headers: HeaderMap) -> std::result::Result<Answer, String> {
-        let mut request = Request::new(full(Bytes::new()));
+        self.exchange(Method::GET, uri, headers, full(Bytes::new())).await
+    }
+
+    /// Sends a POST request, as [`Transport::get`] sends a GET request. `headers` must have the length of the body.
+    ///
+    /// # Errors
+    /// As [`Transport::get`].
+    pub async fn post(
+        &self,
+        uri: &Uri,
+        headers: HeaderMap,
+        body: Vec<BodyPart>,
+    ) -> std::result::Result<Answer, String> {
+        self.exchange(Method::POST, uri, headers, streamed(body)).await
+    }
+
+    async fn exchange(
+        &self,
+        method: Method,
+        uri: &Uri,
+        headers: HeaderMap,
+        body: Body,
+    ) -> std::result::Result<Answer, String> {
+        let mut request = Request::new(body);
+        *request.method_mut() = method.clone();
         *request.uri_mut() = uri.clone();
         *request.headers_mut() = headers;
         match self.client.request(request).await {
@@ -139,7 +207,7 @@ impl Transport {
                 let reason = head.extensions.get::<hyper::ext::ReasonPhrase>();
                 let reason = reason.map(|reason| String::from_utf8_lossy(reason.as_bytes()).into_owned());
                 Ok(Answer {
-                    method: Method::GET,
+                    method,
                     uri: uri.clone(),
                     status: head.status,
                     reason,

@@ -102,7 +102,7 @@ impl Address {
             joined.scheme.clone_from(&self.scheme);
         }
         if !reference.scheme.is_empty() || reference.has_authority {
-            joined.path = resolve_path(&reference.path, "");
+            joined.path = resolve_path(&escaped(&reference.path), "");
             return joined;
         }
         joined.has_authority = self.has_authority;
@@ -114,7 +114,7 @@ impl Address {
                 joined.fragment.clone_from(&self.fragment);
             }
         }
-        joined.path = resolve_path(&self.path, &reference.path);
+        joined.path = resolve_path(&escaped(&self.path), &escaped(&reference.path));
         joined
     }
 }

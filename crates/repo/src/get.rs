@@ -21,6 +21,7 @@ use pintle_registry::{Answer, Proxies, Settings, Transport};
 use pintle_tree::redact::redacted;
 
 use crate::address::{Address, unescape};
+use crate::chartmuseum::AccessToken;
 use crate::error::{Error, Result};
 use crate::index::Validators;
 use crate::oci::Registries;
@@ -45,6 +46,8 @@ pub struct Access {
     pub insecure_skip_tls_verify: bool,
     /// Whether other hosts get the credentials too.
     pub pass_credentials_all: bool,
+    /// A token, which is used if there is no user with a password.
+    pub token: Option<AccessToken>,
 }
 
 impl std::fmt::Debug for Access {
@@ -82,19 +85,33 @@ pub struct Response {
     pub validators: Validators,
 }
 
+/// Hears of the bytes of one download as they come; dropped at its end.
+pub type Meter = Box<dyn FnMut(u64) + Send>;
+
+/// Makes a meter for a download, by its name and its size in bytes if that is known.
+pub type DownloadProgress = Arc<dyn Fn(&str, Option<u64>) -> Meter + Send + Sync>;
+
 /// Fetches over HTTP. Not for threads that run futures.
 pub struct Getter {
     proxies: Proxies,
-    timeout: Duration,
-    agent: String,
+    pub(crate) timeout: Duration,
+    pub(crate) agent: String,
     transports: Mutex<BTreeMap<String, Arc<Transport>>>,
     registries: Option<Registries>,
+    progress: Option<DownloadProgress>,
 }
 
 impl Getter {
     /// A getter. `timeout` is for the whole of a request with its answer; none if it is zero.
     pub fn new(proxies: Proxies, timeout: Duration, agent: impl Into<String>) -> Getter {
-        Getter { proxies, timeout, agent: agent.into(), transports: Mutex::default(), registries: None }
+        Getter {
+            proxies,
+            timeout,
+            agent: agent.into(),
+            transports: Mutex::default(),
+            registries: None,
+            progress: None,
+        }
     }
 
     /// The same getter, which fetches charts from registries too.
@@ -103,9 +120,31 @@ impl Getter {
         Getter { registries: Some(registries), ..self }
     }
 
+    /// The same getter, which tells of its downloads.
+    #[must_use]
+    pub fn with_progress(self, progress: Option<DownloadProgress>) -> Getter {
+        Getter { progress, ..self }
+    }
+
+    /// A meter for a download; one that does nothing if nobody wants to know.
+    pub(crate) fn meter(&self, name: &str, size: Option<u64>) -> Meter {
+        match &self.progress {
+            Some(progress) => progress(name, size),
+            None => Box::new(|_| {}),
+        }
+    }
+
     /// The registries that charts come from, if any.
     pub fn registries(&self) -> Option<&Registries> {
         self.registries.as_ref()
+    }
+
+    /// Reads the files for TLS, to find out early what is wrong with them.
+    ///
+    /// # Errors
+    /// Files that cannot be read or used, in Helm's words.
+    pub fn check_tls(&self, access: &Access) -> Result<()> {
+        self.transport(access, true).map(|_| ())
     }
 
     /// Fetches into `sink`.
@@ -136,7 +175,7 @@ impl Getter {
     async fn exchange(&self, request: &Request<'_>, sink: &mut dyn Write) -> Result<Response> {
         if self.timeout.is_zero() {
             let mut answer = self.follow(request).await?;
-            return receive(request, &mut answer, sink).await;
+            return self.receive(request, &mut answer, sink).await;
         }
         let ends = tokio::time::Instant::now() + self.timeout;
         let late = |url: &str, where_: &str| {
@@ -148,7 +187,7 @@ impl Getter {
         let answer = tokio::time::timeout_at(ends, self.follow(request)).await;
         let mut answer =
             answer.map_err(|_| late(request.url, "Client.Timeout exceeded while awaiting headers"))??;
-        match tokio::time::timeout_at(ends, receive(request, &mut answer, sink)).await {
+        match tokio::time::timeout_at(ends, self.receive(request, &mut answer, sink)).await {
             Ok(outcome) => outcome,
             Err(_) => Err(Error::Fetch(
                 "context deadline exceeded (Client.Timeout or context cancellation while reading body)"
@@ -165,8 +204,14 @@ impl Getter {
         let access = &request.access;
         let is_home = home.scheme == address.scheme && home.host == address.host;
         let may_know = access.pass_credentials_all || is_home;
-        let mut login = (may_know && !access.username.is_empty() && !access.password.is_empty())
-            .then(|| basic(&access.username, &access.password));
+        let mut login = match &access.token {
+            _ if !may_know => None,
+            _ if !access.username.is_empty() && !access.password.is_empty() => {
+                Some((AUTHORIZATION, basic(&access.username, &access.password)))
+            }
+            Some(token) => Some(token.to_header()?),
+            None => None,
+        };
         for _ in 0..REDIRECTS {
             let failed = |reason: String| {
                 let url = pintle_tree::quote::quote(redacted(&address.to_string()).as_bytes());
@@ -174,7 +219,7 @@ impl Getter {
             };
             let transport = self.transport(access, address.scheme == "https")?;
             let uri = uri(&address).map_err(failed)?;
-            let headers = self.headers(request, &address, login.as_deref()).map_err(failed)?;
+            let headers = self.headers(request, &address, login.as_ref()).map_err(failed)?;
             let answer = transport.get(&uri, headers).await.map_err(failed)?;
             let moved = matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308);
             let Some(location) = answer.header("location").filter(|_| moved) else {
@@ -201,11 +246,58 @@ impl Getter {
         Err(Error::Fetch(format!("Get {url}: stopped after {REDIRECTS} redirects")))
     }
 
+    async fn receive(
+        &self,
+        request: &Request<'_>,
+        answer: &mut Answer,
+        sink: &mut dyn Write,
+    ) -> Result<Response> {
+        let header = |name: &str| answer.header(name).unwrap_or_default().to_owned();
+        let mut response = Response {
+            unchanged: answer.status == StatusCode::NOT_MODIFIED && request.known.is_some(),
+            validators: Validators {
+                url: request.url.to_owned(),
+                etag: header("etag"),
+                last_modified: header("last-modified"),
+            },
+        };
+        if response.unchanged {
+            if let Some(known) = request.known {
+                response.validators.clone_from(known);
+            }
+            return Ok(response);
+        }
+        if answer.status != StatusCode::OK {
+            let line = answer.status_line();
+            return Err(Error::Fetch(format!("failed to fetch {} : {line}", redacted(request.url))));
+        }
+        let zipped = request.compressed && header("content-encoding").eq_ignore_ascii_case("gzip");
+        let size = header("content-length").parse().ok();
+        let mut meter = self.meter(&file_name(request.url), size);
+        let mut sink = Limited { sink, left: request.limit, full: false };
+        let outcome = if zipped {
+            let mut decoder = MultiGzDecoder::new(&mut sink);
+            let copied = copy(answer, &mut decoder, &mut meter).await;
+            copied.and_then(|()| decoder.try_finish().map_err(|error| error.to_string()))
+        } else {
+            copy(answer, &mut sink, &mut meter).await
+        };
+        match outcome {
+            Ok(()) => Ok(response),
+            Err(_) if sink.full => Err(Error::Fetch(format!(
+                "failed to fetch {} : it is larger than {} bytes, which is the most that is taken",
+                redacted(request.url),
+                request.limit
+            ))),
+            Err(reason) => Err(Error::Fetch(reason)),
+        }
+    }
+
     fn headers(
         &self,
         request: &Request<'_>,
         address: &Address,
-        login: Option<&str>,
+        login: Option<&(HeaderName, String)>,
     ) -> std::result::Result<HeaderMap, String> {
         let mut headers = HeaderMap::new();
         let mut put = |name: HeaderName, value: &str| {
@@ -230,7 +322,7 @@ impl Getter {
             }
         }
         match (login, &address.userinfo) {
-            (Some(login), _) => put(AUTHORIZATION, login)?,
+            (Some((name, login)), _) => put(name.clone(), login)?,
             (None, Some(userinfo)) => {
                 let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
                 put(AUTHORIZATION, &basic(&unescape(user), &unescape(password)))?;
@@ -241,7 +333,7 @@ impl Getter {
     }
 
     /// The transport for one way of reaching servers. Without TLS, the authorities of the system need not be read.
-    fn transport(&self, access: &Access, tls: bool) -> Result<Arc<Transport>> {
+    pub(crate) fn transport(&self, access: &Access, tls: bool) -> Result<Arc<Transport>> {
         let key = format!(
             "{tls}\n{}\n{}\n{}\n{}",
             access.cert_file, access.key_file, access.ca_file, access.insecure_skip_tls_verify
@@ -273,48 +365,19 @@ impl Getter {
     }
 }
 
-async fn receive(request: &Request<'_>, answer: &mut Answer, sink: &mut dyn Write) -> Result<Response> {
-    let header = |name: &str| answer.header(name).unwrap_or_default().to_owned();
-    let mut response = Response {
-        unchanged: answer.status == StatusCode::NOT_MODIFIED && request.known.is_some(),
-        validators: Validators {
-            url: request.url.to_owned(),
-            etag: header("etag"),
-            last_modified: header("last-modified"),
-        },
-    };
-    if response.unchanged {
-        if let Some(known) = request.known {
-            response.validators.clone_from(known);
-        }
-        return Ok(response);
-    }
-    if answer.status != StatusCode::OK {
-        let line = answer.status_line();
-        return Err(Error::Fetch(format!("failed to fetch {} : {line}", redacted(request.url))));
-    }
-    let zipped = request.compressed && header("content-encoding").eq_ignore_ascii_case("gzip");
-    let mut sink = Limited { sink, left: request.limit, full: false };
-    let outcome = if zipped {
-        let mut decoder = MultiGzDecoder::new(&mut sink);
-        let copied = copy(answer, &mut decoder).await;
-        copied.and_then(|()| decoder.try_finish().map_err(|error| error.to_string()))
-    } else {
-        copy(answer, &mut sink).await
-    };
-    match outcome {
-        Ok(()) => Ok(response),
-        Err(_) if sink.full => Err(Error::Fetch(format!(
-            "failed to fetch {} : it is larger than {} bytes, which is the most that is taken",
-            redacted(request.url),
-            request.limit
-        ))),
-        Err(reason) => Err(Error::Fetch(reason)),
-    }
+/// The last part of the path of a URL, which names a download.
+fn file_name(url: &str) -> String {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    path.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
-async fn copy(answer: &mut Answer, sink: &mut dyn Write) -> std::result::Result<(), String> {
+async fn copy(
+    answer: &mut Answer,
+    sink: &mut dyn Write,
+    meter: &mut Meter,
+) -> std::result::Result<(), String> {
     while let Some(piece) = answer.chunk().await.map_err(|_| "unexpected EOF".to_owned())? {
+        meter(piece.len() as u64);
         sink.write_all(&piece).map_err(|error| error.to_string())?;
     }
     Ok(())
@@ -400,7 +463,7 @@ fn same_party(from: &Address, to: &Address) -> bool {
     below && from_port == to_port
 }
 
-fn uri(address: &Address) -> std::result::Result<Uri, String> {
+pub(crate) fn uri(address: &Address) -> std::result::Result<Uri, String> {
     let mut plain = address.clone();
     (plain.userinfo, plain.fragment) = (None, None);
     if plain.host.is_empty() {
@@ -409,7 +472,7 @@ fn uri(address: &Address) -> std::result::Result<Uri, String> {
     plain.to_string().parse().map_err(|error: http::uri::InvalidUri| error.to_string())
 }
 
-fn basic(user: &str, password: &str) -> String {
+pub(crate) fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
 

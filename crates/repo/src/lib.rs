@@ -1,4 +1,4 @@
-//! Charts from HTTP repositories.
+//! Charts from HTTP repositories, and to those that take uploads.
 //!
 //! [`Repositories`] is the file of repositories that have a name, [`repository`] fetches and caches their indexes,
 //! [`Cached`] answers questions about an index without reading all of it, and [`Resolver`] is the one place that turns
@@ -26,6 +26,7 @@
 
 pub mod address;
 mod atomic;
+mod chartmuseum;
 mod config;
 mod content;
 mod dependency;
@@ -41,12 +42,13 @@ pub mod repository;
 mod resolve;
 pub mod search;
 
+pub use chartmuseum::{AccessToken, Upload, UploadAnswer, UploadBody};
 pub use config::{Entry, Locked, Repositories};
 pub use content::{CacheEntry, ContentCache, Kind};
 pub use dependency::{DependencySource, Verification, Verifier};
 pub use error::{Error, Result};
 pub use fetch::{MAX_ARCHIVE, provenance_url};
-pub use get::{Access, Getter, Request, Response};
+pub use get::{Access, DownloadProgress, Getter, Meter, Request, Response};
 pub use index::{Cached, Skipped};
 pub use oci::{Credentials, Registries};
 pub use pintle_registry::Proxies;

@@ -210,7 +210,13 @@ impl Resolver<'_> {
         let mut hashing = Hashing { sink, hasher: Sha256::new() };
         let pulled = registries.run(async {
             let pulled = client.pull_chart(&oci.chart, wanted).await?;
-            pulled.read_content(&mut |piece| hashing.write_all(piece)).await?;
+            let mut meter =
+                self.getter.meter(&resolved.file_name, pulled.content.as_ref().map(|content| content.size));
+            let mut write = |piece: &[u8]| {
+                meter(piece.len() as u64);
+                hashing.write_all(piece)
+            };
+            pulled.read_content(&mut write).await?;
             Ok(pulled)
         })?;
         let digest = hex(&hashing.hasher.finalize());

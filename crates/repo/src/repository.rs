@@ -24,6 +24,7 @@ impl From<&Entry> for Access {
             ca_file: entry.ca_file.clone(),
             insecure_skip_tls_verify: entry.insecure_skip_tls_verify,
             pass_credentials_all: entry.pass_credentials_all,
+            token: None,
         }
     }
 }
@@ -99,6 +100,12 @@ enum Fetched {
 
 fn fetch_index(getter: &Getter, entry: &Entry, known: Option<&Validators>) -> Result<Fetched> {
     let url = resolve_reference(&entry.url, "index.yaml").map_err(Error::Fetch)?;
+    if url.starts_with("oci://") {
+        // Registries have no index; Helm says so in the words of its library.
+        let text = "failed to perform \"FetchReference\" on source: invalid reference".to_owned();
+        let hint = "registries have no index: charts there are named by oci://HOST/PATH/CHART".to_owned();
+        return Err(Error::Registry { text, hint: Some(hint) });
+    }
     let request = Request {
         url: &url,
         home: &entry.url,

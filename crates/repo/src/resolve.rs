@@ -100,7 +100,7 @@ impl Resolver<'_> {
     pub fn resolve(&self, wanted: &Wanted) -> Result<Resolved> {
         let version = wanted.version.trim();
         if wanted.repo_url.is_empty() {
-            return self.resolve_typed(wanted.reference.trim(), version, &wanted.access);
+            return self.resolve_typed(&wanted.reference, version, &wanted.access);
         }
         let (url, found, log) = self.find_in(wanted, version)?;
         let mut access = wanted.access.clone();

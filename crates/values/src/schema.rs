@@ -30,7 +30,7 @@ use eager::Compiler;
 use lazy::Lazy;
 
 /// Validates the coalesced values of a chart and its subcharts. `read` returns files that schemas refer to by `file:`
-/// URLs, by absolute path.
+/// URLs, by absolute path, and what they refer to by `http:` and `https:` URLs, by URL.
 ///
 /// # Errors
 /// Lists all violations, chart by chart.
@@ -133,11 +133,20 @@ mod tests {
     }
 
     #[test]
-    fn references_to_the_network_are_refused() {
-        let complaint = checked(r#"{"$ref":"https://example.com/x.json"}"#, "{}");
-        assert!(
-            complaint.starts_with("failing loading \"https://example.com/x.json\": schemas are not fetched")
+    fn references_to_the_network_are_read_by_their_url() {
+        let complaint = checked(r#"{"$ref":"https://example.com/x.json#/a"}"#, "{}");
+        assert_eq!(
+            complaint,
+            "failing loading \"https://example.com/x.json\": open https://example.com/x.json: no such file or directory"
         );
+        let mut read = |url: &str| match url {
+            "https://example.com/x.json" => Ok(br#"{"type":"string"}"#.to_vec()),
+            _ => Err("nothing".to_owned()),
+        };
+        let schema = br#"{"properties":{"a":{"$ref":"https://example.com/x.json"}}}"#;
+        let values = pintle_tree::json::read(br#"{"a":1}"#).unwrap();
+        let told = check_json(&values, schema, &mut read, &mut Vec::new()).unwrap_err();
+        assert_eq!(told, "- at '/a': got number, want string\n");
         assert_eq!(checked(r#"{"$ref":"urn:example:x"}"#, "{}"), "");
     }
 

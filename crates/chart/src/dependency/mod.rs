@@ -3,6 +3,7 @@
 //! Charts come from folders (`file://`), from `charts/` itself, and from repositories and registries through a
 //! [`Remote`]. Without one, these are refused with an error that says so.
 
+mod edit;
 mod libraries;
 mod list;
 mod lock;
@@ -11,6 +12,7 @@ mod requirement;
 mod resolve;
 mod update;
 
+pub use edit::{DependencyFile, build_order};
 pub use list::{Listing, Row, Status, list};
 pub use lock::write_lock;
 pub use remote::{Download, Output, Remote, is_remote};

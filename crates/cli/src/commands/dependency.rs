@@ -1,15 +1,23 @@
 //! `dependency`: the charts that a chart needs.
 
-use std::path::PathBuf;
+mod change;
+
+use std::path::{Path, PathBuf};
+
+use pintle::Reporter;
+use pintle::chart::dependency::{Row, build_order};
+use pintle::repo::DependencySource;
 
 use crate::clock;
 use crate::command::{Command, Operands};
-use crate::dependencies::{self, Sources};
+use crate::dependencies::Sources;
 use crate::env::Setting;
 use crate::failure::Failure;
+use crate::flag::deploy::OUTPUT;
 use crate::flag::groups::REMOTE;
 use crate::flag::{Flag, Kind};
 use crate::invocation::Invocation;
+use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;
 use crate::path::clean;
 use crate::report::Reporting;
@@ -34,7 +42,7 @@ folder (file://). A chart without one is expected in charts/.
 These commands compare that list with the charts/ folder, and bring the folder in line with it. What was chosen is kept
 in Chart.lock, so that it can be built again. Library charts that the list `libraries:` names with a repository are kept in
 library/ and library.lock the same way.",
-    subcommands: &[&BUILD, &LIST, &UPDATE],
+    subcommands: &[&change::ADD, &BUILD, &LIST, &UPDATE, &change::UPGRADE],
     ..Command::BLANK
 };
 
@@ -44,6 +52,11 @@ static FETCH: &[Flag] = &[
     Flag::switch("skip-refresh", "do not refresh the cached repository indexes"),
 ];
 
+static RECURSIVE: &[Flag] = &[Flag::switch(
+    "recursive",
+    "first do the same for charts in folders that the chart depends on, and for unpacked charts in charts/",
+)];
+
 static BUILD: Command = Command {
     name: "build",
     operands_text: "CHART",
@@ -52,7 +65,7 @@ static BUILD: Command = Command {
 Fills charts/ with exactly the versions in Chart.lock. Without a Chart.lock, does what `{program} dependency update`
 does. Repositories must be known by `{program} repo add`. CHART is the current folder if not given.",
     operands: Operands::AtMost(1),
-    flags: &[FETCH, REMOTE, SCRIPTS],
+    flags: &[FETCH, RECURSIVE, REMOTE, SCRIPTS],
     run: Some(build),
     ..Command::BLANK
 };
@@ -66,7 +79,7 @@ static LIST: Command = Command {
 Lists what Chart.yaml asks for, and whether charts/ has it. CHART is a folder or an archive, the current folder if not
 given.",
     operands: Operands::AtMost(1),
-    flags: &[&[Flag::of("max-col-width", Kind::Uint, "80", "the maximum width of a column")]],
+    flags: &[&[Flag::of("max-col-width", Kind::Uint, "80", "the maximum width of a column")], OUTPUT],
     run: Some(list),
     ..Command::BLANK
 };
@@ -80,7 +93,7 @@ static UPDATE: Command = Command {
 Picks the newest versions that satisfy Chart.yaml, puts them into charts/, removes older versions of the same charts,
 and writes what it picked to Chart.lock. CHART is the current folder if not given.",
     operands: Operands::AtMost(1),
-    flags: &[FETCH, REMOTE],
+    flags: &[FETCH, RECURSIVE, REMOTE],
     run: Some(update),
     ..Command::BLANK
 };
@@ -89,22 +102,64 @@ fn chart(invocation: &Invocation<'_>) -> PathBuf {
     PathBuf::from(invocation.flags.operands.first().map_or_else(|| ".".to_owned(), |chart| clean(chart)))
 }
 
-fn build(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let session = scripts::offline_session(invocation)?;
-    let (chart, now) = (chart(invocation), clock::now());
+/// The chart, after those that are to be done before it with --recursive.
+fn charts(invocation: &Invocation<'_>) -> Result<Vec<PathBuf>, Failure> {
+    let chart = chart(invocation);
+    match invocation.flags.on("recursive") {
+        true => Ok(build_order(&chart).map_err(pintle::Error::from)?),
+        false => Ok(vec![chart]),
+    }
+}
+
+/// Runs an operation for each chart, with one source: an index is read once for all of them.
+fn for_each(
+    invocation: &mut Invocation<'_>,
+    operation: impl Fn(&Path, &mut DependencySource<'_>, &mut dyn Reporter) -> pintle::Result<()>,
+) -> Result<(), Failure> {
+    let charts = charts(invocation)?;
     let sources = Sources::of_flags(invocation)?;
     let mut reporter = Reporting::new(invocation.ui);
-    Ok(sources
-        .with(|source| pintle::ops::dependency::build(&session, &chart, now, Some(source), &mut reporter))?)
+    sources.with(|source| {
+        for chart in &charts {
+            if charts.len() > 1 {
+                reporter.progress(&format!("==> {}", chart.display()));
+            }
+            operation(chart, source, &mut reporter)?;
+        }
+        Ok(())
+    })
+}
+
+fn build(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let session = scripts::offline_session(invocation)?;
+    for_each(invocation, |chart, source, reporter| {
+        pintle::ops::dependency::build(&session, chart, clock::now(), Some(source), reporter)
+    })
 }
 
 fn update(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let sources = Sources::of_flags(invocation)?;
-    dependencies::update_from(&sources, &chart(invocation), &mut Reporting::new(invocation.ui))
+    for_each(invocation, |chart, source, reporter| {
+        pintle::ops::dependency::update(chart, clock::now(), Some(source), reporter)
+    })
 }
 
 fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let listing = pintle::ops::dependency::list(&chart(invocation))?;
+    let format = Format::from_flags(&invocation.flags);
+    if format.is_data() {
+        let record = |row: &Row| {
+            Record::default()
+                .with("name", row.name.as_str())
+                .with("version", row.version.as_str())
+                .with("repository", row.repository.as_str())
+                .with("status", row.status.as_str())
+        };
+        let records: Vec<Record> = listing.rows.iter().flatten().map(record).collect();
+        for warning in &listing.warnings {
+            invocation.ui.note(warning);
+        }
+        return print_data(invocation.ui, format, &Records(&records));
+    }
     if let Some(rows) = &listing.rows {
         let mut cells = vec![["NAME", "VERSION", "REPOSITORY", "STATUS"].map(str::to_owned).to_vec()];
         cells.extend(rows.iter().map(|row| {

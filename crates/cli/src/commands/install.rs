@@ -82,6 +82,7 @@ pub(crate) fn request_of(
     let flags = &invocation.flags;
     Ok(InstallRequest {
         chart,
+        source: invocation.chart_source.clone(),
         namespace: kubeconfig::namespace(flags, invocation.environment),
         values,
         create_namespace: flags.on("create-namespace"),

@@ -47,6 +47,8 @@ static OWN: &[Flag] = &[
     Flag::switch("deployed", "show deployed releases"),
     Flag::switch("failed", "show failed releases"),
     Flag::switch("pending", "show pending releases"),
+    // A flag of Helm 3 that scripts still use.
+    Flag::switch("all", "").short('a').deprecated("it has no effect: releases in any status are shown"),
     Flag::switch("all-namespaces", "show the releases of all namespaces").short('A'),
     Flag::of("max", Kind::Int, "256", "the maximum number of releases to show; 0 for no limit").short('m'),
     Flag::of("offset", Kind::Int, "0", "the number of releases to skip"),

@@ -1,39 +1,57 @@
-//! `push`: uploads a chart to a registry.
+//! `push`: uploads a chart to a registry, or to a repository that takes uploads.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::io::{ErrorKind, IsTerminal as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use pintle::ops::PushRequest;
-use pintle::registry::Silent;
 use pintle::registry::chart::UNDERSCORE;
+use pintle::repo::address::equal;
+use pintle::repo::{AccessToken, UploadAnswer, UploadBody};
 use pintle_time::{GoTime, Zone};
 use pintle_tree::quote::quote;
+use pintle_tree::redact::redacted;
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, reason};
+use crate::flag::Flag;
 use crate::flag::groups::REMOTE;
 use crate::invocation::Invocation;
-use crate::registry_access;
+use crate::personality::Personality;
 use crate::report::Reporting;
+use crate::upload::{self, Destination};
+use crate::{copy_progress, registry_access, remote};
 
 /// `push [chart] [remote]`
 pub(crate) static COMMAND: Command = Command {
     name: "push",
     operands_text: "[chart] [remote]",
     operands: Operands::AtLeast(2),
-    completion: ArgCompletion::FirstFile,
-    short: "push a chart archive to a registry",
+    completion: ArgCompletion::FileAndRemote,
+    short: "push a chart archive to a registry or a repository",
     long: "\
 Upload a chart archive to a registry. The name of the chart is appended to the path, and its version is the tag:
 
     {program} push web-1.2.3.tgz oci://registry.example.com/charts
 
-A provenance file next to the archive is uploaded too. `+` in a version becomes `_` in the tag, and `+` again on pull.",
-    flags: &[REMOTE],
+A provenance file next to the archive is uploaded too. `+` in a version becomes `_` in the tag, and `+` again on pull.
+
+When called as pintle, the archive can also go to a chart repository that has the API of ChartMuseum. The URL is that of
+`repo add`, whose credentials are used:
+
+    pintle push web-1.2.3.tgz https://charts.example.com/team",
+    flags: &[OWN, REMOTE],
     run: Some(run),
     ..Command::BLANK
 };
+
+static OWN: &[Flag] = &[
+    Flag::switch(
+        "force",
+        "replace a version that exists in the repository; not for registries, which always do",
+    ),
+    Flag::text("context-path", "where the API of the repository begins; by default, what its index says"),
+];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let client = registry_access::client(invocation)?;
@@ -47,27 +65,25 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             return Err(Failure::usage(text).hint(REMOTE_HINT));
         }
         Ok("oci") => {}
+        Ok("http" | "https") if invocation.personality == Personality::Pintle => {
+            return push_to_repository(invocation, Path::new(&archive), &remote);
+        }
         Ok(other) => {
             let text = format!("scheme {} not supported", quote(other.to_ascii_lowercase().as_bytes()));
             return Err(Failure::usage(text).hint(REMOTE_HINT));
         }
     }
-    let found = std::fs::metadata(&archive).map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => Failure::usage(format!("{archive}: no such file")),
-        _ => Failure::usage(format!("stat {archive}: {}", reason(&error))),
-    })?;
-    if found.is_dir() {
-        return Err(Failure::usage("cannot push directory, must provide chart archive (.tgz)")
-            .hint(format!("`{} package` creates one", invocation.personality.program())));
-    }
+    let found = archive_metadata(invocation, &archive)?;
     let seconds = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let seconds = seconds.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or_default());
     let created = GoTime::from_unix(seconds, 0, Zone::local()).format("2006-01-02T15:04:05Z07:00");
     let request = PushRequest { archive: PathBuf::from(archive), remote, created };
+    let quiet = invocation.personality == Personality::Helm || !std::io::stderr().is_terminal();
+    let (progress, _) = copy_progress::progress(quiet, found.len());
     let pushed = registry_access::run(pintle::ops::push_oci_chart(
         &client,
         &request,
-        Arc::new(Silent),
+        progress,
         &mut Reporting::new(invocation.ui),
     ))??;
     let mut text = format!("Pushed: {}\nDigest: {}\n", pushed.reference, pushed.manifest);
@@ -78,7 +94,74 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     invocation.ui.print(&text)
 }
 
-const REMOTE_HINT: &str = "charts are pushed to registries: oci://HOST/FOLDER";
+const REMOTE_HINT: &str =
+    "charts are pushed to registries (oci://HOST/FOLDER) or, as pintle, to repositories (https://HOST/PATH)";
+
+/// The metadata of the archive, which must be a file.
+fn archive_metadata(invocation: &Invocation<'_>, archive: &str) -> Result<std::fs::Metadata, Failure> {
+    let found = std::fs::metadata(archive).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => Failure::usage(format!("{archive}: no such file")),
+        _ => Failure::usage(format!("stat {archive}: {}", reason(&error))),
+    })?;
+    if found.is_dir() {
+        return Err(Failure::usage("cannot push directory, must provide chart archive (.tgz)")
+            .hint(format!("`{} package` creates one", invocation.personality.program())));
+    }
+    Ok(found)
+}
+
+/// Uploads by the API of ChartMuseum. A provenance file next to the archive is sent along in a form.
+fn push_to_repository(invocation: &mut Invocation<'_>, archive: &Path, url: &str) -> Result<(), Failure> {
+    let size = archive_metadata(invocation, &archive.to_string_lossy())?.len();
+    let access = remote::access(&invocation.flags);
+    let access = match upload::configured(invocation, |entry| equal(&entry.url, url))? {
+        Some(entry) => upload::with_entry(access, &entry),
+        None => access,
+    };
+    let mut beside = archive.as_os_str().to_owned();
+    beside.push(".prov");
+    let body = match std::fs::read(&beside) {
+        Ok(provenance) => UploadBody::Form { provenance: Some(provenance) },
+        Err(error) if error.kind() == ErrorKind::NotFound => UploadBody::Raw,
+        Err(error) => {
+            let path = Path::new(&beside).display();
+            return Err(Failure::run_time(format!("cannot read `{path}`: {}", reason(&error))));
+        }
+    };
+    let flags = &invocation.flags;
+    let to = Destination {
+        shown: redacted(url).into_owned(),
+        url: url.to_owned(),
+        access,
+        token: AccessToken::default(),
+        context_path: flags.text("context-path").to_owned(),
+        force: flags.on("force"),
+    };
+    // A slow connection is given its time: 100 kB a second.
+    let getter = remote::getter(invocation, remote::TIMEOUT + Duration::from_secs(size / 100_000));
+    let (file_name, answer) = upload::upload(invocation, &getter, archive, body, &to)?;
+    match answer {
+        UploadAnswer::Saved => invocation.ui.print(&format!("Pushed: {file_name} to {}\n", to.shown)),
+        UploadAnswer::Refused { status, reason, body } => {
+            Err(refused(&file_name, &to.shown, status, reason, &body))
+        }
+    }
+}
+
+fn refused(file_name: &str, url: &str, status: u16, reason: Option<String>, body: &str) -> Failure {
+    let reason = reason.unwrap_or_else(|| body.trim().chars().take(200).collect());
+    let said = if reason.is_empty() { status.to_string() } else { format!("{status}: {reason}") };
+    let failure = Failure::run_time(format!("{url} does not accept {file_name} ({said})"));
+    match status {
+        409 => failure.hint("this version exists; --force replaces it, unless the server forbids that"),
+        401 | 403 => failure.hint("give --username and --password, or add the repository with them"),
+        404 | 405 => {
+            failure.hint("is this a repository with the API of ChartMuseum? --context-path says where it is")
+        }
+        507 => failure.hint("the repository has reached its storage limit"),
+        _ => failure,
+    }
+}
 
 /// The scheme of a URL by Go's rules (`url.Parse`): empty if there is none, an error if it is not a URL.
 fn scheme(url: &str) -> Result<&str, ()> {

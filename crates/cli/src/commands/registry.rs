@@ -27,7 +27,7 @@ static LOGIN: Command = Command {
     name: "login",
     operands_text: "[host]",
     operands: Operands::AtLeast(1),
-    completion: ArgCompletion::Nothing,
+    completion: ArgCompletion::NoFiles,
     short: "log in to a registry",
     long: "\
 Log in to a registry and store the credentials for later commands: in the file of --registry-config, or in the
@@ -45,7 +45,7 @@ static LOGOUT: Command = Command {
     name: "logout",
     operands_text: "[host]",
     operands: Operands::AtLeast(1),
-    completion: ArgCompletion::Nothing,
+    completion: ArgCompletion::NoFiles,
     short: "log out of a registry",
     long: "Remove the stored credentials of a registry.",
     run: Some(logout),

@@ -5,6 +5,7 @@ use pintle::ops::{ResourceView, StatusReport};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{self, Connection};
 use crate::failure::Failure;
+use crate::flag::Flag;
 use crate::flag::deploy::{OUTPUT, REVISION};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, print_data};
@@ -23,10 +24,16 @@ Show the status of a release: time and namespace of the last deployment, version
 cluster, results of tests, and notes.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Release,
-    flags: &[REVISION, OUTPUT],
+    flags: &[REVISION, OUTPUT, HELM_3],
     run: Some(run),
     ..Command::BLANK
 };
+
+/// Flags of Helm 3 that scripts still use.
+static HELM_3: &[Flag] = &[
+    Flag::switch("show-desc", "").deprecated("it has no effect: the description is always shown"),
+    Flag::switch("show-resources", "").deprecated("it has no effect: the resources are always shown"),
+];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let at = request::revision(invocation)?;

@@ -37,6 +37,8 @@ static OWN: &[Flag] = &[
     Flag::switch("logs", "print the logs of the test pods after all tests have run"),
     Flag::list("filter", "run only tests with this name (name=x), or all others (!name=x); may be repeated")
         .completes(FlagCompletion::Nothing),
+    // A flag of Helm 3 that scripts still use.
+    Flag::switch("hide-notes", "").deprecated("it has no effect: notes are not shown"),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

@@ -24,6 +24,8 @@ With --template, the fields Version, GitCommit, GitTreeState, GoVersion and Kube
     flags: &[&[
         Flag::switch("short", "print only the version number"),
         Flag::text("template", "a Go template for the output"),
+        // A flag of Helm 3 that scripts still use.
+        Flag::switch("client", "").short('c').deprecated("it has no effect: there is only a client"),
     ]],
     run: Some(run),
     ..Command::BLANK

@@ -52,6 +52,9 @@ const ROLLBACK_ON_FAILURE: Flag =
     Flag::switch("rollback-on-failure", "roll back if the operation fails; implies --wait=watcher");
 const ATOMIC: Flag = Flag::switch("atomic", "roll back if the operation fails")
     .deprecated("use --rollback-on-failure instead");
+/// A flag of Helm 3 that scripts still use.
+const RECREATE_PODS: Flag = Flag::switch("recreate-pods", "")
+    .deprecated("it has no effect: change an annotation of the pod template to restart pods");
 const SKIP_CRDS: Flag = Flag::switch("skip-crds", "do not install custom resource definitions");
 const LABELS: Flag = Flag::of("labels", Kind::Pairs, "[]", "labels of the release: a=x,b=y").short('l');
 const ENABLE_DNS: Flag = Flag::switch("enable-dns", "enable DNS lookups in templates");
@@ -108,6 +111,7 @@ pub(crate) static UPGRADE: &[Flag] = &[
     ATOMIC,
     HISTORY_MAX,
     CLEANUP_ON_FAIL,
+    RECREATE_PODS,
     LABELS,
     DESCRIPTION,
     DEPENDENCY_UPDATE,
@@ -126,6 +130,7 @@ pub(crate) static ROLLBACK: &[Flag] = &[
     TIMEOUT,
     WAIT_FOR_JOBS,
     CLEANUP_ON_FAIL,
+    RECREATE_PODS,
     HISTORY_MAX,
     WAIT,
 ];

@@ -229,6 +229,7 @@ pub(crate) fn files(place: &TestEnv) -> Files {
     let index = String::from_utf8(files["index.yaml"].clone()).expect("it is text");
     let mut put = |path: &str, text: String| files.insert(path.to_owned(), text.into_bytes());
     put("values.yaml", "greeting: from afar\n".to_owned());
+    put("schema.json", r#"{"properties":{"greeting":{"type":"string"}}}"#.to_owned());
     put("bad-values.yaml", "greeting: [\n".to_owned());
     put("web-1.1.0.tgz.prov", "no signature\n".to_owned());
     let one = |fields: &str| {

@@ -9,7 +9,9 @@ use std::marker::PhantomData;
 
 use pintle_objects::{Object, ObjectId};
 use pintle_release::helm::{self, TimestampLabel};
-use pintle_release::{Lease, Query, ReleaseVersion, Store, StoreError, StoreFuture, Summary, newest};
+use pintle_release::{
+    ChartSource, Lease, Query, ReleaseVersion, Store, StoreError, StoreFuture, Summary, newest,
+};
 
 use super::{api, clock};
 use crate::cluster::Cluster;
@@ -61,6 +63,9 @@ impl<H: RecordKind> HelmStore<H> {
         object.metadata_mut().insert("labels".into(), api::texts(&labels));
         for (key, value) in lease.map(helm::lease_annotations).into_iter().flatten() {
             object.set_annotation(key, &value);
+        }
+        for (key, value) in ChartSource::of(&version.chart).iter().flat_map(ChartSource::annotations) {
+            object.set_annotation(key, value);
         }
         H::fill(object.body_mut(), packed);
         Ok(object)

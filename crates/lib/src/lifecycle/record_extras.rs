@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use pintle_chart::metadata::{Dependency, Draft, Metadata};
 use pintle_chart::{Chart, File, ext};
-use pintle_release::{ReleaseVersion, StoredChart, StoredFile};
+use pintle_release::{ChartSource, ReleaseVersion, SOURCE_FILE, StoredChart, StoredFile};
 use pintle_tree::{Map, Node};
 
 /// The label with the granted permissions, prefixed with the number of its version because Helm copies labels to the
@@ -62,11 +62,18 @@ pub(crate) fn listens_to_list_events(number: u64, labels: &BTreeMap<String, Stri
 
 /// Converts a chart to its form in release records: Helm's, plus subcharts with scripts among the files, plus the
 /// rendered values if they cannot be computed from the chart and the user's values.
-pub(crate) fn stored(chart: &Chart, changed: Option<&Map<Node>>) -> StoredChart {
+pub(crate) fn stored(
+    chart: &Chart,
+    changed: Option<&Map<Node>>,
+    source: Option<&ChartSource>,
+) -> StoredChart {
     let mut stored = StoredChart::from_chart(chart);
     if let Some(files) = &mut stored.files {
-        // A file of this name in the chart would forge the rendered values.
-        files.retain(|file| file.name != RENDERED_VALUES_FILE);
+        // Files of these names in the chart would forge the rendered values and the source.
+        files.retain(|file| !is_extra(&file.name));
+    }
+    if let Some(source) = source {
+        source.record(&mut stored);
     }
     // Values that cannot be written as YAML could not be read back either.
     if let Some(text) = changed.and_then(|values| pintle_yaml::write(values).ok()) {
@@ -90,6 +97,11 @@ pub(crate) fn stored(chart: &Chart, changed: Option<&Map<Node>>) -> StoredChart 
         stored.files.get_or_insert_default().extend(below);
     }
     stored
+}
+
+/// Whether a file of a recorded chart is no file of the chart.
+fn is_extra(name: &str) -> bool {
+    name == RENDERED_VALUES_FILE || name == SOURCE_FILE
 }
 
 fn add_subcharts(chart: &Chart, prefix: &str, files: &mut Vec<StoredFile>) {
@@ -125,7 +137,7 @@ pub(crate) fn rendered_values(version: &ReleaseVersion) -> Option<Map<Node>> {
 /// Converts a recorded chart back, with the parts of subcharts that their scripts need.
 pub(crate) fn chart(stored: &StoredChart) -> Chart {
     let mut chart = stored.to_chart();
-    chart.files.retain(|file| file.name != RENDERED_VALUES_FILE);
+    chart.files.retain(|file| !is_extra(&file.name));
     if !chart.files.iter().any(|file| is_below(&file.name)) {
         return chart;
     }
@@ -212,7 +224,7 @@ mod tests {
         web.subcharts = vec![db, plain];
         web.libraries.push(common);
         web.metadata.libraries.push(Dependency { name: "common".to_owned(), ..Dependency::default() });
-        let back = chart(&stored(&web, None));
+        let back = chart(&stored(&web, None, None));
         let (limits, services) = (Limits::default(), Services::default());
         let scripts = Scripts::load(&back, &Permissions::none(), &limits, &services).expect("they load");
         let charts: Vec<String> = scripts.charts().map(ChartPath::to_string).collect();
@@ -224,7 +236,7 @@ mod tests {
     fn a_chart_without_scripts_is_kept_as_helm_keeps_it() {
         let mut web = Chart::default();
         web.subcharts.push(Chart::default());
-        assert_eq!(stored(&web, None), StoredChart::from_chart(&web));
+        assert_eq!(stored(&web, None, None), StoredChart::from_chart(&web));
     }
 
     #[test]
@@ -239,7 +251,7 @@ mod tests {
         plain.files.clear();
         plain.templates.push(File::new("templates/b.yaml", &b"b: 1"[..]));
         web.subcharts = vec![db, plain];
-        let back = chart(&stored(&web, None));
+        let back = chart(&stored(&web, None, None));
         let [db, plain] = &back.subcharts[..] else { panic!("two subcharts") };
         assert_eq!((db.name(), db.metadata.version.as_str()), ("db", "3.1.4-beta"));
         assert!(db.is_library() && db.metadata.app_version == "16");
@@ -252,10 +264,10 @@ mod tests {
     fn values_that_handlers_changed_are_kept_and_no_chart_can_say_what_they_were() {
         let mut web = chart_of("web", "");
         web.files.push(File::new(RENDERED_VALUES_FILE, &b"forged: true"[..]));
-        let mut version = ReleaseVersion { chart: stored(&web, None), ..ReleaseVersion::default() };
+        let mut version = ReleaseVersion { chart: stored(&web, None, None), ..ReleaseVersion::default() };
         assert_eq!(rendered_values(&version), None);
         let values = pintle_yaml::read_values(b"size: 3\n").expect("good values");
-        version.chart = stored(&web, Some(&values));
+        version.chart = stored(&web, Some(&values), None);
         assert_eq!(rendered_values(&version), Some(values));
         assert!(!chart(&version.chart).files.iter().any(|file| file.name == RENDERED_VALUES_FILE));
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pintle_chart::Chart;
 use pintle_events::Event as LifecycleEvent;
 use pintle_objects::{HookEvent, Object, ObjectId};
-use pintle_release::{Info, ReleaseVersion, Status, Summary, Timestamp};
+use pintle_release::{ChartSource, Info, ReleaseVersion, Status, Summary, Timestamp};
 use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{Map, Node};
 use pintle_values::Overrides;
@@ -36,6 +36,8 @@ pub struct InstallRequest {
     pub chart: PathBuf,
     /// The chart if it is loaded already, which saves reading `chart` again for each of many releases.
     pub loaded: Option<Arc<Chart>>,
+    /// Where the chart came from, for the record.
+    pub source: Option<ChartSource>,
     /// The name of the release.
     pub name: String,
     /// The namespace of the release.
@@ -264,7 +266,7 @@ fn first_version(
             notes: recorded.notes,
             rollback_revision: None,
         },
-        chart: record_extras::stored(&prepared.chart, prepared.changed_values()),
+        chart: record_extras::stored(&prepared.chart, prepared.changed_values(), request.source.as_ref()),
         config: Some(prepared.user.clone()),
         manifest: recorded.manifest,
         hooks: recorded.hooks,

@@ -43,7 +43,8 @@ pub async fn push_oci_chart(
         .filter(|part| !part.is_empty() && *part != ".")
         .chain([chart.metadata.name.as_str()])
         .collect();
-    let reference = format!("{}:{}", parts.join("/"), chart.metadata.version);
+    let root = if remote.starts_with('/') { "/" } else { "" };
+    let reference = format!("{root}{}:{}", parts.join("/"), chart.metadata.version);
     let reference = ChartReference::parse(&reference)?;
     let mut beside = archive.clone().into_os_string();
     beside.push(".prov");

@@ -309,7 +309,7 @@ impl<'s> Upgrade<'s> {
                 notes: recorded.notes,
                 rollback_revision: None,
             },
-            chart: record_extras::stored(&prepared.chart, prepared.changed_values()),
+            chart: record_extras::stored(&prepared.chart, prepared.changed_values(), target.source.as_ref()),
             config: Some(prepared.user.clone()),
             manifest: recorded.manifest,
             hooks: recorded.hooks,

@@ -165,6 +165,10 @@ impl Client {
         progress: Arc<dyn Progress>,
     ) -> Result<PushedChart> {
         let repository = &reference.repository;
+        if !reference.digest.is_empty() {
+            // Nothing can be pushed to a digest; one that is none is told first, as in Helm.
+            reference.digest_name()?;
+        }
         let bytes = push.manifest()?;
         let digest = Digest::of(&bytes);
         let name = repository.tagged(&reference.tag)?;

@@ -97,7 +97,7 @@ impl ChartReference {
         self.repository.path().rsplit('/').next().unwrap_or_default()
     }
 
-    fn digest_name(&self) -> Result<ImageName> {
+    pub(super) fn digest_name(&self) -> Result<ImageName> {
         let digest: Digest = self.digest.parse().map_err(|_| {
             let why = digest_complaint(&self.digest);
             invalid(format!("invalid digest {}: {why}", quote(self.digest.as_bytes())))
@@ -186,7 +186,7 @@ impl Client {
             let text = format!("unable to locate any tags in provided repository: {}", reference.text);
             return Err(message(text));
         }
-        reference.tag_name(&choose(&tags, version).map_err(message)?)
+        reference.tag_name(&choose_version(&tags, version).map_err(message)?)
     }
 
     /// The versions of a chart, newest first: all tags that are versions, with `+` for `_`.
@@ -238,8 +238,12 @@ impl Client {
     }
 }
 
-/// The version that is wanted, from a list with the newest first.
-fn choose(tags: &[String], version: &str) -> std::result::Result<String, String> {
+/// The version that is wanted, from a list with the newest first: the one that is named, else the first that fits.
+///
+/// # Errors
+///
+/// A text that is no range, and when nothing fits; in Helm's words.
+pub fn choose_version(tags: &[String], version: &str) -> std::result::Result<String, String> {
     if let Some(exact) = tags.iter().find(|tag| *tag == version) {
         return Ok(exact.clone());
     }
@@ -296,13 +300,13 @@ mod tests {
     fn the_newest_version_that_fits_is_chosen() {
         let tags: Vec<String> =
             ["2.0.0-rc.1", "1.10.0", "1.9.0+b", "1.9.0"].iter().map(ToString::to_string).collect();
-        assert_eq!(choose(&tags, "").unwrap(), "1.10.0");
-        assert_eq!(choose(&tags, "~1.9").unwrap(), "1.9.0+b");
-        assert_eq!(choose(&tags, ">0.0.0-0").unwrap(), "2.0.0-rc.1");
+        assert_eq!(choose_version(&tags, "").unwrap(), "1.10.0");
+        assert_eq!(choose_version(&tags, "~1.9").unwrap(), "1.9.0+b");
+        assert_eq!(choose_version(&tags, ">0.0.0-0").unwrap(), "2.0.0-rc.1");
         assert_eq!(
-            choose(&tags, ">5").unwrap_err(),
+            choose_version(&tags, ">5").unwrap_err(),
             "could not locate a version matching provided version string >5"
         );
-        assert_eq!(choose(&tags, "x y").unwrap_err(), "improper constraint: \"x y\"");
+        assert_eq!(choose_version(&tags, "x y").unwrap_err(), "improper constraint: \"x y\"");
     }
 }

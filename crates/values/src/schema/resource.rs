@@ -131,9 +131,7 @@ impl<'r, 'l> Documents<'r, 'l> {
         let url = Url::parse(text)?;
         match url.scheme.as_str() {
             "file" => Doc::read(&(self.read)(&url::unescape(&url.path)?)?),
-            "http" | "https" => {
-                Err("schemas are not fetched over the network; put the schema into the chart".to_owned())
-            }
+            "http" | "https" => Doc::read(&(self.read)(text)?),
             "urn" => {
                 let line = LogLine::warn(
                     "unresolved URN reference ignored; using permissive schema",

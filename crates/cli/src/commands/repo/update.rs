@@ -7,6 +7,7 @@ use pintle_tree::quote::quote;
 use super::TIMEOUT;
 use crate::command::{ArgCompletion, Command};
 use crate::failure::Failure;
+use crate::flag::Flag;
 use crate::invocation::Invocation;
 use crate::remote;
 
@@ -20,10 +21,14 @@ pub(super) static COMMAND: Command = Command {
 Update the cached indexes of all repositories, or of the named ones, concurrently. An index that the server reports as
 unchanged is not downloaded again.",
     completion: ArgCompletion::Repositories,
-    flags: &[&[TIMEOUT]],
+    flags: &[&[TIMEOUT, FAIL]],
     run: Some(run),
     ..Command::BLANK
 };
+
+/// A flag of Helm 3 that scripts still use.
+const FAIL: Flag = Flag::switch("fail-on-repo-update-fail", "")
+    .deprecated("it has no effect: an update that fails is always an error");
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let folders = remote::folders(&invocation.flags, invocation.environment);

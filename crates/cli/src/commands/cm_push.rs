@@ -1,0 +1,188 @@
+//! `cm-push`: uploads a chart to a repository with the flags and texts of the plugin of that name, so that scripts for the
+//! plugin work without it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use pintle::Silent;
+use pintle::ops::PackageRequest;
+use pintle::repo::address::Address;
+use pintle::repo::{Access, AccessToken, UploadAnswer, UploadBody, pull};
+use pintle_tree::quote::quote;
+use pintle_tree::{Node, redact::redacted};
+
+use crate::command::{ArgCompletion, Command, Operands};
+use crate::failure::{Failure, reason};
+use crate::flag::{Flag, FlagCompletion, Kind};
+use crate::invocation::Invocation;
+use crate::report::Reporting;
+use crate::upload::{self, Destination};
+use crate::{chart_reference, clock, dependencies, remote, scripts};
+
+/// `cm-push CHART REPOSITORY`
+pub(crate) static COMMAND: Command = Command {
+    name: "cm-push",
+    operands_text: "[chart] [repository]",
+    operands: Operands::Any,
+    completion: ArgCompletion::FirstFile,
+    short: "push a chart to a repository, as the plugin cm-push does",
+    long: "\
+Upload a chart to a repository that has the API of ChartMuseum. A chart is a directory, which is packaged first, or an
+archive; a repository is a name that `{program} repo add` gave it, or a URL.
+
+    {program} cm-push web-1.2.3.tgz museum
+    {program} cm-push ./web https://charts.example.com --version 1.2.4
+
+Flags and variables are those of the plugin of this name. `pintle push` does the same, and sends provenance files.",
+    flags: &[OWN],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::text("version", "write this version into Chart.yaml").short('v').completes(FlagCompletion::Nothing),
+    Flag::text("app-version", "write this appVersion into Chart.yaml")
+        .short('a')
+        .completes(FlagCompletion::Nothing),
+    Flag::text("username", "the user to log in as ($HELM_REPO_USERNAME)").short('u'),
+    Flag::text("password", "the password ($HELM_REPO_PASSWORD)").short('p'),
+    Flag::text("access-token", "the token to send ($HELM_REPO_ACCESS_TOKEN)"),
+    Flag::text("auth-header", "the header of the token instead of Authorization ($HELM_REPO_AUTH_HEADER)"),
+    Flag::text("context-path", "where the API of the repository begins ($HELM_REPO_CONTEXT_PATH)"),
+    Flag::text("ca-file", "verify the certificate of the server with this CA bundle ($HELM_REPO_CA_FILE)"),
+    Flag::text("cert-file", "the client certificate to present over TLS ($HELM_REPO_CERT_FILE)"),
+    Flag::text("key-file", "the key of the client certificate ($HELM_REPO_KEY_FILE)"),
+    Flag::text("keyring", "accepted and ignored").hidden(),
+    Flag::switch("insecure", "do not check the certificate of the server ($HELM_REPO_INSECURE)"),
+    Flag::switch("force", "replace a version that exists").short('f'),
+    Flag::switch("dependency-update", "update the dependencies before packaging").short('d'),
+    Flag::switch("check-helm-version", "print the major version of Helm").hidden(),
+    Flag::of("timeout", Kind::Int, "30", "how many seconds to wait for the server").short('t'),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    if invocation.flags.on("check-helm-version") {
+        // The plugin knows 2 and 3; the behavior of 3 is meant.
+        return invocation.ui.print("3\n");
+    }
+    if invocation.flags.operands.len() != 2 {
+        let text = "this command needs 2 arguments: name of chart, name of chart repository (or repo URL)";
+        return Err(Failure::usage(text).hint(format!("usage: {}", invocation.command_path.usage_line())));
+    }
+    let to = destination(invocation)?;
+    let scratch = tempfile::Builder::new().prefix("helm-push-").tempdir()?;
+    let archive = archive(invocation, scratch.path())?;
+    let seconds = invocation.flags.int("timeout", invocation.environment);
+    let timeout = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
+    let getter = remote::getter(invocation, timeout);
+    let body = UploadBody::Form { provenance: None };
+    match upload::upload(invocation, &getter, &archive, body, &to)? {
+        (_, UploadAnswer::Saved) => invocation.ui.print("Done.\n"),
+        (_, UploadAnswer::Refused { status, reason: Some(reason), .. }) => {
+            let failure = Failure::run_time(format!("{status}: {reason}"));
+            Err(if status == 409 { failure.hint("--force replaces it") } else { failure })
+        }
+        (_, UploadAnswer::Refused { status, body, .. }) => {
+            Err(Failure::run_time(format!("{status}: could not properly parse response JSON: {body}")))
+        }
+    }
+}
+
+/// A flag, or else its variable.
+fn setting(invocation: &Invocation<'_>, flag: &str, variable: &str) -> String {
+    match invocation.flags.text(flag) {
+        "" => invocation.environment.variable(variable).unwrap_or_default(),
+        given => given.to_owned(),
+    }
+}
+
+fn destination(invocation: &Invocation<'_>) -> Result<Destination, Failure> {
+    let of = |flag: &str, variable: &str| setting(invocation, flag, variable);
+    let is_on = |variable: &str| {
+        let text = invocation.environment.variable(variable).unwrap_or_default();
+        crate::flag::value::read_bool(&text).unwrap_or(false)
+    };
+    let mut access = Access {
+        username: of("username", "HELM_REPO_USERNAME"),
+        password: of("password", "HELM_REPO_PASSWORD"),
+        cert_file: of("cert-file", "HELM_REPO_CERT_FILE"),
+        key_file: of("key-file", "HELM_REPO_KEY_FILE"),
+        ca_file: of("ca-file", "HELM_REPO_CA_FILE"),
+        insecure_skip_tls_verify: invocation.flags.on("insecure") || is_on("HELM_REPO_INSECURE"),
+        ..Access::default()
+    };
+    let name = invocation.operand(1).to_owned();
+    let is_url = name.starts_with("http://") || name.starts_with("https://");
+    let mut url = name.clone();
+    if !is_url {
+        let entry = upload::configured(invocation, |entry| entry.name == name)?;
+        let entry = entry.ok_or_else(|| {
+            Failure::usage(format!("no repo named {} found", quote(name.as_bytes())))
+                .hint("`repo add` adds one; a URL works too")
+        })?;
+        access = upload::with_entry(access, &entry);
+        url = entry.url;
+    }
+    // Repositories of the plugin's own scheme.
+    if let Some(rest) = url.strip_prefix("cm://") {
+        let scheme = if is_on("HELM_REPO_USE_HTTP") { "http" } else { "https" };
+        url = format!("{scheme}://{rest}");
+    }
+    Address::parse(&url).map_err(Failure::usage)?;
+    let mut token = AccessToken {
+        token: of("access-token", "HELM_REPO_ACCESS_TOKEN"),
+        header: of("auth-header", "HELM_REPO_AUTH_HEADER"),
+    };
+    if token.token.is_empty() {
+        token.token = codefresh_token(invocation).unwrap_or_default();
+    }
+    Ok(Destination {
+        shown: redacted(&name).into_owned(),
+        url,
+        access,
+        token,
+        context_path: of("context-path", "HELM_REPO_CONTEXT_PATH"),
+        force: invocation.flags.on("force"),
+    })
+}
+
+/// The token of the current context in `~/.cfconfig`, where the plugin looks for one.
+fn codefresh_token(invocation: &Invocation<'_>) -> Option<String> {
+    let path = Path::new(&invocation.environment.user_home()).join(".cfconfig");
+    let tree = pintle_yaml::read(&std::fs::read(path).ok()?).ok()?;
+    let current = tree.get("current-context").and_then(Node::as_str)?;
+    let Node::Map(contexts) = tree.get("contexts")? else { return None };
+    let is_current = |context: &&Node| context.get("name").and_then(Node::as_str) == Some(current);
+    let context = contexts.iter().map(|(_, context)| context).find(is_current)?;
+    Some(context.get("token").and_then(Node::as_str)?.to_owned())
+}
+
+/// The archive to upload: the given one, or one that is made from a directory or with another version.
+fn archive(invocation: &mut Invocation<'_>, scratch: &Path) -> Result<PathBuf, Failure> {
+    let chart = invocation.operand(0).to_owned();
+    let found = std::fs::metadata(&chart)
+        .map_err(|error| Failure::usage(format!("stat {chart}: {}", reason(&error))))?;
+    let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    let version = given(invocation.flags.text("version"));
+    let app_version = given(invocation.flags.text("app-version"));
+    let mut folder = PathBuf::from(chart_reference::absolute(&chart));
+    if !found.is_dir() {
+        if version.is_none() && app_version.is_none() {
+            return Ok(folder);
+        }
+        folder = pull::expand(&folder, &scratch.join("unpacked"))?;
+    } else if invocation.flags.on("dependency-update") {
+        let sources = dependencies::Sources::of_flags(invocation)?;
+        dependencies::update_from(&sources, &folder, &mut Reporting::new(invocation.ui))?;
+    }
+    let request = PackageRequest {
+        chart: folder,
+        version,
+        app_version,
+        destination: scratch.to_owned(),
+        epoch: invocation.environment.source_date_epoch(),
+        now: clock::now(),
+    };
+    let session = scripts::offline_session(invocation)?;
+    Ok(pintle::ops::package(&session, &request, &mut Silent)?)
+}
