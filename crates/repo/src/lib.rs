@@ -25,6 +25,7 @@
 //! ```
 
 pub mod address;
+mod archive;
 mod atomic;
 mod chartmuseum;
 mod config;
@@ -42,6 +43,7 @@ pub mod repository;
 mod resolve;
 pub mod search;
 
+pub use archive::metadata_files;
 pub use chartmuseum::{AccessToken, Upload, UploadAnswer, UploadBody};
 pub use config::{Entry, Locked, Repositories};
 pub use content::{CacheEntry, ContentCache, Kind};

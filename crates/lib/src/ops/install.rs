@@ -35,10 +35,10 @@ const EVENTS: HookEvents = HookEvents {
 pub struct InstallRequest {
     /// The chart, a folder or an archive.
     pub chart: PathBuf,
-    /// Where the chart came from, for the record.
-    pub source: Option<ChartSource>,
     /// The chart if it is loaded already, which saves reading `chart` again for each of many releases.
     pub loaded: Option<Arc<Chart>>,
+    /// Where the chart came from, for the record.
+    pub source: Option<ChartSource>,
     /// The name of the release.
     pub name: String,
     /// The namespace of the release.

@@ -1,6 +1,6 @@
 //! Charts to registries and from them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pintle_registry::chart::{
@@ -36,7 +36,7 @@ pub async fn push_oci_chart(
     reporter: &mut dyn Reporter,
 ) -> Result<PushedChart> {
     let archive = &request.archive;
-    let chart = forward_log(reporter, |log| Ok(pintle_chart::load(archive, log)?))?;
+    let chart = described(archive, reporter)?;
     let remote = request.remote.strip_prefix("oci://").unwrap_or(&request.remote);
     let parts: Vec<&str> = remote
         .split('/')
@@ -61,6 +61,20 @@ pub async fn push_oci_chart(
     };
     drop(chart);
     Ok(client.push_chart(&reference, &push, progress).await?)
+}
+
+/// Archives from this size on are not held in memory for their metadata.
+const LARGE: u64 = 16 << 20;
+
+/// The chart of an archive, as far as its metadata needs it.
+fn described(archive: &Path, reporter: &mut dyn Reporter) -> Result<pintle_chart::Chart> {
+    if std::fs::metadata(archive).is_ok_and(|found| found.len() >= LARGE)
+        && let Ok(files) = pintle_repo::metadata_files(archive)
+        && let Ok(chart) = pintle_chart::load_files(files)
+    {
+        return Ok(chart);
+    }
+    forward_log(reporter, |log| Ok(pintle_chart::load(archive, log)?))
 }
 
 /// A chart that was fetched from a registry.

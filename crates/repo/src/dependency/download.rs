@@ -188,7 +188,9 @@ impl DependencySource<'_> {
 
 fn http_plans(plans: &[Plan]) -> Vec<(usize, &HttpPlan)> {
     let plans = plans.iter().enumerate();
-    plans.filter_map(|(at, plan)| if let Plan::Http(plan) = plan { Some((at, plan)) } else { None }).collect()
+    plans
+        .filter_map(|(at, plan)| if let Plan::Http(plan) = plan { Some((at, &**plan)) } else { None })
+        .collect()
 }
 
 /// Fetches archives of repositories, through the content cache.

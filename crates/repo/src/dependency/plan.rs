@@ -24,7 +24,7 @@ pub(super) enum Plan {
     /// It comes from a folder.
     Nothing,
     /// An archive of a repository.
-    Http(HttpPlan),
+    Http(Box<HttpPlan>),
     /// A chart of a registry.
     Registry {
         /// Where it is, without a tag.
@@ -164,7 +164,7 @@ fn http_plan(repository: &str, detail: &Detail, entry: Option<&Entry>) -> Result
 
 fn again_or(found: HttpPlan, plans: &[Plan]) -> Plan {
     let is_same = |plan: &Plan| matches!(plan, Plan::Http(other) if other.url == found.url);
-    if plans.iter().any(is_same) { Plan::Again } else { Plan::Http(found) }
+    if plans.iter().any(is_same) { Plan::Again } else { Plan::Http(Box::new(found)) }
 }
 
 /// Takes a tag off a URL. The host may have a port, so a colon alone is not enough.
