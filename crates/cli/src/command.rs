@@ -56,6 +56,8 @@ pub(crate) enum ArgCompletion {
     NothingUpTo(usize),
     /// A variable for the first operand.
     Variable,
+    /// Any number of plugins.
+    Plugins,
     /// A path of commands.
     Commands,
 }
@@ -173,11 +175,16 @@ impl CommandPath {
             }
             _ => return Ok(()),
         };
+        Err(self.wrong_operands(&complaint, operands.len()))
+    }
+
+    /// The failure of a command with a wrong number of operands.
+    pub(crate) fn wrong_operands(&self, complaint: &str, count: usize) -> Failure {
         let usage = self.usage_line();
         let text = format!("{} {complaint}\n\nUsage:  {usage}", quote(self.path.as_bytes()));
-        Err(Failure::usage(text)
-            .with_pintle_text(format!("`{}` {complaint}, but {} given", self.path, were(operands.len())))
-            .hint(format!("usage: {usage}")))
+        Failure::usage(text)
+            .with_pintle_text(format!("`{}` {complaint}, but {} given", self.path, were(count)))
+            .hint(format!("usage: {usage}"))
     }
 
     /// Checks that at most one flag of each exclusive group is set.

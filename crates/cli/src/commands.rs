@@ -22,6 +22,7 @@ pub(crate) mod list;
 pub(crate) mod lua;
 pub(crate) mod package;
 pub(crate) mod plan;
+pub(crate) mod plugin;
 pub(crate) mod post_render;
 pub(crate) mod pull;
 pub(crate) mod push;
@@ -77,6 +78,7 @@ pub(crate) static ROOT: Command = Command {
         &lua::COMMAND,
         &package::COMMAND,
         &plan::COMMAND,
+        &plugin::COMMAND,
         &post_render::COMMAND,
         &pull::COMMAND,
         &push::COMMAND,
@@ -100,10 +102,6 @@ pub(crate) static ROOT: Command = Command {
     ],
     ..Command::BLANK
 };
-
-/// Commands of Helm that are not implemented yet, with their aliases. They get an error that says so instead of `unknown
-/// command`, and help does not list them.
-pub(crate) static UNSUPPORTED: &[(&str, &[&str])] = &[("plugin", &[])];
 
 const LONG: &str = "\
 A package manager for Kubernetes that installs charts as releases.
@@ -130,6 +128,8 @@ Helm's environment variables are supported; `{program} env` shows the resulting 
 | $HELM_CACHE_HOME                   | the directory of cached files                                   |
 | $HELM_CONFIG_HOME                  | the directory of configuration files                            |
 | $HELM_DATA_HOME                    | the directory of plugins and starters                           |
+| $HELM_PLUGINS                      | the directory of plugins, or a list of them                     |
+| $HELM_NO_PLUGINS                   | 1 to disable plugins that are commands                          |
 | $HELM_REPOSITORY_CONFIG            | the file with names and URLs of chart repositories              |
 | $HELM_REPOSITORY_CACHE             | the directory of cached repository indexes                      |
 | $HELM_CONTENT_CACHE                | the directory of cached charts                                  |

@@ -16,32 +16,55 @@ use crate::flag::parse::{Unknown, parse, with_help};
 use crate::help::named;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
+use crate::plugins;
 use crate::ui::Ui;
 
 /// cobra's `ShellCompDirective`; the numbers are part of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Directive {
     /// `ShellCompDirectiveDefault`: files, if there are no choices.
-    Default = 0,
+    Default,
     /// `ShellCompDirectiveError`: what was typed cannot be completed.
-    Error = 1,
+    Error,
     /// `ShellCompDirectiveNoSpace`: no blank after the only choice.
-    NoSpace = 2,
+    NoSpace,
     /// `ShellCompDirectiveNoFileComp`: no files.
-    NoFiles = 4,
+    NoFiles,
     /// No blank and no files.
-    NoSpaceNoFiles = 6,
+    NoSpaceNoFiles,
+    /// What a plugin answered.
+    Plugin(u32),
 }
 
 impl Directive {
-    fn name(self) -> &'static str {
+    /// The number for the shell.
+    fn code(self) -> u32 {
         match self {
-            Directive::Default => "ShellCompDirectiveDefault",
-            Directive::Error => "ShellCompDirectiveError",
-            Directive::NoSpace => "ShellCompDirectiveNoSpace",
-            Directive::NoFiles => "ShellCompDirectiveNoFileComp",
-            Directive::NoSpaceNoFiles => "ShellCompDirectiveNoSpace, ShellCompDirectiveNoFileComp",
+            Directive::Default => 0,
+            Directive::Error => 1,
+            Directive::NoSpace => 2,
+            Directive::NoFiles => 4,
+            Directive::NoSpaceNoFiles => 6,
+            Directive::Plugin(code) => code,
         }
+    }
+
+    fn name(self) -> String {
+        const NAMES: [&str; 6] = [
+            "ShellCompDirectiveError",
+            "ShellCompDirectiveNoSpace",
+            "ShellCompDirectiveNoFileComp",
+            "ShellCompDirectiveFilterFileExt",
+            "ShellCompDirectiveFilterDirs",
+            "ShellCompDirectiveKeepOrder",
+        ];
+        let code = self.code();
+        if code >= 64 {
+            return format!("ERROR: unexpected ShellCompDirective value: {code}");
+        }
+        let set = NAMES.iter().enumerate().filter(|(bit, _)| code & (1 << bit) != 0);
+        let set: Vec<&str> = set.map(|(_, name)| *name).collect();
+        if set.is_empty() { "ShellCompDirectiveDefault".to_owned() } else { set.join(", ") }
     }
 }
 
@@ -104,7 +127,7 @@ impl Request {
                 ui.print(&format!("{choice}\n"))?;
             }
         }
-        ui.print(&format!(":{}\n", answer.directive as u8))?;
+        ui.print(&format!(":{}\n", answer.directive.code()))?;
         ui.note(&format!("Completion ended with directive: {}", answer.directive.name()));
         Ok(())
     }
@@ -117,6 +140,9 @@ fn answer(
     (finished, unfinished): (&[String], &str),
     ui: &mut Ui,
 ) -> Completions {
+    if let Ok(Some(found)) = plugins::command::find(personality, finished, environment, ui) {
+        return plugin(&found, unfinished, (personality, called_as), environment);
+    }
     let Ok((command_path, rest)) = find(personality, finished) else {
         return Completions::error(format!(
             "unable to find a command for arguments: [{}]",
@@ -149,10 +175,76 @@ fn answer(
         parsed.given_flags().any(|flag| command_path.command.own_flags().any(|own| own.name == flag.name));
     if !command_path.command.subcommands.is_empty() {
         let fits = parsed.operands.is_empty() && !own_flag_given;
-        let choices = if fits { subcommands(command_path, personality, unfinished) } else { Vec::new() };
+        let mut choices = if fits { subcommands(command_path, personality, unfinished) } else { Vec::new() };
+        if fits && std::ptr::eq(command_path.command, &ROOT) {
+            add_plugins(&mut choices, unfinished, personality, environment, invocation.ui);
+        }
         return Completions::new(if fits { Directive::NoFiles } else { Directive::Default }, choices);
     }
     operands(&mut invocation, unfinished)
+}
+
+/// Adds the commands of plugins to those of the program, in the order of their names.
+fn add_plugins(
+    choices: &mut Vec<(String, String)>,
+    unfinished: &str,
+    personality: Personality,
+    environment: &Environment,
+    ui: &mut Ui,
+) {
+    for plugin in plugins::commands(personality, environment, ui) {
+        let name = plugin.metadata.command_name().to_owned();
+        if name.starts_with(unfinished) && choices.iter().all(|(other, _)| *other != name) {
+            choices.push((name, plugin.metadata.short_help()));
+        }
+    }
+    choices.sort();
+}
+
+/// Completes the command line of a plugin.
+fn plugin(
+    found: &plugins::command::PluginCommand,
+    unfinished: &str,
+    caller: (Personality, &str),
+    environment: &Environment,
+) -> Completions {
+    let completed = plugins::complete::declared(&found.plugin, caller.0.program(), &found.words);
+    let mut choices = Vec::new();
+    let mut directive = Directive::Default;
+    if unfinished.starts_with('-') && !unfinished.contains('=') {
+        let (parsed, _) = parse(with_help(completed.command_path.command.all_flags()), &[], Unknown::Refuse);
+        choices = flags::names(&completed.command_path, &parsed, unfinished);
+        directive = Directive::NoFiles;
+    } else if completed.arguments.is_empty() {
+        if !completed.subcommands.is_empty() {
+            directive = Directive::NoFiles;
+        }
+        let mut names = completed.subcommands.clone();
+        names.sort();
+        choices.extend(names.into_iter().map(|name| (name, String::new())));
+        if !completed.valid_args.is_empty() {
+            directive = Directive::NoFiles;
+            choices.extend(completed.valid_args.iter().map(|value| described(value)));
+        }
+        choices.retain(|(name, _)| name.starts_with(unfinished));
+    }
+    if completed.valid_args.is_empty() || unfinished.starts_with('-') {
+        if let Some((more, code)) =
+            plugins::complete::dynamic(&found.plugin, &completed, unfinished, caller, environment)
+        {
+            choices.extend(more.iter().map(|line| described(line)));
+            directive = Directive::Plugin(code);
+        } else if completed.is_dynamic() {
+            directive = Directive::Default;
+        }
+    }
+    Completions::new(directive, choices)
+}
+
+/// A choice with the description after a tab.
+fn described(line: &str) -> (String, String) {
+    let (choice, description) = line.split_once('\t').unwrap_or((line, ""));
+    (choice.trim().to_owned(), description.to_owned())
 }
 
 fn subcommands(
@@ -208,6 +300,17 @@ fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Completions {
         ArgCompletion::Variable if count == 0 => {
             let names = crate::commands::env::variables(called_as, parsed, environment);
             let choices = names.into_iter().map(|(name, _)| (name.to_owned(), String::new()));
+            Completions::new(Directive::NoFiles, choices.collect())
+        }
+        ArgCompletion::Plugins => {
+            let given = parsed.operands.clone();
+            let found = plugins::commands(personality, environment, invocation.ui);
+            let found =
+                found.iter().map(|plugin| &plugin.metadata).filter(|plugin| !given.contains(&plugin.name));
+            let choices = found.map(|plugin| {
+                let help = plugin.cli.as_ref().map_or("", |cli| cli.short_help.as_str());
+                (plugin.name.clone(), help.to_owned())
+            });
             Completions::new(Directive::NoFiles, choices.collect())
         }
         ArgCompletion::Commands => {

@@ -88,6 +88,20 @@ impl Environment {
         }
     }
 
+    /// All variables. Those that are not valid text are given with replacement characters.
+    pub(crate) fn all(&self) -> std::collections::BTreeMap<String, String> {
+        match &self.fixed {
+            Some(fixed) => {
+                fixed.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+            }
+            None => std::env::vars_os()
+                .map(|(name, value)| {
+                    (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+                })
+                .collect(),
+        }
+    }
+
     fn or(&self, name: &str, fallback: impl FnOnce() -> String) -> String {
         self.variable(name).unwrap_or_else(fallback)
     }

@@ -10,6 +10,7 @@ pub(crate) fn code(personality: Personality, class: FailureKind) -> u8 {
     match (personality, class) {
         (_, FailureKind::BrokenPipe) => 0,
         (_, FailureKind::Changes) => CHANGES,
+        (_, FailureKind::Exit(code)) => code,
         (Personality::Helm, _)
         | (_, FailureKind::RunTime | FailureKind::NotBuilt | FailureKind::AlreadyReported) => 1,
         (Personality::Pintle, FailureKind::Cancelled) => CANCELLED,

@@ -31,6 +31,8 @@ pub(crate) enum FailureKind {
     Cancelled,
     /// There are differences, and the exit code says so.
     Changes,
+    /// A plugin failed; its exit code becomes ours.
+    Exit(u8),
 }
 
 /// A failed command. Boxed, because every `Result` of a command has it and a large error type slows down the success

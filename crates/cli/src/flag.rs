@@ -33,7 +33,7 @@ pub(crate) enum Kind {
     Pairs,
     /// A wait strategy.
     WaitStrategy,
-    /// The name of a post-renderer; an error if repeated.
+    /// A post-renderer; repeating appends.
     PostRenderer,
     /// One argument for the post-renderer.
     PostRendererArgument,
@@ -65,7 +65,10 @@ impl Kind {
 
     /// Whether repeating the flag appends.
     pub(crate) fn repeats(self) -> bool {
-        matches!(self, Kind::List | Kind::Array | Kind::Pairs | Kind::PostRendererArgument)
+        matches!(
+            self,
+            Kind::List | Kind::Array | Kind::Pairs | Kind::PostRenderer | Kind::PostRendererArgument
+        )
     }
 
     /// Whether help hides this default, as pflag's `defaultIsZeroValue` does.
@@ -113,14 +116,6 @@ pub(crate) enum FlagCompletion {
     KubeVersions,
 }
 
-/// A missing feature that a flag depends on. Setting such a flag is an error: ignoring it would do something else than
-/// the user asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Need {
-    /// Plugins.
-    Plugin,
-}
-
 /// One flag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flag {
@@ -141,8 +136,6 @@ pub(crate) struct Flag {
     /// The advice for a deprecated flag.
     pub(crate) deprecated: Option<&'static str>,
     pub(crate) completion: FlagCompletion,
-    /// The missing feature, if any.
-    pub(crate) needs: Option<Need>,
 }
 
 impl Flag {
@@ -157,7 +150,6 @@ impl Flag {
             hidden: false,
             deprecated: None,
             completion: FlagCompletion::Files,
-            needs: None,
         }
     }
 
@@ -233,12 +225,6 @@ impl Flag {
     /// Sets the completion of the value.
     pub(crate) const fn completes(mut self, completion: FlagCompletion) -> Flag {
         self.completion = completion;
-        self
-    }
-
-    /// Marks the flag as unsupported because of a missing feature.
-    pub(crate) const fn needs(mut self, need: Need) -> Flag {
-        self.needs = Some(need);
         self
     }
 

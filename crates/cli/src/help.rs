@@ -10,6 +10,7 @@ use crate::env::{Environment, Setting};
 use crate::flag::groups::GLOBAL;
 use crate::flag::{Fallback, Flag, HELP, Kind};
 use crate::personality::{EntryPoint, Personality};
+use crate::plugins;
 
 /// The help of a command: description and usage.
 pub(crate) fn help(
@@ -45,9 +46,18 @@ pub(crate) fn usage(
     }
     if !command.subcommands.is_empty() {
         text.push_str("\n\nAvailable Commands:");
-        let width = command.shown_subcommands().map(|sub| sub.name.len()).max().unwrap_or(0).max(11);
-        for sub in command.shown_subcommands() {
-            text.push_str(&format!("\n  {:width$} {}", sub.name, named(sub.short, personality)));
+        let shown = command.shown_subcommands();
+        let mut rows: Vec<(String, String)> =
+            shown.map(|sub| (sub.name.to_owned(), named(sub.short, personality))).collect();
+        if std::ptr::eq(command, &ROOT) {
+            let taken: Vec<String> = rows.iter().map(|(name, _)| name.clone()).collect();
+            let plugins = plugins::summaries(personality, environment);
+            rows.extend(plugins.into_iter().filter(|(name, _)| !taken.contains(name)));
+            rows.sort();
+        }
+        let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0).max(11);
+        for (name, short) in rows {
+            text.push_str(&format!("\n  {name:width$} {short}"));
         }
     }
     let (local, global) = sorted_flags(command_path);

@@ -23,6 +23,7 @@ mod output;
 mod password;
 mod path;
 mod personality;
+mod plugins;
 mod private_file;
 mod prompt;
 mod provenance;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use pintle::provenance::{
-    Entity, Error, KEYRING_LIMIT, Keyring, PROVENANCE_LIMIT, Verified, sha256_of, sign, verify,
+    Entity, Error, KEYRING_LIMIT, Keyring, PROVENANCE_LIMIT, Verified, sha256, sha256_of, sign, verify,
 };
 use pintle_tree::quote::quote;
 
@@ -18,6 +18,7 @@ use crate::failure::{Failure, reason};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::report::Reporting;
+use crate::ui::Ui;
 use crate::{chart_reference, clock, path, prompt};
 
 /// The size limit of a passphrase file.
@@ -120,6 +121,17 @@ fn verify_named_with(
     Ok(verify(&keyring, &text, name, &digest, now())?)
 }
 
+/// Verifies bytes that are called `name` with the text of their provenance file.
+pub(crate) fn verify_bytes(
+    keyring: &KeyringFile,
+    archive: &[u8],
+    name: &str,
+    provenance: &[u8],
+) -> Result<Verified, Failure> {
+    let keyring = keyring.read()?;
+    Ok(verify(&keyring, provenance, name, &sha256(archive), now())?)
+}
+
 /// The text for a chart with a valid signature.
 pub(crate) fn words(verified: &Verified) -> String {
     let mut text: String = verified.signed_by.iter().map(|name| format!("Signed by: {name}\n")).collect();
@@ -202,8 +214,42 @@ impl Signer {
         }))
     }
 
+    /// The signer of a plugin. Unlike for charts, the key may be the only one of the keyring.
+    ///
+    /// # Errors
+    ///
+    /// A keyring that cannot be read, and none with the key.
+    pub(crate) fn for_plugin(invocation: &Invocation<'_>) -> Result<Signer, Failure> {
+        let flags = &invocation.flags;
+        let (key, reading) = (flags.text("key").to_owned(), "error reading from keyring");
+        if !may_use_gnupg(invocation) {
+            let keyring = keyring(invocation).map_err(|failure| failure.during(reading))?;
+            if key.is_empty() {
+                return Err(Failure::usage("private key not found").hint("--key names the key to sign with"));
+            }
+            keyring.find(&key)?;
+        }
+        let passphrase_file = flags.text("passphrase-file").to_owned();
+        Ok(Signer { key, passphrase_file, passphrase: RefCell::new(None) })
+    }
+
     /// Signs an archive: writes the provenance file next to it.
     pub(crate) fn sign(&self, invocation: &mut Invocation<'_>, archive: &Path) -> Result<(), Failure> {
+        let provenance = self.sign_text(invocation, |ui| {
+            pintle::ops::text_to_sign(archive, &mut Reporting::new(ui))
+                .map_err(|error| Failure::from(error).during("failed to load chart for signing"))
+        })?;
+        let file = format!("{}.prov", archive.display());
+        std::fs::write(&file, provenance)
+            .map_err(|error| Failure::run_time(format!("open {file}: {}", reason(&error))))
+    }
+
+    /// Signs a text, which is made when the key is at hand.
+    pub(crate) fn sign_text(
+        &self,
+        invocation: &mut Invocation<'_>,
+        text: impl FnOnce(&mut Ui) -> Result<Vec<u8>, Failure>,
+    ) -> Result<Vec<u8>, Failure> {
         let keyring = match keyring(invocation) {
             Ok(keyring) => keyring,
             // GnuPG's agent may have the secret key, wherever the public key is.
@@ -223,12 +269,11 @@ impl Signer {
                     None if is_locked => Some(ask(invocation, entity)?.into_bytes()),
                     None => None,
                 };
-                let text = pintle::ops::text_to_sign(archive, &mut Reporting::new(invocation.ui))
-                    .map_err(|error| Failure::from(error).during("failed to load chart for signing"))?;
+                let text = text(invocation.ui)?;
                 sign(entity, passphrase.as_deref(), &text, now())?
             }
             Err(error @ (Error::NoKey | Error::NotPrivate | Error::Stub)) if may_use_gnupg(invocation) => {
-                let text = pintle::ops::text_to_sign(archive, &mut Reporting::new(invocation.ui))?;
+                let text = text(invocation.ui)?;
                 let key = keyring.find(&self.key).map_or_else(|_| self.key.clone(), Entity::fingerprint);
                 gnupg(&key, given.as_deref(), &text).map_err(|why| {
                     Failure::from(error).hint(format!("GnuPG cannot sign with it either: {why}"))
@@ -236,9 +281,7 @@ impl Signer {
             }
             Err(error) => return Err(error.into()),
         };
-        let file = format!("{}.prov", archive.display());
-        std::fs::write(&file, provenance)
-            .map_err(|error| Failure::run_time(format!("open {file}: {}", reason(&error))))
+        Ok(provenance)
     }
 
     /// The first line of the passphrase file, if one is set.

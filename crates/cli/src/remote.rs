@@ -11,6 +11,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
+use crate::plugins::getter::Getters;
 use crate::registry_access;
 
 /// How long a request may take as a whole, unless a flag says otherwise.
@@ -34,7 +35,9 @@ pub(crate) fn getter(invocation: &Invocation<'_>, timeout: Duration) -> Getter {
         Personality::Helm => format!("Helm/{}", crate::commands::version::HELM.trim_start_matches('v')),
         Personality::Pintle => concat!("pintle/", env!("CARGO_PKG_VERSION")).to_owned(),
     };
-    Getter::new(proxies, timeout, agent).with_registries(registry_access::registries(invocation))
+    Getter::new(proxies, timeout, agent)
+        .with_registries(registry_access::registries(invocation))
+        .with_schemes(Getters::new(invocation))
 }
 
 /// Turns references into archives.

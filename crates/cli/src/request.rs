@@ -15,6 +15,7 @@ use crate::flag::parsed::Parsed;
 use crate::flag::value::{bad_number, read_bool};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
+use crate::plugins::getter::scheme_of;
 use crate::ui::Ui;
 use crate::{remote, text_template};
 
@@ -51,7 +52,14 @@ pub(crate) fn overrides(invocation: &Invocation<'_>) -> Result<Overrides, Failur
     let set_files = flags.list("set-file").iter().flat_map(|text| text.split(','));
     let set_files = set_files.filter_map(|part| part.split_once('=')).map(|(_, file)| file);
     let mut fetched = BTreeMap::new();
-    for url in files.iter().map(String::as_str).chain(set_files).filter(|name| is_url(name)) {
+    let names: Vec<&str> = files.iter().map(String::as_str).chain(set_files).collect();
+    // Most values are files, and nothing is asked for these.
+    let has_schemes = names.iter().any(|name| !scheme_of(name).is_empty());
+    let getter = has_schemes.then(|| remote::getter(invocation, remote::TIMEOUT));
+    let is_remote = |name: &&str| {
+        is_url(name) || getter.as_ref().is_some_and(|getter| getter.knows_scheme(scheme_of(name)))
+    };
+    for url in names.into_iter().filter(is_remote) {
         if !fetched.contains_key(url) {
             fetched.insert(url.to_owned(), fetch(invocation, url)?);
         }

@@ -14,10 +14,10 @@ use crate::failure::{Failure, FailureKind};
 use crate::flag::groups::GLOBAL;
 use crate::flag::parse::{Unknown, parse, with_help};
 use crate::flag::parsed::Parsed;
-use crate::flag::{Flag, Need};
 use crate::help;
 use crate::invocation::Invocation;
 use crate::personality::{EntryPoint, Personality};
+use crate::plugins;
 use crate::ui::{Color, Ui};
 
 /// Runs the program and returns its exit code.
@@ -56,6 +56,12 @@ fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mu
         found.as_ref().is_ok_and(|(path, _)| path.command.own_flags().any(|flag| flag.name == "color"));
     let (early, _) = parse(GLOBAL.iter().collect(), if own_color { &[] } else { words }, Unknown::Skip);
     set_color(personality, &early, &environment, ui)?;
+    plugins::warn_as_helm(personality, words, &environment, ui);
+    if EntryPoint::from_name(called_as).is_none()
+        && let Some(plugin) = plugins::command::find(personality, words, &environment, ui)?
+    {
+        return plugin.run(personality, called_as, &environment, ui);
+    }
     let (command_path, rest) = found?;
     let answers_by_exit_code = command_path.command.answers_by_exit_code;
     run_command(personality, called_as, command_path, &rest, &environment, ui).map_err(|mut failure| {
@@ -92,7 +98,6 @@ fn run_command(
     };
     command_path.check_operands(&flags.operands)?;
     command_path.check_exclusive(&|name| flags.given(name))?;
-    reject_unsupported_flags(&command_path, &flags)?;
     let mut invocation = Invocation { personality, called_as, command_path, flags, environment, ui };
     crate::provenance::check_local_chart(&mut invocation)?;
     command(&mut invocation)
@@ -175,25 +180,4 @@ fn warn_about_boolean_wait(flags: &Parsed, ui: &mut Ui) {
     ui.warn(&format!(
         "--wait={given} is deprecated (boolean value) and can be replaced with --wait={better}"
     ));
-}
-
-/// Rejects flags that depend on a missing feature: ignoring them would silently do something else.
-fn reject_unsupported_flags(command_path: &CommandPath, flags: &Parsed) -> Result<(), Failure> {
-    let meant = |flag: &Flag| {
-        flags.switch(flag.name).unwrap_or(true) && {
-            flag.bare.is_some() || flags.last_text(&[flag.name]).is_none_or(|text| !text.is_empty())
-        }
-    };
-    let Some((flag, need)) =
-        flags.given_flags().filter(|flag| meant(flag)).find_map(|flag| Some((flag, flag.needs?)))
-    else {
-        return Ok(());
-    };
-    let (what, hint) = match need {
-        Need::Plugin => ("plugins are not supported yet", "pipe the output into the program instead"),
-    };
-    Err(Failure::not_built(
-        format!("--{} cannot be used with `{}`: {what}", flag.name, command_path.path),
-        hint,
-    ))
 }

@@ -35,23 +35,6 @@ fn an_unknown_command_is_refused_with_suggestions() {
 }
 
 #[test]
-fn an_unsupported_command_of_helm_is_an_error_that_says_so() {
-    let env = TestEnv::new();
-    assert_snapshot!(env.helm("plugin list"), @"
-    exit 1
-    --- stderr
-    Error: `helm plugin` is not supported yet; `helm --help` lists the supported commands
-    ");
-    assert_snapshot!(env.pintle("plugin list"), @"
-    exit 1
-    --- stderr
-    error: `pintle plugin` is not supported yet
-
-    hint: `pintle --help` lists the supported commands
-    ");
-}
-
-#[test]
 fn unknown_flags_and_missing_values_read_as_in_helm() {
     let env = TestEnv::new();
     assert_snapshot!(env.helm("version --nope"), @"

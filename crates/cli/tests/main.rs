@@ -40,6 +40,7 @@ mod package;
 mod permissions;
 mod pipe;
 mod plan;
+mod plugins;
 mod post_render;
 mod readme;
 mod reference;

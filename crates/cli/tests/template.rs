@@ -300,7 +300,7 @@ fn missing_charts_are_errors() {
 }
 
 #[test]
-fn missing_clusters_and_plugins_are_errors() {
+fn missing_clusters_are_errors() {
     let env = env();
     assert_snapshot!(env.helm("template web --validate --kube-apiserver http://127.0.0.1:1"), @r#"
     exit 1
@@ -317,13 +317,6 @@ fn missing_clusters_and_plugins_are_errors() {
 
     hint: see whether the cluster runs, and whether --kube-context and --kubeconfig name the right one; `--cluster embedded` tries it without a cluster
     "#);
-    assert_snapshot!(env.pintle("template web --post-renderer sed --post-renderer-args x"), @"
-    exit 1
-    --- stderr
-    error: --post-renderer cannot be used with `pintle template`: plugins are not supported yet
-
-    hint: pipe the output into the program instead
-    ");
 }
 
 #[test]

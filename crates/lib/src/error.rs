@@ -22,6 +22,9 @@ pub enum Error {
     /// The chart could not be read.
     #[error(transparent)]
     Chart(#[from] pintle_chart::Error),
+    /// A post-renderer failed, or what it returned is not a stream of objects.
+    #[error("{0}")]
+    PostRender(String),
     /// The values could not be read or merged, or the schema refuses them.
     #[error(transparent)]
     Values(#[from] pintle_values::Error),

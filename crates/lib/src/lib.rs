@@ -113,6 +113,7 @@ mod live;
 mod manifest;
 pub mod ops;
 mod options;
+mod post_render;
 pub mod prepare;
 mod record_objects;
 #[cfg(feature = "cluster")]
@@ -130,6 +131,7 @@ pub use lifecycle::network::Network;
 #[cfg(feature = "lua")]
 pub use lifecycle::scripts::{Consent, ConsentRequest, Granted, Scripting};
 pub use options::{DeployOptions, DryRun, HookLogs, Method, MethodChoice, RenderOptions, WaitStrategy};
+pub use post_render::{PostRenderOptions, PostRenderStrategy, PostRenderer};
 pub use record_objects::RecordObjects;
 pub use report::{ObjectProgress, Reporter, Silent};
 pub use session::{AnySession, OfflineSession, Session};

@@ -11,6 +11,7 @@ use pintle_objects::Validation;
 use pintle_values::{NullRules, SchemaCheck};
 
 use crate::RecordObjects;
+use crate::post_render::PostRenderOptions;
 use crate::prepare::PrepareOptions;
 
 /// How a chart is rendered.
@@ -34,6 +35,8 @@ pub struct RenderOptions {
     pub images: Option<Arc<Policy>>,
     /// Whether charts may contain objects that a release store would mistake for its own records.
     pub record_objects: RecordObjects,
+    /// Programs that change the rendered objects (`--post-renderer`).
+    pub post_render: PostRenderOptions,
 }
 
 impl Default for RenderOptions {
@@ -48,6 +51,7 @@ impl Default for RenderOptions {
             #[cfg(feature = "images")]
             images: None,
             record_objects: RecordObjects::default(),
+            post_render: PostRenderOptions::default(),
         }
     }
 }
@@ -62,6 +66,7 @@ impl RenderOptions {
             #[cfg(feature = "images")]
             images: self.images.clone(),
             record_objects: self.record_objects,
+            post_render: self.post_render.clone(),
         }
     }
 

@@ -21,6 +21,7 @@ use crate::lifecycle::discarded::{self, ValuesSnapshot};
 use crate::lifecycle::objects::Documents;
 use crate::lifecycle::{Lifecycle, context, sources};
 use crate::lint::{Findings, Severity};
+use crate::post_render::{self, PostRenderOptions};
 use crate::report::forward_log;
 use crate::{Error, RecordObjects, Reporter, Result, input, lint};
 
@@ -38,6 +39,8 @@ pub struct PrepareOptions {
     pub images: Option<Arc<Policy>>,
     /// Whether charts may contain objects that a release store would mistake for its own records.
     pub record_objects: RecordObjects,
+    /// Programs that change the rendered objects.
+    pub post_render: PostRenderOptions,
 }
 
 /// A rendered chart: processed dependencies, final values and rendered files.
@@ -313,6 +316,7 @@ pub(crate) fn finish(
         true => Context::default().with_values(values),
         false => context::for_render(&chart, values, target),
     };
+    let post_render = rules.post_render;
     let mut prepared = Prepared {
         chart,
         user,
@@ -327,6 +331,8 @@ pub(crate) fn finish(
     };
     prepared.emit(Event::PostRender)?;
     prepared.rewrite_images()?;
+    // The user's programs have the last word.
+    prepared.files = post_render::run(std::mem::take(&mut prepared.files), &post_render)?;
     Ok(prepared)
 }
 

@@ -25,7 +25,7 @@ pub use error::{Error, Result};
 pub use keyring::Keyring;
 pub use message::{message, sha256, sha256_of};
 pub use sign::sign;
-pub use verify::{Verified, verify};
+pub use verify::{Verified, signed_digests, verify};
 
 /// The largest provenance file that is read: Chart.yaml and a few lines.
 pub const PROVENANCE_LIMIT: usize = 8 << 20;

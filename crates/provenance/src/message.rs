@@ -50,6 +50,19 @@ pub fn message(metadata: &[u8], name: &str, digest: &str) -> Result<Vec<u8>> {
     Ok([metadata, SEPARATOR, &sums].concat())
 }
 
+/// The files that a signed text names, with their digests; none if it has no such part.
+pub(crate) fn digests(text: &[u8]) -> Vec<(String, String)> {
+    let Some(at) = find(text, SEPARATOR) else { return Vec::new() };
+    let rest = &text[at + SEPARATOR.len()..];
+    let sums = &rest[..find(rest, SEPARATOR).unwrap_or(rest.len())];
+    let Ok(sums) = pintle_yaml::read(sums) else { return Vec::new() };
+    let files = sums.get("files").and_then(Node::as_map).map(Map::entries).unwrap_or_default();
+    files
+        .iter()
+        .filter_map(|(name, digest)| Some((name.to_str_lossy().into_owned(), digest.as_str()?.to_owned())))
+        .collect()
+}
+
 /// The digest that a signed text has for the file `name`.
 pub(crate) fn signed_digest(text: &[u8], name: &str) -> Result<String> {
     let at = find(text, SEPARATOR).ok_or(Error::OnePart)?;

@@ -6,7 +6,7 @@ use crate::clearsign;
 use crate::entity::{Candidate, is_acceptable};
 use crate::error::{Error, Result};
 use crate::keyring::Keyring;
-use crate::message::signed_digest;
+use crate::message::{digests, signed_digest};
 use crate::packets::{SIGNATURE, frames};
 use crate::{Entity, PROVENANCE_LIMIT};
 
@@ -42,6 +42,12 @@ pub fn verify(keyring: &Keyring, provenance: &[u8], name: &str, digest: &str, no
         return Err(Error::WrongSum { name: name.to_owned(), signed, found });
     }
     Ok(Verified { signed_by: entity.user_ids(), fingerprint: entity.fingerprint(), file_hash: found })
+}
+
+/// The files that a provenance file is about, with their digests, without asking who signed it. `None` if it is no
+/// signed text.
+pub fn signed_digests(provenance: &[u8]) -> Option<Vec<(String, String)>> {
+    clearsign::decode(provenance).map(|block| digests(&block.text))
 }
 
 /// Who signed a text: the first signature by a key that is known counts.

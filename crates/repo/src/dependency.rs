@@ -240,7 +240,7 @@ impl<'g> DependencySource<'g> {
 
     fn refresh_each(&mut self, entries: &[Entry], output: &mut Output<'_>) -> Result<()> {
         for entry in entries {
-            check_scheme(&entry.url)?;
+            check_scheme(self.getter, &entry.url)?;
         }
         let refreshed = &mut self.known.refreshed;
         update(self.getter, entries, &self.folders.repository_cache, |entry, outcome| {

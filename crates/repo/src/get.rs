@@ -82,25 +82,62 @@ pub struct Response {
     pub validators: Validators,
 }
 
-/// Fetches over HTTP. Not for threads that run futures.
+/// Fetches what URLs of other schemes than HTTP name.
+pub trait SchemeGetter: Send + Sync {
+    /// Whether it is the one for a scheme.
+    fn knows(&self, scheme: &str) -> bool;
+
+    /// Fetches.
+    ///
+    /// # Errors
+    /// Why there is nothing.
+    fn get(&self, request: &Request<'_>) -> Result<Vec<u8>>;
+}
+
+/// Fetches over HTTP, and by other schemes if it was given a getter for these. Not for threads that run futures.
 pub struct Getter {
     proxies: Proxies,
     timeout: Duration,
     agent: String,
     transports: Mutex<BTreeMap<String, Arc<Transport>>>,
     registries: Option<Registries>,
+    schemes: Option<Box<dyn SchemeGetter>>,
 }
 
 impl Getter {
     /// A getter. `timeout` is for the whole of a request with its answer; none if it is zero.
     pub fn new(proxies: Proxies, timeout: Duration, agent: impl Into<String>) -> Getter {
-        Getter { proxies, timeout, agent: agent.into(), transports: Mutex::default(), registries: None }
+        Getter {
+            proxies,
+            timeout,
+            agent: agent.into(),
+            transports: Mutex::default(),
+            registries: None,
+            schemes: None,
+        }
     }
 
     /// The same getter, which fetches charts from registries too.
     #[must_use]
     pub fn with_registries(self, registries: Registries) -> Getter {
         Getter { registries: Some(registries), ..self }
+    }
+
+    /// The same getter, which asks another one for schemes that are neither HTTP nor those of registries.
+    #[must_use]
+    pub fn with_schemes(self, schemes: impl SchemeGetter + 'static) -> Getter {
+        Getter { schemes: Some(Box::new(schemes)), ..self }
+    }
+
+    /// The getter for a scheme that is neither HTTP nor that of registries.
+    fn other(&self, scheme: &str) -> Option<&dyn SchemeGetter> {
+        let is_own = matches!(scheme, "" | "http" | "https" | "oci");
+        self.schemes.as_deref().filter(|schemes| !is_own && schemes.knows(scheme))
+    }
+
+    /// Whether another getter is asked for a scheme.
+    pub fn knows_scheme(&self, scheme: &str) -> bool {
+        self.other(scheme).is_some()
     }
 
     /// The registries that charts come from, if any.
@@ -113,6 +150,19 @@ impl Getter {
     /// # Errors
     /// Why there is nothing, in Helm's words. Some bytes may have been written by then.
     pub fn get(&self, request: &Request<'_>, sink: &mut dyn Write) -> Result<Response> {
+        let scheme = request.url.split_once(':').map_or("", |(scheme, _)| scheme);
+        if let Some(other) = self.other(scheme) {
+            let bytes = other.get(request)?;
+            if bytes.len() as u64 > request.limit {
+                return Err(Error::Fetch(format!(
+                    "{} is larger than {} bytes",
+                    redacted(request.url),
+                    request.limit
+                )));
+            }
+            sink.write_all(&bytes).map_err(|error| Error::Fetch(error.to_string()))?;
+            return Ok(Response::default());
+        }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

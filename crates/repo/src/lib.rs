@@ -46,7 +46,7 @@ pub use content::{CacheEntry, ContentCache, Kind};
 pub use dependency::{DependencySource, Verification, Verifier};
 pub use error::{Error, Result};
 pub use fetch::{MAX_ARCHIVE, provenance_url};
-pub use get::{Access, Getter, Request, Response};
+pub use get::{Access, Getter, Request, Response, SchemeGetter};
 pub use index::{Cached, Skipped};
 pub use oci::{Credentials, Registries};
 pub use pintle_registry::Proxies;

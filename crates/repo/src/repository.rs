@@ -46,11 +46,12 @@ fn prefix(name: &str) -> String {
 ///
 /// # Errors
 /// Texts that are no URL, and schemes that nobody handles.
-pub fn check_scheme(url: &str) -> Result<()> {
+pub fn check_scheme(getter: &Getter, url: &str) -> Result<()> {
     let address =
         Address::parse(url).map_err(|_| Error::Input(format!("invalid chart URL format: {url}")))?;
     match address.scheme.as_str() {
         "http" | "https" | "oci" => Ok(()),
+        other if getter.knows_scheme(other) => Ok(()),
         other => Err(Error::Input(format!("could not find protocol handler for: {other}"))),
     }
 }

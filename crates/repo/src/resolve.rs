@@ -135,7 +135,7 @@ impl Resolver<'_> {
             pass_credentials_all: access.pass_credentials_all,
             ..Entry::default()
         };
-        check_scheme(repo_url)?;
+        check_scheme(self.getter, repo_url)?;
         let index = index_of(self.getter, &entry).map_err(|error| unreachable_repository(repo_url, error))?;
         let mut log = warnings(&index, repo_url);
         let mut what = format!("chart {}", quote(reference.as_bytes()));
@@ -165,7 +165,8 @@ impl Resolver<'_> {
             return Ok(in_registry(found));
         }
         let repositories = Repositories::load(&self.folders.repository_config)?.unwrap_or_default();
-        if address.is_absolute() && !address.host.is_empty() && !address.path.is_empty() {
+        let is_url = address.is_absolute() && !address.host.is_empty() && !address.path.is_empty();
+        if is_url || self.getter.knows_scheme(&address.scheme) {
             return self.resolve_url(reference, &address, &repositories, access);
         }
         self.resolve_name(reference, &address, version, &repositories, access)
@@ -186,7 +187,7 @@ impl Resolver<'_> {
     ) -> Result<Resolved> {
         let mut log = Vec::new();
         let owner = self.owner(reference, repositories, &mut log)?;
-        check_getter(address)?;
+        self.check_getter(address)?;
         let mut resolved = Resolved {
             source: Source { url: reference.to_owned(), ..Source::default() },
             file_name: file_name(address),
@@ -204,6 +205,14 @@ impl Resolver<'_> {
         Ok(resolved)
     }
 
+    fn check_getter(&self, address: &Address) -> Result<()> {
+        match address.scheme.as_str() {
+            "http" | "https" => Ok(()),
+            other if self.getter.knows_scheme(other) => Ok(()),
+            other => Err(Error::Input(format!("scheme {} not supported", quote(other.as_bytes())))),
+        }
+    }
+
     /// The repository that lists a URL.
     fn owner<'e>(
         &self,
@@ -212,7 +221,7 @@ impl Resolver<'_> {
         log: &mut Vec<LogLine>,
     ) -> Result<Option<&'e Entry>> {
         for entry in &repositories.entries {
-            check_scheme(&entry.url)?;
+            check_scheme(self.getter, &entry.url)?;
             let path = index_path(&self.folders.repository_cache, &entry.name);
             match Cached::open(&path) {
                 Ok(index) => {
@@ -250,7 +259,7 @@ impl Resolver<'_> {
         if entry.url.is_empty() {
             return Err(Error::Input(format!("no URL found for repository {name}")));
         }
-        check_scheme(&entry.url)?;
+        check_scheme(self.getter, &entry.url)?;
         let path = index_path(&self.folders.repository_cache, name);
         let index = Cached::open(&path).map_err(no_cached_repository)?;
         let mut log = warnings(&index, &path.to_string_lossy());
@@ -273,7 +282,7 @@ impl Resolver<'_> {
             return Ok(resolved);
         }
         let address = Address::parse(&url).map_err(Error::Input)?;
-        check_getter(&address)?;
+        self.check_getter(&address)?;
         let mut access = access.clone();
         lend(entry, &mut access);
         Ok(Resolved {
@@ -335,13 +344,6 @@ fn lend(entry: &Entry, access: &mut Access) {
         access.pass_credentials_all = entry.pass_credentials_all;
     }
     access.insecure_skip_tls_verify |= entry.insecure_skip_tls_verify;
-}
-
-fn check_getter(address: &Address) -> Result<()> {
-    match address.scheme.as_str() {
-        "http" | "https" => Ok(()),
-        other => Err(Error::Input(format!("scheme {} not supported", quote(other.as_bytes())))),
-    }
 }
 
 fn same_host(left: &str, right: &str) -> bool {

@@ -18,6 +18,7 @@ mod error;
 mod exact;
 mod fast;
 pub mod native;
+mod normalize;
 pub mod outline;
 mod read;
 mod resolve;
@@ -29,6 +30,7 @@ mod write;
 pub use builder::{Assemble, Assembler, Builder, Validator};
 pub use documents::{read_documents, read_values};
 pub use error::Error;
+pub use normalize::normalize;
 pub use stream::Stream;
 pub use write::{write, write_pretty, write_to};
 

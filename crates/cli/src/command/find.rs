@@ -4,7 +4,7 @@ use pintle_tree::quote::quote;
 
 use super::suggest::suggestions;
 use super::{Command, CommandPath};
-use crate::commands::{ROOT, UNSUPPORTED};
+use crate::commands::ROOT;
 use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::personality::{EntryPoint, Personality};
@@ -13,7 +13,7 @@ use crate::personality::{EntryPoint, Personality};
 ///
 /// # Errors
 ///
-/// Unknown commands, and commands of Helm that are not supported yet.
+/// Unknown commands.
 pub(crate) fn find(
     personality: Personality,
     arguments: &[String],
@@ -34,7 +34,7 @@ pub(crate) fn find(
     if std::ptr::eq(command_path.command, &ROOT)
         && let Some(at) = first_word(&rest, &ROOT.all_flags())
     {
-        return Err(unknown(personality, &rest[at]));
+        return Err(unknown(personality, &rest[at], &[]));
     }
     Ok((command_path, rest))
 }
@@ -104,14 +104,9 @@ fn takes_next(argument: &str, flags: &[&'static Flag]) -> bool {
     }
 }
 
-fn unknown(personality: Personality, word: &str) -> Failure {
-    if UNSUPPORTED.iter().any(|(name, aliases)| *name == word || aliases.contains(&word)) {
-        return Failure::not_built(
-            format!("`{} {word}` is not supported yet", personality.program()),
-            format!("`{} --help` lists the supported commands", personality.program()),
-        );
-    }
-    let names = suggestions(word);
+/// The failure of a word that is no command. `plugins` are the commands of plugins.
+pub(crate) fn unknown(personality: Personality, word: &str, plugins: &[String]) -> Failure {
+    let names = suggestions(word, plugins);
     let mut text =
         format!("unknown command {} for {}", quote(word.as_bytes()), quote(personality.program().as_bytes()));
     if !names.is_empty() {

@@ -6,6 +6,7 @@ use crate::commands::ROOT;
 use crate::failure::Failure;
 use crate::help;
 use crate::invocation::Invocation;
+use crate::plugins;
 
 /// `help [command]`
 pub(crate) static COMMAND: Command = Command {
@@ -26,6 +27,16 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             invocation.ui.print(&text)
         }
         None => {
+            if let Ok(Some(found)) = plugins::command::find(
+                personality,
+                &invocation.flags.operands,
+                invocation.environment,
+                invocation.ui,
+            ) {
+                let command_path = found.command_path(personality);
+                let text = help::help(&command_path, personality, invocation.environment);
+                return invocation.ui.print(&text);
+            }
             let topic = help::unknown_topic(&invocation.flags.operands, &ROOT, personality);
             invocation.ui.note(&topic);
             Ok(())

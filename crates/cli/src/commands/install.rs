@@ -17,6 +17,7 @@ use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::output::format::Format;
 use crate::output::release::Shown;
+use crate::plugins::post_renderer;
 use crate::report::ClusterReporter;
 use crate::scripts::{self, SCRIPTS};
 use crate::{chart_reference, clock, dependencies, kubeconfig, path, request};
@@ -79,6 +80,7 @@ pub(crate) fn request_of(
 ) -> Result<InstallRequest, Failure> {
     let chart = PathBuf::from(chart_reference::locate(invocation, reference)?);
     let values = request::overrides(invocation)?;
+    let post_render = post_renderer::from_flags(invocation)?;
     let flags = &invocation.flags;
     Ok(InstallRequest {
         chart,
@@ -98,6 +100,7 @@ pub(crate) fn request_of(
             disable_openapi: flags.on("disable-openapi-validation"),
             images: rewrite::policy_from_flags(flags)?,
             record_objects: request::record_objects(invocation),
+            post_render,
             ..RenderOptions::default()
         },
         deploy: delivery,

@@ -19,6 +19,7 @@ use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VA
 use crate::flag::value::read_bool;
 use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
+use crate::plugins::post_renderer;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
 use crate::ui::Ui;
@@ -81,6 +82,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let (name, reference) = request::name_and_chart(&invocation.flags, |_| Ok("release-name".to_owned()))?;
     let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
     let values = request::overrides(invocation)?;
+    let post_render = post_renderer::from_flags(invocation)?;
     let flags = &invocation.flags;
     let layout = match (flags.text("output-dir"), flags.on("release-name")) {
         ("", _) => Layout::Stream,
@@ -106,6 +108,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         layout,
         images: rewrite::policy_from_flags(flags)?,
         record_objects: request::record_objects(invocation),
+        post_render,
         ..TemplateRequest::default()
     };
     let target = if live {
@@ -211,6 +214,7 @@ fn rendered(error: &pintle::Error) -> Option<&[u8]> {
     match error {
         pintle::Error::Objects { rendered, .. } => Some(rendered),
         pintle::Error::Render(_)
+        | pintle::Error::PostRender(_)
         | pintle::Error::IncompatibleKubernetes { .. }
         | pintle::Error::File { action: "write", .. }
         | pintle::Error::NotADirectory { .. } => Some(&[]),

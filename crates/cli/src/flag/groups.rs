@@ -1,6 +1,6 @@
 //! Groups of flags that several commands share.
 
-use super::{Flag, FlagCompletion, Kind, Need};
+use super::{Flag, FlagCompletion, Kind};
 use crate::env::Setting;
 
 const COLORS: FlagCompletion = FlagCompletion::Words(&["never", "auto", "always"]);
@@ -127,12 +127,22 @@ pub(crate) static RECORDS: &[Flag] = &[Flag::switch(
 
 /// Flags of post-renderers.
 pub(crate) static POST_RENDER: &[Flag] = &[
-    Flag::of("post-renderer", Kind::PostRenderer, "", "the name of a post-renderer plugin")
-        .needs(Need::Plugin),
+    Flag::of(
+        "post-renderer",
+        Kind::PostRenderer,
+        "",
+        "a plugin, the path of a program, or a program on $PATH that changes the rendered objects",
+    ),
     Flag::of(
         "post-renderer-args",
         Kind::PostRendererArgument,
         "[]",
         "an argument for the post-renderer; may be repeated",
     ),
+    Flag::text(
+        "post-renderer-strategy",
+        "how hooks are post-rendered: combined with other objects, separate, or nohooks as in Helm 3",
+    )
+    .or("combined")
+    .completes(FlagCompletion::Words(&["combined", "separate", "nohooks"])),
 ];

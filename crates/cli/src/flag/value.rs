@@ -50,13 +50,7 @@ pub(crate) fn read(flag: &Flag, previous: Option<Value>, text: &str) -> Result<V
         Kind::Array | Kind::PostRendererArgument => Value::List(append(previous, vec![text.to_owned()])),
         Kind::Pairs => Value::Pairs(read_pairs(previous, text)?),
         Kind::WaitStrategy => Value::Text(read_wait_strategy(text)?),
-        Kind::PostRenderer => match previous {
-            Some(Value::Text(name)) if !name.is_empty() && !text.is_empty() => {
-                return Err("cannot specify --post-renderer flag more than once".to_owned());
-            }
-            Some(previous) if text.is_empty() => previous,
-            _ => Value::Text(text.to_owned()),
-        },
+        Kind::PostRenderer => Value::List(append(previous, vec![text.to_owned()])),
     })
 }
 

@@ -57,6 +57,7 @@ pub fn plan_hooks(
         #[cfg(feature = "images")]
         images: None,
         record_objects: RecordObjects::Allow,
+        ..PrepareOptions::default()
     };
     let (chart, given) = (subject.chart.clone(), subject.user_values.clone());
     let prepared = prepare(chart, given, &target, rules, &Lifecycle::default(), reporter)?;

@@ -16,6 +16,7 @@ use pintle_values::{NullRules, Overrides};
 
 use super::{locate, name};
 use crate::options::RenderOptions;
+use crate::post_render::PostRenderOptions;
 use crate::prepare::{Prepared, displayed_content, prepare, push_document};
 use crate::{AnySession, Error, OfflineSession, RecordObjects, Reporter, Result};
 
@@ -61,6 +62,8 @@ pub struct TemplateRequest {
     pub images: Option<Arc<Policy>>,
     /// Whether charts may contain objects that a release store would mistake for its own records.
     pub record_objects: RecordObjects,
+    /// Programs that change the rendered objects (`--post-renderer`).
+    pub post_render: PostRenderOptions,
 }
 
 /// Where the rendered output goes.
@@ -96,6 +99,7 @@ impl Default for TemplateRequest {
             #[cfg(feature = "images")]
             images: None,
             record_objects: RecordObjects::default(),
+            post_render: PostRenderOptions::default(),
         }
     }
 }
@@ -126,6 +130,7 @@ impl TemplateRequest {
             #[cfg(feature = "images")]
             images: self.images.clone(),
             record_objects: self.record_objects,
+            post_render: self.post_render.clone(),
             ..RenderOptions::default()
         }
     }

@@ -119,7 +119,7 @@ impl DependencySource<'_> {
 
     /// The index of a repository that was not refreshed and has no name.
     fn fetch_index(&self, url: &str) -> Result<Arc<Cached>> {
-        check_scheme(url)?;
+        check_scheme(self.getter, url)?;
         let entry = Entry { url: url.to_owned(), ..Entry::default() };
         index_of(self.getter, &entry).map(Arc::new).map_err(|error| unreachable_repository(url, error))
     }

@@ -71,8 +71,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     if skips(invocation, &repositories, &entry)? {
         return Ok(());
     }
-    check_scheme(&entry.url)?;
     let getter = remote::getter(invocation, invocation.flags.duration("timeout"));
+    check_scheme(&getter, &entry.url)?;
     let skipped = download_index(&getter, &entry, &folders.repository_cache)
         .map_err(|error| unreachable_repository(&entry.url, error))?;
     for skipped in skipped {

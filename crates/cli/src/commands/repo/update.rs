@@ -40,8 +40,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     }
     let selected: Vec<Entry> =
         entries.into_iter().filter(|entry| names.is_empty() || names.contains(&entry.name)).collect();
+    let getter = remote::getter(invocation, remote::TIMEOUT);
     for entry in &selected {
-        repository::check_scheme(&entry.url)?;
+        repository::check_scheme(&getter, &entry.url)?;
     }
     invocation.ui.print("Hang tight while we grab the latest from your chart repositories...\n")?;
     invocation.ui.flush()?;

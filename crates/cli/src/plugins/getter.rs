@@ -1,0 +1,135 @@
+//! Getters: plugins that download what URLs of their schemes name, and git repositories.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use pintle::repo::{Error, Request, SchemeGetter};
+use pintle_plugin::{Plugin, Prepared};
+use pintle_tree::quote::quote;
+
+use super::git;
+use super::process::{Stderr, Variables, capture, outcome};
+use crate::env::Environment;
+use crate::failure::Failure;
+use crate::invocation::Invocation;
+use crate::personality::Personality;
+use crate::ui::Ui;
+
+/// The getters for schemes other than HTTP and OCI. Plugins are looked for when a URL of such a scheme comes.
+pub(crate) struct Getters {
+    personality: Personality,
+    called_as: String,
+    variables: Variables,
+    plugins: OnceLock<Vec<Plugin>>,
+}
+
+impl Getters {
+    /// The getters of an invocation.
+    pub(crate) fn new(invocation: &Invocation<'_>) -> Getters {
+        let flags = &invocation.flags;
+        // The link for HELM_BIN is made when a getter runs.
+        let variables = Variables::without_bin(invocation.called_as, flags, invocation.environment);
+        Getters {
+            personality: invocation.personality,
+            called_as: invocation.called_as.to_owned(),
+            variables,
+            plugins: OnceLock::new(),
+        }
+    }
+
+    fn plugins(&self) -> &[Plugin] {
+        self.plugins.get_or_init(|| {
+            let environment = Environment::from_process();
+            // Helm takes the setting for one folder here, where it is a list elsewhere.
+            let folders = match self.personality {
+                Personality::Helm => vec![super::folder(&environment)],
+                Personality::Pintle => super::folders(&environment),
+            };
+            let mut ui = Ui::new(self.personality);
+            super::load(self.personality, &folders, &mut ui).unwrap_or_default()
+        })
+    }
+
+    fn plugin(&self, scheme: &str) -> Option<&Plugin> {
+        self.plugins().iter().find(|plugin| plugin.metadata.protocols.iter().any(|known| known == scheme))
+    }
+}
+
+/// The scheme of a URL; empty if it has none.
+pub(crate) fn scheme_of(url: &str) -> &str {
+    match url.split_once(':') {
+        Some((scheme, _))
+            if scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
+                && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) =>
+        {
+            scheme
+        }
+        _ => "",
+    }
+}
+
+impl SchemeGetter for Getters {
+    fn knows(&self, scheme: &str) -> bool {
+        !scheme.is_empty() && (self.plugin(scheme).is_some() || git::knows(scheme))
+    }
+
+    fn get(&self, request: &Request<'_>) -> Result<Vec<u8>, Error> {
+        let scheme = scheme_of(request.url);
+        let environment = Environment::from_process();
+        let fetch = |text: String| Error::Fetch(text);
+        let Some(plugin) = self.plugin(scheme) else {
+            return git::get(request.url, &environment).map_err(|failure| fetch(failure.text.clone()));
+        };
+        let variables = self
+            .variables
+            .clone()
+            .with_bin(self.personality, &self.called_as, &environment)
+            .map_err(|failure| fetch(failure.text.clone()))?;
+        run(plugin, scheme, request, &variables, &environment).map_err(|failure| {
+            fetch(format!(
+                "plugin {} failed to invoke: {}",
+                quote(plugin.metadata.name.as_bytes()),
+                failure.text
+            ))
+        })
+    }
+}
+
+fn run(
+    plugin: &Plugin,
+    scheme: &str,
+    request: &Request<'_>,
+    variables: &Variables,
+    environment: &Environment,
+) -> Result<Vec<u8>, Failure> {
+    let Some(subprocess) = plugin.metadata.subprocess() else {
+        return Err(super::unsupported(&plugin.metadata.name, &plugin.metadata.runtime));
+    };
+    let scheme_quoted = quote(scheme.as_bytes());
+    let commands = subprocess.protocol_commands.iter();
+    let command = commands.into_iter().find(|command| command.protocols.iter().any(|known| known == scheme));
+    let command = command
+        .ok_or_else(|| Failure::run_time(format!("no downloader found for protocol {scheme_quoted}")))?;
+    let access = &request.access;
+    let variables = variables
+        .for_plugin(plugin)
+        .with("HELM_PLUGIN_USERNAME", &access.username)
+        .with("HELM_PLUGIN_PASSWORD", &access.password)
+        .with("HELM_PLUGIN_PASS_CREDENTIALS_ALL", &access.pass_credentials_all.to_string());
+    let extra =
+        [&access.cert_file, &access.key_file, &access.ca_file, &request.url.to_owned()].map(String::clone);
+    let prepared =
+        variables.prepare(&command.platform_command, false, &extra, environment).map_err(|failure| {
+            failure.during(&format!("failed to prepare commands for protocol {scheme_quoted}"))
+        })?;
+    let program = join(&plugin.dir, &prepared.program);
+    let mut command = variables.command(&Prepared { program, args: prepared.args }, environment)?;
+    let captured = capture(&mut command, None, Stderr::Shown)?;
+    outcome(&plugin.metadata.name, captured.status)?;
+    Ok(captured.stdout)
+}
+
+/// The program of a getter is always below the folder of its plugin, even if it is given from the root.
+fn join(dir: &Path, program: &str) -> String {
+    crate::path::join(&[&dir.to_string_lossy(), program])
+}

@@ -1,0 +1,130 @@
+//! Charts and values in git repositories, without a plugin: `git+https://host/repo@dir/file?ref=v1.0.0`, and the same with
+//! `git+ssh`, `git+http` and `git+file`.
+//!
+//! The part before `@` is the repository, and the one behind it is a path in it: a file, or the folder of a chart, which is
+//! packed.
+
+use std::path::{Component, Path};
+use std::process::{Command, Stdio};
+
+use pintle::ops::PackageRequest;
+use pintle::{OfflineSession, Silent};
+
+use super::process::look_path;
+use crate::env::Environment;
+use crate::failure::{Failure, reason};
+use crate::read;
+
+const SCHEMES: [&str; 4] = ["git+https", "git+ssh", "git+file", "git+http"];
+
+/// Whether a scheme is that of a git repository.
+pub(crate) fn knows(scheme: &str) -> bool {
+    SCHEMES.contains(&scheme)
+}
+
+/// A place in a repository.
+#[derive(Debug, PartialEq, Eq)]
+struct Place<'u> {
+    repository: String,
+    path: &'u str,
+    reference: &'u str,
+}
+
+fn parse(url: &str) -> Result<Place<'_>, Failure> {
+    let wrong = |reason: &str| {
+        Failure::usage(format!("{url}: {reason}"))
+            .hint("write git+https://HOST/REPOSITORY@PATH?ref=VERSION, as the helm-git plugin has it")
+    };
+    let rest = url.strip_prefix("git+").ok_or_else(|| wrong("it is not the URL of a git repository"))?;
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let authority_end = rest.find("://").map_or(0, |at| at + 3);
+    let path_start = rest[authority_end..].find('/').map_or(rest.len(), |at| authority_end + at);
+    let at = rest[path_start..].find('@').map(|at| path_start + at);
+    let at = at.ok_or_else(|| wrong("there is no `@` between the repository and the path in it"))?;
+    let reference = query.split('&').find_map(|pair| pair.strip_prefix("ref=")).unwrap_or_default();
+    if reference.starts_with('-') {
+        return Err(wrong("a version does not begin with a dash"));
+    }
+    let path = rest[at + 1..].trim_start_matches('/');
+    if Path::new(path).components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
+        return Err(wrong("the path leads out of the repository"));
+    }
+    Ok(Place { repository: rest[..at].to_owned(), path, reference })
+}
+
+/// Gets a file of a repository, or packs a chart of it.
+///
+/// # Errors
+///
+/// URLs that are not understood, and when git fails.
+pub(crate) fn get(url: &str, environment: &Environment) -> Result<Vec<u8>, Failure> {
+    let place = parse(url)?;
+    let folder = tempfile::tempdir_in(environment.temporary_folder())?;
+    let clone = folder.path().join("clone");
+    let target = clone.to_string_lossy().into_owned();
+    git(environment, None, &["clone", "--quiet", "--no-checkout", "--", &place.repository, &target])?;
+    let reference = if place.reference.is_empty() { "HEAD" } else { place.reference };
+    let remote = format!("origin/{reference}");
+    git(environment, Some(&clone), &["checkout", "--quiet", "--detach", reference])
+        .or_else(|_| git(environment, Some(&clone), &["checkout", "--quiet", "--detach", &remote]))?;
+    let file = clone.join(place.path);
+    let inside =
+        file.canonicalize().is_ok_and(|file| clone.canonicalize().is_ok_and(|clone| file.starts_with(clone)));
+    if file.is_file() && inside {
+        return read::file(&file, read::MAX_STREAM)
+            .map_err(|error| Failure::run_time(format!("{url}: {}", reason(&error))));
+    }
+    if file.is_dir() && inside && file.join("Chart.yaml").is_file() {
+        return package(&file, folder.path());
+    }
+    let dir = file.parent().filter(|dir| place.path.ends_with(".tgz") && dir.join("Chart.yaml").is_file());
+    match dir {
+        Some(dir) => package(dir, folder.path()),
+        None => Err(Failure::run_time(format!("{url}: there is no `{}` in the repository", place.path))),
+    }
+}
+
+fn package(chart: &Path, folder: &Path) -> Result<Vec<u8>, Failure> {
+    let request = PackageRequest {
+        chart: chart.to_owned(),
+        destination: folder.to_owned(),
+        now: crate::clock::now(),
+        ..PackageRequest::default()
+    };
+    let archive = pintle::ops::package(&OfflineSession::default(), &request, &mut Silent)?;
+    Ok(std::fs::read(archive)?)
+}
+
+fn git(environment: &Environment, dir: Option<&Path>, args: &[&str]) -> Result<(), Failure> {
+    let program = look_path("git", environment).map_err(Failure::run_time)?;
+    let mut command = Command::new(program);
+    command.args(args).env("GIT_TERMINAL_PROMPT", "0").stdin(Stdio::null());
+    if let Some(dir) = dir {
+        command.current_dir(dir);
+    }
+    let output = command.output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+    Err(Failure::run_time(format!("git {} failed: {text}", args[0])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_have_a_repository_a_path_and_a_version() {
+        let place = parse("git+https://me@host:1/a/b.git@charts/web?ref=v1&x=y").unwrap();
+        assert_eq!(
+            place,
+            Place { repository: "https://me@host:1/a/b.git".to_owned(), path: "charts/web", reference: "v1" }
+        );
+        for url in
+            ["git+https://host/a", "git+file:///a@../b", "git+file:///a@b?ref=-x", "git+file:///a@/../b"]
+        {
+            assert!(parse(url).is_err(), "{url}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Post-renderers: plugins, programs, and the filters of this program.
+
+use std::sync::Arc;
+
+use pintle::{PostRenderOptions, PostRenderStrategy, PostRenderer};
+use pintle_plugin::{Plugin, Prepared};
+use pintle_tree::quote::quote;
+
+use super::process::{Captured, Stderr, Variables, capture, look_path, outcome};
+use crate::env::Environment;
+use crate::failure::Failure;
+use crate::invocation::Invocation;
+use crate::personality::Personality;
+use crate::ui;
+
+/// The filters of this program, with the commands that they are.
+const FILTERS: [(&str, &[&str]); 3] = [
+    ("hooks", &["post-render", "hooks"]),
+    ("images", &["post-render", "images"]),
+    ("images rewrite", &["post-render", "images"]),
+];
+
+/// The post-renderers of the flags.
+///
+/// # Errors
+///
+/// Names that are neither a plugin nor a program nor a filter of ours.
+pub(crate) fn from_flags(invocation: &mut Invocation<'_>) -> Result<PostRenderOptions, Failure> {
+    let flags = &invocation.flags;
+    let names: Vec<String> =
+        flags.list("post-renderer").iter().filter(|name| !name.is_empty()).cloned().collect();
+    let args = flags.list("post-renderer-args").to_vec();
+    let strategy = match flags.text("post-renderer-strategy") {
+        "separate" => PostRenderStrategy::Separate,
+        "nohooks" => PostRenderStrategy::NoHooks,
+        "" | "combined" => PostRenderStrategy::Combined,
+        other => {
+            return Err(Failure::usage(format!("unknown post-render strategy: '{other}'"))
+                .hint("it may be combined, separate or nohooks"));
+        }
+    };
+    let mut renderers: Vec<Arc<dyn PostRenderer>> = Vec::new();
+    for (at, name) in names.iter().enumerate() {
+        if at > 0 && invocation.personality == Personality::Helm {
+            return Err(refused(name, "cannot specify --post-renderer flag more than once"));
+        }
+        renderers.push(Arc::new(find(invocation, name, &args)?));
+    }
+    Ok(PostRenderOptions { renderers, strategy })
+}
+
+fn refused(name: &str, reason: &str) -> Failure {
+    Failure::usage(format!(
+        "invalid argument {} for \"--post-renderer\" flag: {reason}",
+        quote(name.as_bytes())
+    ))
+}
+
+/// What a name means: a plugin, a filter of ours, a path, or a program on the path, in this order.
+fn find(invocation: &mut Invocation<'_>, name: &str, args: &[String]) -> Result<Program, Failure> {
+    let environment = invocation.environment;
+    let plugin = super::post_renderer(invocation.personality, environment, name, invocation.ui)
+        .map_err(|failure| refused(name, &failure.text))?;
+    let variables =
+        Variables::of_helm(invocation.personality, invocation.called_as, &invocation.flags, environment);
+    if let Some(plugin) = plugin {
+        return of_plugin(&plugin, args, &variables?, environment);
+    }
+    let prepared = |program: String, first: &[&str]| Prepared {
+        program,
+        args: first.iter().map(|word| (*word).to_owned()).chain(args.iter().cloned()).collect(),
+    };
+    let prepared = if let Some((_, words)) = FILTERS.iter().find(|(filter, _)| *filter == name) {
+        prepared(std::env::current_exe()?.to_string_lossy().into_owned(), words)
+    } else {
+        let found = look_path(name, environment).ok().filter(|path| std::fs::metadata(path).is_ok());
+        let missing = || {
+            let quoted = format!("plugin: {{Name:{name} Type:postrenderer/v1}} not found");
+            refused(name, &quoted)
+                .with_pintle_text(format!("there is no post-renderer `{name}`"))
+                .hint("it is the name of a plugin, the path of a program, or a program on $PATH")
+        };
+        prepared(found.ok_or_else(missing)?, &[])
+    };
+    Ok(Program { name: name.to_owned(), is_plugin: false, prepared: Ok(prepared), variables: variables? })
+}
+
+fn of_plugin(
+    plugin: &Plugin,
+    args: &[String],
+    variables: &Variables,
+    environment: &Environment,
+) -> Result<Program, Failure> {
+    let name = plugin.metadata.name.clone();
+    let Some(subprocess) = plugin.metadata.subprocess() else {
+        return Err(super::unsupported(&name, &plugin.metadata.runtime));
+    };
+    let variables = variables.for_plugin(plugin);
+    let prepared = variables
+        .prepare(&subprocess.platform_command, true, args, environment)
+        .map_err(|failure| format!("failed to prepare plugin command: {}", failure.text));
+    Ok(Program { name, is_plugin: true, prepared, variables })
+}
+
+/// A program that changes what it reads.
+#[derive(Debug)]
+struct Program {
+    name: String,
+    is_plugin: bool,
+    prepared: Result<Prepared, String>,
+    variables: Variables,
+}
+
+impl PostRenderer for Program {
+    fn run(&self, manifests: &[u8]) -> Result<Vec<u8>, String> {
+        let name = quote(self.name.as_bytes());
+        let failed = |text: String| match self.is_plugin {
+            true => format!("failed to invoke post-renderer plugin {name}: {text}"),
+            false => format!("failed to run post-renderer {name}: {text}"),
+        };
+        let captured = self.capture(manifests).map_err(failed)?;
+        if let Err(failure) = outcome(&self.name, captured.status) {
+            // Helm shows nothing of it, and then nobody knows what is wrong.
+            let _ = std::io::Write::write_all(&mut ui::stderr(), &captured.stderr);
+            return Err(failed(match self.is_plugin {
+                true => failure.text.clone(),
+                false => format!("it exited with error ({})", captured.status),
+            }));
+        }
+        if captured.stdout.trim_ascii().is_empty() {
+            return Err(format!("post-renderer {name} produced empty output"));
+        }
+        Ok(captured.stdout)
+    }
+}
+
+impl Program {
+    fn capture(&self, manifests: &[u8]) -> Result<Captured, String> {
+        let prepared = self.prepared.as_ref().map_err(String::clone)?;
+        let environment = Environment::from_process();
+        let text = |failure: Failure| failure.text.clone();
+        let mut command = self.variables.command(prepared, &environment).map_err(text)?;
+        capture(&mut command, Some(manifests), Stderr::Captured).map_err(text)
+    }
+}

@@ -1,0 +1,280 @@
+//! What is ours: post-renderers that are programs, getters, git sources, lists of plugins, and plugins called by `pintle`.
+
+use insta::assert_snapshot;
+
+use super::write_program;
+use crate::support::TestEnv;
+
+const PLUGINS: &str = ".local/share/helm/plugins";
+
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\n")
+        .write("web/values.yaml", "name: plain\n")
+        .write(
+            "web/templates/a.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Values.name }}\n",
+        )
+        .write(
+            "web/templates/hook.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: plain-hook\n  annotations:\n    helm.sh/hook: pre-install\n",
+        );
+    env
+}
+
+fn program(env: &TestEnv, path: &str, text: &str) {
+    write_program(&env.path().join(path), text);
+}
+
+const SED: &str = "#!/bin/sh\nexec /bin/sed \"s/plain/${1:-new}/\"\n";
+
+#[test]
+fn a_post_renderer_may_be_a_path_a_program_or_a_plugin_and_several_make_a_chain() {
+    let env = env();
+    program(&env, "sed.sh", SED);
+    program(&env, &format!("{PLUGINS}/shout/run.sh"), "#!/bin/sh\nexec /bin/sed s/new/NEW/\n");
+    env.write(
+        &format!("{PLUGINS}/shout/plugin.yaml"),
+        "apiVersion: v1\nname: shout\ntype: postrenderer/v1\nruntime: subprocess\nversion: 0.1.0\nruntimeConfig:\n  platformCommand:\n  - command: $HELM_PLUGIN_DIR/run.sh\n",
+    );
+    assert_snapshot!(env.pintle("template web --post-renderer ./sed.sh --post-renderer shout"), @"
+    exit 0
+    --- stdout
+    ---
+    # Source: web/templates/a.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: NEW
+    ---
+    # Source: web/templates/hook.yaml
+    apiVersion: v1
+    kind: ConfigMap
+    metadata:
+      name: NEW-hook
+      annotations:
+        helm.sh/hook: pre-install
+    ");
+    let without_hooks = env.pintle(
+        "template web --post-renderer ./sed.sh --post-renderer-args x --post-renderer-strategy nohooks",
+    );
+    assert!(
+        without_hooks.contains("name: x\n") && without_hooks.contains("name: plain-hook"),
+        "{without_hooks}"
+    );
+    assert_snapshot!(env.helm("template web --post-renderer shout --post-renderer shout"), @r#"
+    exit 1
+    --- stderr
+    Error: invalid argument "shout" for "--post-renderer" flag: cannot specify --post-renderer flag more than once
+    "#);
+}
+
+#[test]
+fn a_post_renderer_that_fails_or_returns_nonsense_is_told_with_what_it_said() {
+    let env = env();
+    program(&env, "fail.sh", "#!/bin/sh\necho what went wrong >&2\nexit 3\n");
+    program(&env, "empty.sh", "#!/bin/sh\n");
+    program(&env, "half.sh", "#!/bin/sh\necho 'apiVersion: ['\n");
+    assert_snapshot!(env.pintle("template web --post-renderer ./fail.sh"), @r#"
+    exit 1
+    --- stderr
+    what went wrong
+    error: error while running post render on files: failed to run post-renderer "./fail.sh": it exited with error (exit status: 3)
+    "#);
+    assert_snapshot!(env.pintle("template web --post-renderer ./empty.sh"), @r#"
+    exit 1
+    --- stderr
+    error: error while running post render on files: post-renderer "./empty.sh" produced empty output
+    "#);
+    assert_snapshot!(env.pintle("template web --post-renderer ./half.sh"), @"
+    exit 1
+    --- stderr
+    error: error while parsing post rendered output: error parsing YAML: MalformedYAMLError: yaml: line 1: did not find expected node content
+    ");
+    assert_snapshot!(env.helm("template web --post-renderer nothing-of-the-kind"), @r#"
+    exit 1
+    --- stderr
+    Error: invalid argument "nothing-of-the-kind" for "--post-renderer" flag: plugin: {Name:nothing-of-the-kind Type:postrenderer/v1} not found
+    "#);
+}
+
+#[test]
+fn our_filters_are_post_renderers_by_name() {
+    let env = env();
+    env.write(
+        "web/templates/b.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: p\nspec:\n  containers:\n  - name: c\n    image: nginx:1\n",
+    );
+    let moved = env.pintle(
+        "template web --post-renderer hooks --post-renderer images --post-renderer-args --target-registry=hub.corp",
+    );
+    assert!(moved.starts_with("exit 1"), "hooks takes no such argument: {moved}");
+    let moved = env.pintle(
+        "template web --post-renderer images --post-renderer-args --target-registry=hub.corp --post-renderer-args --source-registries=docker.io",
+    );
+    assert!(moved.contains("image: hub.corp/dockerio/library/nginx:1"), "{moved}");
+}
+
+#[test]
+fn a_getter_brings_charts_and_values_and_a_command_of_the_same_plugin_runs() {
+    let env = env();
+    program(
+        &env,
+        &format!("{PLUGINS}/fetcher/get.sh"),
+        "#!/bin/sh\n[ -n \"$HELM_BIN\" ] || exit 9\necho \"name: from-$HELM_PLUGIN_NAME\"\n",
+    );
+    env.write(
+        &format!("{PLUGINS}/fetcher/plugin.yaml"),
+        "name: fetcher\nversion: 0.1.0\ncommand: echo command\ndownloaders:\n- command: get.sh\n  protocols: [demo]\n",
+    );
+    let rendered = env.helm("template web -f demo://anything");
+    assert!(rendered.contains("name: from-fetcher\n"), "{rendered}");
+    let path = [("PATH", "/usr/bin:/bin")];
+    assert_eq!(env.called("helm", "fetcher", &path).lines().next(), Some("exit 0"));
+    assert_eq!(env.called("pintle", "template web -f nothing://x", &path).lines().next(), Some("exit 2"));
+}
+
+#[test]
+fn charts_come_from_git_repositories() {
+    let env = env();
+    let git = |line: &str| {
+        let output = std::process::Command::new("git")
+            .args(line.split(' '))
+            .current_dir(env.path())
+            .envs([("GIT_AUTHOR_NAME", "me"), ("GIT_AUTHOR_EMAIL", "me@example.com")])
+            .envs([("GIT_COMMITTER_NAME", "me"), ("GIT_COMMITTER_EMAIL", "me@example.com")])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{line}: {output:?}");
+    };
+    git("init -q .");
+    git("add web");
+    git("commit -qm first");
+    git("tag v1");
+    let url = format!("git+file://{}@web?ref=v1", env.path().display());
+    let path = [("PATH", "/usr/bin:/bin")];
+    let rendered = env.called("pintle", &format!("template {url}"), &path);
+    assert!(rendered.contains("name: plain\n"), "{rendered}");
+    let values = format!("git+file://{}@web/values.yaml", env.path().display());
+    let rendered = env.called("pintle", &format!("template web -f {values} --set name=x"), &path);
+    assert!(rendered.contains("name: x\n"), "{rendered}");
+    let nowhere = url.replace("@web", "@nowhere");
+    let missing = env.called("pintle", &format!("template {nowhere}"), &path);
+    assert!(missing.contains("there is no `nowhere` in the repository"), "{missing}");
+}
+
+#[test]
+fn helm_bin_answers_as_helm_whatever_the_program_is_called() {
+    let env = TestEnv::new();
+    program(
+        &env,
+        &format!("{PLUGINS}/who/run.sh"),
+        "#!/bin/sh\necho \"$HELM_BIN\"\nexec \"$HELM_BIN\" version --short\n",
+    );
+    env.write(&format!("{PLUGINS}/who/plugin.yaml"), "name: who\ncommand: $HELM_PLUGIN_DIR/run.sh\n");
+    assert_snapshot!(env.pintle("who"), @"
+    exit 0
+    --- stdout
+    {here}/.cache/helm/pintle/bin/helm
+    v4.2.4
+    ");
+    let as_helm = env.helm("who");
+    assert!(as_helm.contains("{here}/.bin/helm\nv4.2"), "{as_helm}");
+}
+
+#[test]
+fn a_built_in_wins_as_pintle_and_the_plugin_as_helm() {
+    let env = env();
+    env.write(&format!("{PLUGINS}/hooks/plugin.yaml"), "name: hooks\ncommand: /bin/echo the plugin\n");
+    assert_snapshot!(env.helm("hooks list"), @"
+    exit 0
+    --- stdout
+    the plugin list
+    ");
+    let ours = env.pintle("hooks --help");
+    assert!(!ours.contains("the plugin"), "{ours}");
+}
+
+#[test]
+fn of_two_plugins_of_one_name_the_first_is_used_and_broken_ones_do_not_harm_others() {
+    let env = TestEnv::new();
+    env.write(&format!("{PLUGINS}/a/plugin.yaml"), "name: same\ncommand: /bin/echo first\n")
+        .write(&format!("{PLUGINS}/b/plugin.yaml"), "name: same\ncommand: /bin/echo second\n")
+        .write(&format!("{PLUGINS}/c/plugin.yaml"), "name: [\n");
+    assert_snapshot!(env.pintle("same"), @r#"
+    exit 0
+    --- stdout
+    first
+    --- stderr
+    warning: failed to load plugin (ignoring); plugin_yaml: {here}/.local/share/helm/plugins/c/plugin.yaml; error: failed to load plugin "{here}/.local/share/helm/plugins/c": failed to peek plugin.yaml API version: yaml: line 1: did not find expected node content
+    warning: the plugin in `{here}/.local/share/helm/plugins/b` is ignored, because that in `{here}/.local/share/helm/plugins/a` has the name `same` too
+    "#);
+}
+
+#[test]
+fn a_list_of_plugins_is_installed_once_and_checksums_count_as_verification() {
+    let env = TestEnv::new();
+    env.write("src/hi/plugin.yaml", "name: hi\nversion: 1.0.0\ncommand: /bin/echo hi\n");
+    assert!(env.pintle("plugin package src/hi --sign=false").starts_with("exit 0"));
+    let archive = std::fs::read(env.path().join("hi-1.0.0.tgz")).unwrap();
+    let digest = pintle_provenance::sha256(&archive);
+    env.write(
+        "plugins.yaml",
+        &format!(
+            "plugins:\n- name: hi\n  source: ./hi-1.0.0.tgz\n  version: 1.0.0\n  checksum: sha256:{digest}\n"
+        ),
+    );
+    assert_snapshot!(env.pintle("plugin install -f plugins.yaml"), @"
+    exit 0
+    --- stdout
+    Installed plugin: hi
+    ");
+    assert_snapshot!(env.pintle("plugin install -f plugins.yaml"), @"
+    exit 0
+    --- stdout
+    Already installed: hi
+    ");
+    assert_snapshot!(env.pintle("plugin list -o json"), @r#"
+    exit 0
+    --- stdout
+    [{"apiVersion":"legacy","name":"hi","provenance":"unsigned","source":"unknown","type":"cli/v1","version":"1.0.0"}]
+    "#);
+    env.pintle("plugin uninstall hi");
+    let wrong = env.pintle(&format!("plugin install hi-1.0.0.tgz --checksum {}", "0".repeat(64)));
+    assert!(
+        wrong.contains("the archive has the SHA-256") && wrong.contains("nothing was installed"),
+        "{wrong}"
+    );
+    assert!(!env.path().join(PLUGINS).join("hi").exists());
+}
+
+#[test]
+fn a_git_repository_counts_as_verified_at_a_full_commit_only() {
+    let env = TestEnv::new();
+    let path = [("PATH", "/usr/bin:/bin")];
+    let refused =
+        env.called("pintle", "plugin install https://example.com/x.git --version v1 --keyring none", &path);
+    assert!(refused.contains("pin it with --version and a full commit, or pass --verify=false"), "{refused}");
+}
+
+#[test]
+fn a_runtime_that_is_not_there_is_told() {
+    let env = TestEnv::new();
+    env.write(
+        &format!("{PLUGINS}/w/plugin.yaml"),
+        "apiVersion: v1\nname: w\ntype: cli/v1\nruntime: extism/v1\nversion: 0.1.0\n",
+    )
+    .write(&format!("{PLUGINS}/w/plugin.wasm"), "");
+    assert_snapshot!(env.pintle("w"), @"
+    exit 1
+    --- stderr
+    error: the plugin `w` cannot run: the runtime `extism/v1` is not supported yet
+
+    hint: plugins of the runtime `subprocess` can run
+    ");
+    assert_snapshot!(env.helm("plugin install oci://localhost:1/x:1.0.0"), @"
+    exit 1
+    --- stderr
+    Error: plugins cannot be installed from registries yet; `oras pull` gets the archive, which can be installed
+    ");
+}
