@@ -28,6 +28,8 @@ impl From<Error> for Failure {
             Error::VersionNotFound { name, number, .. } => {
                 failure.own = Some(format!("release {name:?} has no version {number}"));
             }
+            // `template` appends advice of Helm's to the text.
+            Error::PostRender(text) => failure.own = Some(text.clone()),
             Error::MissingDependencies(cause) => split(&mut failure, "the chart is not complete", cause),
             Error::File { action, path, source } => {
                 split(&mut failure, &format!("cannot {action} `{}`", path.display()), &reason(source));

@@ -120,18 +120,18 @@ fn a_getter_brings_charts_and_values_and_a_command_of_the_same_plugin_runs() {
     let env = env();
     program(
         &env,
-        &format!("{PLUGINS}/get/get.sh"),
+        &format!("{PLUGINS}/fetcher/get.sh"),
         "#!/bin/sh\n[ -n \"$HELM_BIN\" ] || exit 9\necho \"name: from-$HELM_PLUGIN_NAME\"\n",
     );
     env.write(
-        &format!("{PLUGINS}/get/plugin.yaml"),
-        "name: get\nversion: 0.1.0\ncommand: echo command\ndownloaders:\n- command: get.sh\n  protocols: [demo]\n",
+        &format!("{PLUGINS}/fetcher/plugin.yaml"),
+        "name: fetcher\nversion: 0.1.0\ncommand: echo command\ndownloaders:\n- command: get.sh\n  protocols: [demo]\n",
     );
     let rendered = env.helm("template web -f demo://anything");
-    assert!(rendered.contains("name: from-get\n"), "{rendered}");
+    assert!(rendered.contains("name: from-fetcher\n"), "{rendered}");
     let path = [("PATH", "/usr/bin:/bin")];
-    assert_eq!(env.called("helm", "get", &path).lines().next(), Some("exit 0"));
-    assert_eq!(env.called("pintle", "template web -f nothing://x", &path).lines().next(), Some("exit 1"));
+    assert_eq!(env.called("helm", "fetcher", &path).lines().next(), Some("exit 0"));
+    assert_eq!(env.called("pintle", "template web -f nothing://x", &path).lines().next(), Some("exit 2"));
 }
 
 #[test]
@@ -251,6 +251,30 @@ fn a_list_of_plugins_is_installed_once_and_checksums_count_as_verification() {
 #[test]
 fn a_git_repository_counts_as_verified_at_a_full_commit_only() {
     let env = TestEnv::new();
-    let refused = env.pintle("plugin install https://example.com/x.git --version v1 --keyring none");
+    let path = [("PATH", "/usr/bin:/bin")];
+    let refused =
+        env.called("pintle", "plugin install https://example.com/x.git --version v1 --keyring none", &path);
     assert!(refused.contains("pin it with --version and a full commit, or pass --verify=false"), "{refused}");
+}
+
+#[test]
+fn a_runtime_that_is_not_there_is_told() {
+    let env = TestEnv::new();
+    env.write(
+        &format!("{PLUGINS}/w/plugin.yaml"),
+        "apiVersion: v1\nname: w\ntype: cli/v1\nruntime: extism/v1\nversion: 0.1.0\n",
+    )
+    .write(&format!("{PLUGINS}/w/plugin.wasm"), "");
+    assert_snapshot!(env.pintle("w"), @"
+    exit 1
+    --- stderr
+    error: the plugin `w` cannot run: the runtime `extism/v1` is not supported yet
+
+    hint: plugins of the runtime `subprocess` can run
+    ");
+    assert_snapshot!(env.helm("plugin install oci://localhost:1/x:1.0.0"), @"
+    exit 1
+    --- stderr
+    Error: plugins cannot be installed from registries yet; `oras pull` gets the archive, which can be installed
+    ");
 }

@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
 use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
+use crate::plugins::post_renderer;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
 use crate::{chart_reference, kubeconfig, request};
@@ -48,6 +49,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     check_operands(invocation, &["chart1 path", "chart2 path"])?;
     let (first, second) = (invocation.operand(0).to_owned(), invocation.operand(1).to_owned());
     let values = request::overrides(invocation)?;
+    let post_render = post_renderer::from_flags(invocation)?;
     let base = TemplateRequest {
         name: invocation.flags.text("release").to_owned(),
         namespace: kubeconfig::namespace(&invocation.flags, invocation.environment),
@@ -59,6 +61,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         dns: invocation.flags.on("enable-dns"),
         nulls: template::generation(invocation)?,
         record_objects: request::record_objects(invocation),
+        post_render,
         ..TemplateRequest::default()
     };
     let old = render(invocation, &base, &first)?;

@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
 use crate::flag::{Flag, FlagCompletion};
 use crate::invocation::Invocation;
+use crate::plugins::post_renderer;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
 use crate::{chart_reference, kubeconfig, request};
@@ -169,6 +170,7 @@ fn request(invocation: &mut Invocation<'_>, access: Access) -> Result<DiffUpgrad
     let reference = invocation.operand(1).to_owned();
     let rendered = |failure: Failure| failure.during("Failed to render chart");
     let chart = PathBuf::from(chart_reference::locate(invocation, &reference).map_err(rendered)?);
+    let post_render = post_renderer::from_flags(invocation)?;
     let flags = &invocation.flags;
     let upgrade_dry_run =
         invocation.environment.variable("HELM_DIFF_USE_UPGRADE_DRY_RUN").is_some_and(|text| text == "true");
@@ -191,6 +193,7 @@ fn request(invocation: &mut Invocation<'_>, access: Access) -> Result<DiffUpgrad
         dns: flags.on("enable-dns"),
         nulls: template::generation(invocation)?,
         record_objects: request::record_objects(invocation),
+        post_render,
         ..TemplateRequest::default()
     };
     Ok(DiffUpgradeRequest {

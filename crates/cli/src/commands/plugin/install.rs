@@ -155,6 +155,9 @@ fn unknown_source(source: &str, error: &pintle_plugin::Error) -> Failure {
         "cannot get information about plugin source {} (if it's a local directory, does it exist?), last error was: {error}",
         quote(source.as_bytes())
     );
+    if error.to_string() != "Cannot detect VCS" {
+        return Failure::usage(text).with_pintle_text(format!("cannot install `{source}`: {error}"));
+    }
     Failure::usage(text)
         .with_pintle_text(format!(
             "`{source}` is no directory, no archive and no git repository that is known"

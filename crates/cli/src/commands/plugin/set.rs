@@ -144,7 +144,7 @@ mod tests {
                 "plugins.yaml: plugins[0]: unknown field `url`: there are name, source, version, checksum",
             ),
             (
-                "plugins:\n- {name: a, source: x}\n- {name: a, source: y}\n",
+                "plugins:\n- {name: a, source: x}\n- {name: a, source: z}\n",
                 "plugins.yaml: the plugin `a` is listed twice",
             ),
         ] {
