@@ -94,6 +94,7 @@ impl Environment {
             Some(fixed) => {
                 fixed.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
             }
+            #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
             None => std::env::vars_os()
                 .map(|(name, value)| {
                     (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
