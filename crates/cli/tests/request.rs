@@ -22,16 +22,23 @@ const STATUS: &str = r#"{"status": {"planDigest": "abc", "planSummary": "install
 fn env() -> TestEnv {
     let env = TestEnv::new();
     let file = Some(env.path().join("box.db"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let api = Embedded { file, ..Embedded::default() }.open().await.unwrap();
+        let api =
+            Embedded { file, ..Embedded::default() }.open().await.expect("the cluster takes the fixtures");
         let cluster = embedded::cluster(&api, "default");
-        crds::install_for_controller(&cluster).await.unwrap();
-        for object in Object::read_manifest(REQUEST.as_bytes(), "").unwrap() {
-            cluster.apply(&object, true, &WriteParams::default()).await.unwrap();
+        crds::install_for_controller(&cluster).await.expect("the cluster takes the fixtures");
+        for object in Object::read_manifest(REQUEST.as_bytes(), "").expect("the cluster takes the fixtures") {
+            cluster
+                .apply(&object, true, &WriteParams::default())
+                .await
+                .expect("the cluster takes the fixtures");
         }
         let id = ObjectId::new("helm.sh/v3", "HelmRequest", "default", "web");
-        cluster.patch(&id, PatchType::Merge, STATUS, &WriteParams::status()).await.unwrap();
+        cluster
+            .patch(&id, PatchType::Merge, STATUS, &WriteParams::status())
+            .await
+            .expect("the cluster takes the fixtures");
     });
     env
 }

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
 }
 
 fn start(args: Vec<String>) -> ExitCode {
-    let log: Log = Arc::new(|line| log_line(line));
+    let log: Log = Arc::new(log_line);
     let args = match Args::parse(args) {
         Ok(args) => args,
         Err(error) => {

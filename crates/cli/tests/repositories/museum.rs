@@ -91,7 +91,7 @@ fn answer(posted: Posted, log: &Mutex<Vec<Posted>>) -> (&'static str, &'static s
         return ("404 Not Found", "{\"error\":\"not found\"}");
     }
     let login = posted.headers.get("authorization").map(String::as_str);
-    if !matches!(login, Some(LOGIN | "Bearer token")) && posted.headers.get("x-token").is_none() {
+    if !matches!(login, Some(LOGIN | "Bearer token")) && !posted.headers.contains_key("x-token") {
         return ("401 Unauthorized", "{\"error\":\"unauthorized\"}");
     }
     let mut log = log.lock().expect("no thread has failed");
