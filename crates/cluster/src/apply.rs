@@ -105,6 +105,11 @@ impl Cluster {
         let change = Change::for_step(step, apply_options.method, keys.as_deref().unwrap_or(&none));
         let change = change.map_err(|error| failed(Error::Patch(Box::new(error))))?;
         match (change, step.desired) {
+            // What a deletion does is known without a request: the object exists or not.
+            (Change::Delete, _) if apply_options.dry_run => match step.live {
+                Some(_) => Ok(Applied::Deleted),
+                None => Ok(Applied::NotFound),
+            },
             (Change::Delete, _) => match self.delete_object(&step.id, apply_options.propagation).await? {
                 true => Ok(Applied::Deleted),
                 false => Ok(Applied::NotFound),

@@ -6,12 +6,14 @@ use std::io::{Read, Write as _};
 use std::net::TcpListener;
 
 use futures::FutureExt;
+use pintle_cluster::apply::{Applied, ApplyOptions};
 use pintle_cluster::{
     Cluster, Detail, Error, ListParams, PatchType, Preconditions, PropagationPolicy, Settings, WatchEvent,
     WriteParams,
 };
 use pintle_objects::{Object, ObjectId};
-use support::{StoreFuture, cluster, discovery, ok, paths, refusal};
+use pintle_plan::{Action, Step};
+use support::{StubResponse, cluster, discovery, ok, paths, refusal};
 
 fn config_map(name: &str) -> Object {
     Object::from_id(&ObjectId::new("v1", "ConfigMap", "n", name))
@@ -20,7 +22,7 @@ fn config_map(name: &str) -> Object {
 #[tokio::test]
 async fn a_busy_server_is_asked_again_until_it_answers() {
     let (cluster, log) = cluster(|_, times| match times {
-        1 | 2 => StoreFuture(429, Some(("retry-after", "0")), String::new()),
+        1 | 2 => StubResponse(429, Some(("retry-after", "0")), String::new()),
         _ => ok("{}"),
     });
     assert!(cluster.create(&config_map("a"), &WriteParams::default()).await.is_ok());
@@ -45,7 +47,7 @@ async fn etcd_leader_changes_are_retried_and_other_server_errors_are_returned() 
 #[tokio::test]
 async fn a_broken_connection_is_tried_again_only_when_that_is_safe() {
     let (cluster, log) =
-        cluster(|_, times| if times == 1 { StoreFuture(0, None, String::new()) } else { ok("{}") });
+        cluster(|_, times| if times == 1 { StubResponse(0, None, String::new()) } else { ok("{}") });
     assert!(cluster.get(&ObjectId::new("v1", "Secret", "n", "a")).await.expect("second try").is_some());
     assert!(cluster.apply(&config_map("a"), true, &WriteParams::strict()).await.is_ok());
     let error = cluster.create(&config_map("a"), &WriteParams::default()).await.expect_err("not repeated");
@@ -58,7 +60,7 @@ async fn a_broken_connection_is_tried_again_only_when_that_is_safe() {
 
 #[tokio::test]
 async fn applying_sends_the_whole_object_under_helms_name() {
-    let (cluster, log) = cluster(|_, _| StoreFuture(201, None, r#"{"kind":"ConfigMap"}"#.into()));
+    let (cluster, log) = cluster(|_, _| StubResponse(201, None, r#"{"kind":"ConfigMap"}"#.into()));
     let write = WriteParams { dry_run: true, ..WriteParams::strict() };
     let written = cluster.apply(&config_map("a"), false, &write).await.expect("good");
     assert!(written.created && written.object().expect("an object").kind() == "ConfigMap");
@@ -112,6 +114,19 @@ async fn deleting_says_whether_the_object_was_there() {
         body,
         r#"{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u"},"propagationPolicy":"Foreground"}"#
     );
+}
+
+#[tokio::test]
+async fn a_dry_run_of_a_deletion_sends_nothing() {
+    let (cluster, log) = cluster(|_, _| ok("{}"));
+    let live = config_map("a");
+    let step =
+        Step { id: live.id(), action: Action::Delete, desired: None, previous: None, live: Some(&live) };
+    let dry_run = ApplyOptions { dry_run: true, ..ApplyOptions::default() };
+    assert!(matches!(cluster.execute(&step, &dry_run).await, Ok(Applied::Deleted)));
+    let gone = Step { live: None, ..step };
+    assert!(matches!(cluster.execute(&gone, &dry_run).await, Ok(Applied::NotFound)));
+    assert!(paths(&log).is_empty());
 }
 
 #[tokio::test]

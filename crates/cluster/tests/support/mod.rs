@@ -19,26 +19,26 @@ pub(crate) struct Seen {
 }
 
 /// A response: status, extra header, body. Status 0 breaks the connection instead.
-pub(crate) struct StoreFuture(
+pub(crate) struct StubResponse(
     pub(crate) u16,
     pub(crate) Option<(&'static str, &'static str)>,
     pub(crate) String,
 );
 
-pub(crate) fn ok(body: impl Into<String>) -> StoreFuture {
-    StoreFuture(200, None, body.into())
+pub(crate) fn ok(body: impl Into<String>) -> StubResponse {
+    StubResponse(200, None, body.into())
 }
 
-pub(crate) fn refusal(code: u16, reason: &str, message: &str) -> StoreFuture {
+pub(crate) fn refusal(code: u16, reason: &str, message: &str) -> StubResponse {
     let body = format!(
         r#"{{"kind":"Status","apiVersion":"v1","status":"Failure","message":"{message}","reason":"{reason}","code":{code}}}"#
     );
-    StoreFuture(code, None, body)
+    StubResponse(code, None, body)
 }
 
 /// What a small server serves.
 #[allow(dead_code, reason = "not every test file discovers")]
-pub(crate) fn discovery(path: &str) -> Option<StoreFuture> {
+pub(crate) fn discovery(path: &str) -> Option<StubResponse> {
     match path {
         "/api" => {
             Some(ok(r#"{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[
@@ -59,7 +59,7 @@ pub(crate) fn discovery(path: &str) -> Option<StoreFuture> {
 
 /// Returns a cluster served by `answer`, and the list of the requests it got.
 pub(crate) fn cluster(
-    answer: impl Fn(&Seen, usize) -> StoreFuture + Send + Sync + 'static,
+    answer: impl Fn(&Seen, usize) -> StubResponse + Send + Sync + 'static,
 ) -> (Cluster, Arc<Mutex<Vec<Seen>>>) {
     let log = Arc::new(Mutex::new(Vec::new()));
     let (kept, answer) = (log.clone(), Arc::new(answer));
@@ -82,7 +82,7 @@ pub(crate) fn cluster(
                 kept.push(seen.clone());
                 kept.iter().filter(|one: &&Seen| one.method == seen.method && one.path == seen.path).count()
             };
-            let StoreFuture(code, extra, text) = answer(&seen, times);
+            let StubResponse(code, extra, text) = answer(&seen, times);
             if code == 0 {
                 return Err(std::io::Error::from(std::io::ErrorKind::ConnectionReset));
             }
