@@ -377,9 +377,19 @@ fn flags_for_clusters_and_repositories_change_nothing_for_a_local_chart() {
     let line = "template web --create-namespace --server-side=false --replace --timeout 1m --wait-for-jobs \
                 --description d --devel --dependency-update --disable-openapi-validation --rollback-on-failure \
                 --skip-crds --labels a=b,c=d --enable-dns --take-ownership --wait=legacy --version 9.9.9 --keyring k \
-                --pass-credentials --cert-file c --key-file k --ca-file a --username u --password p --insecure-skip-tls-verify --plain-http \
+                --pass-credentials --username u --password p --insecure-skip-tls-verify --plain-http \
                 --skip-schema-validation --post-renderer-args x";
     assert_eq!(env.helm(line), env.helm("template web"));
+}
+
+#[test]
+fn tls_files_are_read_even_for_a_local_chart() {
+    assert_snapshot!(env().helm("template web --cert-file c --key-file k --ca-file a"), @r#"
+    exit 1
+    --- stderr
+    Error: missing registry client: can't create TLS config for client: unable to read cert file: "c": open c: no such file or directory
+    can't read CA file: "a": open a: no such file or directory
+    "#);
 }
 
 #[test]

@@ -180,7 +180,8 @@ impl<'o> Writer<'o> {
                 continue;
             }
             self.cursor = self.cursor.max(begin);
-            self.node(item, indent + 2, true);
+            let is_scalar = matches!(item.kind(), Kind::Scalar(_));
+            self.node(item, if is_scalar { indent } else { indent + 2 }, true);
         }
     }
 
