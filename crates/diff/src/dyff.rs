@@ -250,14 +250,14 @@ mod tests {
                 "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  containers:\n  - name: a\n    image: x\n  - name: b\n    image: {image}\n{more}"
             )
         };
-        let (old, new) = (text("y", ""), text("z", "  replicas: 2\n"));
+        let (old, new) = (text("i:1", ""), text("i:2", "  replicas: 2\n"));
         let parse = |text| Index::parse(text, &ParseOptions::default()).expect("a good manifest");
         let report = Report::new(parse(old.as_bytes()), parse(new.as_bytes()), &Options::default());
         let mut out = Vec::new();
         report.expect("good options").write_dyff(&mut out, false).expect("written");
         assert_eq!(
             String::from_utf8(out).expect("text"),
-            "\nspec  (apps/v1/Deployment/web)\n  + one map entry added:\n    replicas: 2\n\nspec.containers.b.image  (apps/v1/Deployment/web)\n  ± value change\n    - y\n    + z\n\n"
+            "\nspec  (apps/v1/Deployment/web)\n  + one map entry added:\n    replicas: 2\n\nspec.containers.b.image  (apps/v1/Deployment/web)\n  ± value change\n    - i:1\n    + i:2\n\n"
         );
     }
 }

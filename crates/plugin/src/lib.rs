@@ -3,10 +3,10 @@
 //! A plugin is a folder with a `plugin.yaml`: [`Metadata::parse`] reads both generations of that file, with Helm's
 //! checks and texts. [`load_all`] finds the plugins of a folder, [`PlatformCommand`] and [`prepare`] choose what to run
 //! and expand its variables, and [`Source`] and [`Installer`] bring plugins from folders, archives, registries and git
-//! repositories to where they are loaded from. [`signing_status`] and [`package`] are about their signatures.
+//! repositories to where they are loaded from. [`pack`] makes archives, and [`signing_status`] says whether one is signed.
 //!
 //! This crate runs no program, opens no connection and reads no environment: the caller gives it paths, variables and
-//! bytes, and carries out what comes back. Git is asked through [`Git`].
+//! bytes, and executes what is returned. Git is asked through [`Git`].
 //!
 //! ```
 //! use pintle_plugin::{Metadata, PluginType};
