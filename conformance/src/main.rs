@@ -44,6 +44,7 @@ pub(crate) struct Options {
 }
 
 fn main() -> ExitCode {
+    pintle_time::Zone::set_local(std::env::var("TZ").ok());
     match run() {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),

@@ -148,7 +148,10 @@ impl pintle_tree::Walk for Fields<'_> {
                 sink.begin_fields(fields.len())?;
                 for (key, value) in fields {
                     sink.key(key.as_bytes())?;
-                    value.walk(sink)?;
+                    match (struct_order(key.as_bytes()), value.as_list()) {
+                        (Some(order), Some(items)) => walk_structs(items, order, sink)?,
+                        _ => value.walk(sink)?,
+                    }
                 }
                 sink.end_map()?;
             }
@@ -157,6 +160,37 @@ impl pintle_tree::Walk for Fields<'_> {
         sink.end_map()?;
         sink.end_map()
     }
+}
+
+/// The order in which Go writes the fields of the structs in a list of the metadata.
+fn struct_order(list: &[u8]) -> Option<&'static [&'static str]> {
+    match list {
+        b"maintainers" => Some(&["name", "email", "url"]),
+        b"dependencies" => {
+            Some(&["name", "version", "repository", "condition", "tags", "enabled", "import-values", "alias"])
+        }
+        _ => None,
+    }
+}
+
+fn walk_structs<S: pintle_tree::Sink>(
+    items: &[Node],
+    order: &[&str],
+    sink: &mut S,
+) -> std::result::Result<(), S::Error> {
+    use pintle_tree::Walk as _;
+    sink.begin_list(items.len())?;
+    for item in items {
+        let fields: Vec<(&str, &Node)> =
+            order.iter().filter_map(|name| Some((*name, item.get(name)?))).collect();
+        sink.begin_fields(fields.len())?;
+        for (name, value) in fields {
+            sink.key(name.as_bytes())?;
+            value.walk(sink)?;
+        }
+        sink.end_map()?;
+    }
+    sink.end_list()
 }
 
 /// The order of the fields of a chart in Go.
