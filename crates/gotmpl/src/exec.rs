@@ -20,6 +20,7 @@ use crate::node_text::NodeRef;
 use crate::operand::Operand;
 use crate::print::with_stack;
 use crate::set::{Parsed, Set};
+use crate::trace::Trace;
 use crate::value::Value;
 
 /// One render of the templates of a set.
@@ -39,6 +40,8 @@ pub struct Exec<'a> {
     depth: usize,
     /// The number of open templates, blocks and parentheses, which determines the stack usage.
     nesting: usize,
+    /// What happens, if someone wants to know.
+    trace: Option<&'a mut Trace>,
 }
 
 /// The maximum of `nesting`: each level takes up to a kilobyte of stack.
@@ -80,6 +83,7 @@ impl<'a> Exec<'a> {
             arguments: Vec::new(),
             depth: 0,
             nesting: 0,
+            trace: None,
         }
     }
 
@@ -88,6 +92,18 @@ impl<'a> Exec<'a> {
     pub fn with_host(mut self, host: &'a dyn Any) -> Self {
         self.host = Some(host);
         self
+    }
+
+    /// Records what happens.
+    #[must_use]
+    pub fn with_trace(mut self, trace: &'a mut Trace) -> Self {
+        self.trace = Some(trace);
+        self
+    }
+
+    /// The trace, if there is one.
+    pub fn trace(&mut self) -> Option<&mut Trace> {
+        self.trace.as_deref_mut()
     }
 
     /// The host data.
@@ -120,7 +136,9 @@ impl<'a> Exec<'a> {
     /// When there is no such template, or it fails.
     pub fn include(&mut self, name: impl AsRef<[u8]>, data: &Value) -> Result<Str, CallError> {
         let mut out = Vec::new();
+        self.begin_nested();
         self.execute(name, data, &mut out)?;
+        self.end_nested(&out);
         Ok(Str::from(out))
     }
 
@@ -136,9 +154,23 @@ impl<'a> Exec<'a> {
         };
         self.overlays.push(parsed);
         let mut out = Vec::new();
+        self.begin_nested();
         let result = self.run(&tree, Operand::concrete(data.clone()), &mut out);
+        self.end_nested(&out);
         self.overlays.pop();
         result.map(|()| Str::from(out))
+    }
+
+    fn begin_nested(&mut self) {
+        if let Some(trace) = &mut self.trace {
+            trace.begin();
+        }
+    }
+
+    fn end_nested(&mut self, out: &[u8]) {
+        if let Some(trace) = &mut self.trace {
+            trace.end_nested(out);
+        }
     }
 
     fn lookup(&self, name: &[u8]) -> Result<Rc<Tree>, Error> {

@@ -33,7 +33,9 @@ mod parse;
 mod pool;
 pub mod print;
 mod printf;
+pub mod reads;
 mod set;
+pub mod trace;
 mod value;
 mod walk;
 

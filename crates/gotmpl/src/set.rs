@@ -205,6 +205,11 @@ impl Set {
         self.templates.keys()
     }
 
+    /// All templates of this set itself.
+    pub(crate) fn trees(&self) -> impl Iterator<Item = &Tree> {
+        self.templates.values().map(Rc::as_ref)
+    }
+
     pub(crate) fn find(&self, name: &[u8]) -> Option<&Rc<Tree>> {
         let mut set = Some(self);
         while let Some(current) = set {

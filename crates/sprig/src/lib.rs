@@ -75,6 +75,11 @@ pub fn functions() -> impl IntoIterator<Item = Function> {
     .flatten()
 }
 
+/// A value as go-yaml 3 writes it without options, with a line feed at the end.
+pub fn yaml_version_3(value: &pintle_gotmpl::Value) -> Vec<u8> {
+    pintle_yaml::write_version_3(&pretty::Pretty(value))
+}
+
 /// The random and clock functions for reproducible renders: they depend on their arguments only, and are cheap. To be
 /// added over [`functions`].
 pub fn repeatable_functions() -> impl IntoIterator<Item = Function> {

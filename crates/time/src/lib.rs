@@ -21,11 +21,13 @@ mod parse;
 mod quote;
 mod scan;
 mod time;
+mod timestamp;
 mod zone;
 
 pub use civil::{Month, Weekday};
 pub use duration::Duration;
 pub use time::GoTime;
+pub use timestamp::Timestamp;
 pub use zone::Zone;
 
 /// The layout of RFC 3339 in whole seconds.

@@ -30,6 +30,7 @@ pub mod set;
 mod stack;
 mod str;
 pub mod suggest;
+mod value_path;
 mod walk;
 
 pub use log::{LogLevel, LogLine};
@@ -37,4 +38,5 @@ pub use map::Map;
 pub use node::Node;
 pub use stack::with_stack;
 pub use str::Str;
+pub use value_path::{Segment, ValuePath};
 pub use walk::{KeyOrder, Sink, Walk, natural_order};

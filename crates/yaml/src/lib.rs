@@ -12,11 +12,13 @@
 //! ```
 
 mod builder;
+pub mod commented;
 pub mod decode;
 mod documents;
 mod error;
 mod exact;
 mod fast;
+pub mod lint;
 pub mod native;
 mod normalize;
 pub mod outline;
@@ -32,7 +34,7 @@ pub use documents::{read_documents, read_values};
 pub use error::Error;
 pub use normalize::normalize;
 pub use stream::Stream;
-pub use write::{write, write_pretty, write_to};
+pub use write::{write, write_pretty, write_to, write_version_3};
 
 use pintle_tree::{Map, Node};
 use read::Rules;
@@ -146,7 +148,7 @@ pub fn read_version_3<B: Builder>(text: &[u8], builder: &mut B) -> Result<B::Nod
         return Ok(builder.finish());
     }
     builder.reset();
-    read::read_yaml(text, builder)
+    read::read_yaml(text, builder).map_err(Error::into_version_3)
 }
 
 /// Converts the first document of `text` to JSON. Integers keep all their digits.

@@ -49,6 +49,7 @@ pub use stream::{Documents, Written, documents};
 use std::ops::Range;
 
 use memchr::memmem;
+use pintle_tree::{Segment, ValuePath};
 
 use crate::error::Error;
 use crate::fast;
@@ -123,6 +124,27 @@ impl<'t> Outline<'t> {
     /// All aliases, in the order of the text.
     pub fn aliases(&self) -> impl Iterator<Item = NodeRef<'_>> {
         self.aliases.iter().map(|&(place, _)| self.place(place))
+    }
+
+    /// The line of a node of the first document, counted from one; of an entry of a map, that of its key.
+    pub fn line_of(&self, path: &ValuePath) -> Option<usize> {
+        let mut node = self.roots().next()?;
+        let mut line = node.line();
+        for segment in path.segments() {
+            (node, line) = match segment {
+                Segment::Key(key) => {
+                    let key = key.as_str()?;
+                    let value = node.get(key)?;
+                    let written = node.entry(key).map(|entry| entry.key.line());
+                    (value, written.unwrap_or_else(|| value.line()))
+                }
+                Segment::Index(index) => {
+                    let item = node.items().nth(*index)?;
+                    (item, item.line())
+                }
+            };
+        }
+        Some(line)
     }
 
     /// The line of an offset, counted from one.

@@ -1,5 +1,6 @@
 //! The full reader: reads every text that go-yaml reads, with the same result, and reports every error with its text.
 
+mod comments;
 mod compose;
 mod cursor;
 mod decode;
@@ -15,12 +16,15 @@ mod token;
 use crate::builder::{Assembler, Builder};
 use crate::error::Error;
 use crate::value::Value;
+pub(crate) use comments::Comments;
 pub(crate) use compose::{Document, Shape};
 pub(crate) use decode::{Budget, scalar_meaning};
 use decode::{Failure, decode};
 pub(crate) use key::key_text;
 pub(crate) use parse::{EventKind, Parser};
 pub(crate) use scalar::{escaped, scalar_text};
+pub(crate) use scan::Scanner;
+pub(crate) use token::{Token, Word};
 
 /// Options of the reader.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use crate::resolve::is_plainly_text;
 use crate::value::Value;
 use emitter::{Emitter, Flavor};
 pub(crate) use native::NativeWriter;
-pub use pretty::write_pretty;
+pub use pretty::{write_pretty, write_version_3};
 use scalar::Style;
 use style::analyze;
 

@@ -53,6 +53,9 @@ impl Exec<'_> {
         if !self.fuel.read(&self.arguments[base..]) {
             return Err(self.exhausted(frame));
         }
+        if let Some(trace) = &mut self.trace {
+            trace.call(frame.source, blame.position(frame.source), name, &self.arguments[base..]);
+        }
         let result = match builtin {
             Builtin::Call => {
                 let callee = &self.arguments[base];

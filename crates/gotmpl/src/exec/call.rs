@@ -121,6 +121,10 @@ impl Exec<'_> {
         if !self.fuel.step(own) || !self.fuel.read(&self.arguments[base..]) {
             return Err(self.exhausted(frame));
         }
+        if let Some(trace) = &mut self.trace {
+            let position = blame.position(frame.source);
+            trace.call(frame.source, position, signature.name, &self.arguments[base..]);
+        }
         let result = self.apply(signature.name, target, base);
         self.arguments.truncate(base);
         match result {

@@ -7,7 +7,7 @@ use pintle_tree::Str;
 
 use super::call::{Signature, Target};
 use super::{Exec, Frame};
-use crate::ast::{Expr, Name};
+use crate::ast::{Expr, Name, Position};
 use crate::collection::find;
 use crate::error::Error;
 use crate::node_text::NodeRef;
@@ -64,6 +64,8 @@ fn resolve_further<R>(
 struct Access<'t, 'c> {
     expr: &'t Expr,
     name: &'t [u8],
+    /// The position of the name, if it is the last of a chain.
+    end_of_chain: Option<Position>,
     /// The command's operands, of which the first is the field itself; only for the last field of a chain.
     words: &'t [Expr],
     last: &'c mut Option<Operand>,
@@ -89,6 +91,9 @@ impl Exec<'_> {
         expr: &'t Expr,
         look: impl FnOnce(&Value) -> R,
     ) -> Option<R> {
+        if self.trace.as_ref().is_some_and(|trace| trace.watches_values()) {
+            return None;
+        }
         let methods = self.set.values_methods().map_or(&[][..], |hook| hook.methods);
         let (value, names) = match expr {
             Expr::Field(_, names) => (&dot.value, names),
@@ -121,10 +126,12 @@ impl Exec<'_> {
         };
         let mut current: Option<Operand> = None;
         for name in leading {
-            let access = Access { expr, name: name.of(source), words: &[], last: &mut None };
+            let access =
+                Access { expr, name: name.of(source), end_of_chain: None, words: &[], last: &mut None };
             current = Some(self.field(frame, dot, current.as_ref().unwrap_or(receiver), access)?);
         }
-        let access = Access { expr, name: final_name.of(source), words, last: &mut last };
+        let end_of_chain = Some(final_name.start);
+        let access = Access { expr, name: final_name.of(source), end_of_chain, words, last: &mut last };
         self.field(frame, dot, current.as_ref().unwrap_or(receiver), access)
     }
 
@@ -169,6 +176,9 @@ impl Exec<'_> {
             return Err(frame.error(format!("{} is not a method but has arguments", access.shown_name())));
         }
         let found = map.get(access.name);
+        if let Some(trace) = &mut self.trace {
+            trace.field(frame.source, map, access.name, access.end_of_chain);
+        }
         Ok(match map.of {
             MapType::Str => Operand::concrete(found.unwrap_or(Value::Str(Str::EMPTY))),
             MapType::Any | MapType::Values => Operand::interface(found.unwrap_or_default()),

@@ -23,11 +23,15 @@ impl Exec<'_> {
             value.interface = false;
             return Ok(value);
         }
+        let first = self.trace.as_ref().map_or(0, |trace| trace.mark());
         let mut value = None;
         for command in commands {
             value = Some(self.command(frame, dot, command, value)?.inside());
         }
         let value = value.unwrap_or_default();
+        if let Some(trace) = &mut self.trace {
+            trace.assign(frame.source, pipe.variables.as_slice(), first);
+        }
         for variable in pipe.variables.as_slice() {
             if pipe.assigns {
                 self.assign(frame, *variable, value.clone())?;
@@ -139,6 +143,9 @@ impl Exec<'_> {
             return Ok(Operand::INVALID);
         };
         frame.place = Some(NodeRef::Expr(expr));
+        if let Some(trace) = &mut self.trace {
+            trace.variable(frame.source, *id);
+        }
         let value = self.variable(frame, *id)?.clone();
         if names.is_empty() {
             self.refuse_arguments(frame, words, &last)?;

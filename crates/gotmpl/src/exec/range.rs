@@ -8,6 +8,21 @@ use crate::operand::Operand;
 use crate::print;
 use crate::value::{Kind, ListType, MapType, Value};
 
+/// Whether a loop over a value has a first iteration.
+fn has_elements(subject: &Value) -> bool {
+    match subject {
+        Value::Int(kind, end) => {
+            if kind.is_unsigned() {
+                *end != 0
+            } else {
+                *end > 0
+            }
+        }
+        Value::Object(object) => !object.entries().is_empty(),
+        other => other.is_true(),
+    }
+}
+
 impl Exec<'_> {
     pub(super) fn range<'t>(
         &mut self,
@@ -17,7 +32,13 @@ impl Exec<'_> {
         out: &mut Vec<u8>,
     ) -> Result<Flow, Error> {
         let mark = self.variables.len();
-        let subject = self.pipeline(frame, dot, &frame.source.pipes[branch.pipe])?.value;
+        let pipe = &frame.source.pipes[branch.pipe];
+        let subject = self.pipeline(frame, dot, pipe)?.value;
+        if let Some(trace) = &mut self.trace {
+            let source = frame.source;
+            trace.whole(&subject);
+            trace.branch(source, pipe.position, source.name == *self.set.root(), has_elements(&subject));
+        }
         let ran = self.range_over(frame, branch, subject, out)?;
         let flow = if ran { Flow::Next } else { self.list(frame, dot, branch.otherwise, out)? };
         self.variables.truncate(mark);

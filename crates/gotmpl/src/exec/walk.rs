@@ -25,6 +25,9 @@ impl Exec<'_> {
                 frame.place = Some(NodeRef::Node(node));
                 return Err(self.exhausted(frame));
             }
+            if let Some(trace) = &mut self.trace {
+                trace.node(source, node, source.name == *self.set.root(), out.len());
+            }
             let before = out.len();
             let flow = match node {
                 Node::Text { start, end } => {
@@ -34,7 +37,7 @@ impl Exec<'_> {
                         frame.place = Some(NodeRef::Node(node));
                         return Err(self.exhausted(frame));
                     }
-                    continue;
+                    Flow::Next
                 }
                 Node::Action(pipe) => {
                     let pipe = &source.pipes[*pipe];
@@ -44,14 +47,14 @@ impl Exec<'_> {
                         if !self.fuel.write(out.len() - before) {
                             return Err(self.exhausted(frame));
                         }
-                        continue;
+                    } else {
+                        let value = self.pipeline(frame, dot, pipe)?;
+                        if pipe.variables.is_empty() {
+                            frame.place = Some(NodeRef::Node(node));
+                            self.print(frame, &value, out)?;
+                        }
                     }
-                    let value = self.pipeline(frame, dot, pipe)?;
-                    if pipe.variables.is_empty() {
-                        frame.place = Some(NodeRef::Node(node));
-                        self.print(frame, &value, out)?;
-                    }
-                    continue;
+                    Flow::Next
                 }
                 Node::If(branch) => self.nested(frame, |exec, frame| {
                     exec.branch(frame, dot, &source.branches[*branch], false, out)
@@ -66,11 +69,14 @@ impl Exec<'_> {
                 Node::Template(call) => {
                     frame.place = Some(NodeRef::Node(node));
                     self.template(frame, dot, &source.calls[*call], out)?;
-                    continue;
+                    Flow::Next
                 }
-                Node::Break(_) => return Ok(Flow::Break),
-                Node::Continue(_) => return Ok(Flow::Continue),
+                Node::Break(_) => Flow::Break,
+                Node::Continue(_) => Flow::Continue,
             };
+            if let Some(trace) = &mut self.trace {
+                trace.node_end(out.len());
+            }
             if flow != Flow::Next {
                 return Ok(flow);
             }
@@ -81,6 +87,9 @@ impl Exec<'_> {
     /// Writes a value as `{{ value }}` does.
     fn print(&mut self, frame: &Frame<'_>, value: &Operand, out: &mut Vec<u8>) -> Result<(), Error> {
         let before = out.len();
+        if let Some(trace) = &mut self.trace {
+            trace.whole(&value.value);
+        }
         push_printed(&value.value, out);
         if self.fuel.write(out.len() - before) { Ok(()) } else { Err(self.exhausted(frame)) }
     }
@@ -107,6 +116,10 @@ impl Exec<'_> {
                 (value.value.is_true(), Some(value))
             }
         };
+        if let Some(trace) = &mut self.trace {
+            let source = frame.source;
+            trace.branch(source, pipe.position, source.name == *self.set.root(), truth);
+        }
         let flow = if truth {
             let inner = value.as_ref().filter(|_| sets_dot).unwrap_or(dot);
             self.list(frame, inner, branch.list, out)?

@@ -87,7 +87,7 @@ pub(super) const SIZES: [usize; 2] = [4 << 10, 64 << 10];
 const QUICK: Duration = Duration::from_millis(10);
 
 /// How often a call is measured again before it counts as too slow.
-const ATTEMPTS: usize = 8;
+const ATTEMPTS: usize = 40;
 
 /// How a call grows from the smaller to the larger size.
 pub(super) struct Growth {

@@ -74,6 +74,13 @@ impl<'t> Input<'t> {
         matches!(self.encoding, Some(Encoding::Utf16Little | Encoding::Utf16Big))
     }
 
+    /// The number of line breaks since the last character that is neither a break nor a blank.
+    pub(crate) fn newlines(&self) -> usize {
+        let before = &self.decoded[..self.position.min(self.decoded.len())];
+        let blank = |byte: &&u8| matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+        before.iter().rev().take_while(blank).filter(|&&byte| byte == b'\n').count()
+    }
+
     /// Steps over `bytes` bytes.
     #[inline]
     pub(crate) fn advance(&mut self, bytes: usize) {

@@ -1,5 +1,6 @@
 //! The parser: tokens to events, as a state machine.
 
+use super::comments::{Comments, Pending};
 use super::scan::Scanner;
 use super::token::{Span, Token, Word};
 use crate::error::Problem;
@@ -83,6 +84,8 @@ pub(crate) struct Parser<'t> {
     handles: Vec<(Vec<u8>, Vec<u8>)>,
     /// Where the dash or colon before the last node stands.
     lead: usize,
+    /// Comments that belong to the next event, where they are wanted.
+    pending: Option<Box<Pending>>,
 }
 
 impl<'t> Parser<'t> {
@@ -93,7 +96,21 @@ impl<'t> Parser<'t> {
             states: Vec::new(),
             handles: Vec::new(),
             lead: 0,
+            pending: None,
         }
+    }
+
+    /// Returns a parser that keeps comments.
+    pub(crate) fn with_comments(text: &'t [u8]) -> Self {
+        let mut parser = Parser::new(text);
+        parser.scanner = Scanner::with_comments(text);
+        parser.pending = Some(Box::default());
+        parser
+    }
+
+    /// The comments of the last event.
+    pub(crate) fn take_comments(&mut self) -> Comments {
+        self.pending.as_mut().map(|pending| std::mem::take(&mut pending.event)).unwrap_or_default()
     }
 
     /// The texts that spans point into.
@@ -157,13 +174,37 @@ impl<'t> Parser<'t> {
     }
 
     fn peek(&mut self) -> Result<Token, Problem> {
-        self.scanner.peek()
+        let token = self.scanner.peek()?;
+        if let (Some(pending), Some(queue)) = (&mut self.pending, &mut self.scanner.comments) {
+            pending.unfold(queue, &token);
+        }
+        Ok(token)
     }
 
     /// Drops the peeked token and peeks the one after it.
     fn take_and_peek(&mut self) -> Result<Token, Problem> {
         self.scanner.take();
-        self.scanner.peek()
+        self.peek()
+    }
+
+    /// The event that is being made gets the comments up to here.
+    fn set_event_comments(&mut self) {
+        if let Some(pending) = &mut self.pending {
+            pending.finish_event();
+        }
+    }
+
+    /// Drops the dash of a sequence and peeks the token after it. A comment before the dash belongs to the collection that
+    /// the item is, if it is one.
+    fn take_dash(&mut self) -> Result<Token, Problem> {
+        let before = self.pending.as_ref().map_or(0, |pending| pending.head_length());
+        let token = self.take_and_peek()?;
+        if let Some(pending) = &mut self.pending
+            && matches!(token.word, Word::BlockSequenceStart | Word::BlockMappingStart)
+        {
+            pending.split_stem(before);
+        }
+        Ok(token)
     }
 
     fn empty(&mut self, next: State, line: usize) -> Result<Event, Problem> {
@@ -207,6 +248,9 @@ impl<'t> Parser<'t> {
             Word::VersionDirective { .. } | Word::TagDirective { .. } | Word::DocumentStart => {}
             _ if implicit => {
                 self.directives()?;
+                if let Some(pending) = &mut self.pending {
+                    pending.split_document_head();
+                }
                 self.states.push(State::DocumentEnd);
                 self.state = State::BlockNode;
                 return Ok(Event::new(EventKind::DocumentStart, line, &token));
@@ -246,6 +290,7 @@ impl<'t> Parser<'t> {
         }
         self.handles.clear();
         self.state = State::DocumentStart;
+        self.set_event_comments();
         Ok(Event::new(EventKind::DocumentEnd, token.start, &token))
     }
 
@@ -287,6 +332,7 @@ impl<'t> Parser<'t> {
         let mut token = self.peek()?;
         let (line, outer) = (token.start, token.bytes.start);
         if let Word::Alias(name) = token.word {
+            self.set_event_comments();
             self.scanner.take();
             return self.end(EventKind::Alias(name), &token);
         }
@@ -312,6 +358,7 @@ impl<'t> Parser<'t> {
             Word::BlockSequenceStart if place != NodeContext::Flow => State::BlockSequence { first: true },
             Word::BlockMappingStart if place != NodeContext::Flow => State::BlockMappingKey { first: true },
             Word::Scalar { text, plain } => {
+                self.set_event_comments();
                 self.scanner.take();
                 let implicit = match tag {
                     None => plain,
@@ -331,6 +378,15 @@ impl<'t> Parser<'t> {
             _ => return Err(Problem::of_parser("did not find expected node content", token.start)),
         };
         self.state = next;
+        match next {
+            State::FlowSequence { .. } | State::FlowMappingKey { .. } => self.set_event_comments(),
+            State::BlockSequence { .. } | State::BlockMappingKey { .. } => {
+                if let Some(pending) = &mut self.pending {
+                    pending.use_stem();
+                }
+            }
+            _ => {}
+        }
         let mapping = matches!(next, State::FlowMappingKey { .. } | State::BlockMappingKey { .. });
         let kind = if mapping { EventKind::MappingStart(anchor) } else { EventKind::SequenceStart(anchor) };
         Ok(Event { outer, ..Event::new(kind, line, &token) })
@@ -358,7 +414,7 @@ impl<'t> Parser<'t> {
         match token.word {
             Word::BlockEntry => {
                 self.lead = token.bytes.start;
-                let next = self.take_and_peek()?;
+                let next = self.take_dash()?;
                 let state = State::BlockSequence { first: false };
                 if matches!(next.word, Word::BlockEntry | Word::BlockEnd) {
                     self.empty(state, token.end)
@@ -380,7 +436,7 @@ impl<'t> Parser<'t> {
             return self.end(EventKind::SequenceEnd, &token);
         }
         self.lead = token.bytes.start;
-        let next = self.take_and_peek()?;
+        let next = self.take_dash()?;
         if matches!(next.word, Word::BlockEntry | Word::Key | Word::Value | Word::BlockEnd) {
             self.empty(State::IndentlessSequence, token.end)
         } else {
@@ -400,6 +456,7 @@ impl<'t> Parser<'t> {
                 }
             }
             Word::BlockEnd => {
+                self.set_event_comments();
                 self.scanner.take();
                 self.end(EventKind::MappingEnd, &token)
             }
@@ -434,6 +491,7 @@ impl<'t> Parser<'t> {
         }
         match token.word {
             Word::FlowSequenceEnd => {
+                self.set_event_comments();
                 self.scanner.take();
                 self.end(EventKind::SequenceEnd, &token)
             }
@@ -480,6 +538,7 @@ impl<'t> Parser<'t> {
         }
         match token.word {
             Word::FlowMappingEnd => {
+                self.set_event_comments();
                 self.scanner.take();
                 self.end(EventKind::MappingEnd, &token)
             }

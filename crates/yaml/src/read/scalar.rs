@@ -208,7 +208,7 @@ impl Scanner<'_> {
         let literal = self.input.byte(0) == b'|';
         let from = self.pool.len();
         self.skip();
-        let (chomping, increment, signs_end) = self.block_header()?;
+        let (chomping, increment, signs_end) = self.block_header(begin)?;
         let mut bytes = Span { start: begin, end: signs_end };
         let mut end = self.mark.line;
         let given = (increment > 0).then(|| self.indent.max(0) as usize + increment);
@@ -251,8 +251,9 @@ impl Scanner<'_> {
         Ok(Token { word: Word::Scalar { text, plain: false }, start, end, bytes, indent })
     }
 
-    /// Reads what follows `|` or `>` up to the end of the line. The last of the three is where the signs end.
-    fn block_header(&mut self) -> Result<(Chomping, usize, usize), Problem> {
+    /// Reads what follows `|` or `>`, which is at `begin`, up to the end of the line. The last of the three is where the
+    /// signs end.
+    fn block_header(&mut self, begin: usize) -> Result<(Chomping, usize, usize), Problem> {
         let mut chomping = Chomping::Clip;
         let mut increment = 0;
         self.input.ensure(1)?;
@@ -274,6 +275,9 @@ impl Scanner<'_> {
         while self.is_blank(0) {
             self.skip();
             self.input.ensure(1)?;
+        }
+        if self.comments.is_some() {
+            self.scan_line_comment(begin)?;
         }
         self.skip_comment()?;
         if !self.is_break_or_end(0) {

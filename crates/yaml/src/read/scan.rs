@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::comments::CommentQueue;
 use super::input::Input;
 use super::token::{Span, Token, Word};
 use crate::error::Problem;
@@ -56,6 +57,8 @@ pub(crate) struct Scanner<'t> {
     pub(super) breaks: Vec<u8>,
     /// Where the last line break that was taken begins.
     pub(super) last_break: usize,
+    /// Comments, where they are wanted.
+    pub(super) comments: Option<Box<CommentQueue>>,
 }
 
 impl<'t> Scanner<'t> {
@@ -77,7 +80,20 @@ impl<'t> Scanner<'t> {
             flow_level: 0,
             breaks: Vec::new(),
             last_break: 0,
+            comments: None,
         }
+    }
+
+    /// Returns a scanner that keeps comments.
+    pub(crate) fn with_comments(text: &'t [u8]) -> Self {
+        Scanner { comments: Some(Box::default()), ..Scanner::new(text) }
+    }
+
+    /// The last two tokens that were scanned.
+    pub(super) fn last_tokens(&self) -> (Option<&Token>, Option<&Token>) {
+        let mut tokens = self.tokens.iter().rev();
+        let last = tokens.next();
+        (tokens.next(), last)
     }
 
     /// The next token, which stays in the queue.
@@ -103,8 +119,10 @@ impl<'t> Scanner<'t> {
     /// Scans until the first token of the queue is final: while it may turn out to start a key, a key token may have
     /// to be inserted before it.
     fn fill(&mut self) -> Result<(), Problem> {
+        // Comments belong to tokens that come after them or before; two more tokens tell.
+        let lookahead = if self.comments.is_some() { 2 } else { 0 };
         loop {
-            if !self.tokens.is_empty() {
+            if self.tokens.len() > lookahead {
                 match self.level_of(self.taken) {
                     Some(level) if self.is_valid(level)? => {}
                     _ => return Ok(()),
@@ -136,8 +154,12 @@ impl<'t> Scanner<'t> {
             self.push(Word::StreamStart, self.mark.line, self.input.offset());
             return Ok(());
         }
-        self.skip_to_token()?;
-        self.unroll(self.mark.column as isize);
+        let from = self.input.offset();
+        match self.comments {
+            None => self.skip_to_token()?,
+            Some(_) => self.scan_to_token()?,
+        }
+        self.unroll(self.mark.column as isize, from);
         self.input.ensure(4)?;
         let byte = self.input.byte(0);
         if byte == 0 {
@@ -150,6 +172,15 @@ impl<'t> Scanner<'t> {
             let word = if byte == b'-' { Word::DocumentStart } else { Word::DocumentEnd };
             return self.scan_document_marker(word);
         }
+        if self.comments.is_none() {
+            return self.scan_token(byte);
+        }
+        let owner = self.owner_of_line_comment(byte);
+        self.scan_token(byte)?;
+        self.scan_line_comment_after_token(owner)
+    }
+
+    fn scan_token(&mut self, byte: u8) -> Result<(), Problem> {
         let blank_follows = self.is_blank_or_end(1);
         let flow = self.flow_level > 0;
         match byte {
@@ -206,7 +237,7 @@ impl<'t> Scanner<'t> {
         }
         if candidate.mark.line < self.mark.line || candidate.mark.index + KEY_LENGTH < self.mark.index {
             if candidate.required {
-                return Err(self.problem("could not find expected ':'"));
+                return Err(self.problem("could not find expected ':'").since(candidate.mark.line));
             }
             self.candidates[level].possible = false;
             return Ok(false);
@@ -236,7 +267,7 @@ impl<'t> Scanner<'t> {
         let candidate = self.candidates[level];
         if candidate.possible {
             if candidate.required {
-                return Err(self.problem("could not find expected ':'"));
+                return Err(self.problem("could not find expected ':'").since(candidate.mark.line));
             }
             self.candidates[level].possible = false;
             self.forget_token(candidate.token);
@@ -264,13 +295,23 @@ impl<'t> Scanner<'t> {
         Ok(())
     }
 
-    /// Closes the block collections that are deeper than `column`.
-    fn unroll(&mut self, column: isize) {
+    /// Closes the block collections that are deeper than `column`. `from` is where the search for the next token began.
+    fn unroll(&mut self, column: isize, from: usize) {
         if self.flow_level > 0 {
             return;
         }
+        let mut block_end = from.saturating_sub(1);
         while self.indent > column {
-            self.push(Word::BlockEnd, self.mark.line, self.input.offset());
+            match self.comments {
+                None => self.push(Word::BlockEnd, self.mark.line, self.input.offset()),
+                Some(_) => {
+                    block_end = self.end_before_comments(block_end);
+                    let bytes = Span { start: block_end, end: block_end };
+                    let line = self.mark.line;
+                    let token = Token { word: Word::BlockEnd, start: line, end: line, bytes, indent: 0 };
+                    self.tokens.push_back(token);
+                }
+            }
             self.indent = self.indents.pop().expect("the outermost indentation is -1");
         }
     }
@@ -342,7 +383,7 @@ impl<'t> Scanner<'t> {
     }
 
     fn leave_blocks(&mut self) -> Result<(), Problem> {
-        self.unroll(-1);
+        self.unroll(-1, self.input.offset());
         self.remove_key()?;
         self.key_allowed = false;
         Ok(())

@@ -11,6 +11,8 @@ pub(super) enum Flavor {
     Compact,
     /// Version 3 as `toYamlPretty` uses it: lists are indented, lines do not fold.
     Pretty,
+    /// Version 3 without options: as `Pretty`, with four blanks for each level.
+    Wide,
 }
 
 /// The column beyond which lines are folded.
@@ -62,7 +64,7 @@ impl<'o> Emitter<'o> {
     /// Writes a string whose analysis is given.
     pub(super) fn string(&mut self, text: &[u8], analysis: Analysis) {
         self.begin_node();
-        let indent = self.levels.last().map_or(2, |level| level.indent + 2);
+        let indent = self.content_indent();
         let style = choose(text, analysis, false);
         self.scalar(text, style, indent, true);
     }
@@ -70,7 +72,7 @@ impl<'o> Emitter<'o> {
     /// Writes text with a tag before it.
     pub(super) fn tagged(&mut self, tag: &str, text: &[u8]) {
         self.begin_node();
-        let indent = self.levels.last().map_or(2, |level| level.indent + 2);
+        let indent = self.content_indent();
         self.tagged_scalar(tag, text, indent);
     }
 
@@ -78,6 +80,17 @@ impl<'o> Emitter<'o> {
         self.plain_text(tag.as_bytes());
         let style = if text.contains(&b'\n') { Style::Literal } else { Style::Plain };
         self.scalar(text, style, indent, false);
+    }
+
+    /// The indentation of what is inside the innermost collection. Version 3 rounds up to a multiple of the step, but only
+    /// skips the dash of a list.
+    fn content_indent(&self) -> usize {
+        match (self.flavor, self.levels.last()) {
+            (Flavor::Wide, None) => 4,
+            (Flavor::Wide, Some(level)) if !level.list => (level.indent + 4) / 4 * 4,
+            (_, None) => 2,
+            (_, Some(level)) => level.indent + 2,
+        }
     }
 
     pub(super) fn begin_list(&mut self, length: usize) {
@@ -89,7 +102,7 @@ impl<'o> Emitter<'o> {
             None => 0,
             // The dash counts as indentation under a key.
             Some(level) if !level.list && self.flavor == Flavor::Compact && !self.indention => level.indent,
-            Some(level) => level.indent + 2,
+            Some(_) => self.content_indent(),
         };
         self.levels.push(Level { list: true, closed: false, indent });
     }
@@ -99,7 +112,7 @@ impl<'o> Emitter<'o> {
         if length == 0 {
             return self.empty("{}", false);
         }
-        let indent = self.levels.last().map_or(0, |level| level.indent + 2);
+        let indent = if self.levels.is_empty() { 0 } else { self.content_indent() };
         self.levels.push(Level { list: false, closed: false, indent });
     }
 

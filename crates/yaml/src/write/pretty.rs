@@ -16,10 +16,19 @@ const BINARY: &str = "!!binary";
 
 /// Writes a tree as YAML the way `toYamlPretty` does, with a line feed at the end. It never fails.
 pub fn write_pretty(tree: &impl Walk) -> Vec<u8> {
+    write_flavor(tree, Flavor::Pretty)
+}
+
+/// Writes a tree as go-yaml 3 does without options: like [`write_pretty`], with four blanks for each level.
+pub fn write_version_3(tree: &impl Walk) -> Vec<u8> {
+    write_flavor(tree, Flavor::Wide)
+}
+
+fn write_flavor(tree: &impl Walk, flavor: Flavor) -> Vec<u8> {
     let mut collector = Collector::default();
     let Ok(()) = tree.walk(&mut collector);
     let mut out = Vec::new();
-    let mut emitter = Emitter::new(&mut out, Flavor::Pretty);
+    let mut emitter = Emitter::new(&mut out, flavor);
     emit(&collector.nodes.pop().unwrap_or(Piece::Leaf(Value::Nil)), &mut emitter);
     emitter.finish();
     out
