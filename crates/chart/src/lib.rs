@@ -27,6 +27,7 @@ mod load;
 pub mod metadata;
 pub mod package;
 pub mod path;
+mod value_keys;
 mod write;
 
 /// The `CustomResourceDefinition` of `Chart`. It is not installed: it is for users who want charts in their cluster, and
@@ -37,8 +38,9 @@ pub use chart::{Chart, Crd, File};
 pub use content::Content;
 pub use error::{ArchiveError, Error, FileError, Result};
 pub use load::{
-    BadPattern, MAX_CHART_SIZE, load, load_any_version, load_archive, load_dir, load_file, load_files,
-    load_files_logged, matches, read_archive, read_folder, read_regular,
+    BadPattern, IgnoreRules, MAX_CHART_SIZE, load, load_any_version, load_archive, load_dir, load_file,
+    load_files, load_files_logged, matches, read_archive, read_folder, read_regular,
 };
 pub use pintle_tree::LogLine;
+pub use value_keys::ValueKey;
 pub use write::write_atomic;

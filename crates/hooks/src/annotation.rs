@@ -19,6 +19,8 @@ pub const DELETE_POLICY: &str = "helm.sh/hook-delete-policy";
 pub const LOG_POLICY: &str = "helm.sh/hook-output-log-policy";
 /// `unmanaged` lets the hook's object outlive its release.
 pub const POLICY: &str = "helm.sh/hook-policy";
+/// How long the hook may take, such as `10m`.
+pub(crate) const TIMEOUT: &str = "helm.sh/hook-timeout";
 /// Anything but `true` disables the environment variables.
 pub const ENV: &str = "helm.sh/hook-env";
 /// Anything but `true` keeps the name when splitting.
@@ -39,6 +41,8 @@ pub struct Annotations {
     pub log_policy: Option<String>,
     /// [`POLICY`].
     pub policy: Option<String>,
+    /// The annotation `helm.sh/hook-timeout`.
+    pub timeout: Option<String>,
     /// [`ENV`].
     pub env: Option<String>,
     /// [`NAME_SUFFIX`].
@@ -74,6 +78,7 @@ impl Annotations {
             delete_policy: look(DELETE_POLICY),
             log_policy: look(LOG_POLICY),
             policy: look(POLICY),
+            timeout: look(TIMEOUT),
             env: look(ENV),
             name_suffix: look(NAME_SUFFIX),
         }

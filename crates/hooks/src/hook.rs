@@ -1,5 +1,7 @@
 //! The typed hook, read from a rendered document or from a stored release.
 
+use std::time::Duration;
+
 use pintle_objects::{Built, Head, HookEvent, Object, ObjectError, Validation, aggregate, build_document};
 use pintle_tree::{LogLine, Node};
 
@@ -72,6 +74,8 @@ pub struct Hook {
     pub delete_policies: Vec<DeletePolicy>,
     /// When its log is shown. Use [`Hook::shows_log`], which checks the kind.
     pub log_policies: Vec<LogPolicy>,
+    /// How long it may take, if it has a limit of its own.
+    pub timeout: Option<Duration>,
     /// Whether its object outlives the release and is not owned by it.
     pub unmanaged: bool,
     /// Whether its containers may get environment variables.
@@ -174,6 +178,16 @@ fn plain_events(source: &Source<'_>) -> Vec<EventWeight> {
 fn hook(source: &Source<'_>, object: Object, annotations: &Annotations, events: Vec<EventWeight>) -> Hook {
     let unknown_policy_values =
         unknown_policy_values(source.delete_policies, source.log_policies, annotations.policy.as_deref());
+    let mut warnings: Vec<LogLine> =
+        unknown_policy_values.iter().map(|word| word.warning(source.path)).collect();
+    let timeout = annotations.timeout.as_deref().and_then(|text| {
+        let parsed = timeout(text);
+        if parsed.is_none() {
+            let attributes = vec![("path", source.path.to_owned()), ("value", text.to_owned())];
+            warnings.push(LogLine::warn("ignoring helm.sh/hook-timeout, which is no duration", attributes));
+        }
+        parsed
+    });
     Hook {
         name: source.name.to_owned(),
         kind: source.kind.to_owned(),
@@ -182,12 +196,19 @@ fn hook(source: &Source<'_>, object: Object, annotations: &Annotations, events: 
         events,
         delete_policies: DeletePolicy::parse_list(source.delete_policies),
         log_policies: source.log_policies.iter().filter_map(|word| LogPolicy::parse(word)).collect(),
+        timeout,
         unmanaged: annotations.is_unmanaged(),
         env: annotations.allows_env(),
         extended: annotations.is_extended(),
-        warnings: unknown_policy_values.iter().map(|word| word.warning(source.path)).collect(),
+        warnings,
         unknown_policy_values,
     }
+}
+
+/// A positive duration in Go's form, such as `10m` or `1h30m`.
+fn timeout(text: &str) -> Option<Duration> {
+    let parsed = pintle_time::Duration::parse(text.trim()).ok()?;
+    u64::try_from(parsed.nanoseconds()).ok().filter(|nanoseconds| *nanoseconds > 0).map(Duration::from_nanos)
 }
 
 /// The document of a hook at an event, with the environment variables if the rule and its annotations ask for them.

@@ -1,16 +1,17 @@
 //! The engine: parses all templates of a chart tree into one set and renders them in Helm's order.
 
 use std::cell::RefCell;
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use pintle_chart::{Chart, File, library};
+use pintle_gotmpl::trace::{Coverage, Origin, Region, Trace};
 use pintle_gotmpl::{Exec, MapRef, MapType, Set, SourceCache, Value};
 use pintle_tree::{Map, Node, Str, json};
 
 use crate::builtins::{self, LintMessage, State, remove_no_value};
 use crate::context::{Scope, scopes};
+use crate::explain::{KnownMaps, RenderTrace};
 use crate::values_methods::VALUES;
 use crate::{Error, Target};
 
@@ -32,6 +33,8 @@ pub struct Rendered {
     pub lint_messages: Vec<LintMessage>,
     /// The values as the templates left them, if [`Target::keep_values`] is set.
     pub values: Option<Map<Node>>,
+    /// The origins of the lines of each file, in the order of the files, if a trace records them.
+    pub origins: Vec<Vec<Option<Origin>>>,
 }
 
 /// Renders a chart whose dependencies have been processed, with its coalesced values.
@@ -57,8 +60,7 @@ impl<'a> Templates<'a> {
     /// # Errors
     /// The first template that does not parse.
     pub fn parse(chart: &'a Chart, target: &Target) -> Result<Self, Error> {
-        let mut charts = Vec::new();
-        collect(chart, chart.name().to_owned(), &mut charts);
+        let charts = charts(chart);
         let templates = ordered_templates(&charts);
         let mut set = Set::new(builtins::functions(target)).with_values_methods(VALUES);
         parse_libraries(chart, &mut set)?;
@@ -80,12 +82,21 @@ impl<'a> Templates<'a> {
         selected: &dyn Fn(&str) -> bool,
         cache: &TemplateCache,
     ) -> Result<Self, Error> {
-        let mut charts = Vec::new();
-        collect(chart, chart.name().to_owned(), &mut charts);
+        let charts = charts(chart);
         let mut templates = ordered_templates(&charts);
         templates.retain(|template| selected(&template.path));
         let set = cache.set(chart, &templates)?;
         Ok(Templates { chart, set, templates })
+    }
+
+    /// The templates that are rendered, by the index of their chart in [`charts`].
+    pub(crate) fn rendered(&self, chart: usize) -> impl Iterator<Item = &str> {
+        let templates = self.templates.iter().filter(move |template| template.scope == chart);
+        templates.map(|template| template.path.as_str()).filter(|path| !is_partial(path))
+    }
+
+    pub(crate) fn set(&self) -> &Set {
+        &self.set
     }
 
     /// Renders the chart with coalesced values.
@@ -93,12 +104,71 @@ impl<'a> Templates<'a> {
     /// # Errors
     /// The first template that fails.
     pub fn render(&self, values: &Map<Node>, target: &Target) -> Result<Rendered, Error> {
+        let mut trace = target.trace_origins.then(Trace::of_origins);
+        self.render_with(&scopes(self.chart, values, target), target, trace.as_mut())
+    }
+
+    /// Like [`Templates::render`], and records what happens, also up to an error.
+    ///
+    /// # Errors
+    /// The first template that fails.
+    pub fn render_traced(
+        &self,
+        values: &Map<Node>,
+        target: &Target,
+        trace: &mut Trace,
+    ) -> Result<Rendered, Error> {
+        self.render_with(&scopes(self.chart, values, target), target, Some(trace))
+    }
+
+    /// Like [`Templates::render`], and records what explains its output.
+    ///
+    /// # Errors
+    /// The first template that fails.
+    pub fn render_explained(
+        &self,
+        values: &Map<Node>,
+        target: &Target,
+    ) -> Result<(Rendered, RenderTrace), Error> {
         let scopes = scopes(self.chart, values, target);
+        let maps = KnownMaps::of(&scopes);
+        let mut trace = Trace::of_events();
+        let rendered = self.render_with(&scopes, target, Some(&mut trace))?;
+        let explained = RenderTrace::new(trace, &rendered.files, maps);
+        Ok((rendered, explained))
+    }
+
+    /// The parts of all templates with what a trace has recorded about them, by the path of the template. Partials count
+    /// with their definitions only.
+    pub fn regions(&self, coverage: &Coverage) -> Map<Vec<Region>> {
+        coverage.regions(&self.set, &|path| !is_partial(path))
+    }
+
+    fn render_with(
+        &self,
+        scopes: &[Scope],
+        target: &Target,
+        mut trace: Option<&mut Trace>,
+    ) -> Result<Rendered, Error> {
         let state = Rc::new(State::new(target));
+        if let (Some(trace), Some(root)) = (&mut trace, scopes.last())
+            && let Some(Value::Map(values)) = root.root.get("Values")
+        {
+            trace.watch(&values);
+        }
         let mut exec = Exec::new(&self.set, target.limits).with_host(&state);
+        if let Some(trace) = trace {
+            exec = exec.with_trace(trace);
+        }
         let mut rendered = Rendered::default();
         for template in self.templates.iter().filter(|template| !is_partial(&template.path)) {
+            if let Some(trace) = exec.trace() {
+                trace.begin();
+            }
             let mut file = template.render(&scopes[template.scope], &mut exec)?;
+            if let Some(trace) = exec.trace() {
+                rendered.origins.push(trace.end(&file.text));
+            }
             // Helm drops "<no value>" after rendering (`pkg/engine`); charts rely on it.
             if !target.show_missing
                 && let Some(clean) = remove_no_value(&file.text)
@@ -165,6 +235,12 @@ impl TemplateCache {
 }
 
 /// The charts of a tree with their paths, in the order of [`scopes`].
+pub(crate) fn charts(chart: &Chart) -> Vec<(&Chart, String)> {
+    let mut charts = Vec::new();
+    collect(chart, chart.name().to_owned(), &mut charts);
+    charts
+}
+
 fn collect<'a>(chart: &'a Chart, path: String, into: &mut Vec<(&'a Chart, String)>) {
     for child in &chart.subcharts {
         collect(child, format!("{path}/charts/{}", child.name()), into);
@@ -216,9 +292,11 @@ fn ordered_templates<'a>(charts: &[(&'a Chart, String)]) -> Vec<Template<'a>> {
         let files = files.filter(|file| !chart.is_library() || is_partial(&file.name));
         templates.extend(files.map(|file| Template { path: format!("{path}/{}", file.name), file, scope }));
     }
-    templates
-        .sort_by_cached_key(|template| Reverse((template.path.matches('/').count(), template.path.clone())));
-    templates
+    let depth =
+        |template: Template<'a>| (template.path.bytes().filter(|byte| *byte == b'/').count(), template);
+    let mut templates: Vec<_> = templates.into_iter().map(depth).collect();
+    templates.sort_by(|(depth_a, a), (depth_b, b)| (depth_b, &b.path).cmp(&(depth_a, &a.path)));
+    templates.into_iter().map(|(_, template)| template).collect()
 }
 
 /// Adds the definitions of the library charts that the tree requests, with the lowest precedence.

@@ -5,7 +5,7 @@
 
 /// A compiled pattern.
 #[derive(Debug)]
-pub(crate) struct Glob(Vec<Token>);
+pub struct Glob(Vec<Token>);
 
 #[derive(Debug)]
 enum Token {
@@ -33,7 +33,7 @@ const MAX_NESTING: usize = 64;
 
 impl Glob {
     /// Compiles a pattern; `None` if it is invalid.
-    pub(crate) fn compile(pattern: &str) -> Option<Glob> {
+    pub fn compile(pattern: &str) -> Option<Glob> {
         let mut characters = pattern.chars().peekable();
         let tokens = parse(&mut characters, 0)?;
         // A stray `}` outside of alternatives was consumed as plain text, so nothing can be left.
@@ -41,7 +41,7 @@ impl Glob {
     }
 
     /// Whether the whole of `name` matches.
-    pub(crate) fn matches(&self, name: &str) -> bool {
+    pub fn matches(&self, name: &str) -> bool {
         let name: Vec<char> = name.chars().collect();
         let mut positions = vec![false; name.len() + 1];
         positions[0] = true;

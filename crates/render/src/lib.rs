@@ -12,19 +12,23 @@ mod capabilities;
 mod context;
 mod engine;
 mod error;
+mod explain;
 mod files;
 mod glob;
 mod lookup;
 mod notes;
+pub mod uses;
 mod values_methods;
 
 pub use builtins::{LintMessage, LintMessageKind};
 pub use capabilities::{Capabilities, HELM_VERSION, KubeVersion};
 pub use engine::{Rendered, RenderedFile, TemplateCache, Templates, render};
 pub use error::{Error, Frame};
+pub use explain::{LineExplanation, Reads, RenderTrace, TemplateLine};
+pub use glob::Glob;
 pub use lookup::{Lookup, NoCluster};
 pub use notes::notes;
-pub use pintle_gotmpl::Limits;
+pub use pintle_gotmpl::{Limits, trace};
 
 use std::sync::Arc;
 
@@ -72,6 +76,8 @@ pub struct Target {
     pub repeatable: bool,
     /// Whether missing values print as `<no value>`, for finding them. Helm's output never has it.
     pub show_missing: bool,
+    /// Whether the result says where each line comes from.
+    pub trace_origins: bool,
 }
 
 impl Target {
@@ -87,6 +93,7 @@ impl Target {
             keep_values: false,
             repeatable: false,
             show_missing: false,
+            trace_origins: false,
         }
     }
 }

@@ -15,6 +15,7 @@ mod error;
 mod go_format;
 mod imports;
 mod layer;
+mod origin;
 pub mod schema;
 mod scope;
 mod table;
@@ -23,4 +24,5 @@ pub use coalesce::{NullRules, SchemaCheck, coalesce, coalesce_tables, render_val
 pub use dependencies::{missing_dependencies, process_dependencies};
 pub use error::{Error, Result};
 pub use layer::{Overrides, ReadSource, layer};
+pub use origin::{Layer, Origin, Origins, Via};
 pub use pintle_tree::LogLine;

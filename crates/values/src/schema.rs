@@ -3,6 +3,8 @@
 //! The validator is our own, because its messages and their order are part of Helm's observable output.
 
 mod address;
+mod annotations;
+mod budget;
 mod clock;
 mod compile;
 mod decimal;
@@ -19,15 +21,22 @@ mod resource;
 mod rules;
 mod url;
 mod validate;
+mod validator;
 
 use pintle_chart::Chart;
 use pintle_tree::{LogLine, Node};
 
 use crate::{Error, ReadSource, Result, go_format};
-pub use derive::{SchemaFormat, derive};
+use budget::Budget;
+pub use derive::{SchemaFormat, derive, derive_with};
 use document::Doc;
 use eager::Compiler;
 use lazy::Lazy;
+pub use validator::{SchemaDocument, Validator, Violation};
+
+/// The names of schemas in messages.
+const JSON_URL: &str = "file:///values.schema.json";
+const YAML_URL: &str = "file:///values.schema.yaml";
 
 /// Validates the coalesced values of a chart and its subcharts. `read` returns files that schemas refer to by `file:`
 /// URLs, by absolute path, and what they refer to by `http:` and `https:` URLs, by URL.
@@ -36,7 +45,7 @@ use lazy::Lazy;
 /// Lists all violations, chart by chart.
 pub fn check(chart: &Chart, values: &Node, read: &mut ReadSource<'_>, log: &mut Vec<LogLine>) -> Result<()> {
     let mut text = String::new();
-    check_chart(chart, values, read, log, &mut text);
+    check_chart(chart, values, read, log, &Budget::new(), &mut text);
     if text.is_empty() { Ok(()) } else { Err(Error::Schema(text)) }
 }
 
@@ -45,10 +54,15 @@ fn check_chart(
     values: &Node,
     read: &mut ReadSource<'_>,
     log: &mut Vec<LogLine>,
+    budget: &Budget,
     out: &mut String,
 ) {
-    let json = chart.schema.as_deref().map(|text| check_json(values, text, read, log));
-    let yaml = chart.schema_yaml.as_deref().map(|text| check_yaml(values, text, read, log));
+    let json = chart.schema.as_deref().map(|text| {
+        read_json(text).and_then(|schema| check_document(values, schema, JSON_URL, read, log, budget))
+    });
+    let yaml = chart.schema_yaml.as_deref().map(|text| {
+        read_yaml(text).and_then(|schema| check_document(values, schema, YAML_URL, read, log, budget))
+    });
     for complaint in [json, yaml].into_iter().flatten().filter_map(std::result::Result::err) {
         out.push_str(chart.name());
         out.push_str(":\n");
@@ -57,7 +71,7 @@ fn check_chart(
     for subchart in &chart.subcharts {
         match values.get(subchart.name()) {
             None | Some(Node::Nil) => {}
-            Some(values @ Node::Map(_)) => check_chart(subchart, values, read, log, out),
+            Some(values @ Node::Map(_)) => check_chart(subchart, values, read, log, budget, out),
             Some(other) => {
                 let found = go_format::go_type(other);
                 let name = subchart.name();
@@ -79,7 +93,7 @@ pub fn check_json(
     read: &mut ReadSource<'_>,
     log: &mut Vec<LogLine>,
 ) -> std::result::Result<(), String> {
-    check_document(values, Doc::read(schema)?, "file:///values.schema.json", read, log)
+    check_document(values, read_json(schema)?, JSON_URL, read, log, &Budget::new())
 }
 
 /// Validates values against the text of one YAML schema.
@@ -92,8 +106,15 @@ pub fn check_yaml(
     read: &mut ReadSource<'_>,
     log: &mut Vec<LogLine>,
 ) -> std::result::Result<(), String> {
-    let json = pintle_yaml::to_json(schema).map_err(|error| error.to_string())?;
-    check_document(values, Doc::read(&json)?, "file:///values.schema.yaml", read, log)
+    check_document(values, read_yaml(schema)?, YAML_URL, read, log, &Budget::new())
+}
+
+fn read_json(schema: &[u8]) -> std::result::Result<Doc, String> {
+    Doc::read(schema)
+}
+
+fn read_yaml(schema: &[u8]) -> std::result::Result<Doc, String> {
+    Doc::read(&pintle_yaml::to_json(schema).map_err(|error| error.to_string())?)
 }
 
 fn check_document(
@@ -102,10 +123,14 @@ fn check_document(
     url: &str,
     read: &mut ReadSource<'_>,
     log: &mut Vec<LogLine>,
+    budget: &Budget,
 ) -> std::result::Result<(), String> {
-    let failures = match Lazy::new(&schema, url) {
-        Some(lazy) => validate::failures(&lazy, values),
-        None => validate::failures(&Compiler::new(read, log).with(url, schema).compile(url)?, values),
+    let failures = match Lazy::new(&schema, url, budget) {
+        Some(lazy) => validate::failures(&lazy, values, budget),
+        None => {
+            let compiled = Compiler::new(read, log, budget).with(url, schema).compile(url)?;
+            validate::failures(&compiled, values, budget)
+        }
     };
     match failures {
         None => Ok(()),
@@ -180,6 +205,26 @@ mod tests {
         let large: Vec<String> = (0..20).map(|index| format!(r#""{index}\\pL{{1000}}":{{}}"#)).collect();
         let schema = format!(r#"{{"patternProperties":{{{}}}}}"#, large.join(","));
         assert!(checked(&schema, "{}").contains("too large together"));
+    }
+
+    #[test]
+    fn the_schemas_of_all_charts_share_one_budget() {
+        let mut definitions = String::from(r#""d0":{"type":"object"}"#);
+        for index in 1..16 {
+            let reference = format!(r##"{{"$ref":"#/definitions/d{}"}}"##, index - 1);
+            definitions.push_str(&format!(r#","d{index}":{{"allOf":[{reference},{reference}]}}"#));
+        }
+        let schema = format!(r##"{{"$ref":"#/definitions/d15","definitions":{{{definitions}}}}}"##);
+        let values = Node::Map(pintle_tree::Map::new());
+        let (budget, mut log) = (Budget::new(), Vec::new());
+        let mut read = |path: &str| Err(format!("open {path}: no such file or directory"));
+        let mut check = || {
+            let schema = read_json(schema.as_bytes())?;
+            check_document(&values, schema, JSON_URL, &mut read, &mut log, &budget)
+        };
+        assert_eq!(check(), Ok(()));
+        let complaint = (0..100).find_map(|_| check().err());
+        assert!(complaint.is_some_and(|complaint| complaint.contains("too complex")));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 use pintle_tree::quote::quote;
 
 use super::archive::{MAX_FILE_SIZE, without_bom};
-use super::ignore::Rules;
+use super::ignore::IgnoreRules;
 use super::read_regular;
 use crate::File;
 use crate::error::{Error, FileError, Result, file_error};
@@ -25,9 +25,9 @@ pub fn read_folder(path: &Path, log: &mut Vec<LogLine>) -> Result<Vec<File>> {
     let root = absolute(path)?;
     let ignore_file = root.join(".helmignore");
     let rules = if ignore_file.exists() {
-        Rules::parse(&read_regular(&ignore_file).map_err(file_error("open", &ignore_file))?)?
+        IgnoreRules::parse(&read_regular(&ignore_file).map_err(file_error("open", &ignore_file))?)?
     } else {
-        Rules::parse(b"")?
+        IgnoreRules::parse(b"")?
     };
     // Symlinks that leave the chart are logged; this is the folder they are compared with.
     let home = fs::canonicalize(&root).map_err(file_error("lstat", &root))?;
@@ -43,7 +43,7 @@ pub(crate) fn absolute(path: &Path) -> Result<PathBuf> {
 }
 
 struct Walk<'a> {
-    rules: Rules,
+    rules: IgnoreRules,
     files: Vec<File>,
     log: &'a mut Vec<LogLine>,
     /// The real path of the chart folder.

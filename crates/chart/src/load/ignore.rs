@@ -25,14 +25,24 @@ struct Rule {
     folders_only: bool,
 }
 
-/// The rules of one chart.
+/// The rules of an ignore file.
 #[derive(Debug, Default)]
-pub(super) struct Rules(Vec<Rule>);
+pub struct IgnoreRules(Vec<Rule>);
 
-impl Rules {
+impl IgnoreRules {
     /// Parses a .helmignore, and adds Helm's default rule that hidden files in `templates/` are ignored.
-    pub(super) fn parse(text: &[u8]) -> Result<Rules> {
-        let mut rules = Rules::default();
+    pub(super) fn parse(text: &[u8]) -> Result<IgnoreRules> {
+        let mut rules = Self::parse_plain(text)?;
+        rules.add("templates/.?*")?;
+        Ok(rules)
+    }
+
+    /// Parses a file of the same syntax, without Helm's default rule.
+    ///
+    /// # Errors
+    /// When a rule is not supported.
+    pub fn parse_plain(text: &[u8]) -> Result<IgnoreRules> {
+        let mut rules = IgnoreRules::default();
         let text = super::archive::without_bom(text);
         for line in text.split(|byte| *byte == b'\n') {
             if line.len() >= MAX_LINE {
@@ -40,7 +50,6 @@ impl Rules {
             }
             rules.add(&String::from_utf8_lossy(line))?;
         }
-        rules.add("templates/.?*")?;
         Ok(rules)
     }
 
@@ -64,8 +73,8 @@ impl Rules {
         Ok(())
     }
 
-    /// Whether the file or folder at `path` inside the chart is ignored.
-    pub(super) fn ignores(&self, path: &str, is_folder: bool) -> bool {
+    /// Whether the file or folder at `path`, relative to the file's folder, is ignored.
+    pub fn ignores(&self, path: &str, is_folder: bool) -> bool {
         self.0.iter().any(|rule| {
             let applies = !rule.folders_only || is_folder;
             let name = if rule.scope == Scope::Name { base(path) } else { path };
@@ -80,7 +89,7 @@ mod tests {
     use super::*;
 
     fn ignores(text: &str, path: &str, is_folder: bool) -> bool {
-        Rules::parse(text.as_bytes()).expect("good rules").ignores(path, is_folder)
+        IgnoreRules::parse(text.as_bytes()).expect("good rules").ignores(path, is_folder)
     }
 
     #[test]
@@ -103,7 +112,7 @@ mod tests {
 
     #[test]
     fn double_stars_and_bad_patterns_are_errors() {
-        let error = |text: &str| Rules::parse(text.as_bytes()).expect_err("bad rules").to_string();
+        let error = |text: &str| IgnoreRules::parse(text.as_bytes()).expect_err("bad rules").to_string();
         assert_eq!(error("a/**/b"), "double-star (**) syntax is not supported");
         assert_eq!(error("[a"), "syntax error in pattern");
         assert_eq!(error(&"a".repeat(MAX_LINE)), "bufio.Scanner: token too long");

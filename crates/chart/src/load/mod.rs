@@ -23,6 +23,7 @@ use pintle_tree::LogLine;
 pub use archive::{MAX_CHART_SIZE, read_archive};
 use assemble::Assembler;
 pub use directory::read_folder;
+pub use ignore::IgnoreRules;
 pub use pattern::{BadPattern, matches};
 pub use regular::read_regular;
 

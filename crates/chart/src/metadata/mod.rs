@@ -3,7 +3,6 @@
 mod draft;
 mod lock;
 mod oci;
-mod time;
 mod v3;
 mod validate;
 mod write;
@@ -13,7 +12,7 @@ use std::collections::BTreeMap;
 use pintle_tree::Node;
 
 pub use draft::{Draft, METADATA};
-pub use time::Timestamp;
+pub use pintle_time::Timestamp;
 
 /// The first API version, with dependencies in requirements.yaml.
 pub const V1: &str = "v1";

@@ -215,6 +215,78 @@ pub(super) fn check_period(text: &str) -> Checked {
     if end.starts_with('P') { duration(end, "end") } else { moment(end, "end") }
 }
 
+/// The units of durations in words, as the API server accepts them besides those of Go.
+const DURATION_UNITS: [&str; 29] = [
+    "ns",
+    "nano",
+    "nanos",
+    "nanosecond",
+    "nanoseconds",
+    "us",
+    "µs",
+    "micro",
+    "micros",
+    "microsecond",
+    "microseconds",
+    "ms",
+    "milli",
+    "millis",
+    "s",
+    "sec",
+    "secs",
+    "second",
+    "seconds",
+    "m",
+    "min",
+    "mins",
+    "minute",
+    "minutes",
+    "h",
+    "hr",
+    "hour",
+    "hours",
+    "d",
+];
+
+/// Checks a duration of a Kubernetes object: `1h30m` as in Go, `3 days`, or ISO 8601.
+pub(super) fn check_kubernetes_duration(text: &str) -> Result<(), String> {
+    if is_go_duration(text) || is_worded_duration(text) { Ok(()) } else { check_duration(text) }
+}
+
+/// Splits a number with an optional fraction from the start of a text.
+fn split_number(text: &str) -> Option<(&str, &str)> {
+    let digits = text.bytes().take_while(|byte| byte.is_ascii_digit() || *byte == b'.').count();
+    let (number, rest) = text.split_at(digits);
+    let is_number = number.bytes().any(|byte| byte.is_ascii_digit()) && number.matches('.').count() <= 1;
+    is_number.then_some((number, rest))
+}
+
+fn is_go_duration(text: &str) -> bool {
+    let mut rest = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if rest == "0" {
+        return true;
+    }
+    while !rest.is_empty() {
+        let Some((_, after)) = split_number(rest) else { return false };
+        let units = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
+        let fits = |unit: &&&str| {
+            after.strip_prefix(**unit).is_some_and(|rest| !rest.starts_with(char::is_alphabetic))
+        };
+        let Some(unit) = units.iter().find(fits) else { return false };
+        rest = &after[unit.len()..];
+    }
+    !text.is_empty()
+}
+
+/// A number with a unit in words; the text around it does not count.
+fn is_worded_duration(text: &str) -> bool {
+    let Some((_, after)) = split_number(text.trim_start()) else { return false };
+    let word: String = after.trim_start().chars().take_while(|character| character.is_alphabetic()).collect();
+    let word = word.to_lowercase();
+    DURATION_UNITS.contains(&word.as_str())
+        || ["day", "days", "w", "wk", "week", "weeks"].contains(&word.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -20,9 +20,6 @@ pub(super) enum KeywordPath<'s> {
     Index(usize),
 }
 
-/// The budget for compiling all patterns of a chart's schemas, in steps of the regex compiler.
-pub(super) const MAX_PATTERN_WORK: u64 = 20_000_000;
-
 /// Resolves other schemas while one is compiled.
 pub(super) trait Resolver<'d> {
     /// The schema below a keyword of the current one.

@@ -2,6 +2,8 @@
 
 use pintle_tree::{Map, Node, Str, json};
 
+use super::annotations;
+
 /// The format of a schema file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SchemaFormat {
@@ -18,9 +20,21 @@ pub enum SchemaFormat {
 /// # Errors
 /// When the text is not a values file.
 pub fn derive(text: &[u8], format: SchemaFormat) -> Result<Vec<u8>, String> {
+    derive_with(text, &[], format)
+}
+
+/// Like [`derive()`], with properties for values that are read but not in the text. Nothing is said about them.
+///
+/// # Errors
+/// As [`derive()`].
+pub fn derive_with(text: &[u8], read: &[Vec<Str>], format: SchemaFormat) -> Result<Vec<u8>, String> {
     let values = pintle_yaml::read_values(text).map_err(|error| error.to_string())?;
     let comments = comments(&String::from_utf8_lossy(text));
     let mut schema = object_schema(&values, "", &comments);
+    annotations::apply(text, &mut schema)?;
+    for path in read {
+        add_property(&mut schema, path);
+    }
     schema.insert("$schema".into(), Node::from("http://json-schema.org/draft-07/schema#"));
     match format {
         SchemaFormat::Json => {
@@ -29,6 +43,19 @@ pub fn derive(text: &[u8], format: SchemaFormat) -> Result<Vec<u8>, String> {
             Ok(text)
         }
         SchemaFormat::Yaml => pintle_yaml::write(&schema).map_err(|error| error.to_string()),
+    }
+}
+
+/// Adds a property, unless the schema has it or the value above it is no object.
+fn add_property(schema: &mut Map<Node>, path: &[Str]) {
+    let Some((first, rest)) = path.split_first() else { return };
+    if schema.get("type").is_some_and(|kind| *kind != Node::from("object")) || schema.get("$ref").is_some() {
+        return;
+    }
+    let properties = schema.entry_or_insert_with(&"properties".into(), Node::empty_map);
+    let Node::Map(properties) = properties else { return };
+    if let Node::Map(property) = properties.entry_or_insert_with(first, Node::empty_map) {
+        add_property(property, rest);
     }
 }
 
@@ -137,8 +164,15 @@ fn key_and_value(content: &str) -> Option<(&str, &str)> {
 /// The description in comment lines: markers of documentation tools and commented-out values are left out.
 fn description(lines: &[&str], path: &str) -> Option<String> {
     let mut words: Vec<&str> = Vec::new();
+    let mut in_block = false;
     for line in lines {
         let line = line.trim_start_matches('#').trim();
+        if annotations::marker(line).is_some() {
+            in_block = !in_block;
+        }
+        if in_block {
+            continue;
+        }
         if let Some(parameter) = line.strip_prefix("@param") {
             match parameter.trim_start().strip_prefix(path) {
                 Some(rest) => words.push(rest.trim_start_matches(|c: char| !c.is_whitespace()).trim()),
@@ -146,7 +180,7 @@ fn description(lines: &[&str], path: &str) -> Option<String> {
             }
         } else if let Some(text) = line.strip_prefix("--") {
             words.clear();
-            words.push(text.trim());
+            words.push(annotations::without_type(text.trim()));
         } else if !line.starts_with('@') && !line.starts_with("- ") && key_and_value(line).is_none() {
             words.push(line);
         }

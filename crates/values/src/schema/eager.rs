@@ -7,7 +7,8 @@ use std::rc::Rc;
 use pintle_regex::{Error as RegexError, Regex};
 use pintle_tree::{LogLine, Str, quote};
 
-use super::compile::{KeywordPath, MAX_PATTERN_WORK, Resolver, compile};
+use super::budget::Budget;
+use super::compile::{KeywordPath, Resolver, compile};
 use super::document::{Doc, escape};
 use super::resource::{Documents, at, located};
 use super::rules::{References, Schema, SchemaId};
@@ -38,24 +39,17 @@ impl Schemas for Compiled {
 }
 
 pub(super) struct Compiler<'r, 'l> {
+    budget: &'r Budget,
     documents: Documents<'r, 'l>,
     asserts_formats: bool,
     places: Vec<(usize, String)>,
     by_place: BTreeMap<(usize, String), SchemaId>,
-    /// The cost of compiled patterns so far.
-    pattern_work: u64,
 }
 
 impl<'r, 'l> Compiler<'r, 'l> {
-    pub(super) fn new(read: &'r mut ReadSource<'l>, log: &'r mut Vec<LogLine>) -> Self {
+    pub(super) fn new(read: &'r mut ReadSource<'l>, log: &'r mut Vec<LogLine>, budget: &'r Budget) -> Self {
         let documents = Documents::new(read, log);
-        Compiler {
-            documents,
-            asserts_formats: false,
-            places: Vec::new(),
-            by_place: BTreeMap::new(),
-            pattern_work: 0,
-        }
+        Compiler { budget, documents, asserts_formats: false, places: Vec::new(), by_place: BTreeMap::new() }
     }
 
     /// Asserts formats in every draft, as metaschemas need it.
@@ -162,9 +156,8 @@ impl<'d> Resolver<'d> for Location<'_, '_, '_> {
 
     fn regex(&mut self, pattern: &Str, keyword: &'static str) -> Result<Rc<Regex>, String> {
         let regex = Regex::compile(pattern.as_bytes());
-        self.compiler.pattern_work +=
-            regex.as_ref().map_or_else(RegexError::compile_cost, Regex::compile_cost);
-        if self.compiler.pattern_work > MAX_PATTERN_WORK {
+        let work = regex.as_ref().map_or_else(RegexError::compile_cost, Regex::compile_cost);
+        if !self.compiler.budget.spend_pattern(work) {
             return Err("the patterns of the schema are too large together".to_owned());
         }
         regex.map(Rc::new).map_err(|error| {

@@ -35,8 +35,14 @@ const FORMATS: &[Format] = &[
     Format { name: "semver", check: check_semver },
 ];
 
+/// The name under which schemas of Kubernetes objects have the format `duration`, which there may also be one of Go.
+pub(super) const KUBERNETES_DURATION: &str = "kubernetes duration";
+
 /// The format of a name, if it is asserted.
 pub(super) fn named(name: &[u8]) -> Option<Format> {
+    if name == KUBERNETES_DURATION.as_bytes() {
+        return Some(Format { name: "duration", check: clock::check_kubernetes_duration });
+    }
     FORMATS.iter().find(|format| format.name.as_bytes() == name).copied()
 }
 

@@ -10,7 +10,8 @@ use std::rc::Rc;
 use pintle_regex::Regex;
 use pintle_tree::Str;
 
-use super::compile::{KeywordPath, MAX_PATTERN_WORK, Resolver, compile};
+use super::budget::Budget;
+use super::compile::{KeywordPath, Resolver, compile};
 use super::document::{Doc, escape};
 use super::draft::{self, Dialect};
 use super::quick::{self, SchemaFacts};
@@ -21,6 +22,7 @@ use super::validate::Schemas;
 /// An ordinary document.
 pub(super) struct Lazy<'d> {
     url: &'d str,
+    root: &'d Doc,
     dialect: Dialect,
     regexes: BTreeMap<&'d Str, Rc<Regex>>,
     /// The targets of references.
@@ -62,7 +64,7 @@ fn address(doc: &Doc) -> usize {
 
 impl<'d> Lazy<'d> {
     /// Creates a lazy compiler if the document is ordinary.
-    pub(super) fn new(doc: &'d Doc, url: &'d str) -> Option<Self> {
+    pub(super) fn new(doc: &'d Doc, url: &'d str, budget: &Budget) -> Option<Self> {
         let named = doc.as_map().and_then(|map| map.get("$schema"));
         let draft = match named {
             None => draft::latest(),
@@ -73,13 +75,11 @@ impl<'d> Lazy<'d> {
             return None;
         }
         let mut regexes = BTreeMap::new();
-        let mut work = 0;
         for pattern in facts.patterns {
             if !regexes.contains_key(pattern) {
                 let regex = Regex::compile(pattern.as_bytes()).ok()?;
-                work += regex.compile_cost();
                 // The eager compiler reports that it is too much.
-                if work > MAX_PATTERN_WORK {
+                if !budget.spend_pattern(regex.compile_cost()) {
                     return None;
                 }
                 regexes.insert(pattern, Rc::new(regex));
@@ -97,7 +97,13 @@ impl<'d> Lazy<'d> {
         }
         let slots = vec![Slot { doc, origin: Origin::InstancePath(""), schema: None }];
         let state = RefCell::new(State { slots, targets });
-        Some(Lazy { url, dialect: Dialect::new(draft), regexes, references, state })
+        Some(Lazy { url, root: doc, dialect: Dialect::new(draft), regexes, references, state })
+    }
+
+    /// The schema at a JSON pointer.
+    pub(super) fn entry(&self, pointer: &str) -> Option<SchemaId> {
+        let doc = self.dialect.draft.subschema_at(self.root, pointer)?;
+        Some(self.enqueue(doc, || Origin::InstancePath("")))
     }
 
     fn compile(&self, id: SchemaId, doc: &'d Doc) -> Schema {

@@ -162,7 +162,7 @@ impl<'d> Precheck<'d, '_> {
 
 /// Whether all items satisfy `fits` and are unique.
 fn is_list(items: &[Doc], fits: impl Fn(&Doc) -> bool) -> bool {
-    items.len() <= 64
+    items.len() <= 128
         && items.iter().enumerate().all(|(index, item)| fits(item) && !items[..index].contains(item))
 }
 

@@ -7,27 +7,21 @@ mod reference;
 mod scalar;
 mod unevaluated;
 
-use std::cell::Cell;
 use std::rc::Rc;
 
 use pintle_tree::{Node, Str};
 
+use super::budget::Budget;
 use super::document::escape;
 use super::message::{Failure, FailureKind, count};
 use super::rules::{Schema, SchemaId};
 use unevaluated::Unevaluated;
 
-/// The maximum nesting of schemas entered. Helm has none of these limits; they bound the cost of hostile schemas.
+/// The maximum nesting of schemas entered. Helm has no such limit.
 const MAX_DEPTH: usize = 400;
-
-/// The work budget of one validation, in units of about 0.1 µs.
-const MAX_WORK: u64 = 50_000_000;
 
 /// The cost of entering a schema.
 const ENTER_COST: u64 = 25;
-
-/// The maximum total size of messages, in bytes. A list of choices is repeated for every value that matches none.
-const MAX_MESSAGES: usize = 16 << 20;
 
 /// Compiled schemas. Validation starts with number 0.
 pub(super) trait Schemas {
@@ -38,9 +32,8 @@ pub(super) trait Schemas {
 }
 
 /// The violations as lines; `None` if the value is valid.
-pub(super) fn failures(schemas: &dyn Schemas, node: &Node) -> Option<String> {
-    let mut validator = Validator { schemas, work_left: MAX_WORK, text_left: Cell::new(MAX_MESSAGES) };
-    let failure = validator.validate_alone(0, node, false).err()?;
+pub(super) fn failures(schemas: &dyn Schemas, node: &Node, budget: &Budget) -> Option<String> {
+    let failure = failure(schemas, 0, node, budget)?;
     let mut lines = String::new();
     for cause in failure.into_group() {
         cause.write(0, &mut lines);
@@ -48,11 +41,19 @@ pub(super) fn failures(schemas: &dyn Schemas, node: &Node) -> Option<String> {
     Some(lines)
 }
 
+/// How a value does not fit one of the schemas.
+pub(super) fn failure(
+    schemas: &dyn Schemas,
+    schema: SchemaId,
+    node: &Node,
+    budget: &Budget,
+) -> Option<Failure> {
+    Validator { schemas, budget }.validate_alone(schema, node, false).err()
+}
+
 struct Validator<'c> {
     schemas: &'c dyn Schemas,
-    work_left: u64,
-    /// The bytes of messages that are left.
-    text_left: Cell<usize>,
+    budget: &'c Budget,
 }
 
 /// The location of a value in the instance.
@@ -118,9 +119,7 @@ const TOO_COMPLEX: &str = "the schema is too complex to be checked";
 impl Validator<'_> {
     /// Spends work. Returns whether enough was left; once it was not, nothing is left.
     fn spend(&mut self, work: u64) -> bool {
-        let left = self.work_left.checked_sub(work);
-        self.work_left = left.unwrap_or(0);
-        left.is_some()
+        self.budget.spend_work(work)
     }
 
     /// Validates a value that is not part of another one.
@@ -280,12 +279,12 @@ impl Validation<'_, '_, '_> {
         if self.brief {
             return Failure::default();
         }
-        let left = &self.validator.text_left;
-        if left.get() == 0 {
+        let budget = self.validator.budget;
+        if !budget.has_messages_left() {
             return Failure { message: "…".to_owned(), ..Failure::default() };
         }
         let (at, message) = (self.at.pointer(), message());
-        left.set(left.get().saturating_sub(at.len() + message.len()));
+        budget.spend_message(at.len() + message.len());
         Failure { at, message, ..Failure::default() }
     }
 

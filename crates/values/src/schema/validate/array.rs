@@ -15,7 +15,7 @@ impl Validation<'_, '_, '_> {
         self.check_bounds("Items", list.len() as i64, rules.minimum, rules.maximum);
         if rules.unique {
             let mut work = 0;
-            let found = duplicates(list, self.validator.work_left, &mut work);
+            let found = duplicates(list, self.validator.budget.work_left(), &mut work);
             if !self.spend(work) {
                 return;
             }

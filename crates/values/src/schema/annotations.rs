@@ -1,0 +1,337 @@
+//! `@schema` comments of values files, in both dialects: blocks of YAML between two `# @schema` lines (helm-schema), and
+//! `# @schema type:[string, null]; required` on one line (helm-values-schema-json). Types of helm-docs count too.
+
+use pintle_tree::{Map, Node, Str};
+use pintle_yaml::commented::{Document, Kind};
+
+/// Adds what comments say to a schema that was derived from the same text.
+///
+/// # Errors
+/// An annotation that cannot be read, with its line.
+pub(super) fn apply(text: &[u8], schema: &mut Map<Node>) -> Result<(), String> {
+    let Some(document) = Document::read(text).map_err(|error| error.to_string())? else { return Ok(()) };
+    let leading = leading_root_blocks(&String::from_utf8_lossy(text));
+    let leading = Annotation::read(&leading, &[]).map_err(|error| format!("@schema.root: {error}"))?;
+    for (keyword, value) in leading.root {
+        schema.insert(keyword, value);
+    }
+    apply_to_map(&document, document.root(), schema)
+}
+
+/// The root blocks above the first key. With an empty line below them, they are comments of the document, not of the key.
+fn leading_root_blocks(text: &str) -> String {
+    let mut in_block = false;
+    let leading = text.lines().take_while(|line| line.is_empty() || line.starts_with('#'));
+    let lines = leading.filter(|line| {
+        let is_marker = marker(line.trim_start_matches('#').trim()) == Some(Marker::Root);
+        in_block ^= is_marker;
+        in_block || is_marker
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn apply_to_map(document: &Document, number: usize, schema: &mut Map<Node>) -> Result<(), String> {
+    let node = document.node(number);
+    let mut required = Vec::new();
+    let mut hidden = Vec::new();
+    for pair in node.children.chunks_exact(2).filter(|_| node.kind == Kind::Mapping) {
+        let (key, value) = (document.node(pair[0]), document.node(pair[1]));
+        let name = Str::from(key.value.as_str());
+        let annotation = Annotation::read(&key.head_comment, &[&key.line_comment, &value.line_comment])
+            .map_err(|error| format!("line {}: @schema: {error}", key.line))?;
+        for (keyword, value) in annotation.root.iter() {
+            schema.insert(keyword.clone(), value.clone());
+        }
+        let Some(Node::Map(properties)) = schema.get_mut("properties") else { continue };
+        let Some(Node::Map(property)) = properties.get_mut(&name) else { continue };
+        if value.kind == Kind::Mapping {
+            apply_to_map(document, pair[1], property)?;
+        }
+        if annotation.required {
+            required.push(Node::Str(name.clone()));
+        }
+        if annotation.hidden {
+            hidden.push(name);
+        }
+        annotation.merge_into(property);
+    }
+    if let Some(Node::Map(properties)) = schema.get_mut("properties") {
+        properties.retain(|name, _| !hidden.contains(name));
+    }
+    if !required.is_empty() {
+        schema.insert("required".into(), Node::List(required));
+    }
+    Ok(())
+}
+
+/// A line that begins or ends a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Marker {
+    Value,
+    Root,
+}
+
+/// The marker that a comment is, without its `#`.
+pub(super) fn marker(comment: &str) -> Option<Marker> {
+    match comment {
+        "@schema" | "@schema@" => Some(Marker::Value),
+        "@schema.root" => Some(Marker::Root),
+        _ => None,
+    }
+}
+
+#[derive(Debug, Default)]
+struct Annotation {
+    keywords: Map<Node>,
+    /// Keywords for the whole file, from `# @schema.root`.
+    root: Map<Node>,
+    required: bool,
+    hidden: bool,
+    skip_properties: bool,
+}
+
+impl Annotation {
+    fn read(head: &str, beside: &[&str]) -> Result<Self, String> {
+        let mut annotation = Annotation::default();
+        if let Some(kind) = helm_docs_type(head) {
+            annotation.keywords.insert("type".into(), kind);
+        }
+        // The lines of a block, and whether it is for the whole file.
+        let mut block: Option<(String, bool)> = None;
+        for line in head.lines().chain(beside.iter().flat_map(|text| text.lines())) {
+            let content = line.trim_start().trim_start_matches('#');
+            let trimmed = content.trim();
+            if let Some(marker) = marker(trimmed) {
+                match block.take() {
+                    Some((text, root)) => annotation.add_block(&text, root)?,
+                    None => block = Some((String::new(), marker == Marker::Root)),
+                }
+            } else if let Some((text, _)) = &mut block {
+                text.push_str(content.strip_prefix(' ').unwrap_or(content));
+                text.push('\n');
+            } else if let Some(keywords) = trimmed.strip_prefix("@schema ") {
+                annotation.add_inline(keywords)?;
+            }
+        }
+        match block {
+            Some(_) => Err("the block is not closed by another `# @schema`".to_owned()),
+            None => Ok(annotation),
+        }
+    }
+
+    fn add_block(&mut self, text: &str, root: bool) -> Result<(), String> {
+        let keywords = pintle_yaml::read_map(text.as_bytes()).map_err(|error| error.to_string())?;
+        for (name, value) in keywords.iter() {
+            match root {
+                true => {
+                    self.root.insert(name.clone(), with_quoted_null(&name.to_str_lossy(), value.clone()));
+                }
+                false => self.add(&name.to_str_lossy(), value.clone())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn add_inline(&mut self, text: &str) -> Result<(), String> {
+        for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
+            let (name, value) = match part.split_once(':') {
+                Some((name, value)) => {
+                    let value = pintle_yaml::read(value.trim().as_bytes())
+                        .map_err(|error| format!("`{part}`: {error}"))?;
+                    (name.trim(), value)
+                }
+                None => (part, Node::Bool(true)),
+            };
+            self.add(name, value)?;
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, name: &str, value: Node) -> Result<(), String> {
+        let value = with_quoted_null(name, value);
+        let mut item = |keyword: &str, value: Node| {
+            let items = self.keywords.entry_or_insert_with(&"items".into(), Node::empty_map);
+            if let Node::Map(items) = items {
+                items.insert(keyword.into(), value);
+            }
+        };
+        match (name, &value) {
+            ("required", Node::Bool(required)) => self.required = *required,
+            ("hidden", Node::Bool(hidden)) => self.hidden = *hidden,
+            ("skipProperties", Node::Bool(skip)) => self.skip_properties = *skip,
+            ("mergeProperties", _) => {
+                return Err("`mergeProperties` is not supported; write `additionalProperties`".to_owned());
+            }
+            ("$ref" | "itemRef", Node::Str(target)) if target.as_bytes().starts_with(b"$k8s/") => {
+                return Err(format!("`{target}`: the alias `$k8s` is not supported; write the whole URL"));
+            }
+            ("item", _) => item("type", value),
+            ("itemEnum", _) => item("enum", value),
+            ("itemRef", _) => item("$ref", value),
+            ("itemProperties", _) => item("properties", value),
+            _ => {
+                self.keywords.insert(name.into(), value);
+            }
+        }
+        Ok(())
+    }
+
+    fn merge_into(self, property: &mut Map<Node>) {
+        if self.skip_properties {
+            property.remove("properties");
+        }
+        // What a reference says replaces what was derived.
+        if self.keywords.get("$ref").is_some() {
+            let description = property.remove("description");
+            *property = Map::new();
+            if let Some(description) = description {
+                property.insert("description".into(), description);
+            }
+        }
+        for (name, value) in self.keywords.iter() {
+            match (property.get_mut(name), value) {
+                (Some(Node::Map(known)), Node::Map(more)) => {
+                    for (name, value) in more.iter() {
+                        known.insert(name.clone(), value.clone());
+                    }
+                }
+                _ => {
+                    property.insert(name.clone(), value.clone());
+                }
+            }
+        }
+    }
+}
+
+/// The type of `# -- (type) text`, if it is one of a schema.
+fn helm_docs_type(head: &str) -> Option<Node> {
+    let line = head.lines().rev().find_map(|line| line.trim_start().strip_prefix("# --"))?;
+    split_type(line.trim_start()).map(|(kind, _)| kind)
+}
+
+/// The text of `(type) text`, if the type is one of a schema.
+pub(super) fn without_type(text: &str) -> &str {
+    split_type(text).map_or(text, |(_, rest)| rest.trim_start())
+}
+
+fn split_type(text: &str) -> Option<(Node, &str)> {
+    let (kinds, rest) = text.strip_prefix('(')?.split_once(')')?;
+    let kinds: Option<Vec<Node>> =
+        kinds.split([',', '/', '|']).map(|kind| schema_type(kind.trim()).map(Node::from)).collect();
+    let mut kinds = kinds?;
+    let kind = if kinds.len() == 1 { kinds.pop()? } else { Node::List(kinds) };
+    Some((kind, rest))
+}
+
+/// A schema in which the type `null` is quoted, which authors need not do.
+fn with_quoted_null(name: &str, value: Node) -> Node {
+    let quoted = |kind: Node| if kind.is_nil() { Node::from("null") } else { kind };
+    match (name, value) {
+        ("type" | "item", Node::Nil) => Node::from("null"),
+        ("type" | "item", Node::List(kinds)) => Node::List(kinds.into_iter().map(quoted).collect()),
+        // These have values, not schemas.
+        ("default" | "enum" | "itemEnum" | "const" | "examples", value) => value,
+        (name, Node::List(items)) => {
+            Node::List(items.into_iter().map(|item| with_quoted_null(name, item)).collect())
+        }
+        (_, Node::Map(map)) => {
+            let entries = map.into_iter().map(|(name, value)| {
+                let value = with_quoted_null(&name.to_str_lossy(), value);
+                (name, value)
+            });
+            Node::Map(entries.collect())
+        }
+        (_, value) => value,
+    }
+}
+
+fn schema_type(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "string" | "tpl" => "string",
+        "int" | "integer" => "integer",
+        "bool" | "boolean" => "boolean",
+        "float" | "number" => "number",
+        "list" | "array" => "array",
+        "object" | "map" | "dict" => "object",
+        "null" | "nil" => "null",
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle_tree::Node;
+
+    use super::super::derive::{SchemaFormat, derive};
+
+    fn derived(values: &str) -> String {
+        let text = derive(values.as_bytes(), SchemaFormat::Json).expect("a schema");
+        let schema = pintle_tree::json::read(&text).expect("JSON");
+        let properties = schema.get("properties").cloned().unwrap_or_default();
+        let required = schema.get("required").cloned().unwrap_or_default();
+        let text = [properties, required].map(|node| pintle_tree::json::write(&node).expect("JSON"));
+        text.map(|text| String::from_utf8_lossy(&text).into_owned()).join(" ")
+    }
+
+    #[test]
+    fn blocks_and_lines_say_what_a_value_may_be() {
+        assert_eq!(
+            derived("# @schema\n# type: [string, 'null']\n# required: true\n# @schema\na:\n"),
+            r#"{"a":{"type":["string","null"]}} ["a"]"#
+        );
+        assert_eq!(
+            derived("a: x # @schema enum:[x, z]; required\nb: [] # @schema item:string\n"),
+            r#"{"a":{"default":"x","enum":["x","z"],"type":"string"},"b":{"items":{"type":"string"},"type":"array"}} ["a"]"#
+        );
+        assert_eq!(derived("a: # @schema type:[string, null]\n"), r#"{"a":{"type":["string","null"]}} null"#);
+        assert_eq!(
+            derived("# @schema@\n# oneOf: [{type: [null, string]}, {enum: [null]}]\n# @schema@\na:\n"),
+            r#"{"a":{"oneOf":[{"type":["null","string"]},{"enum":[null]}]}} null"#
+        );
+        assert_eq!(derived("# @schema hidden\na: 1\nb: 2\n"), r#"{"b":{"default":2,"type":"integer"}} null"#);
+    }
+
+    #[test]
+    fn types_of_helm_docs_count() {
+        assert_eq!(
+            derived("# -- (int, string) Port\na:\n"),
+            r#"{"a":{"description":"Port","type":["integer","string"]}} null"#
+        );
+    }
+
+    #[test]
+    fn the_text_of_a_block_is_no_description() {
+        assert_eq!(
+            derived("# Port\n# @schema\n# title: >\n#   of the\n#   service\n# @schema\na: 1\n"),
+            r#"{"a":{"default":1,"description":"Port","title":"of the service\n","type":"integer"}} null"#
+        );
+    }
+
+    #[test]
+    fn what_is_not_supported_is_an_error() {
+        for (line, error) in [
+            ("mergeProperties", "`mergeProperties` is not supported; write `additionalProperties`"),
+            ("$ref: $k8s/a.json", "`$k8s/a.json`: the alias `$k8s` is not supported; write the whole URL"),
+        ] {
+            let text = format!("a: {{}} # @schema {line}\n");
+            let found = derive(text.as_bytes(), SchemaFormat::Json).unwrap_err();
+            assert_eq!(found, format!("line 1: @schema: {error}"));
+        }
+    }
+
+    #[test]
+    fn a_block_can_be_for_the_whole_file() {
+        let text =
+            b"# @schema.root\n# title: Values\n# additionalProperties: false\n# @schema.root\n\na: 1\n";
+        let schema = derive(text, SchemaFormat::Json).expect("a schema");
+        let schema = pintle_tree::json::read(&schema).expect("JSON");
+        assert_eq!(schema.get("title"), Some(&Node::from("Values")));
+        assert_eq!(schema.get("additionalProperties"), Some(&Node::Bool(false)));
+    }
+
+    #[test]
+    fn an_open_block_is_an_error() {
+        let error = derive(b"a: 1\n# @schema\n# type: string\nb: 1\n", SchemaFormat::Json).unwrap_err();
+        assert_eq!(error, "line 4: @schema: the block is not closed by another `# @schema`");
+    }
+}
