@@ -64,30 +64,39 @@ pub(crate) fn read(text: &[u8]) -> Result<Node, pintle_yaml::Error> {
 pub(crate) fn documents(text: &[u8]) -> Result<Vec<Node>, String> {
     let text = String::from_utf8_lossy(text);
     let mut documents = Vec::new();
-    for part in splitter::parts(&text) {
-        match read(part.as_bytes()).map_err(|error| error.to_string())? {
-            Node::Map(map) if map.is_empty() => {}
-            Node::Nil => {}
-            document @ Node::Map(_) => documents.push(document),
-            other => {
-                let (tag, shown) = match &other {
-                    Node::List(_) => ("!!seq", String::new()),
-                    Node::Bool(value) => ("!!bool", format!(" `{value}`")),
-                    Node::Int(value) => ("!!int", format!(" `{value}`")),
-                    Node::Float(value) => ("!!float", format!(" `{}`", format_value(*value))),
-                    other => ("!!str", format!(" `{}`", shortened(other.as_str().unwrap_or_default()))),
-                };
-                return Err(format!(
-                    "yaml: unmarshal errors:\n  line 1: cannot unmarshal {tag}{shown} into map[string]interface {{}}"
-                ));
+    let parts = splitter::parts(&text);
+    for (index, part) in parts.iter().enumerate() {
+        // helm-unittest reads a text whose separators stand between line feeds; errors have its lines.
+        let above = || parts[..index].iter().map(|part| part.matches('\n').count() + 2).sum::<usize>();
+        match read(part.as_bytes()) {
+            Ok(Node::Map(map)) if map.is_empty() => {}
+            Ok(Node::Nil) => {}
+            Ok(document @ Node::Map(_)) => documents.push(document),
+            Ok(other) => return Err(no_map(&other, above() + 1)),
+            Err(_) => {
+                let padded = "\n".repeat(above()) + part;
+                return Err(read(padded.as_bytes()).err().map(|error| error.to_string()).unwrap_or_default());
             }
         }
     }
     Ok(documents)
 }
 
+fn no_map(node: &Node, line: usize) -> String {
+    let (tag, shown) = match node {
+        Node::List(_) => ("!!seq", String::new()),
+        Node::Bool(value) => ("!!bool", format!(" `{value}`")),
+        Node::Int(value) => ("!!int", format!(" `{value}`")),
+        Node::Float(value) => ("!!float", format!(" `{}`", format_value(*value))),
+        other => ("!!str", format!(" `{}`", shortened(other.as_str().unwrap_or_default()))),
+    };
+    format!(
+        "yaml: unmarshal errors:\n  line {line}: cannot unmarshal {tag}{shown} into map[string]interface {{}}"
+    )
+}
+
 /// The first characters of a scalar, as go-yaml's errors show it.
-fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     match text.char_indices().nth(7) {
         Some((at, _)) if text.chars().count() > 10 => format!("{}...", &text[..at]),
         _ => text.to_owned(),

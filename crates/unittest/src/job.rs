@@ -1,7 +1,7 @@
 //! One test: renders the chart with the values of the test, and checks its assertions.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use pintle_chart::Chart;
 use pintle_regex::Regex;
@@ -11,6 +11,7 @@ use pintle_values::SchemaCheck;
 
 use crate::assertion::{Assertion, Subject};
 use crate::check::Comparer;
+use crate::lifecycle::{Expectations, PrepareRequest, PreparedChart, RehearsalRequest};
 use crate::runner::{Versions, Worker};
 use crate::snapshot::Cache;
 use crate::suite::{Job, Suite};
@@ -38,6 +39,7 @@ const FILE_MARK: &str = "---\n#### file:";
 type Files = BTreeMap<String, Vec<u8>>;
 
 /// What rendering came to.
+#[derive(Default)]
 struct Rendering {
     files: Files,
     /// Whether the chart rendered.
@@ -46,6 +48,8 @@ struct Rendering {
     error: Option<String>,
     /// The processed chart, if there is one.
     chart: Option<Chart>,
+    /// What the release would do, if the test expects anything of it.
+    prepared: Option<PreparedChart>,
 }
 
 /// Runs one test.
@@ -99,6 +103,21 @@ fn run_in(
     };
     let scope = Scope { suite, job, chart, files: &rendering.files };
     check(&scope, &subject, &mut Comparer::new(cache, &job.name), result);
+    if let Some(expected) = &job.lifecycle {
+        let mut checked = expected.check(rendering.prepared.as_ref());
+        checked.extend(expected.rehearse(|settings| {
+            worker.host.rehearse(&RehearsalRequest {
+                values: &values,
+                target: &target(job, versions),
+                permissions: expected.permissions(),
+                suite_file: &suite.file,
+                settings,
+            })
+        }));
+        let passed = result.passed || job.assertions.is_empty();
+        result.passed = passed && checked.iter().all(|checked| checked.passed);
+        result.assertions.append(&mut checked);
+    }
     Ok(())
 }
 
@@ -117,7 +136,11 @@ fn check(scope: &Scope<'_>, subject: &Subject<'_>, snapshots: &mut Comparer<'_>,
         let Some(assertion) = assertion else { continue };
         let templates = scope.templates(assertion);
         let selector = assertion.selector.as_ref().or(job.selector.as_ref());
-        let selection = (job.document_index.or(assertion.document_index), selector);
+        let document_index = match job.document_index {
+            Some(index) => usize::try_from(index).ok(),
+            None => assertion.document_index,
+        };
+        let selection = (document_index, selector);
         let checked = assertion.run(index, &templates, selection, subject, snapshots);
         // A skipped assertion forgives what failed before it, as in helm-unittest.
         passed = (passed || index == 0 || checked.skip_reason.is_some()) && checked.passed;
@@ -164,13 +187,70 @@ fn render(
     versions: &Versions,
     values: &Map<Node>,
 ) -> Rendering {
-    let failed =
-        |error: String| Rendering { files: Files::new(), succeeded: false, error: Some(error), chart: None };
+    let failed = |error: String| Rendering { error: Some(error), ..Rendering::default() };
     if !job.release.name.is_empty()
         && let Err(error) = check_name(&job.release.name)
     {
         return failed(error);
     }
+    match &job.lifecycle {
+        None => render_templates(worker, suite, job, selection, versions, values),
+        Some(expected) => {
+            // Only templates that are rendered here are traced.
+            if worker.trace.is_some() {
+                render_templates(worker, suite, job, selection, versions, values);
+            }
+            prepare(worker, suite, job, selection, (versions, values), expected)
+        }
+    }
+}
+
+/// Renders as an installation does, with the scripts of the chart.
+fn prepare(
+    worker: &Worker<'_>,
+    suite: &Suite,
+    job: &Job,
+    selection: &Selection,
+    (versions, values): (&Versions, &Map<Node>),
+    expected: &Expectations,
+) -> Rendering {
+    let chart = with_metadata(worker.chart.clone(), job);
+    let prepared = worker.host.prepare(&PrepareRequest {
+        chart: &chart,
+        values,
+        target: &target(job, versions),
+        permissions: expected.permissions(),
+        options: worker.options,
+    });
+    match prepared {
+        Ok(mut prepared) => {
+            let mut files = std::mem::take(&mut prepared.files);
+            files.retain(|path, _| selection.contains(path));
+            let (chart, prepared) = (Some(chart), Some(prepared));
+            Rendering { files, succeeded: true, error: None, chart, prepared }
+        }
+        Err(error) => Rendering { chart: Some(chart), ..failure(suite, job, error) },
+    }
+}
+
+/// A rendering that failed with an error in Helm 3's words.
+fn failure(suite: &Suite, job: &Job, error: String) -> Rendering {
+    match error_files(suite, job, &error) {
+        Some(files) => Rendering { files, ..Rendering::default() },
+        None => Rendering { error: Some(error), ..Rendering::default() },
+    }
+}
+
+/// Renders the templates that the suite selects.
+fn render_templates(
+    worker: &Worker<'_>,
+    suite: &Suite,
+    job: &Job,
+    selection: &Selection,
+    versions: &Versions,
+    values: &Map<Node>,
+) -> Rendering {
+    let failed = |error: String| Rendering { error: Some(error), ..Rendering::default() };
     let nulls = worker.options.nulls;
     let mut log = Vec::new();
     let chart = match pintle_values::process_dependencies(worker.chart.clone(), values, nulls, &mut log) {
@@ -186,31 +266,27 @@ fn render(
     let chart = with_metadata(chart, job);
     let target = target(job, versions);
     let selected = |path: &str| selection.contains(path);
-    let rendered = Templates::select(&chart, &selected, worker.templates)
-        .and_then(|templates| templates.render(&values, &target));
+    let rendered =
+        Templates::select(&chart, &selected, worker.templates).and_then(|templates| match &worker.trace {
+            Some(trace) => templates.render_traced(&values, &target, &mut trace.borrow_mut()),
+            None => templates.render(&values, &target),
+        });
     match rendered {
         Ok(rendered) => {
             let files = rendered.files.into_iter().map(|file| (file.path, file.text)).collect();
-            Rendering { files, succeeded: true, error: None, chart: Some(chart) }
+            Rendering { files, succeeded: true, chart: Some(chart), ..Rendering::default() }
         }
-        Err(error) => {
-            let error = error.helm_3_text();
-            let error = match error_files(suite, job, &error, worker.error_pattern) {
-                Some(files) => return Rendering { files, succeeded: false, error: None, chart: Some(chart) },
-                None => error,
-            };
-            Rendering { chart: Some(chart), ..failed(error) }
-        }
+        Err(error) => Rendering { chart: Some(chart), ..failure(suite, job, error.helm_3_text()) },
     }
 }
 
 /// Puts an error into the file that it is about, for `failedTemplate`. An error in a partial is about all templates of the
 /// suite.
-fn error_files(suite: &Suite, job: &Job, error: &str, pattern: &Regex) -> Option<Files> {
+fn error_files(suite: &Suite, job: &Job, error: &str) -> Option<Files> {
     if job.assertions.iter().flatten().all(|assertion| assertion.kind.needs_render) {
         return None;
     }
-    let (path, message) = parse_error(error, pattern)?;
+    let (path, message) = parse_error(error)?;
     let document = Node::Map(Map::from_entries(vec![("raw".into(), Node::from(message))]));
     let text = pintle_yaml::write_pretty(&document);
     if !crate::templates::is_partial(&path) {
@@ -222,11 +298,14 @@ fn error_files(suite: &Suite, job: &Job, error: &str, pattern: &Regex) -> Option
 }
 
 /// The pattern by which helm-unittest finds the file and the message in an error.
-pub(crate) const ERROR_PATTERN: &str = r"(?msU)^(?:.+: |.+ \()(?:(.+):\d+:\d+).+(?:.+>)*: (.+)$";
+static ERROR_PATTERN: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"(?msU)^(?:.+: |.+ \()(?:(.+):\d+:\d+).+(?:.+>)*: (.+)$";
+    Regex::compile(pattern).expect("the pattern is valid")
+});
 
 /// The file that an error is about, and its message: of an error of several lines all but the first.
-fn parse_error<'e>(error: &'e str, pattern: &Regex) -> Option<(String, &'e str)> {
-    let groups = pattern.captures(error.as_bytes())?;
+fn parse_error(error: &str) -> Option<(String, &str)> {
+    let groups = ERROR_PATTERN.captures(error.as_bytes())?;
     let group = |at: usize| groups.get(at).cloned().flatten().and_then(|range| error.get(range));
     let message = match error.split_once('\n') {
         Some((_, rest)) => rest,
@@ -369,7 +448,6 @@ mod tests {
 
     #[test]
     fn errors_are_split_into_file_and_message() {
-        let pattern = Regex::compile(ERROR_PATTERN).unwrap();
         for (error, expected) in [
             ("execution error at (c/templates/a.yaml:3:4): no name", Some(("c/templates/a.yaml", "no name"))),
             (
@@ -382,7 +460,7 @@ mod tests {
             ),
             ("parse error at (c/templates/a.yaml:3): unexpected EOF", None),
         ] {
-            let found = parse_error(error, &pattern);
+            let found = parse_error(error);
             let found = found.as_ref().map(|(path, message)| (path.as_str(), *message));
             assert_eq!(found, expected, "{error}");
         }

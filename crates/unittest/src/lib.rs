@@ -9,11 +9,13 @@
 
 mod assertion;
 mod check;
+pub mod coverage;
 mod diff;
 mod document;
 mod error;
 mod fail;
 mod job;
+mod lifecycle;
 mod lookup;
 mod mapstructure;
 mod path;
@@ -31,6 +33,7 @@ mod user_values;
 
 pub use error::Error;
 pub use job::PostRenderer;
+pub use lifecycle::{PrepareRequest, PreparedChart, RehearsalFinding, RehearsalRequest, RehearsalSettings};
 pub use result::{AssertionResult, Counts, SnapshotCounts, SuiteResult, TestResult};
 pub use runner::{Capabilities, Host, Options, Runner};
 pub use splitter::parts as suite_parts;

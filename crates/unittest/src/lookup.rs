@@ -1,6 +1,6 @@
 //! `lookup` on the objects of a suite.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pintle_render::Lookup;
 use pintle_tree::{Map, Node};
@@ -36,6 +36,9 @@ impl Lookup for Provider {
         if let Some(error) = &properties.error {
             return Err(error.clone());
         }
+        if let Some(twice) = self.duplicate() {
+            return Err(twice);
+        }
         let namespace = if properties.namespaced { namespace } else { "" };
         let of_kind = self.objects.iter().filter(|object| resource_of(object) == key(properties));
         if name.is_empty() {
@@ -50,6 +53,20 @@ impl Lookup for Provider {
         let mut of_name = of_kind
             .filter(|object| metadata(object, "name") == name && metadata(object, "namespace") == namespace);
         Ok(of_name.next().cloned().unwrap_or_default())
+    }
+}
+
+impl Provider {
+    /// The error of the fake client about an object that is there twice, such as in the suite and in the test.
+    fn duplicate(&self) -> Option<String> {
+        let mut seen = BTreeSet::new();
+        let twice = self.objects.iter().find(|object| {
+            let key = (resource_of(object), metadata(object, "namespace"), metadata(object, "name"));
+            !seen.insert(key)
+        })?;
+        let (group, _, resource) = resource_of(twice);
+        let resource = if group.is_empty() { resource } else { format!("{resource}.{group}") };
+        Some(format!("{resource} \"{}\" already exists", metadata(twice, "name")))
     }
 }
 
@@ -138,5 +155,13 @@ mod tests {
         assert_eq!(list.get("kind"), Some(&Node::from("SecretList")));
         let metadata = list.get("metadata").unwrap();
         assert_eq!(metadata.get("resourceVersion"), Some(&Node::from("2")));
+    }
+
+    #[test]
+    fn an_object_cannot_be_there_twice() {
+        let mut provider = provider();
+        provider.objects.extend(provider.objects.clone());
+        let error = provider.lookup("v1", "Secret", "n", "a").unwrap_err();
+        assert_eq!(error, "secrets \"a\" already exists");
     }
 }

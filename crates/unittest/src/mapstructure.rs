@@ -1,6 +1,7 @@
 //! The parameters of assertions, decoded as the library mapstructure does: names in any case, types as they are.
 
-use pintle_tree::{Map, Node};
+use pintle_tree::number::format_value;
+use pintle_tree::{Map, Node, Str};
 
 /// Decodes the fields of one structure, and collects what is wrong.
 pub(crate) struct Fields<'n> {
@@ -23,9 +24,8 @@ impl<'n> Fields<'n> {
 
     fn get(&self, name: &str) -> Option<&'n Node> {
         let map = self.map?;
-        let any_case = |(key, _): &(&'n pintle_tree::Str, &'n Node)| {
-            key.as_str().is_some_and(|key| key.eq_ignore_ascii_case(name))
-        };
+        let any_case =
+            |(key, _): &(&'n Str, &'n Node)| key.as_str().is_some_and(|key| key.eq_ignore_ascii_case(name));
         map.get(name).or_else(|| map.iter().find(any_case).map(|(_, node)| node))
     }
 
@@ -99,10 +99,9 @@ impl<'n> Fields<'n> {
 
     fn wrong<T: Default>(&mut self, name: &str, expected: &str, found: &Node) -> T {
         let (name, kind) = (title(name), kind(found));
-        let value = crate::fail::yaml(found);
+        let value = go_value(found);
         self.errors.push(format!(
-            "'{name}' expected type '{expected}', got unconvertible type '{kind}', value: '{}'",
-            value.trim_end()
+            "'{name}' expected type '{expected}', got unconvertible type '{kind}', value: '{value}'"
         ));
         T::default()
     }
@@ -127,6 +126,23 @@ fn title(name: &str) -> String {
     characters
         .next()
         .map_or_else(String::new, |first| first.to_ascii_uppercase().to_string() + characters.as_str())
+}
+
+/// The value as Go's `%v` prints it.
+fn go_value(node: &Node) -> String {
+    let joined = |parts: Vec<String>| parts.join(" ");
+    match node {
+        Node::Nil => "<nil>".to_owned(),
+        Node::Bool(value) => value.to_string(),
+        Node::Int(value) => value.to_string(),
+        Node::Float(value) => format_value(*value),
+        Node::Str(text) => text.to_string(),
+        Node::List(items) => format!("[{}]", joined(items.iter().map(go_value).collect())),
+        Node::Map(map) => {
+            let entry = |(key, node): (&Str, &Node)| format!("{key}:{}", go_value(node));
+            format!("map[{}]", joined(map.iter().map(entry).collect()))
+        }
+    }
 }
 
 /// Go's name of the type.

@@ -17,11 +17,16 @@ pub struct AssertionResult {
     pub skip_reason: Option<&'static str>,
     /// The lines that explain why it failed.
     pub info: Vec<String>,
+    /// Whether it is an expectation about the lifecycle, under the key `pintle`.
+    pub lifecycle: bool,
 }
 
 impl AssertionResult {
     /// The line that names the assertion.
     pub fn title(&self) -> String {
+        if self.lifecycle {
+            return format!("- pintle `{}` fail", self.kind);
+        }
         let not = if self.not { " NOT" } else { "" };
         format!("- asserts[{}]{not} `{}` fail", self.index, self.kind)
     }

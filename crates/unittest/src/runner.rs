@@ -1,5 +1,6 @@
 //! Runs suites on a chart, several at a time.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,15 +8,19 @@ use std::thread;
 use std::time::Duration;
 
 use pintle_chart::Chart;
-use pintle_regex::Regex;
+use pintle_render::trace::Trace;
 use pintle_render::{HELM_VERSION, Release, Target, TemplateCache};
 use pintle_tree::{Map, Node};
 use pintle_values::NullRules;
 
-use crate::job::{self, ERROR_PATTERN};
+use crate::coverage::{CoverageReport, Recorded};
+use crate::job;
 use crate::snapshot::Cache;
 use crate::templates::Selection;
-use crate::{PostRenderer, Suite, SuiteResult, TestResult, user_values};
+use crate::{
+    PostRenderer, PrepareRequest, PreparedChart, RehearsalFinding, RehearsalRequest, Suite, SuiteResult,
+    TestResult, user_values,
+};
 
 /// What suites need from outside.
 pub trait Host: Sync {
@@ -41,6 +46,16 @@ pub trait Host: Sync {
     fn rendered(&self, _files: &BTreeMap<String, Vec<u8>>) -> Result<(), String> {
         Ok(())
     }
+    /// Renders a chart as an installation does, with its scripts. Errors in templates have Helm 3's text.
+    ///
+    /// # Errors
+    /// When it does not render.
+    fn prepare(&self, request: &PrepareRequest<'_>) -> Result<PreparedChart, String>;
+    /// Rehearses the chart.
+    ///
+    /// # Errors
+    /// When the rehearsal cannot begin.
+    fn rehearse(&self, request: &RehearsalRequest<'_>) -> Result<Vec<RehearsalFinding>, String>;
     /// The time since some moment before the run.
     fn elapsed(&self) -> Duration;
 }
@@ -61,6 +76,8 @@ pub struct Options {
     pub quirks: bool,
     /// How many suites run at a time; zero for as many as there are processors.
     pub threads: usize,
+    /// Records which lines and branches of templates tests run, and which values they read.
+    pub coverage: bool,
 }
 
 /// The Kubernetes version that tests see if they set none. With [`Options::quirks`] it carries over from test to test, from
@@ -94,7 +111,7 @@ pub struct Runner<'r> {
     chart: Chart,
     options: Options,
     host: &'r dyn Host,
-    error_pattern: Regex,
+    recorded: Mutex<Recorded>,
 }
 
 /// What the tests of one thread share.
@@ -103,15 +120,19 @@ pub(crate) struct Worker<'w> {
     pub(crate) options: &'w Options,
     pub(crate) host: &'w dyn Host,
     pub(crate) templates: &'w TemplateCache,
-    pub(crate) error_pattern: &'w Regex,
+    /// Where coverage is recorded, if it is.
+    pub(crate) trace: Option<RefCell<Trace>>,
 }
 
 impl<'r> Runner<'r> {
     /// Prepares a chart for tests.
     pub fn new(mut chart: Chart, options: Options, host: &'r dyn Host) -> Self {
+        let values = chart.raw.iter().position(|file| file.name == "values.yaml");
+        let values = values.filter(|_| options.coverage).map(|at| chart.raw.swap_remove(at));
         forget_originals(&mut chart);
-        let error_pattern = Regex::compile(ERROR_PATTERN).expect("the pattern is valid");
-        Runner { chart, options, host, error_pattern }
+        // Only coverage needs a text: that of the values, for the lines of its keys.
+        chart.raw.extend(values);
+        Runner { chart, options, host, recorded: Mutex::default() }
     }
 
     /// Runs suites, each with the text of its snapshot file, and returns their results in the same order. After a failure
@@ -133,15 +154,10 @@ impl<'r> Runner<'r> {
         let work = || {
             let templates = self.template_cache();
             let worker = self.worker(&templates);
-            loop {
-                let at = next.fetch_add(1, Ordering::Relaxed);
-                let Some((suite, snapshots)) = suites.get(at) else { return };
-                let result = worker.suite(suite, &versions[at], snapshots.as_deref());
-                let stop = !result.passed && result.fail_fast;
-                results.lock().unwrap_or_else(|error| error.into_inner()).insert(at, result);
-                if stop {
-                    return;
-                }
+            self.work(&worker, &next, suites, &versions, &results);
+            if let Some(trace) = &worker.trace {
+                let mut recorded = self.recorded.lock().unwrap_or_else(|error| error.into_inner());
+                recorded.add(&trace.borrow());
             }
         };
         if threads.min(suites.len()) <= 1 {
@@ -154,6 +170,33 @@ impl<'r> Runner<'r> {
             });
         }
         results.into_inner().unwrap_or_else(|error| error.into_inner()).into_values().collect()
+    }
+
+    /// Takes suites until there are none.
+    fn work(
+        &self,
+        worker: &Worker<'_>,
+        next: &AtomicUsize,
+        suites: &[(Suite, Option<Vec<u8>>)],
+        versions: &[Vec<Versions>],
+        results: &Mutex<BTreeMap<usize, SuiteResult>>,
+    ) {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some((suite, snapshots)) = suites.get(at) else { return };
+            let result = worker.suite(suite, &versions[at], snapshots.as_deref());
+            let stop = !result.passed && result.fail_fast;
+            results.lock().unwrap_or_else(|error| error.into_inner()).insert(at, result);
+            if stop {
+                return;
+            }
+        }
+    }
+
+    /// What the tests have covered so far. `name` is the chart as the user names it.
+    pub fn coverage(&self, name: &str) -> Option<CoverageReport> {
+        let recorded = self.recorded.lock().unwrap_or_else(|error| error.into_inner());
+        self.options.coverage.then(|| recorded.report(&self.chart, name))
     }
 
     /// Renders a chart of suites. Returns its files by their paths.
@@ -213,7 +256,7 @@ impl<'r> Runner<'r> {
             options: &self.options,
             host: self.host,
             templates,
-            error_pattern: &self.error_pattern,
+            trace: self.options.coverage.then(|| RefCell::new(Trace::of_coverage())),
         }
     }
 

@@ -20,8 +20,7 @@ pub(crate) fn user_values(
     let routes = routes(route);
     let mut base = Map::new();
     for name in files {
-        let path =
-            if name.starts_with('/') { name.clone() } else { templates::join(folder(suite_file), name) };
+        let path = file_path(suite_file, name);
         let text = host.read(&path)?;
         let values = match Raw::read(&text).map(|raw| raw.to_node()) {
             Ok(Node::Map(values)) => values,
@@ -41,6 +40,11 @@ pub(crate) fn user_values(
     }
     floats(&mut base);
     Ok(base)
+}
+
+/// The path of a values file, which a suite names relative to itself.
+pub(crate) fn file_path(suite_file: &str, name: &str) -> String {
+    if name.starts_with('/') { name.to_owned() } else { templates::join(folder(suite_file), name) }
 }
 
 /// The folder of a file; the current one for a name without a folder.

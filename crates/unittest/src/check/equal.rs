@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use pintle_tree::{Map, Node};
+use pintle_tree::{Map, Node, Str};
 
 use super::{Context, Verdict, each_document, each_value, raw_text};
 use crate::diff::unified;
@@ -43,7 +43,10 @@ impl Equal {
     fn check(&self, negative: bool, index: usize, at: usize, value: &Node) -> (Option<bool>, Info) {
         let value = match value {
             Node::Str(text) if self.decode_base64 => match decode(text) {
-                Some(text) => Node::from(uniform(&text)),
+                Some(bytes) => match std::str::from_utf8(&bytes) {
+                    Ok(text) => Node::from(uniform(text)),
+                    Err(_) => Node::Str(Str::new(&bytes)),
+                },
                 None => {
                     let text = format!("unable to decode base64 expected content {text}");
                     return (Some(false), fail::error(Some(index), Some(at), &text));
@@ -67,9 +70,9 @@ impl Equal {
 }
 
 /// The text behind base64, if it is that.
-pub(super) fn decode(text: &[u8]) -> Option<String> {
+pub(super) fn decode(text: &[u8]) -> Option<Vec<u8>> {
     let text: Vec<u8> = text.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect();
-    STANDARD.decode(text).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    STANDARD.decode(text).ok()
 }
 
 /// The value with all strings made uniform.

@@ -76,7 +76,7 @@ impl MatchRegex {
         let mut text = text.to_string();
         if self.decode_base64 {
             match decode(text.as_bytes()) {
-                Some(decoded) => text = decoded,
+                Some(decoded) => text = String::from_utf8_lossy(&decoded).into_owned(),
                 None => {
                     let text = format!("unable to decode base64 expected content {text}");
                     return (false, fail::error(Some(index), Some(at), &text));
@@ -111,16 +111,19 @@ impl MatchRegexRaw {
             return verdict;
         }
         let negative = context.negative;
+        let regex = match &self.pattern.regex {
+            Ok(regex) => Some(regex),
+            Err(error) if !context.selected.is_empty() => return (false, fail::error(None, None, error)),
+            Err(_) => None,
+        };
         each_document(
             context,
             |_, _, document| {
                 let actual = uniform(&raw_text(document));
-                match &self.pattern.regex {
-                    Err(error) => (false, fail::error(None, None, error)),
-                    Ok(regex) if regex.is_match(actual.as_bytes()) == negative => {
-                        (false, self.info(&actual, negative))
-                    }
-                    Ok(_) => (true, Info::new()),
+                if regex.is_some_and(|regex| regex.is_match(actual.as_bytes()) == negative) {
+                    (false, self.info(&actual, negative))
+                } else {
+                    (true, Info::new())
                 }
             },
             || self.info("no manifest found", negative),

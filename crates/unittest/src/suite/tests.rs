@@ -59,12 +59,12 @@ fn malformed_suites_are_errors() {
         (
             format!("odd: 1\ntests: [{{it: x, {ASSERTS}}}]"),
             true,
-            "yaml: unmarshal errors:\n  field odd not found in type unittest.TestSuite",
+            "yaml: unmarshal errors:\n  line 1: field odd not found in type unittest.TestSuite",
         ),
         (
             format!("values: text\ntests: [{{it: x, {ASSERTS}}}]"),
             false,
-            "yaml: unmarshal errors:\n  cannot unmarshal !!str `text` into a list",
+            "yaml: unmarshal errors:\n  line 1: cannot unmarshal !!str `text` into []string",
         ),
     ] {
         assert_eq!(parse(&text, strict).map(|_| ()).unwrap_err(), expected, "{text}");

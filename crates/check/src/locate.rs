@@ -1,0 +1,59 @@
+//! From a field of an object to the line of the template that wrote it.
+
+use pintle_render::trace::Origin;
+use pintle_yaml::outline::{NodeRef, Outline};
+
+use crate::document::Document;
+use crate::finding::Place;
+use crate::run::RenderedText;
+
+/// The place of a field, or of what should contain it.
+pub(crate) fn field(document: &Document<'_>, pointer: &str) -> Place {
+    let line = Outline::read_first(document.text)
+        .ok()
+        .and_then(|outline| Some(field_line(outline.roots().next()?, pointer)))
+        .unwrap_or(1);
+    line_of(document, line)
+}
+
+/// The place of a line of a document.
+pub(crate) fn line_of(document: &Document<'_>, line: usize) -> Place {
+    document.file.place(document.line + line - 1)
+}
+
+/// The line of the last part of a JSON pointer that exists.
+fn field_line(root: NodeRef<'_>, pointer: &str) -> usize {
+    let (mut node, mut line) = (root, root.line());
+    for token in pointer.split('/').skip(1) {
+        let token = token.replace("~1", "/").replace("~0", "~");
+        let next = match node.entry(&token) {
+            Some(entry) => Some((entry.value, entry.key.line())),
+            None => {
+                let item = token.parse().ok().and_then(|index: usize| node.items().nth(index));
+                item.or_else(|| node.get(&token)).map(|item| (item, item.line()))
+            }
+        };
+        let Some((found, at)) = next else { break };
+        (node, line) = (found, at);
+    }
+    line
+}
+
+impl RenderedText {
+    /// The place that wrote a line of the text: in a template if that is known, in the text itself if not.
+    pub(crate) fn place(&self, line: usize) -> Place {
+        match self.origins.get(line.saturating_sub(1)) {
+            Some(Some(Origin { source, line })) => {
+                Place { file: in_chart(&source.to_str_lossy()), line: *line }
+            }
+            _ if self.origins.is_empty() => Place { file: self.path.clone(), line },
+            // Written by a string of the values; the template is what is known.
+            _ => Place { file: in_chart(&self.path), line: 0 },
+        }
+    }
+}
+
+/// The path of a template without the name of the root chart.
+pub(crate) fn in_chart(path: &str) -> String {
+    path.split_once('/').map_or(path, |(_, rest)| rest).to_owned()
+}

@@ -1,0 +1,37 @@
+//! The functions of README templates: sprig's, with `toYaml` and `fromYaml` by go-yaml 3.
+
+use std::sync::Arc;
+
+use pintle_gotmpl::{Args, CallResult, Function, Functions, MapRef, MapType, Type, Value};
+use pintle_tree::{Map, Node, json};
+
+/// All functions.
+pub(crate) fn functions() -> Arc<Functions> {
+    let mut functions = Functions::new();
+    for function in pintle_sprig::functions() {
+        functions.add(function);
+    }
+    functions.add(Function::pure("toYaml", &[Type::Any], None, Type::Str, to_yaml));
+    functions.add(Function::pure("fromYaml", &[Type::Str], None, Type::Map, from_yaml));
+    functions.add(Function::pure("fromJson", &[Type::Str], None, Type::Any, from_json));
+    Arc::new(functions)
+}
+
+fn to_yaml(arguments: Args<'_>) -> CallResult {
+    let text = pintle_sprig::yaml_version_3(arguments.any(0));
+    Ok(Value::str(text.strip_suffix(b"\n").unwrap_or(&text)))
+}
+
+/// As in helm-docs, an error is an entry of the result.
+fn from_yaml(arguments: Args<'_>) -> CallResult {
+    let entries = match pintle_yaml::read_map(arguments.text(0)) {
+        Ok(map) => map,
+        Err(error) => Map::from_entries(vec![("Error".into(), Node::Str(error.to_string().into()))]),
+    };
+    Ok(Value::Map(MapRef::of(MapType::Any, Value::entries_from(&entries))))
+}
+
+/// sprig's own function, which reads any value and gives nil for what is no JSON. Helm has another one of this name.
+fn from_json(arguments: Args<'_>) -> CallResult {
+    Ok(json::read(arguments.text(0)).map(|node| Value::from_node(&node)).unwrap_or_default())
+}
