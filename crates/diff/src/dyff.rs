@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 
-use pintle_tree::Node;
+use pintle_tree::{Node, Str};
 
-use crate::lines::Side;
+use crate::lines::{self, Side};
 use crate::report::{Entry, Report};
+use crate::version_3;
 
 const GREEN: &str = "\u{1b}[0;32m";
 const RED: &str = "\u{1b}[0;31m";
@@ -39,13 +40,12 @@ struct EntryReport<'o> {
 impl EntryReport<'_> {
     fn entry(&mut self, entry: &Entry<'_>) -> io::Result<()> {
         let (old, new) = (side(entry, Side::Old), side(entry, Side::New));
-        let read = |text: &[u8]| pintle_yaml::read(text).unwrap_or_default();
-        let (old, new) = (read(&old), read(&new));
+        let (old, new) = (version_3::read(&old), version_3::read(&new));
         self.object = describe(if new.is_nil() { &old } else { &new });
         match (&old, &new) {
             (Node::Nil, Node::Nil) => Ok(()),
-            (Node::Nil, new) => self.note("(file level)", &[(Sign::Added, "one document added:", new)]),
-            (old, Node::Nil) => self.note("(file level)", &[(Sign::Removed, "one document removed:", old)]),
+            (Node::Nil, new) => self.note("(root level)", &[(Sign::Added, "one document added:", new)]),
+            (old, Node::Nil) => self.note("(root level)", &[(Sign::Removed, "one document removed:", old)]),
             (old, new) => self.compare(&mut Vec::new(), old, new),
         }
     }
@@ -83,6 +83,9 @@ impl EntryReport<'_> {
                 Ok(())
             }
             (Node::List(before), Node::List(after)) => self.lists(path, before, after),
+            (Node::Str(before), Node::Str(after)) if is_multiline(before, after) => {
+                self.texts(path, before.as_bytes(), after.as_bytes())
+            }
             (old, new) => {
                 let kind = if old.json_type() == new.json_type() { "value change" } else { "type change" };
                 let parts = [(Sign::Changed, kind, &Node::Nil)];
@@ -91,6 +94,27 @@ impl EntryReport<'_> {
                 self.value(Sign::Added, new)
             }
         }
+    }
+
+    /// Writes the lines of a text that differ.
+    fn texts(&mut self, path: &[String], old: &[u8], new: &[u8]) -> io::Result<()> {
+        let lines = lines::diff(old, new, false);
+        let count = |side: Side| lines.iter().filter(|line| line.side == side).count();
+        let (inserts, deletions) = (count(Side::New), count(Side::Old));
+        let mut counts = Vec::new();
+        if inserts > 0 {
+            counts.push(format!("{} insert{}", number(inserts), if inserts == 1 { "" } else { "s" }));
+        }
+        if deletions > 0 {
+            counts.push(format!("{} deletion{}", number(deletions), if deletions == 1 { "" } else { "s" }));
+        }
+        let text = format!("value change in multiline text ({})", counts.join(", "));
+        self.note(&shown(path), &[(Sign::Changed, &text, &Node::Nil)])?;
+        for line in lines.iter().filter(|line| line.side != Side::Common) {
+            let sign = if line.side == Side::New { Sign::Added } else { Sign::Removed };
+            self.line(sign, &format!("{} {}", sign.mark(), String::from_utf8_lossy(line.text(old, new))))?;
+        }
+        self.out.write_all(b"\n")
     }
 
     fn lists(&mut self, path: &mut Vec<String>, old: &[Node], new: &[Node]) -> io::Result<()> {
@@ -137,10 +161,10 @@ impl EntryReport<'_> {
         }
         writeln!(self.out, "\n{path}  ({})", self.object)?;
         for (sign, text, node) in parts {
-            self.line(*sign, 2, &format!("{} {text}", sign.mark()))?;
+            self.line(*sign, &format!("{} {text}", sign.mark()))?;
             if !node.is_nil() {
                 for line in yaml(node).lines() {
-                    self.line(*sign, 4, line)?;
+                    self.line(*sign, line)?;
                 }
             }
         }
@@ -153,16 +177,15 @@ impl EntryReport<'_> {
             other => yaml(other),
         };
         for line in text.lines() {
-            self.line(sign, 4, &format!("{} {line}", sign.mark()))?;
+            self.line(sign, &format!("{} {line}", sign.mark()))?;
         }
         Ok(())
     }
 
-    fn line(&mut self, sign: Sign, indent: usize, text: &str) -> io::Result<()> {
-        let blank = " ".repeat(indent);
+    fn line(&mut self, sign: Sign, text: &str) -> io::Result<()> {
         match self.colored {
-            true => writeln!(self.out, "{}{blank}{text}{RESET}", sign.color()),
-            false => writeln!(self.out, "{blank}{text}"),
+            true => writeln!(self.out, "{}{text}{RESET}", sign.color()),
+            false => writeln!(self.out, "{text}"),
         }
     }
 }
@@ -222,8 +245,21 @@ fn counted(count: usize, one: &str, many: &str, what: &str) -> Option<String> {
     match count {
         0 => None,
         1 => Some(format!("one {one} {what}:")),
-        count => Some(format!("{count} {many} {what}:")),
+        count => Some(format!("{} {many} {what}:", number(count))),
     }
+}
+
+/// Small numbers as words.
+fn number(count: usize) -> String {
+    const WORDS: [&str; 13] = [
+        "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+        "twelve",
+    ];
+    WORDS.get(count).map_or_else(|| count.to_string(), |word| (*word).to_owned())
+}
+
+fn is_multiline(old: &Str, new: &Str) -> bool {
+    old.as_bytes().contains(&b'\n') && new.as_bytes().contains(&b'\n')
 }
 
 /// Whether all items are maps with different texts in a field.
@@ -257,7 +293,25 @@ mod tests {
         report.expect("good options").write_dyff(&mut out, false).expect("written");
         assert_eq!(
             String::from_utf8(out).expect("text"),
-            "\nspec  (apps/v1/Deployment/web)\n  + one map entry added:\n    replicas: 2\n\nspec.containers.b.image  (apps/v1/Deployment/web)\n  ± value change\n    - i:1\n    + i:2\n\n"
+            "\nspec  (apps/v1/Deployment/web)\n+ one map entry added:\nreplicas: 2\n\nspec.containers.b.image  (apps/v1/Deployment/web)\n± value change\n- i:1\n+ i:2\n\n"
+        );
+    }
+
+    #[test]
+    fn keys_and_texts_are_those_of_go_yaml_3() {
+        let text = |n: &str, line: &str| {
+            format!(
+                "apiVersion: v1\nkind: A\nmetadata:\n  name: a\nspec:\n  n: {n}\n  text: |\n    one\n    {line}\n    three\n"
+            )
+        };
+        let (old, new) = (text("1", "two"), text("2", "2"));
+        let parse = |text| Index::parse(text, &ParseOptions::default()).expect("a good manifest");
+        let report = Report::new(parse(old.as_bytes()), parse(new.as_bytes()), &Options::default());
+        let mut out = Vec::new();
+        report.expect("good options").write_dyff(&mut out, false).expect("written");
+        assert_eq!(
+            String::from_utf8(out).expect("text"),
+            "\nspec.n  (v1/A/a)\n± value change\n- 1\n+ 2\n\nspec.text  (v1/A/a)\n± value change in multiline text (one insert, one deletion)\n- two\n+ 2\n\n\n"
         );
     }
 }

@@ -30,6 +30,75 @@ pub fn missing_or_changed<'n>(live: &'n Map<Node>, desired: &'n Map<Node>) -> Ve
     found
 }
 
+/// Makes nulls equal to the empty lists and maps at the same place in the other tree. The API server does not store these, and
+/// writes null when it reads the object again, but not in its answer to a dry run.
+pub fn equate_nulls(one: &mut Map<Node>, other: &mut Map<Node>) {
+    for (key, node) in one.iter_mut() {
+        if let Some(counterpart) = other.get_mut(key) {
+            equate_nodes(node, counterpart);
+        }
+    }
+}
+
+fn equate_nodes(one: &mut Node, other: &mut Node) {
+    let is_empty = |node: &Node| match node {
+        Node::List(items) => items.is_empty(),
+        Node::Map(map) => map.is_empty(),
+        _ => false,
+    };
+    match (one, other) {
+        (one @ Node::Nil, other) if is_empty(other) => *one = other.clone(),
+        (one, other @ Node::Nil) if is_empty(one) => *other = one.clone(),
+        (Node::Map(one), Node::Map(other)) => with_stack(|| equate_nulls(one, other)),
+        (Node::List(one), Node::List(other)) => {
+            with_stack(|| one.iter_mut().zip(other).for_each(|(one, other)| equate_nodes(one, other)));
+        }
+        _ => {}
+    }
+}
+
+/// A segment of the path of a [`Difference`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Segment {
+    /// A key of a map.
+    Key(String),
+    /// An element of a list.
+    Index(usize),
+}
+
+/// Splits the path of a [`Difference`].
+pub fn segments(path: &str) -> Vec<Segment> {
+    let mut found = Vec::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        if let Some(inner) = rest.strip_prefix("[\"") {
+            let end = inner.find("\"]").unwrap_or(inner.len());
+            found.push(Segment::Key(inner[..end].to_owned()));
+            rest = inner.get(end + 2..).unwrap_or_default();
+        } else if let Some(inner) = rest.strip_prefix('[') {
+            let end = inner.find(']').unwrap_or(inner.len());
+            found.push(Segment::Index(inner[..end].parse().unwrap_or(0)));
+            rest = inner.get(end + 1..).unwrap_or_default();
+        } else {
+            let text = rest.strip_prefix('.').unwrap_or(rest);
+            let end = text.find(['.', '[']).unwrap_or(text.len());
+            found.push(Segment::Key(text[..end].to_owned()));
+            rest = &text[end..];
+        }
+    }
+    found
+}
+
+/// The path of a [`Difference`] as a JSON pointer (RFC 6901).
+pub fn pointer(path: &str) -> String {
+    let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
+    let part = |segment: &Segment| match segment {
+        Segment::Key(key) => format!("/{}", escaped(key)),
+        Segment::Index(index) => format!("/{index}"),
+    };
+    segments(path).iter().map(part).collect()
+}
+
 fn compare_maps<'n>(
     before: &'n Map<Node>,
     after: &'n Map<Node>,
@@ -121,6 +190,8 @@ mod tests {
         let paths: Vec<String> =
             differences(before.body(), after.body()).into_iter().map(|found| found.path).collect();
         assert_eq!(paths, ["a.b[1].c", "a.b[2]", "a.gone", r#"m["e.x/y"]"#, "new"]);
+        let pointers: Vec<String> = paths.iter().map(|path| pointer(path)).collect();
+        assert_eq!(pointers, ["/a/b/1/c", "/a/b/2", "/a/gone", "/m/e.x~1y", "/new"]);
     }
 
     #[test]
@@ -130,5 +201,18 @@ mod tests {
         let paths: Vec<String> =
             missing_or_changed(live.body(), desired.body()).into_iter().map(|found| found.path).collect();
         assert_eq!(paths, ["spec.image"]);
+    }
+
+    #[test]
+    fn nulls_are_what_is_empty_on_the_other_side() {
+        let read = |text: &str| {
+            pintle_tree::json::read(text.as_bytes()).expect("JSON").as_map().expect("a map").clone()
+        };
+        let mut live = read(r#"{"rules":null,"a":[{"b":null,"c":1}],"d":{},"e":null}"#);
+        let mut restored = read(r#"{"rules":[],"a":[{"b":{},"c":1}],"d":null,"e":1}"#);
+        equate_nulls(&mut live, &mut restored);
+        let paths: Vec<String> =
+            differences(&live, &restored).into_iter().map(|difference| difference.path).collect();
+        assert_eq!(paths, ["e"]);
     }
 }

@@ -10,6 +10,19 @@ use pintle_tree::{Map, Node, json, with_stack};
 /// Helm's field manager, shared so that either tool can continue with the releases of the other.
 pub const FIELD_MANAGER: &str = "helm";
 
+/// Whether a field manager is an earlier one of Helm's or ours. Helm 3 used the name of its executable file, and Helm's
+/// SDK the name of the program that it was built into.
+pub fn is_our_manager(name: &str) -> bool {
+    let is_versioned = |rest: &str| {
+        let rest = rest.trim_start_matches('-').trim_start_matches('v');
+        rest.is_empty() || rest.starts_with(|letter: char| letter.is_ascii_digit()) || rest == ".exe"
+    };
+    name == "pintle"
+        || name == "pintle-controller"
+        || name.starts_with("terraform-provider-helm")
+        || name.strip_prefix(FIELD_MANAGER).is_some_and(is_versioned)
+}
+
 /// Why `managedFields` could not be rewritten.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -19,30 +32,51 @@ pub enum Error {
     BadElement(String),
 }
 
+/// Whose fields are moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Managers {
+    /// Those of [`FIELD_MANAGER`], as Helm does.
+    Current,
+    /// Those of all earlier managers of ours; see [`is_our_manager`].
+    Earlier,
+}
+
+impl Managers {
+    fn contains(self, name: &str) -> bool {
+        match self {
+            Managers::Current => name == FIELD_MANAGER,
+            Managers::Earlier => is_our_manager(name),
+        }
+    }
+}
+
 /// Returns the JSON patch that moves the fields of our updates to our applies, or `None` when there are none. It
 /// contains the resource version that was read, so a concurrent change makes it a conflict.
 ///
 /// # Errors
 /// When `managedFields` is malformed.
-pub fn upgrade(live: &Object) -> Result<Option<Node>, Error> {
+pub fn upgrade(live: &Object, managers: Managers) -> Result<Option<Node>, Error> {
     let Some(entries) = live.at(&["metadata", "managedFields"]).and_then(Node::as_list) else {
         return Ok(None);
     };
-    let Some(target) = target(entries) else { return Ok(None) };
+    let Some(target) = target(entries, managers) else { return Ok(None) };
+    let is_ours = |entry: &Node| is_update_of(entry, managers);
     let version = entries[target].get("apiVersion");
     let mut fields = field_set(&entries[target])?;
     // Field sets can only be combined within one API version; updates in other versions are dropped.
     let same = |(index, entry): &(usize, &Node)| {
-        *index != target && is_ours(entry, "Update") && entry.get("apiVersion") == version
+        *index != target && is_ours(entry) && entry.get("apiVersion") == version
     };
-    if let Some((_, update)) = entries.iter().enumerate().find(same) {
+    // As client-go, only the first of them: there is one entry for each manager and version.
+    let count = if managers == Managers::Current { 1 } else { usize::MAX };
+    for (_, update) in entries.iter().enumerate().filter(same).take(count) {
         fields = union(fields, field_set(update)?);
     }
     let mut upgraded = Vec::with_capacity(entries.len());
     for (index, entry) in entries.iter().enumerate() {
         if index == target {
             upgraded.push(as_apply(entry, std::mem::take(&mut fields)));
-        } else if !is_ours(entry, "Update") {
+        } else if !is_ours(entry) {
             upgraded.push(entry.clone());
         }
     }
@@ -61,19 +95,25 @@ pub fn upgrade(live: &Object) -> Result<Option<Node>, Error> {
 }
 
 /// The entry that gets the fields: our apply, or else our newest update, which comes first.
-fn target(entries: &[Node]) -> Option<usize> {
-    let first = |operation| entries.iter().position(|entry| is_ours(entry, operation));
-    first("Apply").or_else(|| first("Update"))
+fn target(entries: &[Node], managers: Managers) -> Option<usize> {
+    let is_apply = |entry: &Node| is_entry(entry, "Apply", |name| name == FIELD_MANAGER);
+    let applied = entries.iter().position(is_apply);
+    applied.or_else(|| entries.iter().position(|entry| is_update_of(entry, managers)))
 }
 
-/// Whether an entry is ours and not for a subresource.
-fn is_ours(entry: &Node, operation: &str) -> bool {
+fn is_update_of(entry: &Node, managers: Managers) -> bool {
+    is_entry(entry, "Update", |name| managers.contains(name))
+}
+
+/// Whether an entry has the operation, is not for a subresource, and its manager is one of those meant.
+fn is_entry(entry: &Node, operation: &str, is_meant: impl Fn(&str) -> bool) -> bool {
     let text = |key| entry.get(key).and_then(Node::as_str).unwrap_or_default();
-    text("manager") == FIELD_MANAGER && text("operation") == operation && text("subresource").is_empty()
+    is_meant(text("manager")) && text("operation") == operation && text("subresource").is_empty()
 }
 
 fn as_apply(entry: &Node, fields: Map<Node>) -> Node {
     let mut entry = entry.as_map().cloned().unwrap_or_default();
+    entry.insert("manager".into(), FIELD_MANAGER.into());
     entry.insert("operation".into(), "Apply".into());
     entry.insert("fieldsV1".into(), Node::Map(fields));
     Node::Map(entry)

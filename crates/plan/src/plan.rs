@@ -22,6 +22,19 @@ pub struct PlanInput<'a> {
     pub live: &'a Snapshot,
     /// Which existing objects may become part of the release.
     pub adoption: Adoption<'a>,
+    /// Which objects that are no longer desired are deleted.
+    pub deletion: DeletionRule,
+}
+
+/// Which objects of the previous release are deleted when they are no longer desired.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeletionRule {
+    /// Those that exist and whose live resource policy does not keep them: install, upgrade and rollback.
+    #[default]
+    ByLivePolicy,
+    /// All, without looking at them: uninstall. Helm reads the policy from the manifest then (see
+    /// [`removal`](crate::removal)), and an object that is gone already is not an error.
+    All,
 }
 
 /// Which existing objects that were not part of the release may become part of it.
@@ -138,10 +151,11 @@ fn step<'a>(
 fn removal_step<'a>(input: &PlanInput<'a>, object: &'a Object, id: &ObjectId) -> Step<'a> {
     let live = input.live.get(id);
     // The live annotation decides, and only this exact spelling: users may set it in the cluster.
-    let action = match live.map(|live| live.annotation(RESOURCE_POLICY)) {
-        None => Action::Forget,
-        Some(Some("keep")) => Action::Keep,
-        Some(_) => Action::Delete,
+    let action = match (input.deletion, live.map(|live| live.annotation(RESOURCE_POLICY))) {
+        (DeletionRule::All, _) => Action::Delete,
+        (DeletionRule::ByLivePolicy, None) => Action::Forget,
+        (DeletionRule::ByLivePolicy, Some(Some("keep"))) => Action::Keep,
+        (DeletionRule::ByLivePolicy, Some(_)) => Action::Delete,
     };
     Step { id: id.clone(), action, desired: None, previous: Some(object), live }
 }

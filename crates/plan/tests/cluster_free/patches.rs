@@ -2,7 +2,7 @@
 //! the desired object. The answers in `data` were recorded from k8s.io/apimachinery and k8s.io/client-go 0.36.
 
 use pintle_objects::Object;
-use pintle_plan::managed_fields;
+use pintle_plan::managed_fields::{self, Managers};
 use pintle_plan::patch::{MergeKeys, three_way_json, three_way_strategic, two_way_json};
 use pintle_tree::{Node, json};
 
@@ -66,7 +66,7 @@ fn json_merge_patches_are_those_of_kubernetes() {
 fn managed_fields_are_handed_over_as_kubernetes_does_it() {
     let mut problems = Vec::new();
     for case in &cases(include_bytes!("../data/fields.json")) {
-        match (managed_fields::upgrade(&case.current), &case.error) {
+        match (managed_fields::upgrade(&case.current, Managers::Current), &case.error) {
             (Ok(patch), _) => compare(case, Ok(patch.unwrap_or_default()), &mut problems),
             // Go's message continues with an offset, which we do not have.
             (Err(error), Some(wanted)) if wanted.starts_with(&error.to_string()) => {}
@@ -79,10 +79,10 @@ fn managed_fields_are_handed_over_as_kubernetes_does_it() {
 #[test]
 fn a_managed_fields_patch_leaves_nothing_to_hand_over() {
     for case in &cases(include_bytes!("../data/fields.json")) {
-        let Ok(Some(patch)) = managed_fields::upgrade(&case.current) else { continue };
+        let Ok(Some(patch)) = managed_fields::upgrade(&case.current, Managers::Current) else { continue };
         let mut object = case.current.clone();
         apply_json_patch(&mut object, &patch);
-        let again = managed_fields::upgrade(&object).expect("what we wrote can be read");
+        let again = managed_fields::upgrade(&object, Managers::Current).expect("what we wrote can be read");
         assert_eq!(again, None, "{}", case.name);
     }
 }

@@ -3,13 +3,15 @@
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::patch::MergeKeys;
 use pintle_plan::{
-    Action, Adoption, Change, MergeBase, Method, PlanInput, Snapshot, Step, batches, ownership, plan, removal,
+    Action, Adoption, Change, DeletionRule, MergeBase, Method, PlanInput, Snapshot, Step, batches, ownership,
+    plan, removal,
 };
 
 use crate::recorded::cases;
 
 const OPENAPI: &[u8] = include_bytes!("../data/openapi.json");
 const CLIENT: Method = Method::ClientSide { custom_three_way: false };
+const DELETION: DeletionRule = DeletionRule::ByLivePolicy;
 const OWN: Adoption<'_> = Adoption::Marked { release: "web", namespace: "shop" };
 
 fn object(api_version: &str, kind: &str, name: &str) -> Object {
@@ -48,8 +50,14 @@ fn a_plan_of_what_is_already_there_changes_nothing() {
     let live: Snapshot = objects.iter().cloned().collect();
     let keys = MergeKeys::parse(OPENAPI).expect("the extract is JSON");
     for adoption in [OWN, Adoption::Any, Adoption::Unchecked] {
-        let plan = plan(&PlanInput { desired: &objects, previous: &objects, live: &live, adoption })
-            .expect("a plan");
+        let plan = plan(&PlanInput {
+            desired: &objects,
+            previous: &objects,
+            live: &live,
+            adoption,
+            deletion: DELETION,
+        })
+        .expect("a plan");
         assert!(!plan.changes_membership() && plan.removals.is_empty());
         assert_eq!(plan.steps.len(), objects.len());
         for step in plan.steps.iter().filter(|step| !step.id.name.contains("reordered")) {
@@ -76,8 +84,14 @@ fn objects_are_created_updated_and_removed() {
     loud.set_annotation("helm.sh/resource-policy", "KEEP");
     let previous = ["stays", "old", "kept", "loud", "gone"].map(|name| object("v1", "ConfigMap", name));
     let mut live: Snapshot = [previous[0].clone(), previous[1].clone(), kept, loud].into_iter().collect();
-    let plan = plan(&PlanInput { desired: &desired, previous: &previous, live: &live, adoption: OWN })
-        .expect("a plan");
+    let plan = plan(&PlanInput {
+        desired: &desired,
+        previous: &previous,
+        live: &live,
+        adoption: OWN,
+        deletion: DELETION,
+    })
+    .expect("a plan");
     let update = Action::Update { base: MergeBase::Previous };
     assert_eq!(
         actions(&plan.steps),
@@ -101,8 +115,14 @@ fn an_object_in_another_version_is_the_same_object() {
     let (old, new) = (object("apps/v1beta1", "Deployment", "a"), object("apps/v1", "Deployment", "a"));
     let live: Snapshot = [new.clone()].into_iter().collect();
     let (desired, previous) = ([new], [old]);
-    let plan = plan(&PlanInput { desired: &desired, previous: &previous, live: &live, adoption: OWN })
-        .expect("a plan");
+    let plan = plan(&PlanInput {
+        desired: &desired,
+        previous: &previous,
+        live: &live,
+        adoption: OWN,
+        deletion: DELETION,
+    })
+    .expect("a plan");
     assert_eq!(actions(&plan.steps), [("a".into(), Action::Update { base: MergeBase::Previous })]);
     assert!(plan.removals.is_empty());
 }
@@ -111,7 +131,9 @@ fn an_object_in_another_version_is_the_same_object() {
 fn objects_of_others_are_refused_taken_or_left_to_the_rollback() {
     let desired = [object("v1", "ConfigMap", "a")];
     let live: Snapshot = [foreign("v1", "ConfigMap", "a")].into_iter().collect();
-    let with = |adoption| plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption });
+    let with = |adoption| {
+        plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption, deletion: DELETION })
+    };
     let error = with(OWN).expect_err("it is somebody else's").to_string();
     assert!(error.starts_with(
         "ConfigMap \"a\" in namespace \"shop\" exists and cannot be imported into the current release: invalid ownership \
@@ -127,7 +149,8 @@ fn a_marked_object_that_is_new_to_the_manifest_is_adopted() {
     let desired = [object("v1", "ConfigMap", "a")];
     let live: Snapshot = [object("v1", "ConfigMap", "a")].into_iter().collect();
     let plan =
-        plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption: OWN }).expect("a plan");
+        plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption: OWN, deletion: DELETION })
+            .expect("a plan");
     assert_eq!(plan.steps[0].action, Action::Adopt);
 }
 
@@ -138,11 +161,13 @@ fn made_up_names_are_always_new_and_exclude_given_ones() {
     let desired = [unnamed.clone()];
     let live: Snapshot = [foreign("v1", "Pod", "")].into_iter().collect();
     let made =
-        plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption: OWN }).expect("a plan");
+        plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption: OWN, deletion: DELETION })
+            .expect("a plan");
     assert_eq!(made.steps[0].action, Action::Create);
     unnamed.metadata_mut().insert("name".into(), "a".into());
     let desired = [unnamed];
-    let error = plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption: OWN });
+    let error =
+        plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption: OWN, deletion: DELETION });
     assert_eq!(
         error.expect_err("two names").to_string(),
         "metadata.name and metadata.generateName cannot both be set"
@@ -155,7 +180,8 @@ fn batches_are_runs_of_one_kind() {
         .map(|(kind, name)| object("v1", kind, name));
     let live = Snapshot::default();
     let plan =
-        plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption: OWN }).expect("a plan");
+        plan(&PlanInput { desired: &desired, previous: &[], live: &live, adoption: OWN, deletion: DELETION })
+            .expect("a plan");
     assert_eq!(batches(&plan.steps).map(<[_]>::len).collect::<Vec<_>>(), [2, 1, 1]);
 }
 
@@ -166,8 +192,14 @@ fn the_method_decides_what_is_sent() {
     let mut drifted = wanted.clone();
     drifted.body_mut().insert("spec".into(), 2.into());
     let (desired, live) = ([wanted], [drifted].into_iter().collect::<Snapshot>());
-    let plan = plan(&PlanInput { desired: &desired, previous: &desired, live: &live, adoption: OWN })
-        .expect("a plan");
+    let plan = plan(&PlanInput {
+        desired: &desired,
+        previous: &desired,
+        live: &live,
+        adoption: OWN,
+        deletion: DELETION,
+    })
+    .expect("a plan");
     let keys = MergeKeys::default();
     let change = |method| Change::for_step(&plan.steps[0], method, &keys).expect("a patch");
     assert_eq!(change(Method::ServerSide), Change::Apply);
@@ -192,8 +224,14 @@ fn the_changes_of_a_step_leave_out_what_the_cluster_filled_in() {
     let (desired, previous) =
         ([with(r#"{"a":2,"b":{"x":1}}"#)], [with(r#"{"a":1,"b":{"x":1,"y":1},"c":1,"d":1}"#)]);
     let live: Snapshot = [with(r#"{"a":1,"b":{"x":1,"y":1},"c":3,"filled":{"in":1}}"#)].into_iter().collect();
-    let plan = plan(&PlanInput { desired: &desired, previous: &previous, live: &live, adoption: OWN })
-        .expect("a plan");
+    let plan = plan(&PlanInput {
+        desired: &desired,
+        previous: &previous,
+        live: &live,
+        adoption: OWN,
+        deletion: DELETION,
+    })
+    .expect("a plan");
     let paths: Vec<String> = plan.steps[0].changes().into_iter().map(|change| change.path).collect();
     assert_eq!(paths, ["spec.a", "spec.b.y", "spec.c"]);
 }
@@ -217,7 +255,17 @@ fn uninstalling_goes_by_kind_and_heeds_the_policy_of_the_manifest() {
     ]
     .concat();
     let removal = removal(&manifest).expect("a good manifest");
-    let ids: Vec<String> = removal.delete.iter().map(|object| object.id().to_string()).collect();
+    let live = Snapshot::default();
+    let plan = plan(&PlanInput {
+        desired: &[],
+        previous: &removal.delete,
+        live: &live,
+        adoption: Adoption::Unchecked,
+        deletion: DeletionRule::All,
+    })
+    .expect("a plan");
+    assert!(plan.removals.iter().all(|step| step.action == Action::Delete), "{:?}", plan.removals);
+    let ids: Vec<String> = plan.removals.iter().map(|step| step.id.to_string()).collect();
     assert_eq!(ids, ["Service/b", "ConfigMap/a", "ConfigMap/d"]);
     assert_eq!(
         removal.retained_message(),

@@ -1,0 +1,272 @@
+//! Conflicts of server-side apply: whose field it is, and whether we yield it, take it over, or fail.
+
+use pintle_objects::Object;
+use pintle_tree::{Map, Node, json};
+
+use crate::managed_fields::is_our_manager;
+
+/// Sets what happens to single fields: `take`, or `spec.replicas=yield, data=take`. A path also covers the fields below
+/// it, and `[*]` stands for all elements of a list.
+pub const CONFLICT_POLICY: &str = "helm.sh/conflict-policy";
+
+/// What to do about fields that other managers own with other values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConflictPolicy {
+    /// Fail, as Helm does.
+    #[default]
+    Fail,
+    /// Leave fields to other managers that are theirs by nature (replicas that were scaled, CA bundles that were
+    /// injected), and fail for all others.
+    YieldInjected,
+    /// Leave all fields to their managers.
+    Yield,
+    /// Take over all fields (`--force-conflicts`).
+    Take,
+}
+
+/// A field that another manager owns with another value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldConflict {
+    /// The path as the server writes it, without the first dot: `spec.containers[name="web"].image`.
+    pub field: String,
+    /// The manager as the server describes it: `"kubectl" with subresource "scale" using apps/v1`.
+    pub manager: String,
+}
+
+/// What is done about one conflict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The manager is an earlier one of ours, so the field is ours already.
+    Ours,
+    /// The field is left out of what we apply.
+    Yield,
+    /// The field is taken over.
+    Take,
+    /// The operation fails.
+    Fail,
+}
+
+impl FieldConflict {
+    /// Parses a cause of a rejected apply: its field and message.
+    pub fn from_cause(field: &str, message: &str) -> Self {
+        FieldConflict {
+            field: field.trim_start_matches('.').to_owned(),
+            manager: message.trim_start_matches("conflict with ").to_owned(),
+        }
+    }
+
+    /// The name of the manager.
+    pub fn manager_name(&self) -> &str {
+        quoted(&self.manager)
+    }
+
+    /// The subresource through which the manager wrote the field; empty for the object itself.
+    fn subresource(&self) -> &str {
+        self.manager.split_once(" with subresource ").map_or("", |(_, rest)| quoted(rest))
+    }
+
+    /// Whether the field is one that belongs to others by nature: replicas set through `scale` (an autoscaler, `kubectl
+    /// scale`), and CA bundles, which controllers inject.
+    fn is_injected(&self) -> bool {
+        let is_scaled = self.field.ends_with(".replicas") && self.subresource() == "scale";
+        is_scaled || self.field == "caBundle" || self.field.ends_with(".caBundle")
+    }
+
+    /// Decides what to do, by the annotation of the object and then by the policy.
+    pub fn decide(&self, object: &Object, policy: ConflictPolicy) -> Decision {
+        if is_our_manager(self.manager_name()) {
+            return Decision::Ours;
+        }
+        if let Some(decision) =
+            object.annotation(CONFLICT_POLICY).and_then(|text| by_rules(text, &self.field))
+        {
+            return decision;
+        }
+        match policy {
+            ConflictPolicy::Take => Decision::Take,
+            ConflictPolicy::Yield => Decision::Yield,
+            ConflictPolicy::YieldInjected if self.is_injected() => Decision::Yield,
+            ConflictPolicy::YieldInjected | ConflictPolicy::Fail => Decision::Fail,
+        }
+    }
+}
+
+/// The text between the first pair of quotes.
+fn quoted(text: &str) -> &str {
+    text.strip_prefix('"').and_then(|rest| rest.split('"').next()).unwrap_or(text)
+}
+
+/// Checks the value of [`CONFLICT_POLICY`].
+///
+/// # Errors
+/// The first rule that is none.
+pub fn check_rules(text: &str) -> Result<(), String> {
+    for rule in text.split(',').map(str::trim).filter(|rule| !rule.is_empty()) {
+        let word = rule.rsplit_once('=').map_or(rule, |(_, word)| word.trim());
+        if decision(word).is_none() {
+            return Err(format!(
+                "`{rule}` in {CONFLICT_POLICY} is not `yield`, `take` or `fail`, or a path with one of them \
+                 (`spec.replicas=yield`)"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The decision of the most specific rule for a field.
+fn by_rules(text: &str, field: &str) -> Option<Decision> {
+    let field = without_keys(field);
+    let rules = text.split(',').map(str::trim).filter_map(|rule| match rule.rsplit_once('=') {
+        Some((path, word)) => {
+            Some((without_keys(path.trim().trim_start_matches('.')), decision(word.trim())?))
+        }
+        None => Some((String::new(), decision(rule)?)),
+    });
+    let covers = |path: &str| match field.strip_prefix(path) {
+        Some(rest) => path.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']),
+        None => false,
+    };
+    rules.filter(|(path, _)| covers(path)).max_by_key(|(path, _)| path.len()).map(|(_, decision)| decision)
+}
+
+fn decision(word: &str) -> Option<Decision> {
+    match word {
+        "yield" => Some(Decision::Yield),
+        "take" => Some(Decision::Take),
+        "fail" => Some(Decision::Fail),
+        _ => None,
+    }
+}
+
+/// A path with `[*]` for every element of a list.
+fn without_keys(path: &str) -> String {
+    let mut plain = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some(open) = rest.find('[') {
+        plain.push_str(&rest[..open]);
+        plain.push_str("[*]");
+        rest = rest[open..].find(']').map_or("", |close| &rest[open + close + 1..]);
+    }
+    plain.push_str(rest);
+    plain
+}
+
+/// Removes the field that a path of the server names, and returns whether it was there.
+pub fn remove_field(object: &mut Object, path: &str) -> bool {
+    remove_from_map(object.body_mut(), path.trim_start_matches('.'))
+}
+
+fn remove_from_map(map: &mut Map<Node>, path: &str) -> bool {
+    // Keys may contain dots, and the server does not escape them. The longest key that fits is meant.
+    let fits = |key: &str| {
+        path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    let key = map.keys().filter_map(|key| key.as_str()).filter(|key| fits(key)).max_by_key(|key| key.len());
+    let Some(key) = key.map(str::to_owned) else { return false };
+    let rest = &path[key.len()..];
+    if rest.is_empty() {
+        return map.remove(&key).is_some();
+    }
+    map.get_mut(&key).is_some_and(|node| remove_below(node, rest))
+}
+
+fn remove_below(node: &mut Node, path: &str) -> bool {
+    if let Some(rest) = path.strip_prefix('.') {
+        return node.as_map_mut().is_some_and(|map| remove_from_map(map, rest));
+    }
+    let (Node::List(list), Some(inner)) = (node, path.strip_prefix('[')) else { return false };
+    let Some((element, rest)) = inner.split_once(']') else { return false };
+    let Some(index) = list.iter().position(|item| is_element(item, element)) else { return false };
+    if rest.is_empty() {
+        list.remove(index);
+        return true;
+    }
+    remove_below(&mut list[index], rest)
+}
+
+/// Whether `name="web",port=80` or `="value"` names an element.
+fn is_element(item: &Node, element: &str) -> bool {
+    element.split(',').all(|part| {
+        let Some((key, value)) = part.split_once('=') else { return false };
+        let Ok(value) = json::read_exact(value.as_bytes()) else { return false };
+        if key.is_empty() { *item == value } else { item.get(key) == Some(&value) }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(text: &str) -> Object {
+        Object::read_json(text.as_bytes()).expect("good JSON")
+    }
+
+    fn decide(policy: ConflictPolicy, annotation: &str, field: &str, manager: &str) -> Decision {
+        let mut object = object(r#"{"kind":"Deployment"}"#);
+        if !annotation.is_empty() {
+            object.set_annotation(CONFLICT_POLICY, annotation);
+        }
+        FieldConflict::from_cause(field, &format!("conflict with {manager}")).decide(&object, policy)
+    }
+
+    #[test]
+    fn scaled_replicas_and_injected_bundles_are_yielded_and_the_rest_fails() {
+        use Decision::{Fail, Ours, Yield};
+        let scaled = r#""kubectl" with subresource "scale" using apps/v1"#;
+        for (field, manager, expected) in [
+            (".spec.replicas", scaled, Yield),
+            (".spec.replicas", r#""kubectl-edit" using apps/v1"#, Fail),
+            (r#".webhooks[name="a.b.c"].clientConfig.caBundle"#, r#""cainjector" using v1"#, Yield),
+            (".spec.paused", scaled, Fail),
+            (".spec.paused", r#""helm" using apps/v1 at 2026-01-01T00:00:00Z"#, Ours),
+            (".spec.paused", r#""helm-controller""#, Fail),
+        ] {
+            assert_eq!(
+                decide(ConflictPolicy::YieldInjected, "", field, manager),
+                expected,
+                "{field} {manager}"
+            );
+        }
+        assert_eq!(decide(ConflictPolicy::Fail, "", ".spec.replicas", scaled), Fail);
+        assert_eq!(decide(ConflictPolicy::Take, "", ".spec.replicas", scaled), Decision::Take);
+    }
+
+    #[test]
+    fn the_longest_path_of_the_annotation_decides() {
+        let rules =
+            "fail, spec.replicas=yield, spec.template=take, spec.template.spec.containers[*].image=yield";
+        let other = r#""x" using v1"#;
+        for (field, expected) in [
+            (".spec.replicas", Decision::Yield),
+            (".spec.replicasx", Decision::Fail),
+            (r#".spec.template.spec.containers[name="web"].image"#, Decision::Yield),
+            (r#".spec.template.spec.containers[name="web"].args"#, Decision::Take),
+            (".data.a", Decision::Fail),
+        ] {
+            assert_eq!(decide(ConflictPolicy::Take, rules, field, other), expected, "{field}");
+        }
+        assert!(check_rules(rules).is_ok());
+        assert!(check_rules("spec.replicas=ignore").is_err());
+    }
+
+    #[test]
+    fn fields_are_removed_by_the_paths_of_the_server() {
+        let mut object = object(
+            r#"{"metadata":{"labels":{"app":"a","app.kubernetes.io/name":"b"}},
+                "spec":{"c":[{"name":"a","image":"1"},{"name":"b","image":"2"}],"set":["x","y"]}}"#,
+        );
+        for path in
+            [".metadata.labels.app.kubernetes.io/name", r#".spec.c[name="b"].image"#, r#".spec.set[="x"]"#]
+        {
+            assert!(remove_field(&mut object, path), "{path}");
+        }
+        assert!(
+            !remove_field(&mut object, ".spec.missing")
+                && !remove_field(&mut object, ".spec.c[name=\"z\"].image")
+        );
+        let left = Object::read_json(
+            br#"{"metadata":{"labels":{"app":"a"}},"spec":{"c":[{"name":"a","image":"1"},{"name":"b"}],"set":["y"]}}"#,
+        );
+        assert_eq!(object, left.expect("good JSON"));
+    }
+}
