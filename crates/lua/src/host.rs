@@ -1,4 +1,4 @@
-//! The state shared by all host functions of one chart.
+//! The state shared by all host functions of one chart or plugin.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -9,6 +9,7 @@ use crate::bridge::Frame;
 use crate::budget::Budget;
 use crate::limits::{Limits, Meter};
 use crate::permission::Permissions;
+use crate::plugin::PluginHost;
 use crate::registration::Registrations;
 use crate::require::ModuleResolver;
 use crate::services::Services;
@@ -23,6 +24,8 @@ pub(crate) struct Host {
     /// The permissions that were requested and granted.
     pub(crate) granted: Permissions,
     pub(crate) resolver: ModuleResolver,
+    /// Set for the state of a plugin.
+    pub(crate) plugin: Option<PluginHost>,
     pub(crate) handles: OnceLock<Handles>,
     frame: Mutex<Frame>,
     registrations: Mutex<Registrations>,
@@ -72,6 +75,7 @@ impl Host {
             services,
             granted,
             resolver,
+            plugin: None,
             handles: OnceLock::new(),
             frame: Mutex::default(),
             registrations: Mutex::default(),

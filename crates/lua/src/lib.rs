@@ -1,4 +1,4 @@
-//! Sandboxed chart scripts in Luau.
+//! Sandboxed scripts of charts and plugins in Luau.
 //!
 //! A chart may ship `ext/lua/chart.lua`, whose handlers respond to lifecycle events. Each chart runs in its own Luau
 //! state with an allow-list of globals, a memory limit, a step limit and a deadline that no `pcall` can suppress.
@@ -7,6 +7,8 @@
 //! This crate knows no cluster, network, environment or terminal: these come in as [`Services`], behind permissions
 //! that the chart requests and the user grants. It decides nothing about operations; handlers are registered on the
 //! same emitter as those written in Rust.
+//!
+//! A plugin is one script with a function `main`, which [`run_plugin`] calls in a sandbox of the same kind.
 //!
 //! Start with [`Scripts::load`]; [`requested_permissions`] returns what charts ask for, and [`check`] lints scripts
 //! without running them.
@@ -43,12 +45,14 @@ mod host;
 mod limits;
 mod modules;
 mod permission;
+mod plugin;
 mod registration;
 mod require;
 mod sandbox;
 mod script;
 mod scripts;
 mod services;
+mod streams;
 mod strings;
 
 pub use address::is_public;
@@ -57,8 +61,10 @@ pub use digest::scripts_digest;
 pub use error::{Error, Failure, Result};
 pub use limits::{Cancelled, Limits};
 pub use permission::{Permission, PermissionRequests, Permissions, requested_permissions};
+pub use plugin::{PluginArguments, PluginScripts, run_plugin};
 pub use scripts::Scripts;
 pub use services::{ClusterReader, Fetch, FetchRequest, FetchResponse, Level, Listener, Services, System};
+pub use streams::{Stream, Streams};
 
 /// Type definitions of the script API, for editors with luau-lsp.
 pub const TYPE_DEFINITIONS: &str = include_str!("../types/pintle.d.luau");

@@ -10,6 +10,7 @@ use pintle_tree::Str;
 use crate::call::CallError;
 use crate::error::{Sources, caller};
 use crate::host::Host;
+use crate::plugin::PluginScripts;
 use crate::sandbox;
 
 /// The maximum size of a script, in bytes.
@@ -18,12 +19,16 @@ pub(crate) const MAX_SCRIPT: usize = 1 << 20;
 /// The scripts that one chart can require.
 #[derive(Clone, Default)]
 pub(crate) struct ModuleResolver {
-    /// The chart's own scripts, by module name.
+    /// The scripts of the chart or plugin itself, by module name.
     own: BTreeMap<String, Script>,
     /// The scripts of library charts, by library and module name.
     libraries: BTreeMap<String, BTreeMap<String, Script>>,
     /// The names of subcharts, by the path below this chart.
     subcharts: BTreeMap<String, Vec<String>>,
+    /// The module name of the main script.
+    main: String,
+    /// Where modules are, for errors.
+    folder: &'static str,
 }
 
 /// A script.
@@ -47,12 +52,26 @@ impl ModuleResolver {
         }
         let mut subcharts = BTreeMap::new();
         add_subcharts(chart, String::new(), &mut subcharts);
-        ModuleResolver { own: scripts(chart, ""), libraries, subcharts }
+        let (main, folder) = ("chart".to_owned(), "ext/lua");
+        ModuleResolver { own: scripts(chart, ""), libraries, subcharts, main, folder }
     }
 
-    /// The main script, `chart.lua`.
+    /// The scripts of a plugin: `lib/text.lua` is the module `lib.text`.
+    pub(crate) fn of_plugin(scripts: &PluginScripts) -> Self {
+        let module = |file: &str| file.strip_suffix(".lua").unwrap_or(file).replace('/', ".");
+        let script =
+            |(file, text): (&String, &Str)| (module(file), Script { file: file.clone(), text: text.clone() });
+        ModuleResolver {
+            own: scripts.files.iter().map(script).collect(),
+            main: module(&scripts.main),
+            folder: "the folder of the plugin",
+            ..ModuleResolver::default()
+        }
+    }
+
+    /// The main script.
     pub(crate) fn main(&self) -> Option<(&str, &Str)> {
-        self.own.get("chart").map(|script| (script.file.as_str(), &script.text))
+        self.own.get(&self.main).map(|script| (script.file.as_str(), &script.text))
     }
 
     /// The source of every script, by chunk name.
@@ -73,8 +92,9 @@ impl ModuleResolver {
     fn find(&self, name: &str, from: Option<&str>) -> Result<&Script, String> {
         if !is_name(name) {
             return Err(format!(
-                "require({name:?}): a module is named after its file below ext/lua, as `x` or `a.b`, or `library/x` for \
-                 one of a library chart"
+                "require({name:?}): a module is named after its file below {}, as `x` or `a.b`, or `library/x` for one \
+                 of a library chart",
+                self.folder
             ));
         }
         let missing = |where_: &str, names: Vec<&str>| {
@@ -94,7 +114,7 @@ impl ModuleResolver {
             // Inside a library, a plain name means a module of the same library.
             None => match from.and_then(|file| self.owner(file)) {
                 Some((library, scripts)) => (scripts, name, format!("library {library}")),
-                None => (&self.own, name, "ext/lua".to_owned()),
+                None => (&self.own, name, self.folder.to_owned()),
             },
         };
         let names = || scripts.keys().map(String::as_str).collect();

@@ -1,6 +1,6 @@
 //! The sandbox: a Luau state with an allow-list of globals.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use mlua::chunk::{ChunkMode, Compiler};
 use mlua::{Function, LightUserData, Lua, LuaOptions, LuaString, Number, StdLib, Table, Value, VmState};
@@ -12,7 +12,7 @@ use crate::error::PRELUDE;
 use crate::host::{Handles, Host};
 use crate::permission::Permission;
 use crate::require::MAX_SCRIPT;
-use crate::{modules, registration, require, strings};
+use crate::{modules, plugin, registration, require, strings};
 
 /// The modules available through `require` and as globals.
 pub(crate) const MODULES: &[&str] = &[
@@ -160,15 +160,12 @@ fn keep_only(table: &Table, keep: impl Fn(&str) -> bool) -> mlua::Result<()> {
     gone.into_iter().try_for_each(|key| table.raw_set(key, Value::Nil))
 }
 
-/// The prelude's bytecode, compiled once for all states.
-fn prelude_code() -> mlua::Result<&'static [u8]> {
-    static CODE: OnceLock<Vec<u8>> = OnceLock::new();
-    if let Some(code) = CODE.get() {
-        return Ok(code);
-    }
-    let code = Compiler::new().compile(include_str!("prelude.luau"))?;
-    Ok(CODE.get_or_init(|| code))
-}
+/// The bytecode of `prelude.luau`: compiling it takes half of the time in which a small plugin runs. A test compares it with
+/// the source.
+const PRELUDE_CODE: &[u8] = include_bytes!("prelude.bytecode");
+
+/// That of `plugin.luau`.
+pub(crate) const PLUGIN_CODE: &[u8] = include_bytes!("plugin.bytecode");
 
 /// Runs the prelude, which wraps language functions and returns what is to be installed.
 fn run_prelude(lua: &Lua, host: &Arc<Host>) -> mlua::Result<Table> {
@@ -183,7 +180,7 @@ fn run_prelude(lua: &Lua, host: &Arc<Host>) -> mlua::Result<Table> {
     limits.raw_set("text", host.limits.text)?;
     let (pending, shadow) = (lua.create_table()?, lua.create_table()?);
     let (roots, copies) = (lua.create_table()?, lua.create_table()?);
-    let prelude = lua.load(prelude_code()?).set_name(format!("={PRELUDE}")).set_mode(ChunkMode::Binary);
+    let prelude = lua.load(PRELUDE_CODE).set_name(format!("={PRELUDE}")).set_mode(ChunkMode::Binary);
     let prelude: Table = prelude.call((functions, &pending, &shadow, &roots, &copies, limits))?;
     let handles = Handles {
         pending,
@@ -249,6 +246,7 @@ fn install(lua: &Lua, host: &Arc<Host>, globals: &Table, prelude: &Table) -> mlu
     }
     globals.raw_set("permissions", permissions)?;
     install_modules(lua, host, globals, prelude)?;
+    plugin::install(lua, host, globals, &prelude.raw_get("answer")?)?;
     set_metatables(lua, prelude)
 }
 
@@ -258,9 +256,13 @@ fn install_modules(lua: &Lua, host: &Arc<Host>, globals: &Table, prelude: &Table
     for module in modules::ALL {
         if let Some(permission) = module.permission.filter(|needed| !host.granted.contains(*needed)) {
             let name = module.name;
+            let owner = match host.plugin {
+                Some(_) => "the plugin must list it under runtimeConfig.permissions of its plugin.yaml",
+                None => "the chart must list it in ext/permissions.yaml",
+            };
             let text = format!(
-                "`{name}` needs the permission `{permission}`: the chart must list it in ext/permissions.yaml, and the \
-                 user must grant it, for example with --accept-perms {permission}"
+                "`{name}` needs the permission `{permission}`: {owner}, and the user must grant it, for example with \
+                 --accept-perms {permission}"
             );
             let table: Table = refused.call(text)?;
             table.set_readonly(true);
@@ -297,4 +299,36 @@ fn set_metatables(lua: &Lua, prelude: &Table) -> mlua::Result<()> {
     lua.set_type_metatable::<LightUserData>(Some(nulls.clone()));
     [texts, numbers, booleans, nulls].iter().for_each(|table| table.set_readonly(true));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The files of bytecode, with what their sources compile to.
+    fn bytecode() -> [(&'static str, &'static [u8], Vec<u8>); 2] {
+        let compile = |compiler: Compiler, source: &str| compiler.compile(source).unwrap();
+        [
+            ("prelude", PRELUDE_CODE, compile(Compiler::new(), include_str!("prelude.luau"))),
+            ("plugin", PLUGIN_CODE, compile(compiler(), include_str!("plugin.luau"))),
+        ]
+    }
+
+    /// With `PINTLE_WRITE_BYTECODE` set, the files are written.
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test takes its settings from the environment")]
+    fn the_bytecode_is_that_of_the_source() {
+        let write = std::env::var_os("PINTLE_WRITE_BYTECODE").is_some();
+        for (name, stored, compiled) in bytecode() {
+            if write {
+                std::fs::write(format!("{}/src/{name}.bytecode", env!("CARGO_MANIFEST_DIR")), compiled)
+                    .unwrap();
+                continue;
+            }
+            assert!(
+                stored == compiled,
+                "{name}.luau or the engine has changed: `PINTLE_WRITE_BYTECODE=1 cargo test -p pintle-lua --lib bytecode`"
+            );
+        }
+    }
 }

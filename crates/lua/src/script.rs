@@ -1,4 +1,4 @@
-//! The state of one chart: loads its script and calls its handlers.
+//! The state of one chart or plugin: loads its script and calls its handlers.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -59,6 +59,22 @@ impl Script {
         });
         self.host.meter.stop(&self.lua);
         outcome.map_err(Box::new)
+    }
+
+    /// Calls the function that `prepare` returns with its argument, and returns its first result.
+    ///
+    /// # Errors
+    /// When there is no function, or it fails.
+    pub(crate) fn call_main(
+        &self,
+        prepare: impl FnOnce(&Lua) -> mlua::Result<(Function, Table)>,
+    ) -> Result<Value, Box<Failure>> {
+        self.start().map_err(Box::new)?;
+        let outcome = prepare(&self.lua)
+            .and_then(|(function, argument)| with_stack(|| function.call::<MultiValue>(argument)));
+        let outcome = self.check_limits(outcome);
+        self.host.meter.stop(&self.lua);
+        Ok(outcome?.into_iter().next().unwrap_or(Value::Nil))
     }
 
     pub(crate) fn host(&self) -> &Host {

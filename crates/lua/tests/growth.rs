@@ -28,7 +28,7 @@ const TOLERANCE: f64 = 96.0;
 /// Calls faster than this are not compared.
 const QUICK: Duration = Duration::from_millis(20);
 
-const ATTEMPTS: usize = 8;
+const ATTEMPTS: usize = 40;
 
 /// What calls are given, made of a size `n`. It is not measured.
 const GIVEN: &str = "

@@ -139,6 +139,28 @@ impl Decoder {
         self.errors.len() > before
     }
 
+    /// The line of a value after its key: maps and lists that are not empty begin on the next one.
+    fn value_line(&self, node: NodeRef<'_>, line: usize) -> usize {
+        let is_block = match node.target().kind() {
+            Kind::Mapping => node.target().entries().next().is_some(),
+            Kind::Sequence => node.target().items().next().is_some(),
+            _ => false,
+        };
+        line + usize::from(is_block)
+    }
+
+    /// The entries of a struct in a struct.
+    pub(crate) fn nested<'o>(
+        &mut self,
+        field: Option<&(NodeRef<'o>, usize)>,
+        into: &str,
+        known: &[&str],
+    ) -> BTreeMap<String, (NodeRef<'o>, usize)> {
+        let Some((node, line)) = field else { return BTreeMap::new() };
+        let line = self.value_line(*node, *line);
+        self.at(line, |decoder| decoder.fields(*node, into, known, false))
+    }
+
     fn at<T>(&mut self, line: usize, decode: impl FnOnce(&mut Decoder) -> T) -> T {
         let before = self.lines;
         if let Lines::Rewritten(_) = before {
@@ -152,7 +174,8 @@ impl Decoder {
     /// A string: any scalar but null.
     pub(crate) fn string(&mut self, field: Option<&(NodeRef<'_>, usize)>) -> String {
         let Some((node, line)) = field else { return String::new() };
-        self.at(*line, |decoder| decoder.string_node(*node)).unwrap_or_default()
+        let line = self.value_line(*node, *line);
+        self.at(line, |decoder| decoder.string_node(*node)).unwrap_or_default()
     }
 
     fn string_node(&mut self, node: NodeRef<'_>) -> Option<String> {
@@ -181,10 +204,39 @@ impl Decoder {
             b"y" | b"Y" | b"yes" | b"Yes" | b"YES" | b"on" | b"On" | b"ON" if scalar => true,
             b"n" | b"N" | b"no" | b"No" | b"NO" | b"off" | b"Off" | b"OFF" if scalar => false,
             _ => {
-                self.at(*line, |decoder| decoder.mismatch(*node, "bool"));
+                let line = self.value_line(*node, *line);
+                self.at(line, |decoder| decoder.mismatch(*node, "bool"));
                 false
             }
         }
+    }
+
+    /// An integer that is not negative and has at most `bits` bits.
+    pub(crate) fn unsigned(&mut self, field: Option<&(NodeRef<'_>, usize)>, bits: u32, into: &str) -> u64 {
+        let Some((node, line)) = field else { return 0 };
+        if is_null(*node) {
+            return 0;
+        }
+        let scalar = matches!(node.target().kind(), Kind::Scalar(_)) && is_plain(*node);
+        let text = String::from_utf8_lossy(&node.text()).replace('_', "");
+        let text = text.strip_prefix('+').unwrap_or(&text);
+        let radix =
+            |prefix: &str, radix| text.strip_prefix(prefix).map(|rest| u64::from_str_radix(rest, radix));
+        let number = radix("0x", 16).or_else(|| radix("0o", 8)).or_else(|| radix("0b", 2));
+        let number = number.unwrap_or_else(|| text.parse()).ok();
+        match number.filter(|number| scalar && (bits == 64 || number >> bits == 0)) {
+            Some(number) => number,
+            None => {
+                let line = self.value_line(*node, *line);
+                self.at(line, |decoder| decoder.mismatch(*node, into));
+                0
+            }
+        }
+    }
+
+    /// A map from strings to strings.
+    pub(crate) fn string_map(&mut self, field: Option<&(NodeRef<'_>, usize)>) -> BTreeMap<String, String> {
+        self.map(field, "map[string]string", |decoder, (node, _)| decoder.string_node(node))
     }
 
     /// A list of whatever `item` decodes; items that do not fit are left out.
@@ -199,7 +251,8 @@ impl Decoder {
             Kind::Sequence => {}
             _ if is_null(*node) => return Vec::new(),
             _ => {
-                self.at(*line, |decoder| decoder.mismatch(*node, into));
+                let line = self.value_line(*node, *line);
+                self.at(line, |decoder| decoder.mismatch(*node, into));
                 return Vec::new();
             }
         }
@@ -230,7 +283,8 @@ impl Decoder {
             Kind::Mapping => {}
             _ if is_null(*node) => return map,
             _ => {
-                self.at(*line, |decoder| decoder.mismatch(*node, into));
+                let line = self.value_line(*node, *line);
+                self.at(line, |decoder| decoder.mismatch(*node, into));
                 return map;
             }
         }

@@ -133,9 +133,14 @@ impl Installer<'_> {
         dirs.sort();
         dirs.into_iter().find(|dir| is_plugin(dir)).ok_or_else(|| match self.source {
             Source::Oci(_) => Error::Input(NO_MANIFEST.to_owned()),
+            // Helm unpacks these in its cache.
             _ => Error::Input(format!(
                 "plugin.yaml not found in {} or its immediate subdirectories",
-                folder.display()
+                match &self.source {
+                    Source::Url(url) => self.locations.cache.join(cache_key(url)),
+                    _ => folder.to_owned(),
+                }
+                .display()
             )),
         })
     }

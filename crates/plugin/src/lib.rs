@@ -28,6 +28,7 @@ mod install;
 mod load;
 mod manifest;
 mod package;
+mod scripts;
 mod signing;
 mod source;
 
@@ -38,8 +39,11 @@ pub use copy::copy_dir;
 pub use error::{Error, Result};
 pub use git::{Git, GitFailure, Repository, cache_key};
 pub use install::{Installer, Locations};
-pub use load::{Plugin, check_duplicates, load_all, load_dir};
-pub use manifest::{ApiVersion, Cli, LuaConfig, Metadata, PluginType, ProtocolCommand, Runtime, Subprocess};
+pub use load::{Plugin, WASM, check_duplicates, load_all, load_dir};
+pub use manifest::{
+    ApiVersion, Cli, ExtismConfig, LuaConfig, Metadata, PluginType, ProtocolCommand, Runtime, Subprocess,
+};
 pub use package::{archive_name, pack, signed_metadata};
+pub use scripts::read_scripts;
 pub use signing::signing_status;
 pub use source::{Source, plugin_name_of_archive, plugin_name_of_oci};

@@ -14,7 +14,7 @@ use crate::manifest::{MAX_MANIFEST, Metadata, Runtime};
 pub(crate) const MANIFEST: &str = "plugin.yaml";
 
 /// The module of a plugin of the runtime `extism/v1`.
-const WASM: &str = "plugin.wasm";
+pub const WASM: &str = "plugin.wasm";
 
 /// A plugin on disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,12 +36,13 @@ pub fn load_dir(dir: &Path) -> Result<Plugin> {
         read(&file).map_err(|error| error.within(&format!("failed to read plugin at {}", quoted(&file))))?;
     let metadata = Metadata::parse(&text)
         .map_err(|error| error.within(&format!("failed to load plugin {}", quoted(dir))))?;
-    if metadata.runtime == Runtime::Extism {
-        let module = dir.join(WASM);
-        if !module.exists() {
-            let text = format!("wasm binary missing for extism/v1 plugin: {}", quoted(&module));
-            return Err(Error::Manifest(text));
-        }
+    let (file, missing) = match &metadata.runtime {
+        Runtime::Extism(_) => (dir.join(WASM), "wasm binary missing for extism/v1 plugin"),
+        Runtime::Lua(lua) => (dir.join(&lua.script), "script missing for lua plugin"),
+        Runtime::Subprocess(_) => return Ok(Plugin { dir: dir.to_owned(), metadata }),
+    };
+    if !file.exists() {
+        return Err(Error::Manifest(format!("{missing}: {}", quoted(&file))));
     }
     Ok(Plugin { dir: dir.to_owned(), metadata })
 }

@@ -116,13 +116,36 @@ impl Default for LuaConfig {
     }
 }
 
+/// The settings of a plugin of the runtime `extism/v1`. Zero and nothing stand for defaults.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ExtismConfig {
+    /// The most pages of 64 KiB of the module's memory.
+    pub max_pages: u32,
+    /// The largest response to an HTTP request, in bytes.
+    pub max_http_bytes: u64,
+    /// The most bytes of all variables.
+    pub max_variable_bytes: u64,
+    /// What the module can ask for by name.
+    pub config: BTreeMap<String, String>,
+    /// The hosts that the module may send HTTP requests to.
+    pub allowed_hosts: Vec<String>,
+    /// Whether the module has a folder `/tmp`.
+    pub create_temp_dir: bool,
+    /// How long the module may run, in milliseconds.
+    pub timeout: u64,
+    /// Functions of Helm that the module asks for.
+    pub host_functions: Vec<String>,
+    /// The function that is called.
+    pub entry: String,
+}
+
 /// How a plugin runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Runtime {
     /// As a program.
     Subprocess(Subprocess),
     /// As a WebAssembly module of Extism.
-    Extism,
+    Extism(ExtismConfig),
     /// As a script in the sandbox.
     Lua(LuaConfig),
 }
@@ -132,7 +155,7 @@ impl Runtime {
     pub fn name(&self) -> &'static str {
         match self {
             Runtime::Subprocess(_) => "subprocess",
-            Runtime::Extism => "extism/v1",
+            Runtime::Extism(_) => "extism/v1",
             Runtime::Lua(_) => "lua",
         }
     }

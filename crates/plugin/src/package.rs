@@ -11,7 +11,7 @@ use tar::{EntryType, Header};
 
 use crate::command::PlatformCommand;
 use crate::error::{Error, Result, reason, refused};
-use crate::manifest::{Metadata, PluginType, Runtime};
+use crate::manifest::{ExtismConfig, Metadata, PluginType, Runtime};
 
 /// The name of the archive of a plugin.
 pub fn archive_name(metadata: &Metadata) -> String {
@@ -102,7 +102,7 @@ pub fn signed_metadata(metadata: &Metadata) -> Result<Vec<u8>> {
                 }),
             ),
         ]),
-        Runtime::Extism => Node::Map(Map::new()),
+        Runtime::Extism(extism) => extism_config(extism),
         Runtime::Lua(lua) => {
             object([("Permissions", strings(&lua.permissions)), ("Script", Node::from(lua.script.as_str()))])
         }
@@ -128,6 +128,27 @@ pub fn signed_metadata(metadata: &Metadata) -> Result<Vec<u8>> {
         ("Version", Node::from(metadata.version.as_str())),
     ]);
     pintle_yaml::write(&tree).map_err(|error| Error::Manifest(error.to_string()))
+}
+
+fn extism_config(extism: &ExtismConfig) -> Node {
+    let number = |number: u64| Node::Int(i64::try_from(number).unwrap_or(i64::MAX));
+    let config = extism.config.iter().map(|(name, value)| (name.as_str().into(), Node::from(value.as_str())));
+    object([
+        ("AllowedHosts", strings(&extism.allowed_hosts)),
+        ("Config", if extism.config.is_empty() { Node::Nil } else { Node::Map(config.collect()) }),
+        ("EntryFuncName", Node::from(extism.entry.as_str())),
+        ("FileSystem", object([("CreateTempDir", Node::Bool(extism.create_temp_dir))])),
+        ("HostFunctions", strings(&extism.host_functions)),
+        (
+            "Memory",
+            object([
+                ("MaxHTTPResponseBytes", number(extism.max_http_bytes)),
+                ("MaxPages", number(extism.max_pages.into())),
+                ("MaxVarBytes", number(extism.max_variable_bytes)),
+            ]),
+        ),
+        ("Timeout", number(extism.timeout)),
+    ])
 }
 
 fn object<const N: usize>(entries: [(&str, Node); N]) -> Node {

@@ -90,7 +90,9 @@ fn fits(shape: ValueKind, parameter: Parameter) -> bool {
 fn modules() -> &'static Modules {
     static MODULES: OnceLock<Modules> = OnceLock::new();
     MODULES.get_or_init(|| {
-        let mut modules = read(crate::TYPE_DEFINITIONS);
+        // What only plugins have comes last, and scripts of charts are checked here.
+        let of_charts = crate::TYPE_DEFINITIONS.split("-- In plugins alone.").next();
+        let mut modules = read(of_charts.unwrap_or_default());
         let texts = |shape| Parameter { shape: Some(shape), optional: false };
         // It is overloaded; this is the longer form.
         let on = vec![texts(ValueKind::Text), texts(ValueKind::Number), texts(ValueKind::Function)];

@@ -1,4 +1,5 @@
-//! `fs`: the files of one folder, for charts with the `filesystem` permission.
+//! `fs`: files, for scripts with the `filesystem` permission. Charts have those of one folder, and plugins all: a user has
+//! installed them, and names the files to them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -90,6 +91,12 @@ fn inside(call: &Call<'_>) -> Result<(PathBuf, PathBuf, String), CallError> {
     let Some(folder) = &call.host.services.folder else { return call.fail("files cannot be used here") };
     let root =
         folder.canonicalize().or_else(|error| call.fail(format!("the folder for scripts: {error}")))?;
+    if shown.contains('\0') {
+        return call.fail(format!("{shown:?} is no path"));
+    }
+    if call.host.plugin.is_some() {
+        return Ok((root, PathBuf::from(&shown), shown));
+    }
     let mut relative = PathBuf::new();
     for component in Path::new(&shown).components() {
         match component {
@@ -102,9 +109,6 @@ fn inside(call: &Call<'_>) -> Result<(PathBuf, PathBuf, String), CallError> {
             }
         }
     }
-    if shown.contains('\0') {
-        return call.fail(format!("{shown:?} is no path"));
-    }
     Ok((root, relative, shown))
 }
 
@@ -112,6 +116,7 @@ fn inside(call: &Call<'_>) -> Result<(PathBuf, PathBuf, String), CallError> {
 fn resolve(call: &Call<'_>, root: &Path, relative: &Path, shown: &str) -> Result<PathBuf, CallError> {
     let path = root.join(relative).canonicalize().or_else(|error| call.fail(format!("{shown}: {error}")))?;
     match path.strip_prefix(root) {
+        _ if call.host.plugin.is_some() => Ok(path),
         Err(_) => call.fail(format!("{shown:?} leads out of the folder")),
         Ok(below) if below.components().any(|part| is_hidden(part.as_os_str())) => hidden(call, shown),
         Ok(_) => Ok(path),

@@ -7,6 +7,7 @@ mod log;
 mod network;
 mod regex;
 mod semver;
+mod streams;
 mod system;
 mod template;
 mod text;
@@ -16,6 +17,7 @@ use crate::call::Body;
 use crate::permission::Permission;
 
 pub(crate) use log::print;
+pub(crate) use streams::STREAMS;
 
 /// A module.
 pub(crate) struct Module {

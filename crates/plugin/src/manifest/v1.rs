@@ -1,14 +1,17 @@
 //! Manifests with `apiVersion: v1`.
 
+use std::collections::BTreeMap;
+
 use pintle_tree::quote::quote;
 use pintle_yaml::outline::NodeRef;
 
 use super::{
-    ApiVersion, Cli, LuaConfig, Metadata, PluginType, ProtocolCommand, Runtime, Subprocess, check, is_name,
-    is_version, platform_commands, platform_hooks,
+    ApiVersion, Cli, ExtismConfig, LuaConfig, Metadata, PluginType, ProtocolCommand, Runtime, Subprocess,
+    check, is_name, is_version, platform_commands, platform_hooks,
 };
 use crate::decode::{Decoder, is_null};
 use crate::error::{Error, Result};
+use crate::scripts::is_script_path;
 
 const FIELDS: [&str; 8] =
     ["apiVersion", "name", "type", "runtime", "version", "sourceURL", "config", "runtimeConfig"];
@@ -83,7 +86,7 @@ fn read_config(plugin_type: PluginType, config: Field<'_>) -> Result<(Option<Cli
     let mut decoder = Decoder::rewritten();
     let mut read = |into: &str, known: &[&str]| match config {
         Some((node, _)) => decoder.fields(node, into, known, true),
-        None => std::collections::BTreeMap::new(),
+        None => BTreeMap::new(),
     };
     let result = match plugin_type {
         PluginType::Cli => {
@@ -116,7 +119,7 @@ fn read_runtime(name: &str, config: Field<'_>) -> Result<Runtime> {
     let mut decoder = Decoder::rewritten();
     let mut read = |into: &str, known: &[&str]| match config {
         Some((node, _)) => decoder.fields(node, into, known, false),
-        None => std::collections::BTreeMap::new(),
+        None => BTreeMap::new(),
     };
     let runtime = match name {
         "subprocess" => {
@@ -130,7 +133,10 @@ fn read_runtime(name: &str, config: Field<'_>) -> Result<Runtime> {
                 expand_hook_args: false,
             })
         }
-        "extism/v1" => Runtime::Extism,
+        "extism/v1" => {
+            let fields = read("plugin.RuntimeConfigExtismV1", &EXTISM);
+            Runtime::Extism(extism(&mut decoder, &fields))
+        }
         "lua" => {
             let fields = read("plugin.RuntimeConfigLua", &["script", "permissions"]);
             let mut lua =
@@ -138,6 +144,12 @@ fn read_runtime(name: &str, config: Field<'_>) -> Result<Runtime> {
             let script = decoder.string(fields.get("script"));
             if !script.is_empty() {
                 lua.script = script;
+            }
+            if !is_script_path(&lua.script) {
+                return Err(Error::Manifest(format!(
+                    "runtimeConfig.script is {}: it must be the relative path of a .lua file in the plugin",
+                    quote(lua.script.as_bytes())
+                )));
             }
             Runtime::Lua(lua)
         }
@@ -152,6 +164,37 @@ fn read_runtime(name: &str, config: Field<'_>) -> Result<Runtime> {
         .finish()
         .map_err(|error| error.within(&format!("failed to unmarshal runtimeConfig for {name} runtime")))?;
     Ok(runtime)
+}
+
+/// The fields of a Wasm module's settings.
+const EXTISM: [&str; 7] =
+    ["memory", "config", "allowedHosts", "fileSystem", "timeout", "hostFunctions", "entryFuncName"];
+
+fn extism(decoder: &mut Decoder, fields: &BTreeMap<String, (NodeRef<'_>, usize)>) -> ExtismConfig {
+    // In the order of the names, which is that of errors.
+    let allowed_hosts = decoder.strings(fields.get("allowedHosts"));
+    let config = decoder.string_map(fields.get("config"));
+    let entry = decoder.string(fields.get("entryFuncName"));
+    let into = "plugin.RuntimeConfigExtismV1FileSystem";
+    let files = decoder.nested(fields.get("fileSystem"), into, &["createTempDir"]);
+    let create_temp_dir = decoder.boolean(files.get("createTempDir"));
+    let host_functions = decoder.strings(fields.get("hostFunctions"));
+    let known = ["maxPages", "maxHttpResponseBytes", "maxVarBytes"];
+    let memory = decoder.nested(fields.get("memory"), "plugin.RuntimeConfigExtismV1Memory", &known);
+    let max_http_bytes = decoder.unsigned(memory.get("maxHttpResponseBytes"), 63, "int64");
+    let max_pages = decoder.unsigned(memory.get("maxPages"), 32, "uint32");
+    let max_variable_bytes = decoder.unsigned(memory.get("maxVarBytes"), 63, "int64");
+    ExtismConfig {
+        max_pages: u32::try_from(max_pages).unwrap_or(u32::MAX),
+        max_http_bytes,
+        max_variable_bytes,
+        config,
+        allowed_hosts,
+        create_temp_dir,
+        timeout: decoder.unsigned(fields.get("timeout"), 64, "uint64"),
+        host_functions,
+        entry,
+    }
 }
 
 fn protocol_commands(decoder: &mut Decoder, field: Option<&(NodeRef<'_>, usize)>) -> Vec<ProtocolCommand> {
