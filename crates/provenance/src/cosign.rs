@@ -1,4 +1,5 @@
-//! Signatures that cosign makes with a key: a payload that names the digest of a manifest, and a signature over it.
+//! Signatures of cosign. With a key: a payload that names the digest of a manifest, and a signature over it, or a bundle that
+//! has both. Without a key (`keyless`): the same with a certificate that says who signed, and an entry of a public log.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,9 +12,29 @@ use crate::error::{Error, Result};
 /// What a payload says that it is.
 const KIND: &str = "cosign container image signature";
 
+/// A signature as cosign stores it beside a manifest.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CosignSignature<'s> {
+    /// The payload that was signed, or the whole bundle.
+    pub content: &'s [u8],
+    /// Whether it is a bundle, which has everything else.
+    pub is_bundle: bool,
+    /// The signature in Base64.
+    pub signature: &'s str,
+    /// The certificate of the signer (PEM); empty for signatures with a key.
+    pub certificate: &'s str,
+    /// The entry of the log (JSON); may be empty.
+    pub log_entry: &'s str,
+    /// The timestamp of an authority (JSON); may be empty.
+    pub timestamp: &'s str,
+}
+
 /// A public key to verify with.
 #[derive(Clone, Debug)]
-pub struct PublicKey(Kind);
+pub struct PublicKey {
+    kind: Kind,
+    pem: String,
+}
 
 #[derive(Clone, Debug)]
 enum Kind {
@@ -29,17 +50,23 @@ impl PublicKey {
     /// When it is something else.
     pub fn read(text: &[u8]) -> Result<PublicKey> {
         let text = std::str::from_utf8(text).unwrap_or_default().trim();
+        let pem = text.to_owned();
         if let Ok(key) = p256::ecdsa::VerifyingKey::from_public_key_pem(text) {
-            return Ok(PublicKey(Kind::P256(key)));
+            return Ok(PublicKey { kind: Kind::P256(key), pem });
         }
         if let Ok(key) = ed25519_dalek::VerifyingKey::from_public_key_pem(text) {
-            return Ok(PublicKey(Kind::Ed25519(key)));
+            return Ok(PublicKey { kind: Kind::Ed25519(key), pem });
         }
         Err(Error::CosignKey)
     }
 
+    /// The key as it was read.
+    pub(crate) fn pem(&self) -> &str {
+        &self.pem
+    }
+
     fn has_signed(&self, payload: &[u8], signature: &[u8]) -> bool {
-        match &self.0 {
+        match &self.kind {
             Kind::P256(key) => p256::ecdsa::Signature::from_der(signature)
                 .is_ok_and(|signature| key.verify(payload, &signature).is_ok()),
             Kind::Ed25519(key) => ed25519_dalek::Signature::from_slice(signature)
@@ -48,30 +75,29 @@ impl PublicKey {
     }
 }
 
-/// Checks that one of `signatures` (payloads, each with a signature in Base64) was made with the key, and is about the
-/// manifest with this digest (`sha256:…`).
+/// Checks that one of `signatures` was made with the key, and is about the manifest with this digest (`sha256:…`).
 ///
 /// # Errors
 ///
 /// When none is.
-pub fn verify_cosign<'s>(
-    key: &PublicKey,
-    signatures: impl IntoIterator<Item = (&'s [u8], &'s str)>,
-    manifest: &str,
-) -> Result<()> {
-    let mut found = 0;
-    for (payload, signature) in signatures {
-        found += 1;
-        let Ok(signature) = STANDARD.decode(signature.trim()) else { continue };
-        // What was not signed is not even read.
-        if key.has_signed(payload, &signature) && is_about(payload, manifest) {
-            return Ok(());
+pub fn verify_cosign(key: &PublicKey, signatures: &[CosignSignature<'_>], manifest: &str) -> Result<()> {
+    let is_good = |one: &&CosignSignature<'_>| {
+        if one.is_bundle {
+            return crate::keyless::is_bundle_by(key, one.content, manifest);
         }
+        // What was not signed is not even read.
+        let signature = STANDARD.decode(one.signature.trim()).unwrap_or_default();
+        key.has_signed(one.content, &signature) && is_about(one.content, manifest)
+    };
+    match (signatures.iter().find(is_good), signatures.len()) {
+        (Some(_), _) => Ok(()),
+        (None, 0) => Err(Error::NoCosignSignature),
+        (None, found) => Err(Error::OtherCosignSignature { found }),
     }
-    Err(if found == 0 { Error::NoCosignSignature } else { Error::OtherCosignSignature { found } })
 }
 
-fn is_about(payload: &[u8], manifest: &str) -> bool {
+/// Whether a payload of cosign is about the manifest with this digest.
+pub(crate) fn is_about(payload: &[u8], manifest: &str) -> bool {
     let Ok(payload) = pintle_tree::json::read_exact(payload) else { return false };
     let Some(critical) = payload.get("critical") else { return false };
     let digest = critical.get("image").and_then(|image| image.get("docker-manifest-digest")?.as_str());
@@ -98,6 +124,10 @@ mod tests {
         STANDARD.encode(signature.to_der().as_bytes())
     }
 
+    fn simple<'s>(content: &'s [u8], signature: &'s str) -> CosignSignature<'s> {
+        CosignSignature { content, signature, ..CosignSignature::default() }
+    }
+
     fn public(key: &p256::ecdsa::SigningKey) -> PublicKey {
         let text = key.verifying_key().to_public_key_pem(p256::pkcs8::LineEnding::LF).unwrap();
         PublicKey::read(text.as_bytes()).unwrap()
@@ -110,7 +140,7 @@ mod tests {
         let good = payload(KIND, MANIFEST);
         let signature = signed(&key, &good);
         let check = |key: &PublicKey, payload: &[u8], signature: &str| {
-            verify_cosign(key, [(payload, signature)], MANIFEST)
+            verify_cosign(key, &[simple(payload, signature)], MANIFEST)
         };
         assert_eq!(check(&public(&key), &good, &signature), Ok(()));
         let refused = Err(Error::OtherCosignSignature { found: 1 });
@@ -121,11 +151,11 @@ mod tests {
             assert_eq!(check(&public(&key), &payload, &signed(&key, &payload)), refused, "{kind} {digest}");
         }
         assert_eq!(check(&public(&key), &good, "no base64!"), refused);
-        assert_eq!(verify_cosign(&public(&key), [], MANIFEST), Err(Error::NoCosignSignature));
+        assert_eq!(verify_cosign(&public(&key), &[], MANIFEST), Err(Error::NoCosignSignature));
         // One good signature among others is enough.
         let bad = signed(&other, &good);
-        let both = [(good.as_slice(), bad.as_str()), (good.as_slice(), signature.as_str())];
-        assert_eq!(verify_cosign(&public(&key), both, MANIFEST), Ok(()));
+        let both = [simple(&good, &bad), simple(&good, &signature)];
+        assert_eq!(verify_cosign(&public(&key), &both, MANIFEST), Ok(()));
     }
 
     #[test]
@@ -141,6 +171,6 @@ mod tests {
         let public = PublicKey::read(text.unwrap().as_bytes()).unwrap();
         let good = payload(KIND, MANIFEST);
         let signature = STANDARD.encode(ed25519_dalek::Signer::sign(&key, &good).to_bytes());
-        assert_eq!(verify_cosign(&public, [(good.as_slice(), signature.as_str())], MANIFEST), Ok(()));
+        assert_eq!(verify_cosign(&public, &[simple(&good, &signature)], MANIFEST), Ok(()));
     }
 }

@@ -100,6 +100,18 @@ pub enum Error {
         /// How many there are.
         found: usize,
     },
+    /// A file that is no trusted root.
+    #[error("this is no trusted root of sigstore: {reason}")]
+    TrustedRoot {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Somebody has signed the manifest, but nobody who was asked for, or not in a way that can be trusted.
+    #[error("no matching signatures: {}", reasons.join("; "))]
+    OtherSigner {
+        /// What is wrong with each.
+        reasons: Vec<String>,
+    },
     /// More bytes than anything of this kind needs.
     #[error("{what} is larger than {limit} bytes")]
     TooLarge {

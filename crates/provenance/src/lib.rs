@@ -13,15 +13,17 @@ mod cosign;
 mod entity;
 mod error;
 mod keybox;
+mod keyless;
 mod keyring;
 mod message;
 mod packets;
 mod sign;
 mod verify;
 
-pub use cosign::{PublicKey, verify_cosign};
+pub use cosign::{CosignSignature, PublicKey, verify_cosign};
 pub use entity::Entity;
 pub use error::{Error, Result};
+pub use keyless::{Signer, TrustedRoot, verify_keyless};
 pub use keyring::Keyring;
 pub use message::{message, sha256, sha256_of};
 pub use sign::sign;
@@ -29,6 +31,9 @@ pub use verify::{Verified, signed_digests, verify};
 
 /// The largest provenance file that is read: Chart.yaml and a few lines.
 pub const PROVENANCE_LIMIT: usize = 8 << 20;
+
+/// The largest file of trusted roots that is read.
+pub const TRUSTED_ROOT_LIMIT: usize = 4 << 20;
 
 /// The largest keyring that is read.
 pub const KEYRING_LIMIT: usize = 64 << 20;

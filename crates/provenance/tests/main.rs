@@ -2,4 +2,6 @@
 #![allow(clippy::disallowed_methods, reason = "tests take their settings from the environment")]
 
 mod gnupg;
+mod keyless;
 mod own;
+mod sigstore;

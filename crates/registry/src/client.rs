@@ -130,7 +130,8 @@ impl Client {
     pub(crate) async fn base(&self, registry: &str) -> String {
         let host = match registry {
             "docker.io" | "index.docker.io" => "registry-1.docker.io",
-            host => host,
+            // As Go does with a port that is empty.
+            host => host.strip_suffix(':').unwrap_or(host),
         };
         if self.settings.plain_http {
             return format!("http://{host}");
@@ -346,12 +347,17 @@ fn token_request(scope: &Scope, realm: &Uri, service: &str, login: Option<&Login
     builder.body(full(Bytes::new())).map_err(unusable)
 }
 
-/// Says which request it was that could not be made without a login, as Go's library does.
+/// Says which request it was that could not be made without a login or a working credential helper, as Go's library does.
 fn nameless(error: Error, call: &Call) -> Error {
     match error {
         Error::Denied { repository, action, detail, answer } if answer.is_empty() && detail == NO_LOGIN => {
             let answer = format!("{} \"{}\": basic credential not found", call.method, shown(&call.uri));
             Error::Denied { repository, action, detail, answer }
+        }
+        error @ (Error::NoHelper { .. } | Error::Helper { .. }) => {
+            let (method, url) = (&call.method, shown(&call.uri));
+            let text = format!("{method} \"{url}\": failed to resolve credential: {error}");
+            Error::Transfer { text, source: Box::new(error) }
         }
         other => other,
     }

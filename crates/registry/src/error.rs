@@ -128,6 +128,12 @@ pub enum Error {
         /// How it failed.
         reason: String,
     },
+    /// A credential helper is not installed.
+    #[error("exec: \"{program}\": executable file not found in $PATH")]
+    NoHelper {
+        /// The program.
+        program: String,
+    },
     /// The tag exists at the destination with another digest.
     #[error("{name} already exists as {there}, not {wanted}")]
     Conflict {
@@ -169,8 +175,16 @@ pub(crate) const NO_LOGIN: &str = "no login is known";
 /// Why a connection failed, as Go tells it.
 fn go_reason(url: &str, reason: &str) -> String {
     let host = url.split("://").nth(1).and_then(|rest| rest.split('/').next()).unwrap_or_default();
+    if let Some(port) = crate::go_words::invalid_port(host) {
+        return port;
+    }
+    if let Some(alert) = reason.strip_prefix("received fatal alert: ") {
+        return format!("remote error: tls: {}", crate::go_words::alert_words(alert));
+    }
     if reason.contains("Connection refused") {
-        let address = host.to_socket_addrs().ok().and_then(|mut found| found.next());
+        let port = if url.starts_with("https://") { 443 } else { 80 };
+        let address = host.to_socket_addrs().or_else(|_| (host, port).to_socket_addrs());
+        let address = address.ok().and_then(|mut found| found.next());
         let address = address.map_or_else(|| host.to_owned(), |address| address.to_string());
         return format!("dial tcp {address}: connect: connection refused");
     }
@@ -278,6 +292,20 @@ mod tests {
             message("invalid peer certificate: certificate not valid for name \"r.io\""),
             "tls: failed to verify certificate: x509: certificate is not valid for r.io"
         );
+        assert_eq!(
+            message("received fatal alert: CertificateRequired"),
+            "remote error: tls: certificate required"
+        );
         assert_eq!(message("something else"), "something else");
+    }
+
+    #[test]
+    fn ports_and_addresses_are_told_as_go_tells_them() {
+        let refused = "Connection refused (os error 111)";
+        assert_eq!(go_reason("http://127.0.0.1:99999/v2/", refused), "dial tcp: address 99999: invalid port");
+        assert_eq!(
+            go_reason("http://127.0.0.1/v2/", refused),
+            "dial tcp 127.0.0.1:80: connect: connection refused"
+        );
     }
 }

@@ -4,7 +4,7 @@ use std::error::Error as StdError;
 use std::io;
 
 use http::Uri;
-use rustls::{AlertDescription, CertificateError, InvalidMessage};
+use rustls::{CertificateError, InvalidMessage};
 
 use crate::transport::innermost;
 
@@ -16,6 +16,9 @@ pub(crate) async fn of(error: &hyper_util::client::legacy::Error, uri: &Uri) -> 
     let refused = find::<io::Error>(error).map(io::Error::kind);
     if !error.is_connect() {
         return exchange(error, refused);
+    }
+    if let Some(reason) = uri.authority().and_then(|authority| invalid_port(authority.as_str())) {
+        return reason;
     }
     let host = uri.host().unwrap_or_default();
     let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 });
@@ -37,6 +40,13 @@ pub(crate) async fn of(error: &hyper_util::client::legacy::Error, uri: &Uri) -> 
         _ => innermost(error),
     };
     format!("dial tcp {address}: {reason}")
+}
+
+/// The words for a port that is too large, which hyper takes for none.
+pub(crate) fn invalid_port(authority: &str) -> Option<String> {
+    let (_, port) = authority.rsplit_once(':')?;
+    let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number && port.parse::<u16>().is_err()).then(|| format!("dial tcp: address {port}: invalid port"))
 }
 
 /// The words for a host that has no address. Go names the server that it asked.
@@ -93,20 +103,30 @@ fn tls(error: &rustls::Error, uri: &Uri) -> String {
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
             "http: server gave HTTP response to HTTPS client".to_owned()
         }
-        rustls::Error::AlertReceived(alert) => format!("remote error: tls: {}", alert_words(*alert)),
+        other => of_alert(other),
+    }
+}
+
+/// The words for an alert.
+pub(crate) fn of_alert(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::AlertReceived(alert) => {
+            format!("remote error: tls: {}", alert_words(&format!("{alert:?}")))
+        }
         other => other.to_string(),
     }
 }
 
-fn alert_words(alert: AlertDescription) -> String {
+/// The words for an alert of TLS, by the name that rustls has for it.
+pub(crate) fn alert_words(alert: &str) -> &str {
     match alert {
-        AlertDescription::CertificateRequired => "certificate required".to_owned(),
-        AlertDescription::BadCertificate => "bad certificate".to_owned(),
-        AlertDescription::UnknownCA => "unknown certificate authority".to_owned(),
-        AlertDescription::HandshakeFailure => "handshake failure".to_owned(),
-        AlertDescription::ProtocolVersion => "protocol version not supported".to_owned(),
-        AlertDescription::UnrecognisedName => "unrecognized name".to_owned(),
-        other => format!("{other:?}"),
+        "CertificateRequired" => "certificate required",
+        "BadCertificate" => "bad certificate",
+        "UnknownCA" => "unknown certificate authority",
+        "HandshakeFailure" => "handshake failure",
+        "ProtocolVersion" => "protocol version not supported",
+        "UnrecognisedName" => "unrecognized name",
+        other => other,
     }
 }
 

@@ -30,6 +30,7 @@
 //! # }
 //! ```
 
+mod artifact;
 mod auth;
 mod blob;
 pub mod chart;
@@ -43,6 +44,7 @@ mod layout;
 mod login;
 mod manifest;
 mod name;
+mod plugin;
 mod progress;
 mod repository;
 mod resolve;
@@ -58,6 +60,7 @@ pub use layout::Layout;
 pub use login::{forget_login, keep_login, login_key};
 pub use manifest::{Descriptor, MANIFEST_LIMIT, Platform};
 pub use name::{ImageName, Repository};
+pub use plugin::{PLUGIN, PulledPlugin};
 pub use progress::{Progress, Silent};
 pub use resolve::Resolved;
 pub use settings::{Login, Proxies, Settings, is_loopback};

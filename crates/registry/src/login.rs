@@ -32,6 +32,11 @@ impl Client {
         let status = answer.status;
         let (header, url) = match (status, Challenge::from_headers(&answer.headers)) {
             (StatusCode::OK, _) => return Ok(()),
+            (StatusCode::UNAUTHORIZED, Some(Challenge::Basic)) if user.is_empty() || password.is_empty() => {
+                let url = shown(&answer.uri);
+                let text = format!("GET \"{url}\": missing username or password for basic auth");
+                return Err(Error::Transfer { text, source: Box::new(answer.error().await) });
+            }
             (StatusCode::UNAUTHORIZED, Some(Challenge::Basic)) => {
                 (Token::basic(user, password).map(|token| token.header), shown(&answer.uri))
             }

@@ -220,6 +220,11 @@ impl Manifest {
         Descriptor::of(&self.media_type, &self.digest, self.bytes.len() as u64)
     }
 
+    /// What kind of artifact it is; empty if it does not say.
+    pub(crate) fn artifact_type(&self) -> &str {
+        self.tree.get("artifactType").and_then(Node::as_str).unwrap_or_default()
+    }
+
     /// The descriptor for a referrers list.
     pub(crate) fn referrer(&self) -> Node {
         let mut raw = match self.descriptor().raw {

@@ -59,11 +59,23 @@ fn roots(settings: &Settings) -> Result<RootCertStore> {
 
 /// Whether an error shows that the peer speaks TLS, because it occurred inside the protocol.
 pub(crate) fn is_tls_error(error: &(dyn StdError + 'static)) -> bool {
+    use rustls::Error::{AlertReceived, InvalidCertificate, PeerIncompatible};
+    let is_within =
+        |said: &rustls::Error| matches!(said, AlertReceived(_) | InvalidCertificate(_) | PeerIncompatible(_));
+    said(error).is_some_and(is_within)
+}
+
+/// The alert that an error is about.
+pub(crate) fn alert_in(error: io::Error) -> Option<rustls::Error> {
+    said(&error).filter(|said| matches!(said, rustls::Error::AlertReceived(_))).cloned()
+}
+
+/// The error of TLS that led to another.
+fn said<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e rustls::Error> {
     let mut next = Some(error);
     while let Some(error) = next {
         if let Some(said) = error.downcast_ref::<rustls::Error>() {
-            use rustls::Error::{AlertReceived, InvalidCertificate, PeerIncompatible};
-            return matches!(said, AlertReceived(_) | InvalidCertificate(_) | PeerIncompatible(_));
+            return Some(said);
         }
         // `io::Error` does not report its inner error as source.
         next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
@@ -71,7 +83,7 @@ pub(crate) fn is_tls_error(error: &(dyn StdError + 'static)) -> bool {
             None => error.source(),
         };
     }
-    false
+    None
 }
 
 /// Accepts any certificate (`--insecure`).

@@ -87,9 +87,13 @@ const ERROR_BODY_LIMIT: usize = 16 << 10;
 /// The connect timeout.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long a server gets to say why it does not accept a connection.
+const ALERT_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Sends requests.
 pub struct Transport {
     client: Client<HttpsConnector<Dialer>, Body>,
+    connector: HttpsConnector<Dialer>,
     idle_timeout: Duration,
     /// Whether a client certificate is configured, for the error message.
     has_certificate: bool,
@@ -121,9 +125,9 @@ impl Transport {
             .pool_idle_timeout(Duration::from_secs(30))
             .pool_timer(TokioTimer::new())
             .http1_max_buf_size(256 << 10)
-            .build(connector);
+            .build(connector.clone());
         let has_certificate = settings.certificate.is_some();
-        Ok(Transport { client, idle_timeout: settings.idle_timeout, has_certificate })
+        Ok(Transport { client, connector, idle_timeout: settings.idle_timeout, has_certificate })
     }
 
     /// The idle timeout.
@@ -146,7 +150,10 @@ impl Transport {
     pub(crate) async fn send_without_timeout(&self, request: Request<Body>) -> Result<Answer> {
         let method = request.method().clone();
         let uri = request.uri().clone();
-        let response = self.client.request(request).await.map_err(|error| self.failure(&uri, &error))?;
+        let response = match self.client.request(request).await {
+            Ok(response) => response,
+            Err(error) => return Err(self.failure(&uri, &error).await),
+        };
         let (head, body) = response.into_parts();
         Ok(Answer {
             method,
@@ -216,20 +223,68 @@ impl Transport {
                     idle_timeout: self.idle_timeout,
                 })
             }
-            Err(error) => Err(crate::go_words::of(&error, uri).await),
+            Err(error) => match self.lost_alert(uri, &error).await {
+                Some(alert) => Err(crate::go_words::of_alert(&alert)),
+                None => Err(crate::go_words::of(&error, uri).await),
+            },
         }
     }
 
-    fn failure(&self, uri: &Uri, error: &hyper_util::client::legacy::Error) -> Error {
+    async fn failure(&self, uri: &Uri, error: &hyper_util::client::legacy::Error) -> Error {
         let mut reason = innermost(error);
-        // With TLS 1.3 the server verifies the client certificate after our side has finished the handshake, and its
-        // alert is lost if it closes the connection first. So the hint is given for any cut connection.
-        let is_cut = uri.scheme() == Some(&http::uri::Scheme::HTTPS) && !error.is_connect();
-        if is_cut && !self.has_certificate && !tls::is_tls_error(error) {
+        if let Some(alert) = self.lost_alert(uri, error).await {
+            reason = alert.to_string();
+        } else if self.may_want_certificate(uri, error) {
             reason.push_str(" (does the server want a certificate of its clients?)");
         }
         Error::Network { url: shown(uri), reason }
     }
+
+    fn may_want_certificate(&self, uri: &Uri, error: &hyper_util::client::legacy::Error) -> bool {
+        let is_secure = uri.scheme() == Some(&http::uri::Scheme::HTTPS);
+        is_secure && !error.is_connect() && !self.has_certificate && !tls::is_tls_error(error)
+    }
+
+    /// The alert of a server that wants a certificate of its clients, when it was lost. With TLS 1.3 the server verifies
+    /// that certificate after our side has finished the handshake and begun to send. If the server closes the connection
+    /// with bytes that it has not read, its alert may never arrive. So another connection is opened on which nothing is sent,
+    /// where it does.
+    async fn lost_alert(
+        &self,
+        uri: &Uri,
+        error: &hyper_util::client::legacy::Error,
+    ) -> Option<rustls::Error> {
+        if !self.may_want_certificate(uri, error) || !is_closed_early(error) {
+            return None;
+        }
+        let listen = async {
+            let connection = self.connector.clone().call(uri.clone()).await;
+            match connection {
+                Ok(stream) => TokioIo::new(stream).read(&mut [0]).await.err().and_then(tls::alert_in),
+                Err(error) => tls::alert_in(std::io::Error::other(error)),
+            }
+        };
+        timeout(ALERT_TIMEOUT, listen).await.ok().flatten()
+    }
+}
+
+/// Whether the connection ended before the answer began.
+fn is_closed_early(error: &(dyn StdError + 'static)) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected, UnexpectedEof};
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let kind = error.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        let is_cut = matches!(
+            kind,
+            Some(BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | UnexpectedEof)
+        );
+        let hyper = error.downcast_ref::<hyper::Error>();
+        if is_cut || hyper.is_some_and(|error| error.is_incomplete_message() || error.is_closed()) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
 }
 
 /// A URL for display, without its query, which may carry signatures.

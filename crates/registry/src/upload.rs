@@ -45,6 +45,8 @@ struct UploadState {
     /// Hasher checkpoints by offset.
     checkpoints: Vec<(u64, Hasher)>,
     hasher: Hasher,
+    /// Whether the source was hashed just before, so that hashing again tells nothing new: the registry compares, too.
+    is_hashed: bool,
     offset: u64,
     /// The error of the reading side.
     failure: Option<Error>,
@@ -65,7 +67,9 @@ impl UploadState {
     }
 
     fn take(&mut self, chunk: &Bytes) {
-        self.hasher.update(chunk);
+        if !self.is_hashed {
+            self.hasher.update(chunk);
+        }
         self.offset += chunk.len() as u64;
         self.moved = Instant::now();
         if self.checkpoints.last().is_none_or(|(mark, _)| self.offset >= mark + CHECKPOINT_INTERVAL) {
@@ -83,6 +87,7 @@ impl Upload<'_> {
         let state: Shared = Arc::new(Mutex::new(UploadState {
             checkpoints: vec![(0, hasher.clone())],
             hasher,
+            is_hashed: matches!(self.origin, Origin::File(_)),
             offset: 0,
             failure: None,
             moved: Instant::now(),
@@ -227,10 +232,13 @@ impl Upload<'_> {
 
     /// Verifies the digest and commits the upload.
     async fn finish(&self, state: &Shared, location: Uri) -> Result<()> {
-        let hasher = state.lock().unwrap_or_else(PoisonError::into_inner).hasher.clone();
+        let (hasher, is_hashed) = {
+            let state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            (state.hasher.clone(), state.is_hashed)
+        };
         let what = BlobReader::new(self.origin.clone(), self.digest.clone(), self.size, 0).what();
         let scope = Scope::Push(self.repository.clone());
-        if let Err(mismatch) = hasher.check(self.digest, &what) {
+        if !is_hashed && let Err(mismatch) = hasher.check(self.digest, &what) {
             // Best effort: registries expire abandoned uploads.
             let _ = self.client.call(&Call::new(Method::DELETE, location, scope)).await;
             return Err(mismatch);
@@ -296,6 +304,7 @@ mod tests {
         let mut state = UploadState {
             checkpoints: vec![(0, hasher.clone())],
             hasher,
+            is_hashed: false,
             offset: 0,
             failure: None,
             moved: Instant::now(),

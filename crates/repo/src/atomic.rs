@@ -6,8 +6,9 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-/// Writes a file beside its place and moves it there. Readers see the old bytes or the new ones.
-pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+/// Writes a file beside its place and moves it there. Readers see the old bytes or the new ones. Gives the metadata of that
+/// very file, whoever else may have put another one there by now.
+pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<fs::Metadata> {
     let mut file = beside(path)?;
     file.write_all(bytes)?;
     place(file, path, mode)
@@ -20,10 +21,9 @@ pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
 }
 
 /// Moves a file to its place.
-pub(crate) fn place(file: NamedTempFile, path: &Path, mode: u32) -> io::Result<()> {
+pub(crate) fn place(file: NamedTempFile, path: &Path, mode: u32) -> io::Result<fs::Metadata> {
     restrict(file.as_file(), mode)?;
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
+    file.persist(path).map_err(|error| error.error)?.metadata()
 }
 
 #[cfg(unix)]

@@ -101,7 +101,8 @@ impl Repositories {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => {
                 let front = format!("couldn't load repositories file ({})", path.display());
-                return Err(refused("open", path)(error).within(&front));
+                let action = if error.kind() == ErrorKind::IsADirectory { "read" } else { "open" };
+                return Err(refused(action, path)(error).within(&front));
             }
         };
         Repositories::parse(&text).map(Some)
@@ -214,6 +215,7 @@ impl Locked {
         match fs::read(&self.path) {
             Ok(text) => Repositories::parse(&text),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Repositories::default()),
+            Err(error) if error.kind() == ErrorKind::IsADirectory => Err(refused("read", &self.path)(error)),
             Err(error) => Err(refused("open", &self.path)(error)),
         }
     }
@@ -224,7 +226,7 @@ impl Locked {
     /// Those of writing.
     pub fn write(&self, file: &Repositories) -> Result<()> {
         let target = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        atomic::write(&target, &file.to_yaml()?, 0o600).map_err(refused("open", &self.path))
+        atomic::write(&target, &file.to_yaml()?, 0o600).map(drop).map_err(refused("open", &self.path))
     }
 }
 

@@ -97,21 +97,6 @@ impl ContentCache {
         entries.sort_by(|left, right| left.path.cmp(&right.path));
         entries
     }
-
-    /// Keeps a copy of a file that is elsewhere. That it cannot be kept is nothing to stop for.
-    pub fn keep_copy(&self, source: &Path, digest: &str, kind: Kind) {
-        if self.path(digest, kind).exists() && (kind != Kind::Chart || self.chart(digest).is_some()) {
-            return;
-        }
-        let copied = self.incoming().and_then(|mut file| {
-            let mut from = File::open(source).map_err(refused("open", source))?;
-            io::copy(&mut from, file.as_file_mut()).map_err(refused("copy", source))?;
-            Ok(file)
-        });
-        if let Ok(file) = copied {
-            let _ = self.keep(file, digest, kind);
-        }
-    }
 }
 
 /// One file of the cache.

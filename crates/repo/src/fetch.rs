@@ -40,28 +40,22 @@ impl Resolver<'_> {
         Ok(fetched(path, digest))
     }
 
-    /// Writes an archive to `sink`, from the cache or from the network, and gives its SHA-256.
+    /// The archive in the content cache with its SHA-256, if it is there.
     ///
     /// # Errors
-    /// When it cannot be fetched or written, or is not what the index declares.
-    pub fn copy_to(&self, resolved: &Resolved, sink: &mut (dyn Write + Send)) -> Result<String> {
-        let cache = ContentCache::new(&self.folders.content_cache);
+    /// When the registry that knows its digest cannot be asked, or says that it is another one.
+    pub(crate) fn cached(&self, resolved: &Resolved) -> Result<Option<(PathBuf, String)>> {
         let digest = match (&resolved.digest, &resolved.oci) {
             (Some(digest), _) => Some(digest.clone()),
             (None, Some(oci)) => self.cached_oci(resolved, oci)?,
             (None, None) => None,
         };
-        if let Some(digest) = digest
-            && let Some(path) = cache.chart(&digest)
-        {
-            let mut file = std::fs::File::open(&path).map_err(refused("open", &path))?;
-            std::io::copy(&mut file, sink).map_err(refused("write", &path))?;
-            return Ok(digest);
-        }
-        self.download(resolved, sink)
+        let cache = ContentCache::new(&self.folders.content_cache);
+        Ok(digest.and_then(|digest| Some((cache.chart(&digest)?, digest))))
     }
 
-    fn download(&self, resolved: &Resolved, sink: &mut (dyn Write + Send)) -> Result<String> {
+    /// Writes an archive from where it is to `sink`, and gives its SHA-256.
+    pub(crate) fn download(&self, resolved: &Resolved, sink: &mut (dyn Write + Send)) -> Result<String> {
         if let Some(oci) = &resolved.oci {
             return self.download_oci(resolved, oci, sink);
         }

@@ -278,8 +278,9 @@ impl Getter {
                 .map_err(|error| failed(format!("failed to parse Location header {location:?}: {error}")))?;
             let next = address.join(&next);
             if !matches!(next.scheme.as_str(), "http" | "https") {
-                let scheme = pintle_tree::quote::quote(next.scheme.as_bytes());
-                return Err(failed(format!("unsupported protocol scheme {scheme}")));
+                let [scheme, url] = [&next.scheme, &redacted(&next.to_string()).into_owned()]
+                    .map(|text| pintle_tree::quote::quote(text.as_bytes()));
+                return Err(Error::Fetch(format!("Get {url}: unsupported protocol scheme {scheme}")));
             }
             if !same_party(&address, &next) {
                 login = None;
@@ -313,7 +314,10 @@ impl Getter {
         }
         if answer.status != StatusCode::OK {
             let line = answer.status_line();
-            return Err(Error::Fetch(format!("failed to fetch {} : {line}", redacted(request.url))));
+            // As Go writes it: what a URL may not contain is escaped.
+            let url =
+                Address::parse(request.url).map_or_else(|_| request.url.to_owned(), |url| url.to_string());
+            return Err(Error::Fetch(format!("failed to fetch {} : {line}", redacted(&url))));
         }
         let zipped = request.compressed && header("content-encoding").eq_ignore_ascii_case("gzip");
         let size = header("content-length").parse().ok();
@@ -420,7 +424,15 @@ async fn copy(
     sink: &mut dyn Write,
     meter: &mut Meter,
 ) -> std::result::Result<(), String> {
-    while let Some(piece) = answer.chunk().await.map_err(|_| "unexpected EOF".to_owned())? {
+    let cut = |error: pintle_registry::Error| match error
+        .to_string()
+        .to_ascii_lowercase()
+        .contains("invalid chunk size")
+    {
+        true => "invalid byte in chunk length".to_owned(),
+        false => "unexpected EOF".to_owned(),
+    };
+    while let Some(piece) = answer.chunk().await.map_err(cut)? {
         meter(piece.len() as u64);
         sink.write_all(&piece).map_err(|error| error.to_string())?;
     }

@@ -8,15 +8,15 @@ use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use pintle_registry::chart::{
-    CONTENT, ChartReference, LEGACY_CONTENT, PulledChart, ResolvedChart, UNDERSCORE, WantedParts,
-    WantedProvenance,
+    CONTENT, ChartReference, ChartSignature, LEGACY_CONTENT, PulledChart, ResolvedChart, UNDERSCORE,
+    WantedParts, WantedProvenance,
 };
 use pintle_registry::{Client, Digest};
 use pintle_tree::Node;
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::content::{ContentCache, Hashing, Kind, compare, hex};
+use crate::content::{ContentCache, Kind, compare, hex};
 use crate::error::{Error, Result};
 use crate::fetch::MAX_ARCHIVE;
 use crate::resolve::{Resolved, Resolver};
@@ -197,6 +197,26 @@ impl Resolver<'_> {
         Ok(Some(archive))
     }
 
+    /// What cosign has put beside a chart of a registry, with the digest of the manifest that it is about. From then on that
+    /// manifest is meant, because the tag may move.
+    ///
+    /// # Errors
+    /// Charts that are in no registry, and what a registry refuses.
+    pub fn signatures(&self, resolved: &mut Resolved) -> Result<(Digest, Vec<ChartSignature>)> {
+        let url = &resolved.source.url;
+        let Some(oci) = &mut resolved.oci else {
+            return Err(Error::Input(format!("{url} is in no registry, where cosign puts its signatures")));
+        };
+        let registries = self.registries(url, "")?;
+        let client = registries.client(oci.credentials)?;
+        let digest = registries.run(client.chart_digest(&oci.chart))?;
+        let digest = digest.ok_or_else(|| Error::Fetch(format!("{}: not found", oci.chart)))?;
+        let repository = oci.chart.name.repository.clone();
+        let found = registries.run(client.chart_signatures(&repository, &digest))?;
+        oci.chart.name = repository.at(digest.clone());
+        Ok((digest, found))
+    }
+
     /// Fetches an archive into `sink`, remembers its manifest, and gives the SHA-256 of the archive.
     pub(crate) fn download_oci(
         &self,
@@ -207,19 +227,25 @@ impl Resolver<'_> {
         let registries = self.registries(&resolved.source.url, "")?;
         let client = registries.client(oci.credentials)?;
         let wanted = WantedParts { content: true, provenance: WantedProvenance::No, limit: MAX_ARCHIVE };
-        let mut hashing = Hashing { sink, hasher: Sha256::new() };
         let pulled = registries.run(async {
             let pulled = client.pull_chart(&oci.chart, wanted).await?;
             let mut meter =
                 self.getter.meter(&resolved.file_name, pulled.content.as_ref().map(|content| content.size));
+            // What passes is compared with the digest in the manifest, which is nearly always of the kind that we need.
+            let known = pulled.content.as_ref().map(|content| content.digest.clone());
+            let known = known.filter(|digest| digest.algorithm() == "sha256");
+            let mut hasher = known.is_none().then(Sha256::new);
             let mut write = |piece: &[u8]| {
                 meter(piece.len() as u64);
-                hashing.write_all(piece)
+                hasher.iter_mut().for_each(|hasher| hasher.update(piece));
+                sink.write_all(piece)
             };
             pulled.read_content(&mut write).await?;
-            Ok(pulled)
+            let digest = known.map(|digest| digest.hex().to_owned());
+            let digest = digest.or_else(|| hasher.map(|hasher| hex(&hasher.finalize())));
+            Ok((pulled, digest.unwrap_or_default()))
         })?;
-        let digest = hex(&hashing.hasher.finalize());
+        let (pulled, digest) = pulled;
         if !self.skip_digest {
             compare(&resolved.source.url, resolved.digest.as_deref(), &digest)?;
         }

@@ -1,9 +1,12 @@
 //! `pull`: an archive into a folder, packed or unpacked.
 
 use std::fs;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 
 use pintle_tree::quote::quote;
+use tempfile::NamedTempFile;
 
 use crate::atomic;
 use crate::content::{ContentCache, Kind};
@@ -17,14 +20,77 @@ use crate::resolve::{Resolved, Resolver};
 /// When it cannot be fetched or written; then there is no file.
 pub fn pull(resolver: &Resolver<'_>, resolved: &Resolved, folder: &Path) -> Result<(PathBuf, String)> {
     let path = folder.join(&resolved.file_name);
-    let mut file = tempfile::NamedTempFile::new_in(folder_of(&path)).map_err(|error| {
-        // Helm fetches first and then finds out that there is no folder.
-        refused("open", &path)(error)
-    })?;
-    let digest = resolver.copy_to(resolved, file.as_file_mut())?;
+    // Like Helm, fetch first: what is wrong with the chart is reported before what is wrong with the folder.
+    let (mut file, no_folder) = match tempfile::NamedTempFile::new_in(folder_of(&path)) {
+        Ok(file) => (file, None),
+        Err(error) => {
+            let scratch = tempfile::NamedTempFile::new().map_err(refused("open", &path))?;
+            (scratch, Some(refused("open", &path)(error)))
+        }
+    };
+    let cache = ContentCache::new(&resolver.folders.content_cache);
+    let (digest, copy) = match resolver.cached(resolved)? {
+        Some((cached, digest)) => {
+            let mut from = fs::File::open(&cached).map_err(refused("open", &cached))?;
+            io::copy(&mut from, file.as_file_mut()).map_err(refused("write", &path))?;
+            (digest, None)
+        }
+        None => download(resolver, resolved, &mut file, cache.incoming().ok(), &path)?,
+    };
+    if let Some(error) = no_folder {
+        return Err(error);
+    }
     atomic::place(file, &path, 0o644).map_err(refused("rename", &path))?;
-    ContentCache::new(&resolver.folders.content_cache).keep_copy(&path, &digest, Kind::Chart);
+    // That it cannot be kept is nothing to stop for.
+    if let Some(copy) = copy {
+        let _ = cache.keep(copy, &digest, Kind::Chart);
+    }
     Ok((path, digest))
+}
+
+/// How many pieces may wait to be written.
+const WAITING: usize = 32;
+
+/// Downloads into a file and, if that can be written, into another for the cache. Writing is done beside, because what comes
+/// must be hashed at the same time.
+fn download(
+    resolver: &Resolver<'_>,
+    resolved: &Resolved,
+    file: &mut NamedTempFile,
+    mut copy: Option<NamedTempFile>,
+    path: &Path,
+) -> Result<(String, Option<NamedTempFile>)> {
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::sync_channel::<Vec<u8>>(WAITING);
+        let writing = scope.spawn(move || {
+            for piece in receiver {
+                file.write_all(&piece)?;
+                copy = copy.take().filter(|copy| copy.as_file().write_all(&piece).is_ok());
+            }
+            Ok::<_, io::Error>(copy)
+        });
+        let mut pieces = Pieces(sender);
+        let digest = resolver.download(resolved, &mut pieces);
+        drop(pieces);
+        let written = writing.join().unwrap_or_else(|_| Err(io::Error::other("writing was given up")));
+        // What could not be written is the cause of whatever failed after it.
+        let copy = written.map_err(refused("write", path))?;
+        Ok((digest?, copy))
+    })
+}
+
+/// Hands pieces to whoever writes them.
+struct Pieces(mpsc::SyncSender<Vec<u8>>);
+
+impl Write for Pieces {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.send(bytes.to_vec()).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn folder_of(path: &Path) -> &Path {
@@ -65,8 +131,12 @@ pub fn expand(archive: &Path, folder: &Path) -> Result<PathBuf> {
         return Err(Error::Input(text));
     }
     let mkdir = |folder: &Path| {
-        atomic::folder(folder)
-            .map_err(|error| refused("mkdir", folder)(error).within("failed to untar (mkdir)"))
+        let made = atomic::folder(folder).map_err(|error| match error.kind() {
+            // In Go's words, a file that is in the way.
+            ErrorKind::AlreadyExists => ErrorKind::NotADirectory.into(),
+            _ => error,
+        });
+        made.map_err(|error| refused("mkdir", folder)(error).within("failed to untar (mkdir)"))
     };
     mkdir(folder)?;
     // Everything is unpacked beside the place and moved there at once, so that a disk that is full leaves nothing.

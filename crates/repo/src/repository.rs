@@ -1,6 +1,7 @@
 //! Repositories on the network and their indexes in the cache.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
@@ -63,26 +64,90 @@ pub fn check_scheme(getter: &Getter, url: &str) -> Result<()> {
 /// When it cannot be fetched, is no index or cannot be kept; then what was there before is still there.
 pub fn download_index(getter: &Getter, entry: &Entry, cache: &Path) -> Result<Vec<Skipped>> {
     let path = index_path(cache, &entry.name);
-    let known = path.exists().then(|| Cached::open(&path).ok()).flatten();
-    let known = known.filter(|known| !known.validators.url.is_empty());
-    let (text, validators) = match fetch_index(getter, entry, known.as_ref().map(|known| &known.validators))?
-    {
-        Fetched::Unchanged => {
-            let known = known.ok_or_else(|| Error::Fetch("304 Not Modified".to_owned()))?;
-            let _ = write_charts(cache, &entry.name, &known);
-            return Ok(known.skipped);
-        }
-        Fetched::Index(text, validators) => (text, validators),
+    let (known, file) = Cached::known(&path).unzip();
+    let mut sink = Comparing::new(file);
+    let validators = fetch_index(getter, entry, known.as_ref().map(|known| &known.validators), &mut sink)?;
+    let (text, validators) = match (validators, known) {
+        (None, Some(known)) => return unchanged(cache, &entry.name, known),
+        (None, None) => return Err(Error::Fetch("304 Not Modified".to_owned())),
+        (Some(validators), known) => match (sink.finish(), known) {
+            // The server sent what is there.
+            (None, Some(known)) => {
+                known.keep_validators(&path, &validators);
+                return unchanged(cache, &entry.name, known);
+            }
+            (text, _) => (text.unwrap_or_default(), validators),
+        },
     };
-    drop(known);
     let mut index = Cached::parse(&text)?;
     index.validators = validators;
     atomic::folder(cache).map_err(refused("mkdir", cache))?;
     // What completion reads; it is done without when it cannot be written.
     let _ = write_charts(cache, &entry.name, &index);
-    atomic::write(&path, &text, 0o644).map_err(refused("open", &path))?;
-    index.keep(&path, &text);
+    let written = atomic::write(&path, &text, 0o644).map_err(refused("open", &path))?;
+    index.keep(&path, &text, &written);
     Ok(index.skipped)
+}
+
+fn unchanged(cache: &Path, name: &str, known: Cached) -> Result<Vec<Skipped>> {
+    let _ = write_charts(cache, name, &known);
+    Ok(known.skipped)
+}
+
+/// Takes what comes, and holds it in memory only if it differs from what a file has: most indexes that are fetched again are
+/// the same, and many programs may fetch them at once.
+struct Comparing {
+    file: Option<BufReader<File>>,
+    /// How many bytes were equal so far.
+    equal: u64,
+    chunk: Vec<u8>,
+    text: Vec<u8>,
+}
+
+impl Comparing {
+    fn new(file: Option<File>) -> Comparing {
+        let file = file.map(|file| BufReader::with_capacity(64 << 10, file));
+        Comparing { file, equal: 0, chunk: Vec::new(), text: Vec::new() }
+    }
+
+    /// What came, or `None` if it is what the file has.
+    fn finish(mut self) -> Option<Vec<u8>> {
+        let is_same = self.file.as_mut().is_some_and(|file| file.fill_buf().is_ok_and(<[u8]>::is_empty));
+        if is_same {
+            return None;
+        }
+        // Without what cannot be read again, the index is not complete, and that is found when it is read.
+        let _ = self.differ();
+        Some(self.text)
+    }
+
+    /// From here on everything is held, with what came before.
+    fn differ(&mut self) -> io::Result<()> {
+        if let Some(mut file) = self.file.take() {
+            file.seek(SeekFrom::Start(0))?;
+            file.take(self.equal).read_to_end(&mut self.text)?;
+        }
+        Ok(())
+    }
+}
+
+impl Write for Comparing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if let Some(file) = &mut self.file {
+            self.chunk.resize(bytes.len(), 0);
+            if file.read_exact(&mut self.chunk).is_ok() && self.chunk == bytes {
+                self.equal += bytes.len() as u64;
+                return Ok(bytes.len());
+            }
+            self.differ()?;
+        }
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn write_charts(cache: &Path, name: &str, index: &Cached) -> std::io::Result<()> {
@@ -90,16 +155,17 @@ fn write_charts(cache: &Path, name: &str, index: &Cached) -> std::io::Result<()>
     let path = charts_path(cache, name);
     match fs::read(&path) {
         Ok(there) if there == charts.as_bytes() => Ok(()),
-        _ => atomic::write(&path, charts.as_bytes(), 0o644),
+        _ => atomic::write(&path, charts.as_bytes(), 0o644).map(drop),
     }
 }
 
-enum Fetched {
-    Unchanged,
-    Index(Vec<u8>, Validators),
-}
-
-fn fetch_index(getter: &Getter, entry: &Entry, known: Option<&Validators>) -> Result<Fetched> {
+/// Fetches an index into `sink`, and gives what the server says about it; `None` if it is the one that is known.
+fn fetch_index(
+    getter: &Getter,
+    entry: &Entry,
+    known: Option<&Validators>,
+    sink: &mut dyn Write,
+) -> Result<Option<Validators>> {
     let url = resolve_reference(&entry.url, "index.yaml").map_err(Error::Fetch)?;
     if url.starts_with("oci://") {
         // Registries have no index; Helm says so in the words of its library.
@@ -112,15 +178,12 @@ fn fetch_index(getter: &Getter, entry: &Entry, known: Option<&Validators>) -> Re
         home: &entry.url,
         access: Access::from(entry),
         accept: "",
-        known,
+        known: known.filter(|known| !known.url.is_empty()),
         compressed: true,
         limit: MAX_INDEX,
     };
-    let (response, text) = getter.get_bytes(&request)?;
-    if response.unchanged {
-        return Ok(Fetched::Unchanged);
-    }
-    Ok(Fetched::Index(text, response.validators))
+    let response = getter.get(&request, sink)?;
+    Ok((!response.unchanged).then_some(response.validators))
 }
 
 /// Fetches the index of a repository that has no name, and keeps nothing.
@@ -128,9 +191,10 @@ fn fetch_index(getter: &Getter, entry: &Entry, known: Option<&Validators>) -> Re
 /// # Errors
 /// When it cannot be fetched or is no index.
 pub fn index_of(getter: &Getter, entry: &Entry) -> Result<Cached> {
-    match fetch_index(getter, entry, None)? {
-        Fetched::Index(text, _) => Cached::parse(&text),
-        Fetched::Unchanged => Err(Error::Fetch("304 Not Modified".to_owned())),
+    let mut text = Vec::new();
+    match fetch_index(getter, entry, None, &mut text)? {
+        Some(_) => Cached::parse(&text),
+        None => Err(Error::Fetch("304 Not Modified".to_owned())),
     }
 }
 

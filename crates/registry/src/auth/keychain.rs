@@ -168,7 +168,10 @@ pub(crate) async fn run_helper(helper: &str, verb: &str, input: &[u8]) -> Result
     let outcome = tokio::time::timeout(HELPER_TIMEOUT, run(&program, verb, input)).await;
     let (success, output) = outcome
         .map_err(|_| fail(format!("no answer within {HELPER_TIMEOUT:?}")))?
-        .map_err(|error| fail(error.to_string()))?;
+        .map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::NoHelper { program: program.clone() },
+            _ => fail(error.to_string()),
+        })?;
     let text = String::from_utf8_lossy(&output);
     if !success {
         // Docker's helpers report a missing entry by this text and exit code 1.

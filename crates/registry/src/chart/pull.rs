@@ -179,7 +179,7 @@ impl Client {
     }
 
     /// Content that fits into memory.
-    pub(super) async fn small(
+    pub(crate) async fn small(
         self: &Arc<Self>,
         repository: &Repository,
         part: &Descriptor,

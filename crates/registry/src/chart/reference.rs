@@ -97,7 +97,7 @@ impl ChartReference {
         self.repository.path().rsplit('/').next().unwrap_or_default()
     }
 
-    pub(super) fn digest_name(&self) -> Result<ImageName> {
+    pub(crate) fn digest_name(&self) -> Result<ImageName> {
         let digest: Digest = self.digest.parse().map_err(|_| {
             let why = digest_complaint(&self.digest);
             invalid(format!("invalid digest {}: {why}", quote(self.digest.as_bytes())))

@@ -16,20 +16,40 @@ const ARTIFACT: &str = "application/vnd.dev.cosign.artifact.sig.v1+json";
 /// What each payload is.
 const PAYLOAD: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 
-/// Where its signature is.
+/// How the media types of bundles begin, of which the version follows.
+const BUNDLE: &str = "application/vnd.dev.sigstore.bundle";
+
+/// Where the signature of a payload is.
 const SIGNATURE: &str = "dev.cosignproject.cosign/signature";
+
+/// Where the certificate of the signer is.
+const CERTIFICATE: &str = "dev.sigstore.cosign/certificate";
+
+/// Where the entry of the log is.
+const LOG_ENTRY: &str = "dev.sigstore.cosign/bundle";
+
+/// Where the timestamp of an authority is.
+const TIMESTAMP: &str = "dev.sigstore.cosign/rfc3161timestamp";
 
 /// The largest payload, and how many signatures are looked at.
 const PAYLOAD_LIMIT: u64 = 1 << 20;
 const SIGNATURES: usize = 64;
 
-/// A signature that cosign made with a key.
-#[derive(Clone, Debug)]
+/// A signature that cosign made.
+#[derive(Clone, Debug, Default)]
 pub struct ChartSignature {
-    /// What was signed.
-    pub payload: Bytes,
+    /// What was signed, or the whole bundle.
+    pub content: Bytes,
+    /// Whether it is a bundle, which has all the others.
+    pub is_bundle: bool,
     /// The signature, in Base64.
     pub signature: String,
+    /// The certificate of the signer, in PEM; empty for signatures with a key.
+    pub certificate: String,
+    /// The entry of the log, in JSON.
+    pub log_entry: String,
+    /// The timestamp of an authority, in JSON.
+    pub timestamp: String,
 }
 
 impl Client {
@@ -46,21 +66,30 @@ impl Client {
         let tagged = repository.tagged(&format!("{}.sig", manifest.tag()))?;
         let mut lists: Vec<Manifest> = self.manifest(&tagged).await?.into_iter().collect();
         for referrer in self.referrers(repository, manifest).await?.into_iter().take(SIGNATURES) {
-            if referrer.artifact_type() == Some(ARTIFACT) {
+            if referrer.artifact_type().is_some_and(|kind| kind == ARTIFACT || kind.starts_with(BUNDLE)) {
                 lists.extend(self.manifest(&repository.at(referrer.digest)).await?);
             }
         }
         let mut found = Vec::new();
-        for layer in
-            lists.iter().flat_map(layers).filter(|layer| layer.media_type == PAYLOAD).take(SIGNATURES)
-        {
-            if let Some(signature) = layer.annotation(SIGNATURE) {
-                let payload = self.small(repository, layer, PAYLOAD_LIMIT).await?;
-                found.push(ChartSignature { payload, signature: signature.to_owned() });
-            }
+        for layer in lists.iter().flat_map(layers).filter(is_signature).take(SIGNATURES) {
+            let content = self.small(repository, layer, PAYLOAD_LIMIT).await?;
+            let text = |name: &str| layer.annotation(name).unwrap_or_default().to_owned();
+            found.push(ChartSignature {
+                content,
+                is_bundle: layer.media_type.starts_with(BUNDLE),
+                signature: text(SIGNATURE),
+                certificate: text(CERTIFICATE),
+                log_entry: text(LOG_ENTRY),
+                timestamp: text(TIMESTAMP),
+            });
         }
         Ok(found)
     }
+}
+
+fn is_signature(layer: &&Descriptor) -> bool {
+    layer.media_type.starts_with(BUNDLE)
+        || layer.media_type == PAYLOAD && layer.annotation(SIGNATURE).is_some()
 }
 
 fn layers(manifest: &Manifest) -> &[Descriptor] {

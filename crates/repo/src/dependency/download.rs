@@ -203,7 +203,8 @@ struct HttpFetcher<'g> {
 impl HttpFetcher<'_> {
     fn fetch(&self, plan: &HttpPlan) -> Outcome {
         let address = Address::parse(&plan.url).map_err(Error::Input)?;
-        if !matches!(address.scheme.as_str(), "http" | "https") {
+        let scheme = address.scheme.as_str();
+        if !matches!(scheme, "http" | "https") && !self.getter.knows_scheme(scheme) {
             let scheme = quote(address.scheme.as_bytes());
             return Err(Error::Input(format!("scheme {scheme} not supported")));
         }

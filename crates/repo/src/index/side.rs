@@ -128,6 +128,22 @@ impl Cached {
         Ok(cached)
     }
 
+    /// Opens an index by its side file, with the index itself; `None` where the index would have to be read.
+    pub(crate) fn known(path: &Path) -> Option<(Cached, File)> {
+        let mut file = File::open(path).ok()?;
+        let stamp = Stamp::of(&file.metadata().ok()?);
+        let cached = open_side(path, &side_path(path), stamp, &mut || hash_file(&mut file).ok())?;
+        file.seek(SeekFrom::Start(0)).ok()?;
+        Some((cached, file))
+    }
+
+    /// Remembers what the server says now about the index, whose bytes are the same.
+    pub(crate) fn keep_validators(&self, path: &Path, validators: &Validators) {
+        if self.validators != *validators {
+            let _ = rewrite_validators(&side_path(path), validators);
+        }
+    }
+
     /// Reads the text of an index.
     ///
     /// # Errors
@@ -139,11 +155,10 @@ impl Cached {
         Ok(Cached { catalog, skipped, validators: Validators::default(), details: Details::Here })
     }
 
-    /// Writes the side file of an index that was just put in its place. It is only a cache, so that failing to write it
-    /// is nothing.
-    pub(crate) fn keep(&self, path: &Path, text: &[u8]) {
-        let Ok(metadata) = fs::metadata(path) else { return };
-        let stamp = Stamp::of(&metadata);
+    /// Writes the side file of an index that was just put in its place as `written`. It is only a cache, so that failing to
+    /// write it is nothing.
+    pub(crate) fn keep(&self, path: &Path, text: &[u8], written: &Metadata) {
+        let stamp = Stamp::of(written);
         if stamp.size == text.len() as u64 {
             let hash = Sha256::digest(text).into();
             let _ = atomic::write(&side_path(path), &self.encode(stamp, hash), 0o644);
@@ -208,9 +223,7 @@ impl Cached {
     fn encode(&self, stamp: Stamp, hash: [u8; 32]) -> Vec<u8> {
         let mut head = Encoder::default();
         head.stamp(stamp, hash);
-        for text in [&self.validators.url, &self.validators.etag, &self.validators.last_modified] {
-            head.text(text);
-        }
+        head.validators(&self.validators);
         head.number(self.skipped.len() as u64);
         for skipped in &self.skipped {
             head.text(&skipped.chart);
@@ -240,16 +253,20 @@ impl Cached {
             body.number((details.0.len() - begin) as u64);
             body.0.extend_from_slice(&check(&details.0[begin..]).to_le_bytes());
         }
-        let mut bytes = Vec::with_capacity(PREFIX + head.0.len() + body.0.len() + details.0.len());
-        bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&(head.0.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(&(body.0.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(&seal(&head.0, &body.0));
-        bytes.extend_from_slice(&head.0);
-        bytes.extend_from_slice(&body.0);
-        bytes.extend_from_slice(&details.0);
-        bytes
+        assembled(&head.0, &body.0, &details.0)
     }
+}
+
+fn assembled(head: &[u8], body: &[u8], details: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(PREFIX + head.len() + body.len() + details.len());
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(&(head.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&(body.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&seal(head, body));
+    bytes.extend_from_slice(head);
+    bytes.extend_from_slice(body);
+    bytes.extend_from_slice(details);
+    bytes
 }
 
 /// The side file of an index.
@@ -291,8 +308,7 @@ fn open_side(
         }
         renew(path, stamp, made_from_hash);
     }
-    let validators =
-        Validators { url: decoder.text()?, etag: decoder.text()?, last_modified: decoder.text()? };
+    let validators = decoder.validators()?;
     let mut skipped = Vec::new();
     for _ in 0..decoder.number()? {
         skipped.push(Skipped { chart: decoder.text()?, version: decoder.text()?, reason: decoder.text()? });
@@ -305,20 +321,41 @@ fn open_side(
 
 /// Gives a side file the new stamp of its index, whose bytes are the same. If that fails, the next command hashes again.
 fn renew(path: &Path, stamp: Stamp, hash: [u8; 32]) {
-    let Ok(mut bytes) = fs::read(path) else { return };
-    let mut encoder = Encoder::default();
-    encoder.stamp(stamp, hash);
-    let Some(head_length) = bytes.get(8..12).and_then(|bytes| bytes.try_into().ok()) else { return };
-    let Some(body_length) = bytes.get(12..16).and_then(|bytes| bytes.try_into().ok()) else { return };
-    let head_end = PREFIX + u32::from_le_bytes(head_length) as usize;
-    let body_end = head_end + u32::from_le_bytes(body_length) as usize;
-    if bytes.len() < body_end || head_end < PREFIX + encoder.0.len() {
-        return;
+    let _ = rewrite_head(path, |head| {
+        let mut decoder = Decoder(head);
+        decoder.stamp()?;
+        let mut encoder = Encoder::default();
+        encoder.stamp(stamp, hash);
+        encoder.0.extend_from_slice(decoder.0);
+        Some(encoder.0)
+    });
+}
+
+fn rewrite_validators(path: &Path, validators: &Validators) -> Option<()> {
+    rewrite_head(path, |head| {
+        let mut decoder = Decoder(head);
+        let (stamp, hash) = decoder.stamp()?;
+        decoder.validators()?;
+        let mut encoder = Encoder::default();
+        encoder.stamp(stamp, hash);
+        encoder.validators(validators);
+        encoder.0.extend_from_slice(decoder.0);
+        Some(encoder.0)
+    })
+}
+
+/// Writes a side file with another head. Places in it count from its end, so that they stay right.
+fn rewrite_head(path: &Path, change: impl FnOnce(&[u8]) -> Option<Vec<u8>>) -> Option<()> {
+    let bytes = fs::read(path).ok()?;
+    let number = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?) as usize);
+    let (head_length, body_length) = (number(8)?, number(12)?);
+    let (head, rest) = bytes.get(PREFIX..)?.split_at_checked(head_length)?;
+    let (body, details) = rest.split_at_checked(body_length)?;
+    // What another program of ours is replacing just now is left to it.
+    if seal(head, body) != bytes[16..32] {
+        return None;
     }
-    bytes[PREFIX..PREFIX + encoder.0.len()].copy_from_slice(&encoder.0);
-    let sealed = seal(&bytes[PREFIX..head_end], &bytes[head_end..body_end]);
-    bytes[16..32].copy_from_slice(&sealed);
-    let _ = atomic::write(path, &bytes, 0o644);
+    atomic::write(path, &assembled(&change(head)?, body, details), 0o644).ok().map(drop)
 }
 
 fn decode_catalog(body: &[u8], begin: u64, length: u64) -> Option<(Catalog, Vec<Chunk>)> {
@@ -427,6 +464,12 @@ impl Encoder {
         self.0.extend_from_slice(text.as_bytes());
     }
 
+    fn validators(&mut self, validators: &Validators) {
+        for text in [&validators.url, &validators.etag, &validators.last_modified] {
+            self.text(text);
+        }
+    }
+
     /// Always of the same length, so that it can be replaced.
     fn stamp(&mut self, stamp: Stamp, hash: [u8; 32]) {
         let Stamp { size, modified, changed, inode } = stamp;
@@ -464,6 +507,10 @@ impl<'b> Decoder<'b> {
     fn text(&mut self) -> Option<String> {
         let length = usize::try_from(self.number()?).ok()?;
         String::from_utf8(self.take(length)?.to_vec()).ok()
+    }
+
+    fn validators(&mut self) -> Option<Validators> {
+        Some(Validators { url: self.text()?, etag: self.text()?, last_modified: self.text()? })
     }
 
     fn stamp(&mut self) -> Option<(Stamp, [u8; 32])> {

@@ -98,7 +98,7 @@ impl IndexDocument {
     /// Those of writing.
     pub fn write(&self, path: &Path, as_json: bool) -> Result<()> {
         let bytes = if as_json { self.to_json()? } else { self.to_yaml()? };
-        atomic::write(path, &bytes, 0o644).map_err(refused("open", path))
+        atomic::write(path, &bytes, 0o644).map(drop).map_err(refused("open", path))
     }
 
     fn to_yaml(&self) -> Result<Vec<u8>> {
