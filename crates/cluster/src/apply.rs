@@ -15,8 +15,9 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use pintle_objects::{Object, ObjectId};
+use pintle_plan::managed_fields::Managers;
 use pintle_plan::patch::MergeKeys;
-use pintle_plan::{Action, Change, Method, Step};
+use pintle_plan::{Action, Change, ConflictPolicy, Method, Step};
 
 pub use batch::{MAX_CONCURRENCY, run_concurrently, run_in_batches};
 
@@ -35,8 +36,8 @@ const BACKOFF: Duration = Duration::from_millis(10);
 pub struct ApplyOptions {
     /// Server-side apply, client-side apply or replace.
     pub method: Method,
-    /// Whether server-side apply takes over fields that other managers own (`--force-conflicts`).
-    pub force_conflicts: bool,
+    /// What server-side apply does about fields that other managers own.
+    pub conflicts: ConflictPolicy,
     /// Whether fields owned by our client-side apply are moved to server-side apply first, so that fields dropped
     /// from the manifest are removed.
     pub upgrade_field_manager: bool,
@@ -52,7 +53,7 @@ impl Default for ApplyOptions {
     fn default() -> Self {
         ApplyOptions {
             method: Method::ServerSide,
-            force_conflicts: false,
+            conflicts: ConflictPolicy::Fail,
             upgrade_field_manager: false,
             validation: FieldValidation::Strict,
             dry_run: false,
@@ -91,9 +92,6 @@ impl Cluster {
     /// # Errors
     /// Helm's message: what could not be done, and why.
     pub async fn execute(&self, step: &Step<'_>, apply_options: &ApplyOptions) -> Result<Applied> {
-        if self.is_noop() {
-            return Ok(Applied::Unchanged);
-        }
         let update = matches!(step.action, Action::Update { .. } | Action::Adopt);
         let failed = |error: Error| error.during("failed to create patch");
         let keys = if update && apply_options.method.needs_merge_keys(&step.id) {
@@ -138,10 +136,14 @@ impl Cluster {
                 self.patch_object(&step.id, PatchType::Merge, &patch, &apply_options.unvalidated()).await
             }
             Change::Apply | Change::Unchanged | Change::Delete => {
-                if let (true, Some(live)) = (apply_options.upgrade_field_manager, step.live) {
-                    self.upgrade_field_manager(live, &apply_options.validated()).await?;
+                // A dry run of it would have no effect on the dry run of the apply, which resolves these conflicts.
+                if let (true, false, Some(live)) =
+                    (apply_options.upgrade_field_manager, apply_options.dry_run, step.live)
+                {
+                    let params = apply_options.validated();
+                    self.upgrade_field_manager(live, Managers::Current, &params).await?;
                 }
-                self.apply_object(object, apply_options.force_conflicts, &apply_options.validated()).await
+                self.apply_resolving(object, step.live, apply_options).await
             }
         }
     }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::connect::{self, Settings};
-use crate::discovery::DiscoveryCache;
+use crate::discovery::{DiscoveryCache, Resource, RestMapping};
 use crate::error::{Error, Result};
+use crate::offline::DiscardService;
 use crate::openapi::Schemas;
 use crate::rate_limit::RateLimiter;
 use crate::warning::Warnings;
@@ -25,11 +26,15 @@ struct Inner {
     limiter: Option<Arc<RateLimiter>>,
     discovery_cache: Arc<DiscoveryCache>,
     schemas: Arc<Schemas>,
-    warnings: Warnings,
+    warnings: Arc<Warnings>,
     /// The impersonation headers of every request; see [`Cluster::impersonate`].
     impersonation: HeaderMap,
-    /// Whether nothing is sent and every write succeeds; see [`Cluster::noop`].
-    is_noop: bool,
+    /// Kinds that are about to be served; see [`Cluster::with_kinds`].
+    announced: Vec<Resource>,
+    rest_mapping: RestMapping,
+    /// The connection that answers discovery and `lookup` when this one discards writes; see
+    /// [`Cluster::discarding_writes`].
+    upstream: Option<Cluster>,
     /// Why the configuration is unusable, if that was known before the first request.
     config_error: Option<String>,
 }
@@ -42,7 +47,17 @@ impl Cluster {
     pub async fn connect(settings: &Settings) -> Result<Self> {
         let made = connect::client(settings).await?;
         let limiter = (settings.qps > 0.0).then(|| RateLimiter::new(settings.qps, settings.burst));
-        Ok(Self::assemble(made.client, made.address, made.namespace, limiter.map(Arc::new), false))
+        Ok(Self::assemble(made.client, made.address, made.namespace, limiter.map(Arc::new)))
+    }
+
+    /// Prepares a connection by the text of a kubeconfig. It must have its certificates, keys and tokens in itself: programs
+    /// and files of this machine are refused, because whoever wrote the text need not have a right to them.
+    ///
+    /// # Errors
+    /// When the text is no kubeconfig, or one that names programs or files.
+    pub async fn from_kubeconfig(text: &str, user_agent: &str) -> Result<Self> {
+        let made = connect::client_of_text(text, user_agent).await?;
+        Ok(Self::assemble(made.client, made.address, made.namespace, None))
     }
 
     /// As [`Cluster::connect`], but an unusable configuration is only reported by the first request. So an invalid
@@ -78,7 +93,7 @@ impl Cluster {
 
     /// Uses an existing client, whatever serves its requests.
     pub fn from_client(client: kube::Client, default_namespace: impl Into<String>) -> Self {
-        Self::assemble(client, String::new(), default_namespace.into(), None, false)
+        Self::assemble(client, String::new(), default_namespace.into(), None)
     }
 
     /// A cluster served by a function in this process, such as the embedded API server. Requests still go through
@@ -96,20 +111,34 @@ impl Cluster {
             async move { Ok::<_, std::convert::Infallible>(answer.await) }
         });
         let client = kube::Client::new(service, namespace.clone());
-        Self::assemble(client, "embedded".to_owned(), namespace, None, false)
+        Self::assemble(client, "embedded".to_owned(), namespace, None)
     }
 
-    /// A connection that answers discovery but writes nothing: there are no objects, applied objects are ready at
-    /// once, and deleted objects are gone. This is Helm's `PrintingKubeClient`.
+    /// A connection on which writes succeed and are discarded, as for Helm's `PrintingKubeClient`: there are no objects,
+    /// applied objects need no waiting, and every kind exists. Capabilities and `lookup` are those of this connection.
     #[must_use]
-    pub fn noop(&self) -> Self {
-        let Inner { client, address, default_namespace, .. } = &*self.inner;
-        Self::assemble(client.clone(), address.clone(), default_namespace.clone(), None, true)
+    pub fn discarding_writes(self) -> Self {
+        let namespace = self.inner.default_namespace.clone();
+        let client = kube::Client::new(DiscardService, namespace.clone());
+        let mut cluster = Self::assemble(client, self.inner.address.clone(), namespace, None);
+        if let Some(inner) = Arc::get_mut(&mut cluster.inner) {
+            inner.rest_mapping = RestMapping::Convention;
+            inner.upstream = Some(self);
+        }
+        cluster
     }
 
-    /// Whether writes are skipped.
-    pub(crate) fn is_noop(&self) -> bool {
-        self.inner.is_noop
+    pub(crate) fn discards_writes(&self) -> bool {
+        self.inner.upstream.is_some()
+    }
+
+    /// The connection that answers discovery and `lookup`.
+    pub(crate) fn upstream(&self) -> &Cluster {
+        self.inner.upstream.as_ref().unwrap_or(self)
+    }
+
+    pub(crate) fn rest_mapping(&self) -> RestMapping {
+        self.inner.rest_mapping
     }
 
     fn assemble(
@@ -117,7 +146,6 @@ impl Cluster {
         address: String,
         default_namespace: String,
         limiter: Option<Arc<RateLimiter>>,
-        is_noop: bool,
     ) -> Self {
         let inner = Inner {
             client,
@@ -126,9 +154,11 @@ impl Cluster {
             limiter,
             discovery_cache: Arc::default(),
             schemas: Arc::default(),
-            warnings: Warnings::default(),
+            warnings: Arc::default(),
             impersonation: HeaderMap::new(),
-            is_noop,
+            announced: Vec::new(),
+            rest_mapping: RestMapping::Discovery,
+            upstream: None,
             config_error: None,
         };
         Cluster { inner: Arc::new(inner) }
@@ -159,12 +189,42 @@ impl Cluster {
             limiter: limiter.clone(),
             discovery_cache: Arc::clone(discovery_cache),
             schemas: Arc::clone(schemas),
-            warnings: Warnings::default(),
+            warnings: Arc::default(),
             impersonation,
-            is_noop: self.inner.is_noop,
+            announced: self.inner.announced.clone(),
+            rest_mapping: self.inner.rest_mapping,
+            upstream: self.inner.upstream.clone(),
             config_error: self.inner.config_error.clone(),
         };
         Ok(Cluster { inner: Arc::new(inner) })
+    }
+
+    /// The same connection, on which kinds of CRDs that are yet to be applied are known. Objects of these kinds can be
+    /// built and compared; there are none so far.
+    #[must_use]
+    pub fn with_kinds(&self, kinds: Vec<Resource>) -> Self {
+        let Inner { client, address, default_namespace, limiter, discovery_cache, schemas, .. } =
+            &*self.inner;
+        let inner = Inner {
+            client: client.clone(),
+            address: address.clone(),
+            default_namespace: default_namespace.clone(),
+            limiter: limiter.clone(),
+            discovery_cache: Arc::clone(discovery_cache),
+            schemas: Arc::clone(schemas),
+            warnings: Arc::clone(&self.inner.warnings),
+            impersonation: self.inner.impersonation.clone(),
+            announced: kinds,
+            rest_mapping: self.inner.rest_mapping,
+            upstream: self.inner.upstream.clone(),
+            config_error: self.inner.config_error.clone(),
+        };
+        Cluster { inner: Arc::new(inner) }
+    }
+
+    /// The kinds of [`Cluster::with_kinds`].
+    pub fn announced_kinds(&self) -> &[Resource] {
+        &self.inner.announced
     }
 
     /// The headers by which this connection acts as another user.

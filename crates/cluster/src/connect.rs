@@ -93,8 +93,58 @@ pub(crate) struct Connection {
 /// Builds a client. No request is sent, but a credential plugin may run.
 pub(crate) async fn client(settings: &Settings) -> Result<Connection> {
     install_crypto();
-    let unreachable = |error: Error| Error::Unreachable(Box::new(error));
     let config = load_config(settings).await.map_err(unreachable)?;
+    from_config(config)
+}
+
+/// Builds a client from the text of a kubeconfig that is not trusted: it may neither run programs nor name files of this
+/// machine.
+pub(crate) async fn client_of_text(text: &str, user_agent: &str) -> Result<Connection> {
+    install_crypto();
+    let wrong = |error: kube::config::KubeconfigError| Error::Configuration(error_text(&error));
+    let kubeconfig = Kubeconfig::from_yaml(text).map_err(wrong)?;
+    ensure_self_contained(&kubeconfig)?;
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await;
+    let mut config = config.map_err(wrong)?;
+    let agent = HeaderValue::from_str(user_agent);
+    let agent = agent.map_err(|error| Error::Configuration(format!("user agent: {error}")))?;
+    config.headers.push((USER_AGENT, agent));
+    config.default_retry = false;
+    from_config(config)
+}
+
+fn ensure_self_contained(kubeconfig: &Kubeconfig) -> Result<()> {
+    let refuse = |what: &str| {
+        let text =
+            format!("the kubeconfig has `{what}`, which is not allowed here; put the data itself into it");
+        Err(Error::Configuration(text))
+    };
+    for cluster in kubeconfig.clusters.iter().filter_map(|named| named.cluster.as_ref()) {
+        if cluster.certificate_authority.is_some() {
+            return refuse("certificate-authority");
+        }
+    }
+    for user in kubeconfig.auth_infos.iter().filter_map(|named| named.auth_info.as_ref()) {
+        for (what, is_set) in [
+            ("exec", user.exec.is_some()),
+            ("auth-provider", user.auth_provider.is_some()),
+            ("tokenFile", user.token_file.is_some()),
+            ("client-certificate", user.client_certificate.is_some()),
+            ("client-key", user.client_key.is_some()),
+        ] {
+            if is_set {
+                return refuse(what);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn unreachable(error: Error) -> Error {
+    Error::Unreachable(Box::new(error))
+}
+
+fn from_config(config: kube::Config) -> Result<Connection> {
     // For display only; requests use the configured URL.
     let address = redacted(config.cluster_url.to_string().trim_end_matches('/')).into_owned();
     let namespace = config.default_namespace.clone();

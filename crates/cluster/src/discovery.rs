@@ -1,12 +1,14 @@
 //! Discovery: the server's version, the kinds it serves, and the mapping from kind to resource.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use futures::{StreamExt, stream};
 use pintle_objects::{Object, ObjectId};
 use pintle_tree::Node;
 use tokio::sync::{Mutex, OnceCell};
+use tokio::time::Instant;
 
 use crate::cluster::Cluster;
 use crate::error::{ApiStatus, Error, Result};
@@ -14,6 +16,8 @@ use crate::request::{Accept, Request};
 
 /// How many discovery documents are fetched at once from servers without aggregated discovery.
 const MAX_CONCURRENCY: usize = 16;
+/// How long a kind that was not found is taken to be missing. Its CRD may be installed at any time.
+const MISS_MAX_AGE: Duration = Duration::from_secs(10);
 
 /// A resource: where the API serves the objects of a kind (a REST mapping).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,10 +46,32 @@ impl Resource {
         }
     }
 
+    /// The resources that a CRD serves, one for each version.
+    pub fn from_crd(definition: &Object) -> Vec<Self> {
+        let names = |key| definition.text(&["spec", "names", key]);
+        let versions = definition.at(&["spec", "versions"]).and_then(Node::as_list).unwrap_or_default();
+        let served = versions.iter().filter(|version| version.get("served") == Some(&Node::Bool(true)));
+        let resource = |version| Resource {
+            namespaced: definition.text(&["spec", "scope"]) != "Cluster",
+            ..Resource::new(definition.text(&["spec", "group"]), version, names("kind"), names("plural"))
+        };
+        served.filter_map(|version| version.get("name")?.as_str()).map(resource).collect()
+    }
+
     /// The `apiVersion` of the kind's objects.
     pub fn api_version(&self) -> String {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
+}
+
+/// How kinds are mapped to resources.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum RestMapping {
+    /// By what the server serves.
+    #[default]
+    Discovery,
+    /// By convention: every kind exists, is namespaced, and its resource is its plural in lower case.
+    Convention,
 }
 
 /// The server's version, as `/version` returns it.
@@ -75,13 +101,16 @@ pub struct ServerCapabilities {
 pub(crate) struct DiscoveryCache {
     version: OnceCell<ServerVersion>,
     known: Mutex<CachedKinds>,
+    /// How long the kinds are good for; for ever if not set.
+    max_age: OnceLock<Duration>,
 }
 
 #[derive(Default)]
 struct CachedKinds {
-    table: Option<Arc<ServedKinds>>,
-    /// Kinds that were not found even after discovery was repeated; keeps a typo from causing a discovery per object.
-    misses: BTreeSet<String>,
+    table: Option<(Instant, Arc<ServedKinds>)>,
+    /// Kinds that were not found even after discovery was repeated, and when; keeps a typo from causing a discovery per
+    /// object.
+    misses: BTreeMap<String, Instant>,
 }
 
 /// All kinds that the server serves.
@@ -102,9 +131,6 @@ impl Cluster {
     /// # Errors
     /// [`Error::Unreachable`] when it does not.
     pub async fn check_reachable(&self) -> Result<()> {
-        if self.is_noop() {
-            return Ok(());
-        }
         self.check_usable()?;
         self.version_from("/version").await.map(drop).map_err(|error| Error::Unreachable(Box::new(error)))
     }
@@ -134,7 +160,8 @@ impl Cluster {
     /// # Errors
     /// When the server does not answer.
     pub async fn capabilities(&self) -> Result<ServerCapabilities> {
-        let (version, table) = futures::join!(self.version(), self.served_kinds());
+        let upstream = self.upstream();
+        let (version, table) = futures::join!(upstream.version(), upstream.served_kinds());
         let version =
             version.map_err(|error| error.during("could not get server version from Kubernetes"))?.clone();
         let table = table.map_err(|error| error.during("could not get apiVersions from Kubernetes"))?;
@@ -153,19 +180,27 @@ impl Cluster {
         if let Some(resource) = well_known(api_version, kind) {
             return Ok(resource);
         }
+        if self.rest_mapping() == RestMapping::Convention {
+            return Ok(conventional_resource(&ObjectId::new(api_version, kind, "", "")));
+        }
         let key = format!("{api_version}/{kind}");
         if let Some(resource) = self.served_kinds().await?.kinds.get(&key) {
             return Ok(resource.clone());
         }
+        let is_announced = |kind_of: &&Resource| kind_of.kind == kind && kind_of.api_version() == api_version;
+        if let Some(resource) = self.announced_kinds().iter().find(is_announced) {
+            return Ok(resource.clone());
+        }
         let mut known = self.discovery_cache().known.lock().await;
-        if !known.misses.contains(&key) {
+        let is_recent = |missed: &Instant| missed.elapsed() < MISS_MAX_AGE;
+        if !known.misses.get(&key).is_some_and(is_recent) {
             let table = Arc::new(self.discover().await?);
             let found = table.kinds.get(&key).cloned();
-            known.table = Some(table);
+            known.table = Some((Instant::now(), table));
             if let Some(resource) = found {
                 return Ok(resource);
             }
-            known.misses.insert(key);
+            known.misses.insert(key, Instant::now());
         }
         Err(Error::NoSuchKind { api_version: api_version.to_owned(), kind: kind.to_owned() })
     }
@@ -176,10 +211,7 @@ impl Cluster {
     /// # Errors
     /// [`Error::NoMapping`] when the server knows no such kind.
     pub async fn scope(&self, object: &mut Object, default_namespace: &str) -> Result<Resource> {
-        let resource = match self.is_noop() {
-            true => Ok(guess_resource(&object.id())),
-            false => self.resource(object.api_version(), object.kind()).await,
-        };
+        let resource = self.resource(object.api_version(), object.kind()).await;
         let resource = resource.map_err(|error| match error {
             Error::NoSuchKind { api_version, kind } => Error::NoMapping {
                 name: object.name().to_owned(),
@@ -204,7 +236,7 @@ impl Cluster {
     /// [`Error::NoMapping`] when the server knows no such kind.
     pub async fn check_list(&self, list: &Object) -> Result<()> {
         let (api_version, kind) = (list.api_version(), list.kind());
-        if kind == "List" && (self.is_noop() || self.serves(api_version).await?) {
+        if kind == "List" && self.serves(api_version).await? {
             return Ok(());
         }
         if let Some(of) = kind.strip_suffix("List").filter(|of| !of.is_empty())
@@ -217,7 +249,29 @@ impl Cluster {
 
     /// Whether the server serves the group version.
     pub(crate) async fn serves(&self, api_version: &str) -> Result<bool> {
-        Ok(self.served_kinds().await?.api_versions.contains(api_version))
+        match self.rest_mapping() {
+            RestMapping::Convention => Ok(true),
+            RestMapping::Discovery => Ok(self.served_kinds().await?.api_versions.contains(api_version)),
+        }
+    }
+
+    /// Whether the server serves a kind, by the cached discovery.
+    ///
+    /// # Errors
+    /// When the server does not answer.
+    pub async fn serves_kind(&self, api_version: &str, kind: &str) -> Result<bool> {
+        match self.rest_mapping() {
+            RestMapping::Convention => Ok(true),
+            RestMapping::Discovery => {
+                Ok(self.served_kinds().await?.kinds.contains_key(&format!("{api_version}/{kind}")))
+            }
+        }
+    }
+
+    /// Asks for the kinds again when the cached ones are older than this, for processes that run long enough for others to
+    /// add and remove CRDs. Holds for all clones of this connection; the first call counts.
+    pub fn refresh_discovery_after(&self, max_age: Duration) {
+        let _ = self.discovery_cache().max_age.set(max_age);
     }
 
     /// Drops the cached kinds, because CRDs were added or removed.
@@ -226,12 +280,14 @@ impl Cluster {
     }
 
     async fn served_kinds(&self) -> Result<Arc<ServedKinds>> {
-        let mut known = self.discovery_cache().known.lock().await;
-        if let Some(table) = &known.table {
+        let cache = self.discovery_cache();
+        let mut known = cache.known.lock().await;
+        let is_good = |at: &Instant| cache.max_age.get().is_none_or(|max_age| at.elapsed() < *max_age);
+        if let Some((_, table)) = known.table.as_ref().filter(|(at, _)| is_good(at)) {
             return Ok(table.clone());
         }
         let table = Arc::new(self.discover().await?);
-        known.table = Some(table.clone());
+        known.table = Some((Instant::now(), table.clone()));
         Ok(table)
     }
 
@@ -385,7 +441,8 @@ fn text(node: Option<&Node>) -> &str {
 fn texts(node: Option<&Node>) -> Vec<String> {
     list(node).iter().filter_map(Node::as_str).map(str::to_owned).collect()
 }
-/// The usual mapping of a kind, for connections that send nothing (client-go's `UnsafeGuessKindToResource`).
-fn guess_resource(id: &ObjectId) -> Resource {
+
+/// The usual resource of a kind (client-go's `UnsafeGuessKindToResource`).
+fn conventional_resource(id: &ObjectId) -> Resource {
     Resource::new(&id.group, &id.version, &id.kind, &format!("{}s", id.kind.to_lowercase()))
 }

@@ -1,6 +1,7 @@
 //! Errors of the cluster client. Messages match those of client-go, because users and scripts know them.
 
-use pintle_objects::ObjectError;
+use pintle_objects::{Object, ObjectError};
+use pintle_plan::{FieldConflict, recreation};
 
 pub use crate::status::{ApiStatus, StatusCause};
 
@@ -155,6 +156,23 @@ impl Error {
             Error::Unreachable(source) | Error::Context { source, .. } => source.status(),
             _ => None,
         }
+    }
+
+    /// The fields that other managers own, when a server-side apply was rejected for them.
+    pub fn field_conflicts(&self) -> Vec<FieldConflict> {
+        let causes: &[StatusCause] = self.status().map_or(&[], |status| &status.causes);
+        let conflicts = causes.iter().filter(|cause| cause.reason == "FieldManagerConflict");
+        conflicts.map(|cause| FieldConflict::from_cause(&cause.field, &cause.message)).collect()
+    }
+
+    /// The immutable fields that a rejected update would have changed; see [`recreation::immutable_fields`].
+    pub fn immutable_fields(&self, live: Option<&Object>, desired: Option<&Object>) -> Vec<String> {
+        let causes: &[StatusCause] = match self.status() {
+            Some(status) if self.is_invalid() => &status.causes,
+            _ => &[],
+        };
+        let causes = causes.iter().map(|cause| (cause.field.as_str(), cause.message.as_str()));
+        recreation::immutable_fields(causes, live, desired)
     }
 
     /// Adds the operation that was under way.

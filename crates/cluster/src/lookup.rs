@@ -20,6 +20,9 @@ impl Cluster {
         namespace: &str,
         name: &str,
     ) -> Result<Map<Node>> {
+        if self.discards_writes() {
+            return Box::pin(self.upstream().lookup(api_version, kind, namespace, name)).await;
+        }
         let mut path = match self.resource(api_version, kind).await {
             Ok(resource) => {
                 api_path::collection(&resource, if resource.namespaced { namespace } else { "" })?

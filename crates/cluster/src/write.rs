@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::Method;
 use pintle_objects::{Object, ObjectId};
+use pintle_plan::FieldConflict;
 use pintle_tree::{Map, Node, json};
 
 use crate::api_path;
@@ -140,6 +141,8 @@ pub struct WrittenObject {
     pub created: bool,
     /// The object as JSON.
     pub body: Bytes,
+    /// The fields that were left to other managers.
+    pub yielded: Vec<FieldConflict>,
 }
 
 impl WrittenObject {
@@ -256,7 +259,7 @@ impl Cluster {
 
     async fn send_write(&self, request: &Request) -> Result<WrittenObject> {
         let response = self.send(request).await?;
-        Ok(WrittenObject { created: response.code == 201, body: response.body })
+        Ok(WrittenObject { created: response.code == 201, body: response.body, yielded: Vec::new() })
     }
 }
 

@@ -7,7 +7,7 @@ use futures::FutureExt;
 use pintle_cluster::apply::{Applied, ApplyOptions, run_concurrently, run_in_batches};
 use pintle_cluster::{Cluster, Detail, ListParams, Preconditions, PropagationPolicy, Settings, WriteParams};
 use pintle_objects::{Object, ObjectId};
-use pintle_plan::{Adoption, Method, PlanInput, Snapshot, plan};
+use pintle_plan::{Adoption, DeletionRule, Method, PlanInput, Snapshot, plan};
 
 /// Connects to the test cluster and creates a namespace; `None` when there is no test cluster.
 async fn testbed(test: &str) -> Option<(Cluster, String)> {
@@ -50,7 +50,8 @@ async fn execute(
     let ids: Vec<ObjectId> = old.iter().chain(new).map(Object::id).collect();
     loop {
         let live = cluster.snapshot(&ids, Detail::Full).await.expect("readable");
-        let input = PlanInput { desired: new, previous: old, live: &live, adoption: Adoption::Unchecked };
+        let (adoption, deletion) = (Adoption::Unchecked, DeletionRule::ByLivePolicy);
+        let input = PlanInput { desired: new, previous: old, live: &live, adoption, deletion };
         let plan = plan(&input).expect("a plan");
         let steps: Vec<_> = plan.steps.into_iter().chain(plan.removals).collect();
         let done = cluster.execute_all(&steps, apply_options).await;

@@ -12,6 +12,7 @@ use pintle_cluster::{
     WriteParams,
 };
 use pintle_objects::{Object, ObjectId};
+use pintle_plan::managed_fields::Managers;
 use pintle_plan::{Action, Step};
 use support::{StubResponse, cluster, discovery, ok, paths, refusal};
 
@@ -299,7 +300,7 @@ fn everything_can_be_sent_to_other_threads() {
     send(cluster.apply_object(&object, true, &write));
     send(cluster.create_object(&object, &write));
     send(cluster.replace_object(&object, None, &write));
-    send(cluster.upgrade_field_manager(&object, &write));
+    send(cluster.upgrade_field_manager(&object, Managers::Current, &write));
     let id = object.id();
     send(cluster.snapshot([&id], Detail::Full));
     send(cluster.lookup("v1", "Pod", "", ""));

@@ -14,9 +14,6 @@ impl Cluster {
     /// # Errors
     /// When the server rejects the request or does not answer.
     pub async fn create_object(&self, object: &Object, params: &WriteParams) -> Result<WrittenObject> {
-        if self.is_noop() {
-            return Ok(WrittenObject { created: false, body: object.to_json().into() });
-        }
         if object.resource_version().is_empty() {
             return retry(Error::is_conflict, || self.create(object, params)).await;
         }

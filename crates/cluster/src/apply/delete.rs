@@ -13,9 +13,6 @@ impl Cluster {
     /// # Errors
     /// When the server rejects the request or does not answer.
     pub async fn delete_object(&self, id: &ObjectId, propagation: PropagationPolicy) -> Result<bool> {
-        if self.is_noop() {
-            return Ok(false);
-        }
         let preconditions = Preconditions::default();
         retry(Error::is_conflict, || self.delete(id, propagation, &preconditions)).await
     }

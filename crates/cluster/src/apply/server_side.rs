@@ -1,10 +1,14 @@
 //! Server-side apply as Helm does it.
 
+use std::borrow::Cow;
+
 use pintle_objects::Object;
-use pintle_plan::managed_fields;
+use pintle_plan::ConflictPolicy;
+use pintle_plan::conflicts::{CONFLICT_POLICY, Decision, check_rules, remove_field};
+use pintle_plan::managed_fields::{self, Managers};
 use pintle_tree::json;
 
-use super::{BACKOFF, MAX_ATTEMPTS, describe, retry};
+use super::{ApplyOptions, BACKOFF, MAX_ATTEMPTS, describe, retry};
 use crate::cluster::Cluster;
 use crate::error::{Error, Result};
 use crate::write::{PatchType, WriteParams, WrittenObject};
@@ -21,9 +25,6 @@ impl Cluster {
         force: bool,
         params: &WriteParams,
     ) -> Result<WrittenObject> {
-        if self.is_noop() {
-            return Ok(WrittenObject { created: false, body: object.to_json().into() });
-        }
         let applied = retry(is_quota_conflict, || self.apply(object, force, params)).await;
         applied.map_err(|error| {
             let target = describe(&object.id());
@@ -39,18 +40,75 @@ impl Cluster {
         })
     }
 
+    /// As [`Cluster::apply_object`], but fields of other managers are yielded or taken over as the object's annotation
+    /// and the policy say. Fields of earlier managers of ours are moved to our server-side apply.
+    pub(super) async fn apply_resolving(
+        &self,
+        object: &Object,
+        live: Option<&Object>,
+        apply_options: &ApplyOptions,
+    ) -> Result<WrittenObject> {
+        let params = apply_options.validated();
+        let rules = object.annotation(CONFLICT_POLICY);
+        if let Some(Err(problem)) = rules.map(check_rules) {
+            return Err(
+                Error::InvalidRequest(problem).during(format!("cannot apply {}", describe(&object.id())))
+            );
+        }
+        let mut force = apply_options.conflicts == ConflictPolicy::Take && rules.is_none();
+        let mut wanted = Cow::Borrowed(object);
+        let mut yielded = Vec::new();
+        let mut is_moved = false;
+        loop {
+            let error = match self.apply_object(&wanted, force, &params).await {
+                Err(error) if error.is_conflict() && !force => error,
+                applied => return applied.map(|written| WrittenObject { yielded, ..written }),
+            };
+            let (mut has_progress, mut is_ours) = (false, false);
+            for conflict in error.field_conflicts() {
+                match conflict.decide(object, apply_options.conflicts) {
+                    Decision::Fail => return Err(error),
+                    Decision::Take => force = true,
+                    Decision::Ours => is_ours = true,
+                    Decision::Yield => {
+                        has_progress |= remove_field(wanted.to_mut(), &conflict.field);
+                        yielded.push(conflict);
+                    }
+                }
+            }
+            match live {
+                // A dry run cannot move fields first. Forcing has the same result.
+                _ if is_ours && apply_options.dry_run => force = true,
+                Some(live) if is_ours && !is_moved => {
+                    is_moved = true;
+                    has_progress |= self.upgrade_field_manager(live, Managers::Earlier, &params).await?;
+                }
+                _ if is_ours => force = true,
+                _ => {}
+            }
+            if !has_progress && !force {
+                return Err(error);
+            }
+        }
+    }
+
     /// Moves the fields of a live object that our client-side apply owns to our server-side apply, so that fields
     /// which are no longer in the manifest are removed. Returns whether there were any (client-go's `csaupgrade`).
     ///
     /// # Errors
     /// Helm's message: whose fields could not be moved, and why.
-    pub async fn upgrade_field_manager(&self, live: &Object, params: &WriteParams) -> Result<bool> {
+    pub async fn upgrade_field_manager(
+        &self,
+        live: &Object,
+        managers: Managers,
+        params: &WriteParams,
+    ) -> Result<bool> {
         let id = live.id();
         let mut fresh: Option<Object> = None;
         let mut attempts = 1;
         loop {
             let object = fresh.as_ref().unwrap_or(live);
-            let patch = managed_fields::upgrade(object).map_err(|error| {
+            let patch = managed_fields::upgrade(object, managers).map_err(|error| {
                 let doing = format!("failed to upgrade managed fields for object {}", describe(&id));
                 Error::Fields(error).during(doing)
             })?;

@@ -40,6 +40,8 @@ pub struct NativeStore {
     releases: Mutex<BTreeMap<(String, String), Option<Object>>>,
     /// Versions as last listed by a history, which save the get that usually follows.
     listed: Mutex<BTreeMap<Key, Object>>,
+    /// Versions to which no release points, as last listed by a history, by namespace and name of the release.
+    orphans: Mutex<BTreeMap<(String, String), Vec<Object>>>,
 }
 
 impl NativeStore {
@@ -50,6 +52,7 @@ impl NativeStore {
             version_refs: Mutex::default(),
             releases: Mutex::default(),
             listed: Mutex::default(),
+            orphans: Mutex::default(),
         }
     }
 
@@ -143,8 +146,13 @@ impl NativeStore {
             versions_there = versions().await?;
         }
         let summed = versions_there.into_iter().map(|object| (record::version_summary(&object), object));
-        let mut parts: Vec<_> =
-            summed.filter(|(summary, _)| record::belongs_to_release(summary, pointer)).collect();
+        let (mut parts, orphans): (Vec<_>, Vec<_>) =
+            summed.partition(|(summary, _)| record::belongs_to_release(summary, pointer));
+        if numbers.is_empty() {
+            let key = (namespace.to_owned(), name.to_owned());
+            let orphans = orphans.into_iter().map(|(_, object)| object).collect();
+            self.orphans.lock().unwrap_or_else(PoisonError::into_inner).insert(key, orphans);
+        }
         parts.sort_by_key(|(summary, _)| summary.number);
         for (_, object) in &parts {
             self.cache_version(object);

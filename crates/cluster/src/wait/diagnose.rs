@@ -10,6 +10,7 @@ use pintle_tree::Node;
 
 use super::failure::{self, FailFastLimits, Failure, FailureReason};
 use super::legacy::newest_replica_set;
+use super::pods::{self, PodProgress, Unready};
 use super::readiness::{ready, unix_now};
 use super::selector::{is_controlled_by, pod_selector};
 use super::time::{age, unix_seconds};
@@ -19,6 +20,8 @@ use crate::error::Result;
 use crate::logs::{LogSource, tail};
 use crate::read::ListParams;
 
+/// Of how many pods of a workload events are read while waiting. The table of a terminal has no place for more.
+const MAX_PODS_WITH_EVENTS: usize = 3;
 /// How many log lines a diagnosis shows.
 const LOG_LINES: u32 = 20;
 /// How many events a diagnosis shows.
@@ -85,16 +88,27 @@ impl FailureDetector {
     ) -> Option<Diagnosis> {
         // Not being able to read the pods is not a failure of the workload.
         let pods = newest_pods(cluster, workload).await.ok()?;
+        self.check_pods(cluster, id, workload, &pods).await
+    }
+
+    /// As [`FailureDetector::check`], with the pods of the workload.
+    pub(super) async fn check_pods(
+        &mut self,
+        cluster: &Cluster,
+        id: &ObjectId,
+        workload: &Object,
+        pods: &[Object],
+    ) -> Option<Diagnosis> {
         let now = Instant::now();
         let mut persistent = None;
-        for pod in &pods {
+        for pod in pods {
             let failure = failure::pod_failure(pod, &self.limits);
             if let Some(failure) = failure.filter(|failure| self.has_persisted(pod.uid(), failure, now)) {
                 persistent.get_or_insert((Some(pod), failure));
             }
         }
         if persistent.is_none()
-            && let Some(failure) = rejection(cluster, workload, &pods).await
+            && let Some(failure) = rejection(cluster, workload, pods).await
         {
             // Progress shows that the rejection is not permanent, so the time counts from the last progress.
             let key = format!("{} {}", workload.uid(), ready(workload).message);
@@ -264,7 +278,7 @@ fn age_key(object: &Object) -> (&str, &str) {
 
 /// The pods of a workload's current template, oldest first. Pods of older templates are being replaced and do not
 /// matter.
-async fn newest_pods(cluster: &Cluster, workload: &Object) -> Result<Vec<Object>> {
+pub(super) async fn newest_pods(cluster: &Cluster, workload: &Object) -> Result<Vec<Object>> {
     let mut pods = match workload.kind() {
         "Pod" => return Ok(vec![workload.clone()]),
         _ => selected_pods(cluster, workload).await?,
@@ -298,6 +312,21 @@ async fn newest_pods(cluster: &Cluster, workload: &Object) -> Result<Vec<Object>
         }
     }
     Ok(pods)
+}
+
+/// Returns which of a workload's pods are not ready, and why.
+pub(super) async fn pod_progress(cluster: &Cluster, pods: &[Object]) -> Vec<PodProgress> {
+    let mut unready = Vec::new();
+    for pod in pods {
+        let Some(why) = pods::unready(pod) else { continue };
+        let needs_events = !matches!(why, Unready::Reason(_)) && unready.len() < MAX_PODS_WITH_EVENTS;
+        let events = match needs_events {
+            true => events(cluster, pod).await.unwrap_or_default(),
+            false => Vec::new(),
+        };
+        unready.push(PodProgress { name: pod.name().to_owned(), reason: pods::describe(why, &events) });
+    }
+    unready
 }
 
 /// The events of an object, oldest first.

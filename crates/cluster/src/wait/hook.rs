@@ -115,7 +115,7 @@ impl Run<'_, '_> {
             }
         }
         let done = self.total - self.pending.len() - self.failures.len();
-        observer(&Progress { id: &id, readiness: &readiness, is_done, done, total: self.total });
+        observer(&Progress { id: &id, readiness: &readiness, pods: &[], is_done, done, total: self.total });
     }
 
     async fn check_failures(&mut self) -> Result<(), WaitError> {

@@ -9,6 +9,7 @@ mod failure;
 mod hook;
 mod legacy;
 mod outcome;
+mod pods;
 mod poll;
 mod readiness;
 mod reflector;
@@ -18,11 +19,12 @@ mod watch;
 
 use std::time::Duration;
 
-use pintle_objects::ObjectId;
+use pintle_objects::{Object, ObjectId};
 
 pub use diagnose::Diagnosis;
 pub use failure::FailFastLimits;
 pub use outcome::{PendingObject, Progress, WaitError, WaitFor};
+pub use pods::PodProgress;
 pub use readiness::{Readiness, Status, ready, ready_at};
 
 pub(crate) use failure::container_statuses;
@@ -81,14 +83,29 @@ impl<'c> Waiter<'c> {
     /// # Errors
     /// When objects fail, the timeout expires, or waiting longer is pointless.
     pub async fn wait(&self, ids: &[ObjectId], observer: Observer<'_>) -> Result<(), WaitError> {
+        self.wait_from(ids, Vec::new(), observer).await
+    }
+
+    /// As [`Waiter::wait`], with objects as the server returned them when they were written. What is ready by that is not
+    /// read again, and the rest is watched from there.
+    ///
+    /// # Errors
+    /// As [`Waiter::wait`].
+    pub async fn wait_from(
+        &self,
+        ids: &[ObjectId],
+        written: Vec<Object>,
+        observer: Observer<'_>,
+    ) -> Result<(), WaitError> {
         let ids = self.awaited(ids);
-        if ids.is_empty() || self.cluster.is_noop() {
+        // Objects that were never sent would not become ready.
+        if ids.is_empty() || self.cluster.discards_writes() {
             return Ok(());
         }
         match (self.options.strategy, self.options.wait_for) {
             (Strategy::Legacy, WaitFor::HookCompleted) => hook::wait_legacy(self, ids, observer).await,
             (Strategy::Legacy, _) => poll::wait(self, ids, observer).await,
-            _ => watch::wait(self, ids, observer).await,
+            _ => watch::wait(self, ids, written, observer).await,
         }
     }
 

@@ -5,19 +5,22 @@ use std::fmt;
 use pintle_objects::ObjectId;
 
 use super::diagnose::Diagnosis;
+use super::pods::PodProgress;
 use super::readiness::{Readiness, Status};
 use crate::error::Error;
 
 /// Go's `context.DeadlineExceeded`.
 const DEADLINE: &str = "context deadline exceeded";
 
-/// A status change of one object.
+/// A change of the status of one object or of its pods.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'w> {
     /// The object.
     pub id: &'w ObjectId,
     /// Its status.
     pub readiness: &'w Readiness,
+    /// Its pods that are not ready, as far as they were looked at. Only waits that fail fast look at pods.
+    pub pods: &'w [PodProgress],
     /// Whether the condition holds for the object.
     pub is_done: bool,
     /// For how many objects the condition holds.

@@ -163,7 +163,8 @@ impl Run<'_, '_> {
         };
         if self.reported[index] != readiness {
             let total = self.ids.len();
-            observer(&Progress { id: &self.ids[index], readiness: &readiness, is_done, done, total });
+            let id = &self.ids[index];
+            observer(&Progress { id, readiness: &readiness, pods: &[], is_done, done, total });
             self.reported[index] = readiness;
         }
     }

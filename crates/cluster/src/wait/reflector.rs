@@ -36,6 +36,8 @@ pub(crate) struct WatchTarget {
     pub(crate) labels: String,
     /// Whether to read only the metadata; such objects are polled.
     pub(crate) metadata_only: bool,
+    /// The `resourceVersion` from which to watch without listing first; empty if the state is not known.
+    pub(crate) since: String,
 }
 
 /// A change of the observed objects.
@@ -61,6 +63,7 @@ impl WatchTarget {
             names: BTreeSet::new(),
             labels: String::new(),
             metadata_only: false,
+            since: String::new(),
         }
     }
 
@@ -139,6 +142,10 @@ impl Reflector {
         };
         if !self.can_list {
             return self.poll_each(&resource).await;
+        }
+        let since = std::mem::take(&mut self.target.since);
+        if !since.is_empty() && !self.target.metadata_only {
+            return self.watch(&resource, since).await;
         }
         match self.list(&resource).await {
             Ok((objects, version)) => {

@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use super::diagnose::{self, FailureDetector};
 use super::outcome::{PendingObject, Progress, WaitError, WaitFor};
+use super::pods::PodProgress;
 use super::readiness::{self, Readiness, Status, job_completion, pod_completion, ready};
 use super::reflector::{ReflectorEvent, WatchTarget, reflect};
 use super::{Observer, Waiter, with_deadline};
@@ -27,10 +28,15 @@ const CHANNEL_CAPACITY: usize = 64;
 pub(super) async fn wait(
     waiter: &Waiter<'_>,
     ids: Vec<ObjectId>,
+    written: Vec<Object>,
     observer: Observer<'_>,
 ) -> Result<(), WaitError> {
     let mut run = Run::new(waiter, ids);
-    let ended = with_deadline(waiter.deadline(), run.run_until_settled(observer)).await;
+    let watch = async {
+        run.start_from(written, observer).await;
+        run.run_until_settled(observer).await
+    };
+    let ended = with_deadline(waiter.deadline(), watch).await;
     let deadline = match ended {
         Some(Err(error)) => return Err(error),
         Some(Ok(())) => false,
@@ -49,6 +55,8 @@ struct TrackedObject {
     is_skipped: bool,
     /// The latest state, kept for kinds that may have to be diagnosed.
     object: Option<Box<Object>>,
+    /// The pods that were not ready when failures were last looked for.
+    pods: Vec<PodProgress>,
 }
 
 impl TrackedObject {
@@ -88,15 +96,37 @@ impl<'w, 'c> Run<'w, 'c> {
             index.insert((group, id.name.clone()), tracks.len());
             tracks.push(TrackedObject {
                 id,
-
                 readiness: Readiness::unknown(),
                 is_listed: false,
                 is_skipped: false,
                 object: None,
+                pods: Vec::new(),
             });
         }
         let failure_detector = waiter.options.fail_fast.map(FailureDetector::new);
         Run { waiter, tracks, index, groups, failure_detector, cursor: 0, ticks: 0 }
+    }
+
+    /// Takes the state of objects from the responses to their writes.
+    async fn start_from(&mut self, mut written: Vec<Object>, observer: Observer<'_>) {
+        // Responses come in any order; what is reported should not depend on it.
+        written.sort_by_cached_key(Object::id);
+        for object in written {
+            let id = object.id();
+            let is_group = |target: &WatchTarget| {
+                (target.api_version == id.api_version() && target.kind == id.kind)
+                    && target.namespace == id.namespace
+            };
+            let Some(group) = self.groups.iter().position(is_group) else { continue };
+            // Only the version of an object itself says from where on it has to be watched.
+            if !self.groups[group].names.contains(&id.name) {
+                continue;
+            }
+            if self.groups[group].names.len() == 1 {
+                self.groups[group].since = object.resource_version().to_owned();
+            }
+            self.update(group, Box::new(object), observer).await;
+        }
     }
 
     async fn run_until_settled(&mut self, observer: Observer<'_>) -> Result<(), WaitError> {
@@ -105,8 +135,13 @@ impl<'w, 'c> Run<'w, 'c> {
         let mut followers = JoinSet::new();
         let mut handles = Vec::with_capacity(self.groups.len());
         for (number, group) in self.groups.iter().enumerate() {
-            let task = reflect(self.waiter.cluster.clone(), group.clone(), number, sender.clone());
-            handles.push(followers.spawn(task));
+            let reflecting = reflect(self.waiter.cluster.clone(), group.clone(), number, sender.clone());
+            let is_done = self.is_group_done(number);
+            handles.push(followers.spawn(async move {
+                if !is_done {
+                    reflecting.await;
+                }
+            }));
         }
         // `interval` would tick at once, after up to two milliseconds.
         let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + TICK, TICK);
@@ -219,6 +254,7 @@ impl<'w, 'c> Run<'w, 'c> {
         observer(&Progress {
             id: &track.id,
             readiness: &track.readiness,
+            pods: if self.is_done(track) { &[] } else { &track.pods },
             is_done: self.is_done(track),
             done: counted().filter(|track| self.is_done(track)).count(),
             total: counted().count(),
@@ -257,25 +293,38 @@ impl<'w, 'c> Run<'w, 'c> {
         }
         if self.ticks.is_multiple_of(TICKS_BETWEEN_CHECKS) && self.waiter.options.wait_for != WaitFor::Deleted
         {
-            return self.check_failures().await;
+            return self.check_failures(observer).await;
         }
         Ok(())
     }
 
     /// Checks for failures. The detector is not taken out of `self`: the timeout may cancel this in the middle, and
     /// whether there is a detector decides on the diagnoses afterwards.
-    async fn check_failures(&mut self) -> Result<(), WaitError> {
-        let Run { waiter, tracks, failure_detector: Some(failure_detector), cursor, .. } = self else {
-            return Ok(());
-        };
+    async fn check_failures(&mut self, observer: Observer<'_>) -> Result<(), WaitError> {
         let started = Instant::now();
-        for _ in 0..tracks.len() {
-            *cursor = (*cursor + 1) % tracks.len();
-            let track = &tracks[*cursor];
+        for _ in 0..self.tracks.len() {
+            self.cursor = (self.cursor + 1) % self.tracks.len();
+            let position = self.cursor;
+            let Run { waiter, tracks, failure_detector: Some(failure_detector), .. } = self else {
+                return Ok(());
+            };
+            let track = &mut tracks[position];
             let waits = !track.is_done(waiter.options.wait_for);
             let Some(object) = track.object.as_deref().filter(|_| waits) else { continue };
-            if let Some(diagnosis) = failure_detector.check(waiter.cluster, &track.id, object).await {
+            let cluster = waiter.cluster;
+            // Not being able to read the pods is not a failure of the workload.
+            let Ok(pods) = diagnose::newest_pods(cluster, object).await else { continue };
+            if let Some(diagnosis) = failure_detector.check_pods(cluster, &track.id, object, &pods).await {
                 return Err(WaitError::FailedFast(Box::new(diagnosis)));
+            }
+            // The row of a pod shows its own status.
+            let pods = match object.kind() {
+                "Pod" => Vec::new(),
+                _ => diagnose::pod_progress(cluster, &pods).await,
+            };
+            if track.pods != pods {
+                track.pods = pods;
+                self.report(position, observer);
             }
             if started.elapsed() > CHECK_BUDGET {
                 break;

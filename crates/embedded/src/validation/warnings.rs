@@ -18,7 +18,7 @@ pub(super) fn warnings(kind: Kind<'_>, object: &Node) -> Vec<String> {
             (&["spec", "template"], "spec.template")
         }
         ("", "Service") if minor >= 35 => return service(object),
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => return formats(object),
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => return formats(object, minor),
         ("batch", "CronJob") => {
             (&["spec", "jobTemplate", "spec", "template"], "spec.jobTemplate.spec.template")
         }
@@ -51,21 +51,23 @@ const TEXT_FORMATS: &str = " bsonobjectid uri email hostname ipv4 ipv6 cidr mac 
     creditcard ssn hexcolor rgbcolor byte password date duration datetime k8sshortname k8slongname ";
 
 /// Unrecognized formats in the schemas of a CustomResourceDefinition.
-fn formats(object: &Node) -> Vec<String> {
+fn formats(object: &Node, minor: u16) -> Vec<String> {
     let mut found = Vec::new();
     let versions = at(object, &["spec", "versions"]).and_then(Node::as_list).unwrap_or_default();
     for version in versions {
         if let Some(schema) = at(version, &["schema", "openAPIV3Schema"]) {
-            add_formats(schema, &mut found);
+            add_formats(schema, minor, &mut found);
         }
     }
     found
 }
 
-fn add_formats(schema: &Node, found: &mut Vec<String>) {
+fn add_formats(schema: &Node, minor: u16, found: &mut Vec<String>) {
     let (format, kind) = (text(schema, &["format"]), text(schema, &["type"]));
     let known = match kind {
         _ if format.is_empty() => true,
+        // Until 1.36, servers looked only at the formats of strings.
+        other if minor < 36 && other != "string" => true,
         "" | "string" => TEXT_FORMATS.contains(&format!(" {} ", format.replace('-', ""))),
         "integer" => matches!(format, "int32" | "int64"),
         "number" => matches!(format, "float" | "double"),
@@ -79,7 +81,7 @@ fn add_formats(schema: &Node, found: &mut Vec<String>) {
     let many = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_list());
     let named = schema.get("properties").and_then(Node::as_map);
     for inner in one.chain(many.flatten()).chain(named.into_iter().flat_map(|map| map.values())) {
-        add_formats(inner, found);
+        add_formats(inner, minor, found);
     }
 }
 
@@ -163,8 +165,12 @@ spec:
             again: {additionalProperties: {anyOf: [{format: phone}]}}
 ";
         let definition = pintle_yaml::read(definition.as_bytes()).expect("it reads");
-        let mut found = formats(&definition);
-        found.sort();
-        assert_eq!(found, ["unrecognized format \"cidr\"", "unrecognized format \"phone\""]);
+        let found = |minor| {
+            let mut found = formats(&definition, minor);
+            found.sort();
+            found
+        };
+        assert_eq!(found(36), ["unrecognized format \"cidr\"", "unrecognized format \"phone\""]);
+        assert_eq!(found(35), ["unrecognized format \"phone\""], "only formats of strings were looked at");
     }
 }

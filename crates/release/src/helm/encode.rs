@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use pintle_chart::metadata::{Dependency, Lock, Maintainer, Metadata, Timestamp as ChartTimestamp};
+use pintle_chart::metadata::{Dependency, Lock, Maintainer, Metadata};
 use pintle_tree::json::{self, Layout, Writer};
 use pintle_tree::{Sink as _, Walk as _};
 
@@ -163,7 +163,7 @@ impl Fields {
     fn lock(&mut self, lock: &Lock) -> Outcome {
         self.open()?;
         self.key("generated")?;
-        let generated = ChartTimestamp::parse(&lock.generated).unwrap_or_default();
+        let generated = Timestamp::parse(&lock.generated).unwrap_or_default();
         self.writer.str(generated.to_string().as_bytes())?;
         self.key("digest")?;
         self.writer.str(lock.digest.as_bytes())?;

@@ -1,6 +1,8 @@
 //! Creates a version: it is written completely before the release points to it, and the pointer is moved with an
 //! optimistic lock.
 
+use std::sync::PoisonError;
+
 use pintle_objects::Object;
 use pintle_release::native::Payload;
 use pintle_release::{Lease, ReleaseVersion, Status, StoreError, Summary, VersionId};
@@ -141,8 +143,17 @@ impl NativeStore {
     ) -> Result<Vec<Object>> {
         let mut numbers = vec![version.number];
         numbers.extend(pointer.map(|(_, number)| number));
-        let mut found = self.versions(&version.namespace, record::selector(&version.name, &numbers)).await?;
-        found.retain(|object| !record::belongs_to_release(&record::version_summary(object), pointer));
+        let key = (version.namespace.clone(), version.name.clone());
+        let listed = self.orphans.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        let mut found = match listed {
+            // Those that were written since then are left to the next writer.
+            Some(listed) => listed,
+            None => self.versions(&version.namespace, record::selector(&version.name, &numbers)).await?,
+        };
+        found.retain(|object| {
+            let summary = record::version_summary(object);
+            numbers.contains(&summary.number) && !record::belongs_to_release(&summary, pointer)
+        });
         Ok(found)
     }
 
