@@ -1,13 +1,17 @@
-//! Installs the CustomResourceDefinitions of a chart's `crds/` folders, before anything else of the chart.
+//! The CustomResourceDefinitions of a chart's `crds/` folders, which come before anything else of the chart.
 
 use std::time::Duration;
 
+use futures::TryStreamExt as _;
 use pintle_chart::{Chart, File};
+use pintle_cluster::apply::ApplyOptions;
 use pintle_cluster::wait::{Strategy, WaitFor, WaitOptions, Waiter};
+use pintle_cluster::{Cluster, ListParams, Resource};
 use pintle_objects::{Built, Object, ObjectId, Validation};
-use pintle_tree::Node;
+use pintle_plan::crd::{LostField, lost_fields, lost_versions};
+use pintle_plan::{Action, ConflictPolicy, MergeBase, Step};
 
-use crate::options::Method;
+use crate::options::{CrdPolicy, Method};
 use crate::{Error, Reporter, Result, Session, deploy};
 
 /// Limit for a CRD to become established, the same as Helm's.
@@ -16,71 +20,242 @@ const ESTABLISHED_TIMEOUT: Duration = Duration::from_secs(60);
 /// Pause between two discovery requests while new kinds are not listed yet.
 const DISCOVERY_INTERVAL: Duration = Duration::from_millis(100);
 
+/// What is done about one CRD.
+pub(crate) struct CrdStep {
+    pub(crate) object: Object,
+    /// The live definition, where the policy depends on it.
+    pub(crate) live: Option<Object>,
+    pub(crate) action: CrdAction,
+    /// What an update would lose.
+    pub(crate) problems: Vec<String>,
+    path: String,
+}
+
+/// What is done about a CRD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CrdAction {
+    /// It is applied as Helm does: an existing one is changed by server-side apply, and left alone otherwise.
+    ApplyAsHelm,
+    /// It does not exist, and is created.
+    Create,
+    /// It exists, and is brought to the definition of the chart.
+    Update(ConflictPolicy),
+    /// It exists, and is left alone.
+    Leave,
+}
+
 /// Applies the CRDs of a chart and its subcharts, file by file, and waits until the API server serves the new kinds.
 ///
 /// # Errors
-/// The first file that is not a CRD or that the API server rejects.
+/// The first file that is not a CRD or that the API server rejects, or all definitions whose update would lose
+/// something. These are found before the first one is applied.
 pub(crate) async fn install(
     session: &Session,
     chart: &Chart,
     namespace: &str,
+    policy: CrdPolicy,
     method: Method,
     reporter: &mut dyn Reporter,
 ) -> Result<()> {
+    for crd in &chart.crds() {
+        session.record_objects.check_text(&crd.file.data, &crd.path, reporter)?;
+    }
+    apply(session, &steps(session, chart, namespace, policy).await?, method).await
+}
+
+/// Decides what is done about each CRD of a chart.
+///
+/// # Errors
+/// The first file that is not a CRD.
+pub(crate) async fn steps(
+    session: &Session,
+    chart: &Chart,
+    namespace: &str,
+    policy: CrdPolicy,
+) -> Result<Vec<CrdStep>> {
     let files = chart.crds();
     for crd in &files {
-        session.record_objects.check_text(&crd.file.data, &crd.path, reporter)?;
-        check(crd.file).map_err(|reason| failed(crd.file, reason))?;
+        check(crd.file).map_err(|reason| failed(&crd.file.name, reason))?;
     }
-    let (mut made, mut kinds) = (Vec::new(), Vec::new());
+    let mut steps = Vec::new();
     for crd in &files {
         let text = String::from_utf8_lossy(&crd.file.data);
         let objects = deploy::build_objects(&session.cluster, &text, namespace, Validation::Ignore)
             .await
-            .map_err(|error| failed(crd.file, error.to_string()))?;
-        for object in &objects {
-            deploy::create_or_apply(session, object, method)
-                .await
-                .map_err(|error| failed(crd.file, error.to_string()))?;
-            made.push(object.id());
-            kinds.extend(served_kinds(object));
+            .map_err(|error| failed(&crd.file.name, error.to_string()))?;
+        for object in objects {
+            steps.push(step(&session.cluster, object, &crd.file.name, policy).await?);
         }
     }
+    Ok(steps)
+}
+
+/// Decides what is done about CRDs that were read from a plan.
+///
+/// # Errors
+/// When the cluster cannot be read.
+pub(crate) async fn steps_for(
+    session: &Session,
+    objects: Vec<Object>,
+    policy: CrdPolicy,
+) -> Result<Vec<CrdStep>> {
+    let mut steps = Vec::new();
+    for object in objects {
+        let path = object.name().to_owned();
+        steps.push(step(&session.cluster, object, &path, policy).await?);
+    }
+    Ok(steps)
+}
+
+async fn step(cluster: &Cluster, object: Object, path: &str, policy: CrdPolicy) -> Result<CrdStep> {
+    let as_helm = policy == CrdPolicy::Helm;
+    let live = if as_helm { None } else { cluster.get(&object.id()).await? };
+    let action = match (&live, policy) {
+        (_, CrdPolicy::Helm) => CrdAction::ApplyAsHelm,
+        (_, CrdPolicy::Skip) => CrdAction::Leave,
+        (None, _) => CrdAction::Create,
+        (Some(_), CrdPolicy::Create) => CrdAction::Leave,
+        (Some(_), CrdPolicy::Update) => CrdAction::Update(ConflictPolicy::YieldInjected),
+        (Some(_), CrdPolicy::Force) => CrdAction::Update(ConflictPolicy::Take),
+    };
+    let problems = match (&live, policy) {
+        (Some(live), CrdPolicy::Update) => losses(cluster, live, &object).await?,
+        _ => Vec::new(),
+    };
+    Ok(CrdStep { object, live, action, problems, path: path.to_owned() })
+}
+
+/// Applies CRDs and waits until the API server serves the new kinds.
+///
+/// # Errors
+/// The definitions whose update would lose something, or the first one that the API server rejects.
+pub(crate) async fn apply(session: &Session, steps: &[CrdStep], method: Method) -> Result<()> {
+    let unsafe_updates: Vec<(String, Vec<String>)> = steps
+        .iter()
+        .filter(|step| !step.problems.is_empty())
+        .map(|step| (step.object.name().to_owned(), step.problems.clone()))
+        .collect();
+    if !unsafe_updates.is_empty() {
+        return Err(Error::UnsafeCrds { definitions: unsafe_updates });
+    }
+    let (mut made, mut kinds) = (Vec::new(), Vec::new());
+    for step in steps {
+        let object = &step.object;
+        let applied = match step.action {
+            CrdAction::Leave => continue,
+            CrdAction::ApplyAsHelm | CrdAction::Create => {
+                deploy::create_or_apply(session, object, method).await
+            }
+            CrdAction::Update(conflicts) => {
+                let options =
+                    ApplyOptions { upgrade_field_manager: true, conflicts, ..ApplyOptions::default() };
+                session.cluster.execute(&step.update(), &options).await.map(drop).map_err(Error::from)
+            }
+        };
+        applied.map_err(|error| failed(&step.path, error.to_string()))?;
+        made.push(object.id());
+        kinds.extend(Resource::from_crd(object));
+    }
     wait_until_established(session, &made).await?;
-    wait_until_discovered(session, &kinds).await;
+    wait_until_served(session, &kinds).await;
     Ok(())
 }
 
-/// Returns the CRDs of a chart, for a plan.
-///
-/// # Errors
-/// The first file that is not a CRD.
-pub(crate) async fn objects(session: &Session, chart: &Chart, namespace: &str) -> Result<Vec<Object>> {
-    let mut all = Vec::new();
-    for crd in &chart.crds() {
-        check(crd.file).map_err(|reason| failed(crd.file, reason))?;
-        let text = String::from_utf8_lossy(&crd.file.data);
-        let objects = deploy::build_objects(&session.cluster, &text, namespace, Validation::Ignore).await;
-        all.extend(objects.map_err(|error| failed(crd.file, error.to_string()))?);
+impl CrdStep {
+    /// The update as a step of a plan.
+    pub(crate) fn update(&self) -> Step<'_> {
+        Step {
+            id: self.object.id(),
+            action: Action::Update { base: MergeBase::Live },
+            desired: Some(&self.object),
+            previous: None,
+            live: self.live.as_ref(),
+        }
     }
-    Ok(all)
 }
 
-/// Returns the API versions that a CRD serves, each with the kind.
-pub(crate) fn served_kinds(definition: &Object) -> Vec<(String, String)> {
-    let (group, kind) = (definition.text(&["spec", "group"]), definition.text(&["spec", "names", "kind"]));
-    let versions = definition.at(&["spec", "versions"]).and_then(Node::as_list).unwrap_or_default();
-    let served = versions.iter().filter(|version| version.get("served") == Some(&Node::Bool(true)));
-    let names = served.filter_map(|version| version.get("name")?.as_str());
-    names.map(|version| (format!("{group}/{version}"), kind.to_owned())).collect()
+/// How many objects are named for each field that would be lost.
+const MAX_EXAMPLES: usize = 3;
+
+/// What an update of a definition would lose: versions in which objects are stored, and fields that objects have set.
+async fn losses(cluster: &Cluster, live: &Object, desired: &Object) -> Result<Vec<String>> {
+    let mut problems: Vec<String> = lost_versions(live, desired)
+        .into_iter()
+        .map(|version| format!("objects are stored in version {version}, which it does not have"))
+        .collect();
+    let lost = lost_fields(live, desired);
+    for resource in Resource::from_crd(live) {
+        let of_version: Vec<&LostField> =
+            lost.iter().filter(|field| field.version == resource.version).collect();
+        if !of_version.is_empty() {
+            problems.extend(uses(cluster, &resource, &of_version).await?);
+        }
+    }
+    Ok(problems)
+}
+
+/// Which of the fields objects have set.
+async fn uses(cluster: &Cluster, resource: &Resource, fields: &[&LostField]) -> Result<Vec<String>> {
+    let mut users: Vec<Vec<String>> = vec![Vec::new(); fields.len()];
+    let selection = ListParams::default();
+    let mut pages = std::pin::pin!(cluster.pages(resource, "", &selection));
+    while let Some(page) = pages.try_next().await? {
+        for object in &page.objects {
+            for (field, users) in fields.iter().zip(&mut users) {
+                if users.len() <= MAX_EXAMPLES && field.is_set_in(object) {
+                    users.push(match object.namespace() {
+                        "" => object.name().to_owned(),
+                        namespace => format!("{namespace}/{}", object.name()),
+                    });
+                }
+            }
+        }
+    }
+    let in_use = fields.iter().zip(users).filter(|(_, users)| !users.is_empty());
+    Ok(in_use
+        .map(|(field, mut users)| {
+            if users.len() > MAX_EXAMPLES {
+                users[MAX_EXAMPLES] = "others".to_owned();
+            }
+            let (path, why) = (field.path_text(), &field.why);
+            format!("{path} of version {} is set in {}, but {why}", field.version, users.join(", "))
+        })
+        .collect())
+}
+
+/// Returns the kinds that CRDs bring and that the cluster does not serve yet.
+pub(crate) async fn new_kinds<'o>(
+    cluster: &Cluster,
+    definitions: impl IntoIterator<Item = &'o Object>,
+) -> Vec<Resource> {
+    let mut new = Vec::new();
+    for resource in definitions.into_iter().flat_map(Resource::from_crd) {
+        if matches!(cluster.serves_kind(&resource.api_version(), &resource.kind).await, Ok(false)) {
+            new.push(resource);
+        }
+    }
+    new
+}
+
+/// The CRDs in a manifest.
+pub(crate) fn in_manifest(manifest: &str) -> Vec<Object> {
+    if !manifest.contains("CustomResourceDefinition") {
+        return Vec::new();
+    }
+    let mut objects = Object::read_readable(manifest.as_bytes());
+    objects.retain(|object| object.kind() == "CustomResourceDefinition");
+    objects
 }
 
 /// Waits until discovery lists the kinds. The API server updates discovery shortly after it marks a CRD as
 /// established. A kind that is still missing after the limit is not an error here: building its objects reports it.
-async fn wait_until_discovered(session: &Session, kinds: &[(String, String)]) {
+pub(crate) async fn wait_until_served(session: &Session, kinds: &[Resource]) {
     let limit = tokio::time::Instant::now() + ESTABLISHED_TIMEOUT;
-    for (version, kind) in kinds {
-        while session.cluster.resource(version, kind).await.is_err() && tokio::time::Instant::now() < limit {
+    for kind in kinds {
+        let version = kind.api_version();
+        while !session.cluster.serves_kind(&version, &kind.kind).await.unwrap_or(false)
+            && tokio::time::Instant::now() < limit
+        {
             tokio::time::sleep(DISCOVERY_INTERVAL).await;
             session.cluster.invalidate_discovery().await;
         }
@@ -109,8 +284,8 @@ fn check(file: &File) -> std::result::Result<(), String> {
     }
 }
 
-fn failed(file: &File, reason: String) -> Error {
-    Error::Crd { path: file.name.clone(), reason }
+fn failed(path: &str, reason: String) -> Error {
+    Error::Crd { path: path.to_owned(), reason }
 }
 
 /// Waits until CRDs are established, and drops the cached discovery.

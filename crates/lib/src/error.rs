@@ -8,7 +8,11 @@ use std::path::PathBuf;
 pub use kind::ErrorKind;
 #[cfg(feature = "lua")]
 use text::missing_permissions;
-use text::{delete_commands, driver_setting, join_errors, store_description, store_suffix, with_causes};
+#[cfg(feature = "cluster")]
+use text::stale_plan;
+use text::{
+    delete_commands, driver_setting, join_errors, store_description, store_suffix, unsafe_crds, with_causes,
+};
 
 /// The result of an operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -335,6 +339,10 @@ pub enum Error {
         /// The cause.
         cause: pintle_values::Error,
     },
+    /// Groups of objects or subcharts depend on each other, so that there is no order.
+    #[cfg(feature = "cluster")]
+    #[error(transparent)]
+    DependencyCycle(Box<pintle_plan::sequence::DependencyCycle>),
     /// Existing objects conflict with the release.
     #[cfg(feature = "cluster")]
     #[error("unable to continue with {operation}: {cause}")]
@@ -364,6 +372,28 @@ pub enum Error {
         path: String,
         /// The cause.
         reason: String,
+    },
+    /// Updates of CRDs that would lose data.
+    #[error("{}", unsafe_crds(.definitions))]
+    UnsafeCrds {
+        /// The name of each definition, and what its update would lose.
+        definitions: Vec<(String, Vec<String>)>,
+    },
+    /// A plan file cannot be read.
+    #[error("the plan cannot be read: {why}")]
+    BadPlan {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A plan file was encrypted with another key, or changed afterwards.
+    #[error("the plan cannot be decrypted: it was saved with another key, or was changed")]
+    SealedPlan,
+    /// What a plan is about has changed since it was made. Nothing was applied.
+    #[cfg(feature = "cluster")]
+    #[error("the plan is stale, and nothing was applied:{}", stale_plan(.moved))]
+    StalePlan {
+        /// What has changed.
+        moved: Vec<crate::ops::Moved>,
     },
     /// The hooks of an event failed.
     #[error("{doing}: {cause}")]
@@ -530,5 +560,15 @@ impl From<pintle_hooks::Error> for Error {
 impl From<pintle_registry::Error> for Error {
     fn from(error: pintle_registry::Error) -> Self {
         Error::Registry(Box::new(error))
+    }
+}
+
+#[cfg(feature = "cluster")]
+impl Error {
+    /// The error for a saved plan whose objects a handler of the chart would change while it is applied.
+    pub(crate) fn changed_by_handlers(event: pintle_events::Event) -> Error {
+        let how = format!("a handler of `{event}` changes objects, which no plan can foresee");
+        let moved = crate::ops::Moved { what: "the scripts of the chart".to_owned(), how };
+        Error::StalePlan { moved: vec![moved] }
     }
 }

@@ -95,9 +95,12 @@
 //! | `lua` | scripts of charts; without it they are ignored |
 //! | `registry` | charts and images in registries and repositories, and signatures |
 //! | `sql` | releases in PostgreSQL |
+//! | `docs` | READMEs of charts from the comments in their values |
 //! | `unittest` | suites of helm-unittest |
 
 mod clock;
+#[cfg(feature = "registry")]
+pub mod cosign;
 #[cfg(feature = "cluster")]
 mod crds;
 #[cfg(feature = "cluster")]
@@ -111,8 +114,11 @@ pub mod lint;
 #[cfg(feature = "cluster")]
 mod live;
 mod manifest;
+#[cfg(feature = "cluster")]
+mod object_selector;
 pub mod ops;
 mod options;
+mod origins;
 mod post_render;
 pub mod prepare;
 mod record_objects;
@@ -129,20 +135,31 @@ pub use input::{SchemaFetcher, set_schema_fetcher};
 pub use lifecycle::Lifecycle;
 #[cfg(all(feature = "lua", feature = "registry"))]
 pub use lifecycle::network::Network;
+#[cfg(all(feature = "cluster", feature = "lua"))]
+pub use lifecycle::scripts::ScriptCluster;
 #[cfg(feature = "lua")]
 pub use lifecycle::scripts::{Consent, ConsentRequest, Granted, Scripting};
-pub use options::{DeployOptions, DryRun, HookLogs, Method, MethodChoice, RenderOptions, WaitStrategy};
+#[cfg(feature = "cluster")]
+pub use object_selector::{ObjectPatterns, ObjectSelector};
+pub use options::{
+    CrdPolicy, DeployOptions, DryRun, HookLogs, Method, MethodChoice, RenderOptions, WaitStrategy,
+};
 pub use post_render::{PostRenderOptions, PostRenderStrategy, PostRenderer};
 pub use record_objects::RecordObjects;
-pub use report::{ObjectProgress, Reporter, Silent};
+#[cfg(feature = "cluster")]
+pub use report::ObjectProgress;
+pub use report::{Reporter, Silent};
 pub use session::{AnySession, OfflineSession, Session};
 #[cfg(feature = "cluster")]
 pub use session::{Cancel, LeaseHolder};
 
 pub use pintle_chart as chart;
+pub use pintle_check as check;
 #[cfg(feature = "cluster")]
 pub use pintle_cluster as cluster;
 pub use pintle_diff as diff;
+#[cfg(feature = "docs")]
+pub use pintle_docs as docs;
 pub use pintle_events as events;
 pub use pintle_hooks as hooks;
 #[cfg(feature = "images")]

@@ -13,7 +13,7 @@ use tokio::runtime::Handle;
 use crate::lifecycle::scripts::ScriptContext;
 use crate::lifecycle::secrets::{self, SecretAccess};
 use crate::lifecycle::{Lifecycle, spawn_blocking};
-use crate::options::{Method, RenderOptions};
+use crate::options::{CrdPolicy, Method, RenderOptions};
 use crate::prepare::{self, PrepareOptions, Prepared, finish};
 use crate::report::BufferedReporter;
 use crate::{Error, Reporter, Result, Session};
@@ -79,15 +79,17 @@ fn capabilities(facts: &ServerCapabilities) -> Capabilities {
     }
 }
 
-/// What to do about the CRDs in `crds/` of a chart before it is rendered.
+/// What is done about the CRDs in `crds/` of a chart before it is rendered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CrdPolicy {
+pub(crate) enum CrdStage {
     /// Nothing: they are installed already, or the user manages them.
     Skip,
     /// Warns that the result may be inaccurate without them.
     Warn,
+    /// Treats their kinds as if they were served, for plans.
+    Announce,
     /// Applies them and waits until their kinds are served.
-    Install(Method),
+    Install(CrdPolicy, Method),
 }
 
 /// Helm's warning for dry runs of charts with CRDs.
@@ -105,7 +107,7 @@ pub(crate) struct LiveInput<'a> {
     /// How it is rendered.
     pub(crate) render: &'a RenderOptions,
     /// What to do about its CRDs.
-    pub(crate) crds: CrdPolicy,
+    pub(crate) crds: CrdStage,
     /// Whether `lookup` reads the cluster.
     pub(crate) lookup: bool,
     /// Whether consent given now also applies to later operations on the release.
@@ -128,21 +130,34 @@ pub(crate) async fn prepare(
     let chart = prepare::process(chart, &user, &render.rules(), reporter)?;
     let (name, namespace) = (&release.name, &release.namespace);
     let context = ScriptContext { release: name, namespace, remember, wait };
-    let session = session.with_chart_scripts(&chart, context).await?;
+    let mut session = session.with_chart_scripts(&chart, context).await?;
     let (chart, user) = emit_chart_loaded(&session.events, chart, user, reporter).await?;
-    if crds != CrdPolicy::Skip && !chart.crds().is_empty() {
+    if crds != CrdStage::Skip && !chart.crds().is_empty() {
         match crds {
-            CrdPolicy::Install(method) => {
-                crate::crds::install(&session, &chart, namespace, method, reporter).await?;
+            CrdStage::Install(policy, method) => {
+                crate::crds::install(&session, &chart, namespace, policy, method, reporter).await?;
             }
+            CrdStage::Announce => announce(&mut session, &chart, namespace).await?,
             _ => reporter.log(LogLine::warn(CRDS_NOT_INSTALLED, Vec::new())),
         }
     }
     // Asked for after the CRDs are installed, because these add kinds.
-    let facts = session.cluster.capabilities().await?;
+    let mut facts = session.cluster.capabilities().await?;
+    for kind in session.cluster.announced_kinds() {
+        let version = kind.api_version();
+        facts.api_versions.extend([format!("{version}/{}", kind.kind), version]);
+    }
     let target = target(&session, &facts, release, render, lookup);
     let prepared = run_blocking(chart, user, target, render.rules(), &session.events, reporter).await?;
     Ok((session, prepared))
+}
+
+/// Lets the session know the kinds that the CRDs of a chart will bring.
+async fn announce(session: &mut Session, chart: &Chart, namespace: &str) -> Result<()> {
+    let steps = crate::crds::steps(session, chart, namespace, CrdPolicy::Helm).await?;
+    let new = crate::crds::new_kinds(&session.cluster, steps.iter().map(|step| &step.object)).await;
+    session.cluster = session.cluster.with_kinds(new);
+    Ok(())
 }
 
 /// Emits `chart-loaded` on a blocking thread. Returns the chart and values as the handlers left them.

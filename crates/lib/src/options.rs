@@ -8,9 +8,13 @@ use std::time::Duration;
 use pintle_images::Policy;
 #[cfg(feature = "cluster")]
 use pintle_objects::Validation;
+#[cfg(feature = "cluster")]
+use pintle_plan::ConflictPolicy;
 use pintle_values::{NullRules, SchemaCheck};
 
 use crate::RecordObjects;
+#[cfg(feature = "cluster")]
+use crate::ops::SensitivePath;
 use crate::post_render::PostRenderOptions;
 use crate::prepare::PrepareOptions;
 
@@ -152,16 +156,24 @@ pub enum HookLogs {
 /// How a release is applied to the cluster.
 #[derive(Clone, Debug)]
 pub struct DeployOptions {
-    /// Takes over fields that other field managers own (`--force-conflicts`).
-    pub force_conflicts: bool,
+    /// What server-side apply does about fields that other managers own (`--conflicts`, `--force-conflicts`).
+    #[cfg(feature = "cluster")]
+    pub conflicts: ConflictPolicy,
+    /// Objects, as `Kind/name`, that may be deleted and created again if an immutable field changes (`--recreate`).
+    pub recreate: Vec<String>,
     /// Replaces objects instead of patching them (`--force-replace`).
     pub force_replace: bool,
     /// What to wait for after the objects are applied.
     pub wait: WaitStrategy,
     /// Also waits for Jobs to complete. Has no effect with [`WaitStrategy::HookOnly`].
     pub wait_for_jobs: bool,
+    /// Applies objects in the order that the chart asks for, and waits between groups. False ignores these annotations, as
+    /// Helm does.
+    pub ordered: bool,
     /// Limit of each single wait, as in Helm: a release with hooks may take a multiple of it.
     pub timeout: Duration,
+    /// Limit for a hook without one of its own (`--hook-timeout`). Without it, `timeout` is the limit.
+    pub hook_timeout: Option<Duration>,
     /// Runs hooks. False is `--no-hooks`.
     pub hooks: bool,
     /// How many hooks of the same weight run at the same time. Helm runs one.
@@ -173,6 +185,9 @@ pub struct DeployOptions {
     pub logs: HookLogs,
     /// Also reports the logs of init containers. Helm leaves them out.
     pub init_logs: bool,
+    /// Paths of objects whose values plans do not show (`--sensitive-path`).
+    #[cfg(feature = "cluster")]
+    pub sensitive_paths: Vec<SensitivePath>,
     /// Stops waiting as soon as it cannot succeed any more, for example when an image does not exist.
     pub fail_fast: bool,
 }
@@ -180,16 +195,22 @@ pub struct DeployOptions {
 impl Default for DeployOptions {
     fn default() -> Self {
         DeployOptions {
-            force_conflicts: false,
+            #[cfg(feature = "cluster")]
+            conflicts: ConflictPolicy::Fail,
+            recreate: Vec::new(),
             force_replace: false,
             wait: WaitStrategy::HookOnly,
             wait_for_jobs: false,
+            ordered: true,
             timeout: Duration::from_secs(300),
+            hook_timeout: None,
             hooks: true,
             hook_parallelism: 1,
             hook_env: false,
             logs: HookLogs::AtEnd,
             init_logs: true,
+            #[cfg(feature = "cluster")]
+            sensitive_paths: Vec::new(),
             fail_fast: true,
         }
     }
@@ -204,6 +225,31 @@ impl DeployOptions {
             self.wait = WaitStrategy::Watcher;
         }
         self
+    }
+}
+
+/// What to do about the CRDs in the `crds/` folders of a chart (`--crds`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CrdPolicy {
+    /// As Helm does: an install applies them, and an upgrade leaves them alone.
+    #[default]
+    Helm,
+    /// They are left alone (`--skip-crds`).
+    Skip,
+    /// Missing ones are created.
+    Create,
+    /// Missing ones are created and others updated, unless that would lose a version in which objects are stored, or a
+    /// field that objects have set.
+    Update,
+    /// As `Update`, without the check, and fields of other managers are taken over.
+    Force,
+}
+
+#[cfg(feature = "cluster")]
+impl CrdPolicy {
+    /// The policy of an upgrade.
+    pub(crate) fn in_upgrade(self) -> CrdPolicy {
+        if self == CrdPolicy::Helm { CrdPolicy::Skip } else { self }
     }
 }
 

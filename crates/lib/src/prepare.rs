@@ -21,6 +21,7 @@ use crate::lifecycle::discarded::{self, ValuesSnapshot};
 use crate::lifecycle::objects::Documents;
 use crate::lifecycle::{Lifecycle, context, sources};
 use crate::lint::{Findings, Severity};
+use crate::origins::Origins;
 use crate::post_render::{self, PostRenderOptions};
 use crate::report::forward_log;
 use crate::{Error, RecordObjects, Reporter, Result, input, lint};
@@ -53,6 +54,9 @@ pub struct Prepared {
     pub files: Vec<(String, Vec<u8>)>,
     /// The rendered NOTES.txt.
     pub notes: Vec<u8>,
+    /// Where the lines of rendered files come from, if the target asks for it.
+    #[cfg_attr(not(feature = "embedded"), expect(dead_code, reason = "only checks read it"))]
+    pub(crate) origins: Origins,
     /// The context for handlers of later events, without the objects. Contains only the final values when no event
     /// has handlers, because building the rest is expensive.
     pub(crate) context: Context,
@@ -118,7 +122,7 @@ impl Prepared {
     }
 
     /// Returns the handlers of the program and of the chart's scripts.
-    #[cfg(feature = "cluster")]
+    #[cfg(any(feature = "cluster", feature = "unittest"))]
     pub(crate) fn events(&self) -> &Lifecycle {
         &self.events
     }
@@ -294,20 +298,9 @@ pub(crate) fn finish(
     events: &Lifecycle,
     reporter: &mut dyn Reporter,
 ) -> Result<Prepared> {
-    let mut values = forward_log(reporter, |log| {
-        let read = &mut input::read_referenced;
-        Ok(pintle_values::render_values(&chart, &user, rules.nulls, rules.schema, read, log)?)
-    })?;
-    check_kubernetes(&chart, target)?;
-    let mut values_changed = false;
-    if events.listens(Event::PreRender) {
-        forward_log(reporter, |log| {
-            (values, values_changed) =
-                before_rendering(&mut chart, std::mem::take(&mut values), target, rules.schema, events, log)?;
-            Ok(())
-        })?;
-    }
+    let (values, values_changed) = final_values(&mut chart, &user, target, &rules, events, reporter)?;
     let mut rendered = pintle_render::render(&chart, &values, target).map_err(Box::new)?;
+    let origins = Origins::take(&mut rendered);
     let notes = pintle_render::notes(&mut rendered, chart.name(), rules.subchart_notes);
     let mut files: Vec<(String, Vec<u8>)> =
         rendered.files.into_iter().map(|file| (file.path, file.text)).collect();
@@ -322,6 +315,7 @@ pub(crate) fn finish(
         user,
         files,
         notes,
+        origins,
         context,
         values_changed,
         events: events.clone(),
@@ -334,6 +328,30 @@ pub(crate) fn finish(
     // The user's programs have the last word.
     prepared.files = post_render::run(std::mem::take(&mut prepared.files), &post_render)?;
     Ok(prepared)
+}
+
+/// Returns the values that the templates of a chart see, and whether handlers borrowed them mutably.
+///
+/// # Errors
+/// When the values cannot be merged or violate a schema, the chart does not support the Kubernetes version, or a handler
+/// fails.
+pub(crate) fn final_values(
+    chart: &mut Chart,
+    user: &Map<Node>,
+    target: &Target,
+    rules: &PrepareOptions,
+    events: &Lifecycle,
+    reporter: &mut dyn Reporter,
+) -> Result<(Map<Node>, bool)> {
+    let values = forward_log(reporter, |log| {
+        let read = &mut input::read_referenced;
+        Ok(pintle_values::render_values(chart, user, rules.nulls, rules.schema, read, log)?)
+    })?;
+    check_kubernetes(chart, target)?;
+    if !events.listens(Event::PreRender) {
+        return Ok((values, false));
+    }
+    forward_log(reporter, |log| before_rendering(chart, values, target, rules.schema, events, log))
 }
 
 /// Emits `pre-render`. Handlers may change the files of the chart and the values, which are validated against the
@@ -469,6 +487,7 @@ fn emit_lint(
         user: Map::new(),
         files,
         notes: Vec::new(),
+        origins: Origins::default(),
         context,
         values_changed: false,
         events: events.clone(),

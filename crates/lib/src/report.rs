@@ -1,13 +1,15 @@
 //! How operations report what happens while they run.
 
 #[cfg(feature = "cluster")]
-use pintle_cluster::logs::LogSource;
+use pintle_cluster::{logs::LogSource, wait::PodProgress};
+#[cfg(feature = "cluster")]
 use pintle_objects::ObjectId;
 use pintle_tree::LogLine;
 
 use crate::Result;
 
 /// The readiness of an object that is waited for.
+#[cfg(feature = "cluster")]
 #[derive(Clone, Copy, Debug)]
 pub struct ObjectProgress<'a> {
     /// The object.
@@ -16,6 +18,8 @@ pub struct ObjectProgress<'a> {
     pub state: &'a str,
     /// Why the object is not ready yet, or what happened to it; a sentence for users.
     pub message: &'a str,
+    /// Its pods that are not ready.
+    pub pods: &'a [PodProgress],
     /// Whether the wait for this object is over.
     pub ready: bool,
 }
@@ -41,7 +45,8 @@ pub trait Reporter: Send {
         let _ = text;
     }
 
-    /// An object that is waited for has changed its state.
+    /// An object that is waited for, or one of its pods, has changed its state.
+    #[cfg(feature = "cluster")]
     fn object_progress(&mut self, progress: &ObjectProgress<'_>) {
         let _ = progress;
     }
@@ -62,11 +67,11 @@ impl Reporter for Silent {
 }
 
 /// Buffers log lines, for stages that run on a thread without access to the operation's reporter.
-#[cfg(any(test, feature = "cluster"))]
+#[cfg(any(test, feature = "cluster", feature = "unittest"))]
 #[derive(Debug, Default)]
 pub(crate) struct BufferedReporter(pub(crate) Vec<LogLine>);
 
-#[cfg(any(test, feature = "cluster"))]
+#[cfg(any(test, feature = "cluster", feature = "unittest"))]
 impl Reporter for BufferedReporter {
     fn log(&mut self, line: LogLine) {
         self.0.push(line);

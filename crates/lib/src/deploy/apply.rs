@@ -7,55 +7,77 @@ use futures::FutureExt as _;
 use pintle_cluster::apply::{Applied, ApplyOptions, run_concurrently};
 use pintle_cluster::{FieldValidation, PropagationPolicy, WriteParams};
 use pintle_objects::{Object, ObjectId};
-use pintle_plan::{self as plan, Action, MergeBase, Plan, RESOURCE_POLICY, Step, batches};
-use pintle_tree::{LogLine, Map, Node};
+use pintle_plan::recreation::{Recreation, recreation};
+use pintle_plan::{self as plan, Action, ConflictPolicy, MergeBase, Plan, RESOURCE_POLICY, Step, batches};
+use pintle_tree::{LogLevel, LogLine, Map, Node};
 
-use super::Executor;
 use super::three_way::ThreeWayState;
-use crate::options::Method;
-use crate::{Error, Reporter, Result, Session};
+use super::{Deletion, Executor, wait};
+use crate::options::{Method, WaitStrategy};
+use crate::{Error, Reporter, Result, Session, crds};
 
 impl Executor<'_> {
     /// Brings the cluster to the desired state.
     pub(super) async fn apply(
         &mut self,
-        state: &mut ThreeWayState,
+        state: &ThreeWayState,
+        plan: &Plan<'_>,
         reporter: &mut dyn Reporter,
     ) -> Result<()> {
-        for object in state.desired_mut() {
-            self.set_owner(object).await?;
-        }
-        let plan = state.plan()?;
-        warn_about_unmanaged(&plan, reporter);
+        warn_about_unmanaged(plan, reporter);
         // Helm tries every object when nothing exists yet and reports all errors together. With existing objects it
         // stops at the first one that cannot be created.
         let all_new = state.is_first() && plan.steps.iter().all(|step| step.action == Action::Create);
-        if !all_new {
+        if !all_new && self.deletion == Deletion::Obsolete {
             self.check_options()?;
         }
+        warn_about_order(state, reporter);
         let mut errors = Vec::new();
-        for batch in batches(&plan.steps) {
-            self.lease_guard.check().await?;
-            let failures = self.apply_batch(batch).await;
-            let refused = failures.iter().position(|error| matches!(error, Error::Create(_)));
-            match (all_new, refused) {
-                (false, Some(index)) => {
-                    return Err(failures.into_iter().nth(index).unwrap_or(Error::Cancelled));
-                }
-                _ => errors.extend(failures),
+        let mut begin = 0;
+        for (end, awaited) in stage_ends(state, plan) {
+            for batch in batches(&plan.steps[begin..end]) {
+                errors.extend(self.apply_unless_refused(batch, state, all_new).await?);
+            }
+            begin = end;
+            if !errors.is_empty() {
+                break;
+            }
+            if !awaited.is_empty() {
+                self.wait_for_stage(&awaited, reporter).await?;
             }
         }
+        self.report_yielded(reporter);
         if all_new {
             return outcome(errors.into_iter().map(without_create_prefix).collect(), "\n");
         }
         outcome(errors, " && ")?;
-        self.delete_removed(&plan).await
+        self.delete_removed(plan, state.stages()).await
+    }
+
+    /// Applies the objects of one kind. Returns the errors with which Helm goes on to the next kind.
+    async fn apply_unless_refused(
+        &self,
+        batch: &[Step<'_>],
+        state: &ThreeWayState,
+        all_new: bool,
+    ) -> Result<Vec<Error>> {
+        self.lease_guard.check().await?;
+        let failures = self.apply_batch(batch).await;
+        if failures.is_empty() {
+            self.await_new_kinds(batch, state).await?;
+        }
+        let refused = failures.iter().position(|error| matches!(error, Error::Create(_)));
+        match (all_new, refused) {
+            (false, Some(index)) => Err(failures.into_iter().nth(index).unwrap_or(Error::Cancelled)),
+            _ => Ok(failures),
+        }
     }
 
     /// Rejects combinations of options that exclude each other, with Helm's messages.
     fn check_options(&self) -> Result<()> {
         let by_server = self.method == Method::ServerSide;
-        let text = match (self.options.force_conflicts, self.options.force_replace) {
+        let takes = self.options.conflicts == ConflictPolicy::Take;
+        let text = match (takes, self.options.force_replace) {
             (true, _) if !by_server => {
                 "invalid client update option(s): forceConflicts enabled when serverSideApply disabled"
             }
@@ -90,14 +112,77 @@ impl Executor<'_> {
 
     /// Applies a step and returns whether it created an object.
     async fn apply_step(&self, step: &Step<'_>) -> Result<bool> {
+        let mut owned = None;
+        if let (Some(desired), Some(owner)) = (step.desired, self.owner().await?) {
+            add_owner(owned.insert(desired.clone()), &self.version.namespace, owner);
+        }
+        let step = &Step { desired: owned.as_ref().or(step.desired), ..step.clone() };
         let mut apply_options = self.apply_options(step.action);
         apply_options.upgrade_field_manager =
             self.method == Method::ServerSide && (self.migrate || step.action == Action::Adopt);
         match self.session.cluster.execute(step, &apply_options).await {
-            Ok(Applied::Written(written)) => Ok(written.created),
+            Ok(Applied::Written(mut written)) => {
+                let yielded = std::mem::take(&mut written.yielded).into_iter();
+                let yielded = yielded.map(|conflict| (step.id.clone(), conflict));
+                self.yielded.lock().unwrap_or_else(PoisonError::into_inner).extend(yielded);
+                let created = written.created;
+                if self.options.wait == WaitStrategy::Watcher {
+                    self.written.lock().unwrap_or_else(PoisonError::into_inner).push(written);
+                }
+                Ok(created)
+            }
             Ok(Applied::Unchanged | Applied::Deleted | Applied::NotFound) => Ok(false),
             Err(error) if step.action == Action::Create => Err(Error::Create(error)),
-            Err(error) => Err(error.into()),
+            Err(error) => self.recreate(step, error).await.map(|()| false),
+        }
+    }
+
+    /// Deletes an object and creates it again, if its update was rejected because of an immutable field and the user
+    /// or the chart allows it. Returns the error of the update otherwise.
+    async fn recreate(&self, step: &Step<'_>, error: pintle_cluster::Error) -> Result<()> {
+        let cluster = &self.session.cluster;
+        let Some(desired) = step.desired else { return Err(error.into()) };
+        if error.immutable_fields(None, None).is_empty() {
+            return Err(error.into());
+        }
+        // The live object of the plan may have only its metadata.
+        let Some(live) = cluster.get(&step.id).await? else { return Err(error.into()) };
+        let propagation = match recreation(&live, desired, &self.options.recreate) {
+            None => return Err(error.into()),
+            Some(Recreation::DeleteDependents) => PropagationPolicy::Background,
+            Some(Recreation::OrphanDependents) => PropagationPolicy::Orphan,
+        };
+        cluster.delete_object(&step.id, propagation).await?;
+        wait::until_gone(self, std::slice::from_ref(&step.id)).await?;
+        let create = Step { action: Action::Create, live: None, ..step.clone() };
+        let created = cluster.execute(&create, &self.apply_options(Action::Create)).await;
+        created.map(drop).map_err(Error::Create)
+    }
+
+    /// After CRDs of the release were applied: waits until the kinds that it also has objects of are served.
+    async fn await_new_kinds(&self, batch: &[Step<'_>], state: &ThreeWayState) -> Result<()> {
+        let is_crd = batch.first().is_some_and(|step| step.id.kind == "CustomResourceDefinition");
+        if !is_crd || state.new_kinds().is_empty() {
+            return Ok(());
+        }
+        let made: Vec<ObjectId> = batch.iter().map(|step| step.id.clone()).collect();
+        crds::wait_until_established(self.session, &made).await?;
+        crds::wait_until_served(self.session, state.new_kinds()).await;
+        Ok(())
+    }
+
+    /// Reports the fields that were left to other managers.
+    fn report_yielded(&self, reporter: &mut dyn Reporter) {
+        let mut yielded = self.yielded.lock().unwrap_or_else(PoisonError::into_inner);
+        for (id, conflict) in yielded.drain(..) {
+            let attributes = vec![
+                ("kind", id.kind),
+                ("name", id.name),
+                ("field", conflict.field.clone()),
+                ("manager", conflict.manager_name().to_owned()),
+            ];
+            let message = "a field was left to its manager".into();
+            reporter.log_extra(LogLine { level: LogLevel::Info, message, attributes });
         }
     }
 
@@ -109,7 +194,11 @@ impl Executor<'_> {
                 Method::ServerSide => plan::Method::ServerSide,
                 Method::ClientSide => plan::Method::ClientSide { custom_three_way },
             },
-            force_conflicts: self.options.force_conflicts && action != Action::Create,
+            conflicts: match action {
+                // As in Helm, a new object is not forced.
+                Action::Create if self.options.conflicts == ConflictPolicy::Take => ConflictPolicy::Fail,
+                _ => self.options.conflicts,
+            },
             validation: if self.strict_fields { FieldValidation::Strict } else { FieldValidation::Ignore },
             ..ApplyOptions::default()
         }
@@ -125,22 +214,6 @@ impl Executor<'_> {
             live: None,
         };
         self.session.cluster.execute(&step, &self.apply_options(Action::Create)).await.map(drop)
-    }
-
-    /// Deletes the objects of the earlier version that the new one no longer has.
-    async fn delete_removed(&self, plan: &Plan<'_>) -> Result<()> {
-        let removed: Vec<&ObjectId> =
-            plan.removals.iter().filter(|step| step.action == Action::Delete).map(|step| &step.id).collect();
-        let results = run_concurrently(&removed, |id| {
-            async move {
-                let deleted = self.session.cluster.delete_object(id, PropagationPolicy::Background).await;
-                let what = || format!("namespace={}, name={}, kind={}", id.namespace, id.name, id.kind);
-                deleted.map_err(|source| Error::Delete { what: what(), cause: Box::new(source) })
-            }
-            .boxed()
-        });
-        let results = results.await;
-        outcome(results.into_iter().filter_map(Result::err).collect(), " && ")
     }
 
     /// Sets the release as owner, if the store keeps releases as objects.
@@ -164,6 +237,30 @@ pub(super) fn add_owner(object: &mut Object, namespace: &str, owner: &Map<Node>)
 /// Locks a list. Poisoning is ignored: a push or retain cannot leave the list half changed.
 pub(super) fn lock(list: &Mutex<Vec<ObjectId>>) -> MutexGuard<'_, Vec<ObjectId>> {
     list.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The steps of each stage, by where they end, and the objects that must be ready before the next one. Without an order
+/// there is one stage.
+fn stage_ends(state: &ThreeWayState, plan: &Plan<'_>) -> Vec<(usize, Vec<ObjectId>)> {
+    let Some(stages) = state.stages().filter(|_| !plan.steps.is_empty()) else {
+        return vec![(plan.steps.len(), Vec::new())];
+    };
+    let mut begin = 0;
+    let mut ends = Vec::new();
+    for stage in stages.stages.chunk_by(|one, next| one == next) {
+        let end = begin + stage.len();
+        let awaited = (begin..end).filter(|index| stages.is_awaited[*index]);
+        ends.push((end, awaited.map(|index| plan.steps[index].id.clone()).collect()));
+        begin = end;
+    }
+    ends
+}
+
+/// Warns about annotations for an order that have no effect.
+fn warn_about_order(state: &ThreeWayState, reporter: &mut dyn Reporter) {
+    for warning in state.stages().into_iter().flat_map(|stages| &stages.warnings) {
+        reporter.log_extra(LogLine::warn(warning.clone(), Vec::new()));
+    }
 }
 
 /// Warns about existing objects that are not part of the earlier version.
@@ -191,7 +288,7 @@ fn without_create_prefix(error: Error) -> Error {
     }
 }
 
-fn outcome(mut errors: Vec<Error>, separator: &'static str) -> Result<()> {
+pub(super) fn outcome(mut errors: Vec<Error>, separator: &'static str) -> Result<()> {
     match errors.len() {
         0 => Ok(()),
         1 => Err(errors.remove(0)),

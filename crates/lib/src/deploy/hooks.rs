@@ -3,6 +3,7 @@
 use futures::stream::{FuturesUnordered, StreamExt as _};
 use pintle_cluster::PropagationPolicy;
 use pintle_cluster::logs::{self, LogSource};
+use pintle_cluster::wait::PodProgress;
 use pintle_hooks::{DeletePolicy, EnvRule, Hook, LogPolicy};
 use pintle_objects::{HookEvent, Object, ObjectId};
 use pintle_release::{HookPhase, StoredHook};
@@ -70,7 +71,7 @@ pub(super) enum HookUpdate {
     /// A chunk of a log.
     Log(LogSource, Vec<u8>),
     /// The readiness of an object of the hook.
-    Object { id: ObjectId, state: &'static str, message: String, ready: bool },
+    Object { id: ObjectId, state: &'static str, message: String, pods: Vec<PodProgress>, ready: bool },
     /// A log line.
     Message(LogLine),
 }
@@ -252,7 +253,8 @@ impl Executor<'_> {
             HookLogs::Stream => shows,
             HookLogs::AtEnd | HookLogs::Off => false,
         };
-        let outcome = wait::hook(self, &objects, stream, &updates).await;
+        let timeout = hook.timeout.or(self.options.hook_timeout).unwrap_or(self.options.timeout);
+        let outcome = wait::hook(self, &objects, timeout, stream, &updates).await;
         let policy = if outcome.is_ok() { None } else { Some(LogPolicy::Failed) };
         if let Some(policy) = policy
             && !stream
@@ -364,8 +366,9 @@ fn drain(updates: &mut UnboundedReceiver<HookUpdate>, reporter: &mut dyn Reporte
 fn emit(reporter: &mut dyn Reporter, update: HookUpdate) {
     match update {
         HookUpdate::Log(source, bytes) => reporter.hook_log(&source, &bytes),
-        HookUpdate::Object { id, state, message, ready } => {
-            reporter.object_progress(&ObjectProgress { id: &id, state, message: &message, ready });
+        HookUpdate::Object { id, state, message, pods, ready } => {
+            let (id, message, pods) = (&id, &message, &pods);
+            reporter.object_progress(&ObjectProgress { id, state, message, pods, ready });
         }
         HookUpdate::Message(line) => reporter.log(line),
     }

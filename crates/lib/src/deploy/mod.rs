@@ -1,26 +1,29 @@
 //! The second half of the flow: hooks → plan → apply → wait → release record. Every operation that changes the
-//! cluster runs it: an uninstall deploys nothing, a rollback deploys a stored version.
+//! cluster runs it: a rollback deploys a stored version, an uninstall an empty set of objects.
 
 mod apply;
 mod build;
+mod delete;
 mod emit;
 pub(crate) mod hooks;
 mod lease_guard;
 mod orphans;
-mod remove;
+mod sequence;
 mod three_way;
 mod wait;
 
 use std::sync::{Arc, Mutex};
 
+use pintle_cluster::{PropagationPolicy, WrittenObject};
 use pintle_events::{Context, Event as LifecycleEvent};
 use pintle_objects::{HookEvent, ObjectId};
+use pintle_plan::{FieldConflict, Plan};
 use pintle_release::{ReleaseVersion, Status, StoreError, Summary};
 
 use pintle_tree::{Map, Node};
 use tokio::sync::OnceCell;
 
-use crate::options::{DeployOptions, Method};
+use crate::options::{DeployOptions, Method, WaitStrategy};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
 
@@ -29,9 +32,7 @@ pub(crate) use build::{check_documents, objects as build_objects};
 pub(crate) use emit::{emit, emit_mut, emit_without_release};
 use hooks::ParsedHooks;
 use lease_guard::LeaseGuard;
-pub(crate) use orphans::find as find_orphans;
 use orphans::terminate_hooks;
-pub(crate) use remove::RemoveRequest;
 pub(crate) use three_way::{AdoptionPolicy, PlanOptions, ThreeWayState};
 
 /// The hook events around an operation, each with Helm's prefix for its errors.
@@ -50,6 +51,16 @@ enum Stage {
     Applying,
     Waiting,
     After,
+}
+
+/// What the deletion of an object means for the operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deletion {
+    /// The new version does not contain the object any more.
+    Obsolete,
+    /// The release is uninstalled. Objects are deleted kind by kind, with this policy for their dependents, and later
+    /// errors do not end the operation, because the release is gone all the same.
+    Uninstall(PropagationPolicy),
 }
 
 /// How an operation ended, with the description for the record.
@@ -75,11 +86,19 @@ pub(crate) struct Executor<'a> {
     /// Whether managed fields of an earlier client-side version are migrated to server-side apply, so that fields
     /// which the chart drops are removed.
     pub(crate) migrate: bool,
+    /// How objects that are no longer desired are deleted.
+    pub(crate) deletion: Deletion,
+    /// The objects that this operation deleted.
+    deleted: Vec<ObjectId>,
     /// The objects that this operation created. Added one by one when the server answers, because the operation may
     /// be cancelled while other requests are in flight.
     created: Mutex<Vec<ObjectId>>,
     /// The objects whose creation was requested and not answered yet. They may or may not exist.
     in_flight: Mutex<Vec<ObjectId>>,
+    /// The objects as the server returned them when they were applied, for the wait that follows.
+    written: Mutex<Vec<WrittenObject>>,
+    /// The fields that were left to other managers.
+    yielded: Mutex<Vec<(ObjectId, FieldConflict)>>,
     lease_guard: Arc<LeaseGuard<'a>>,
     owner: OnceCell<Option<Map<Node>>>,
     hooks: ParsedHooks,
@@ -108,8 +127,12 @@ impl<'a> Executor<'a> {
             method,
             strict_fields: true,
             migrate: false,
+            deletion: Deletion::Obsolete,
+            deleted: Vec::new(),
             created: Mutex::default(),
             in_flight: Mutex::default(),
+            written: Mutex::default(),
+            yielded: Mutex::default(),
             lease_guard,
             owner: OnceCell::new(),
             hooks: ParsedHooks::default(),
@@ -143,17 +166,30 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// Runs the hooks, applies the objects and waits. Stops early when the user cancels or another client takes the
-    /// release over; nothing keeps running after it returns.
+    /// Takes the lease on an existing version, if its record is unchanged since it was observed, so that of two clients
+    /// only one proceeds.
+    pub(crate) async fn begin_uninstall(&mut self, observed: &Summary) -> Result<()> {
+        let lease = self.lease_guard.lease();
+        self.records.compare_and_swap(&mut observed.clone(), &self.version, lease.as_ref()).await?;
+        self.lease_guard.record_renewal(lease.as_ref());
+        Ok(())
+    }
+
+    /// Runs the hooks, executes the plan and waits. Stops early when the user cancels or another client takes the
+    /// release over; nothing keeps running after it returns. Returns the errors after an uninstall's deletions, which
+    /// do not make it fail.
     pub(crate) async fn deploy(
         &mut self,
-        state: &mut ThreeWayState,
+        state: &ThreeWayState,
+        plan: &Plan<'_>,
         events: HookEvents,
         reporter: &mut dyn Reporter,
-    ) -> Result<()> {
+    ) -> Result<Vec<Error>> {
         let lease_guard = Arc::clone(&self.lease_guard);
+        // The largest future of every operation: boxed, so that it is not part of the stack frame of each caller.
+        let run = Box::pin(self.run(state, plan, events, reporter));
         let outcome = tokio::select! {
-            outcome = self.run(state, events, reporter) => outcome,
+            outcome = run => outcome,
             stop = lease_guard.until_stopped() => Err(stop),
         };
         self.after_cancel(outcome).await
@@ -181,13 +217,35 @@ impl<'a> Executor<'a> {
 
     async fn run(
         &mut self,
-        state: &mut ThreeWayState,
+        state: &ThreeWayState,
+        plan: &Plan<'_>,
+        events: HookEvents,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Vec<Error>> {
+        self.hooks(events.before, reporter).await?;
+        self.stage = Stage::Applying;
+        let applied = self.apply(state, plan, reporter).await;
+        match self.deletion {
+            Deletion::Obsolete => {
+                applied?;
+                self.after_apply(state, events, reporter).await.map(|()| Vec::new())
+            }
+            Deletion::Uninstall(_) => {
+                let name = &self.version.name;
+                let failed = |source| Error::DeleteFailed { name: name.clone(), source: Box::new(source) };
+                applied.map_err(failed)?;
+                Ok(self.after_uninstall(events, reporter).await)
+            }
+        }
+    }
+
+    /// Waits until the objects are ready, and runs the hooks after that.
+    async fn after_apply(
+        &mut self,
+        state: &ThreeWayState,
         events: HookEvents,
         reporter: &mut dyn Reporter,
     ) -> Result<()> {
-        self.hooks(events.before, reporter).await?;
-        self.stage = Stage::Applying;
-        self.apply(state, reporter).await?;
         self.emit_hook_event(events.after.0).await?;
         self.stage = Stage::Waiting;
         self.emit_waiting(LifecycleEvent::Wait).await?;
@@ -195,6 +253,19 @@ impl<'a> Executor<'a> {
         self.emit_waiting(LifecycleEvent::Ready).await?;
         self.stage = Stage::After;
         self.hooks(events.after, reporter).await
+    }
+
+    /// Waits until the objects are gone, and runs the hooks after that. Returns all errors.
+    async fn after_uninstall(&mut self, events: HookEvents, reporter: &mut dyn Reporter) -> Vec<Error> {
+        self.stage = Stage::Waiting;
+        let gone = match self.options.wait {
+            WaitStrategy::HookOnly => Ok(()),
+            _ => wait::until_gone(self, &self.deleted).await,
+        };
+        self.stage = Stage::After;
+        let hooks = self.hooks(events.after, reporter).await;
+        let handlers = self.emit_hook_event(events.after.0).await;
+        [gone, hooks, handlers].into_iter().filter_map(Result::err).collect()
     }
 
     /// Records how the operation ended, and releases the lease.
@@ -251,14 +322,6 @@ impl<'a> Executor<'a> {
         self.lease_guard.check().await?;
         let lease = self.lease_guard.lease();
         self.records.update(&self.version, lease.as_ref()).await?;
-        self.lease_guard.record_renewal(lease.as_ref());
-        Ok(())
-    }
-
-    /// Takes the lease on an existing version, if its record is unchanged since it was observed.
-    async fn acquire_lease(&mut self, observed: &Summary) -> Result<()> {
-        let lease = self.lease_guard.lease();
-        self.records.compare_and_swap(&mut observed.clone(), &self.version, lease.as_ref()).await?;
         self.lease_guard.record_renewal(lease.as_ref());
         Ok(())
     }

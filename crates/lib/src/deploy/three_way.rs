@@ -1,15 +1,17 @@
 //! The desired, previous and live state of a release: the input of a plan.
 
-use pintle_cluster::Detail;
+use pintle_cluster::{Detail, Resource};
 use pintle_objects::{Object, ObjectId, Validation};
-use pintle_plan::{Adoption, Plan, PlanInput, Snapshot, ownership};
+use pintle_plan::sequence::Stages;
+use pintle_plan::{Adoption, DeletionRule, Plan, PlanInput, Removal, Snapshot, ownership};
 use pintle_release::{ReleaseVersion, Store};
 
 use super::apply::add_owner;
 use super::build;
 use super::orphans::{self, Orphan};
+use super::sequence;
 use crate::options::Method;
-use crate::{Error, Result, Session};
+use crate::{Error, Result, Session, crds};
 
 /// Which existing objects may become part of the release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +33,8 @@ pub(crate) struct PlanOptions {
     pub(crate) adoption: AdoptionPolicy,
     /// Whether documents are validated before they are decoded.
     pub(crate) validation: Validation,
+    /// Whether objects are applied in the order that the chart asks for.
+    pub(crate) ordered: bool,
 }
 
 /// The three inputs of a three-way merge, for all objects of a release.
@@ -42,6 +46,11 @@ pub(crate) struct ThreeWayState {
     previous: Vec<Object>,
     live: Snapshot,
     adoption: AdoptionPolicy,
+    /// The kinds that CRDs of the release bring and that are not served yet.
+    new_kinds: Vec<Resource>,
+    deletion: DeletionRule,
+    /// The stages of the desired objects, which are in their order; for an uninstall, of the previous ones in reverse.
+    stages: Option<Stages>,
 }
 
 impl ThreeWayState {
@@ -55,15 +64,27 @@ impl ThreeWayState {
         earlier: Option<&ReleaseVersion>,
         options: PlanOptions,
     ) -> Result<ThreeWayState> {
-        let PlanOptions { method, adoption, validation } = options;
-        let cluster = &session.cluster;
+        let PlanOptions { method, adoption, validation, ordered } = options;
+        let mut new_kinds = session.cluster.announced_kinds().to_vec();
+        new_kinds.extend(crds::new_kinds(&session.cluster, &crds::in_manifest(&version.manifest)).await);
+        let with_new_kinds;
+        let cluster = match new_kinds.is_empty() {
+            true => &session.cluster,
+            false => {
+                with_new_kinds = session.cluster.with_kinds(new_kinds.clone());
+                &with_new_kinds
+            }
+        };
         let mut desired = build::objects(cluster, &version.manifest, &version.namespace, validation)
             .await
             .map_err(|source| build::failed(source, earlier.is_some(), adoption))?;
+        let stages = if ordered { sequence::of_version(version, &desired)? } else { None };
+        let stages = stages.map(|stages| in_order(&mut desired, stages, Direction::Forward));
         for object in &mut desired {
+            sequence::strip(object);
             ownership::set(object, &version.name, &version.namespace);
         }
-        let previous = match earlier {
+        let mut previous = match earlier {
             Some(earlier) => {
                 build::objects(cluster, &earlier.manifest, &earlier.namespace, Validation::Ignore)
                     .await
@@ -74,12 +95,59 @@ impl ThreeWayState {
             }
             None => Vec::new(),
         };
+        previous.iter_mut().for_each(sequence::strip);
         let ids: Vec<ObjectId> = desired.iter().chain(&previous).map(Object::id).collect();
         let depth = if method == Method::ClientSide { Detail::Full } else { Detail::MetadataOnly };
         let live =
             cluster.snapshot(&ids, depth).await.map_err(|error| get_failed(error, earlier, adoption))?;
         let (release, namespace) = (version.name.clone(), version.namespace.clone());
-        Ok(ThreeWayState { release, namespace, desired, previous, live, adoption })
+        let deletion = DeletionRule::ByLivePolicy;
+        Ok(ThreeWayState {
+            release,
+            namespace,
+            desired,
+            previous,
+            live,
+            adoption,
+            new_kinds,
+            deletion,
+            stages,
+        })
+    }
+
+    /// Returns the state of an uninstall: nothing is desired. The live objects are not read, because a deletion does not
+    /// depend on them.
+    ///
+    /// # Errors
+    /// Groups or subcharts that depend on each other.
+    pub(crate) fn for_removal(
+        version: &ReleaseVersion,
+        removal: &Removal,
+        ordered: bool,
+    ) -> Result<ThreeWayState> {
+        let mut previous = removal.delete.clone();
+        let stages = if ordered { sequence::of_version(version, &previous)? } else { None };
+        let stages = stages.map(|stages| in_order(&mut previous, stages, Direction::Backward));
+        Ok(ThreeWayState {
+            release: version.name.clone(),
+            namespace: version.namespace.clone(),
+            desired: Vec::new(),
+            previous,
+            live: Snapshot::default(),
+            adoption: AdoptionPolicy::Unchecked,
+            new_kinds: Vec::new(),
+            deletion: DeletionRule::All,
+            stages,
+        })
+    }
+
+    /// Sets the namespaces of the objects to remove.
+    ///
+    /// # Errors
+    /// All kinds that the cluster does not serve.
+    pub(crate) async fn scope(&mut self, session: &Session) -> Result<()> {
+        self.previous = build::in_scope(&session.cluster, self.previous.clone(), &self.namespace).await?;
+        Ok(())
     }
 
     /// Adds existing objects of failed versions as previous state, so that the plan deletes them.
@@ -111,8 +179,9 @@ impl ThreeWayState {
             AdoptionPolicy::All => Adoption::Any,
             AdoptionPolicy::Unchecked => Adoption::Unchecked,
         };
-        let ThreeWayState { desired, previous, live, .. } = self;
-        pintle_plan::plan(&PlanInput { desired, previous, live, adoption }).map_err(Box::new)
+        let ThreeWayState { desired, previous, live, deletion, .. } = self;
+        let input = PlanInput { desired, previous, live, adoption, deletion: *deletion };
+        pintle_plan::plan(&input).map_err(Box::new)
     }
 
     /// Sets the owner of the desired objects, as the executor does before it applies them. A release that is yet to be
@@ -139,19 +208,50 @@ impl ThreeWayState {
         Ok(())
     }
 
-    pub(super) fn desired(&self) -> &[Object] {
-        &self.desired
+    /// Returns the kinds that CRDs of the release bring and that were not served when the state was loaded.
+    pub(crate) fn new_kinds(&self) -> &[Resource] {
+        &self.new_kinds
     }
 
-    /// Returns the desired objects for changes before they are applied.
-    pub(super) fn desired_mut(&mut self) -> &mut [Object] {
-        &mut self.desired
+    /// Returns the stages of the desired objects; for an uninstall, of those to delete.
+    pub(crate) fn stages(&self) -> Option<&Stages> {
+        self.stages.as_ref()
+    }
+
+    pub(super) fn desired(&self) -> &[Object] {
+        &self.desired
     }
 
     /// Returns whether there is no previous state, so that every object is created.
     pub(super) fn is_first(&self) -> bool {
         self.previous.is_empty() && self.adoption != AdoptionPolicy::Unchecked
     }
+}
+
+/// Whether objects are applied, or deleted in the opposite order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    Forward,
+    Backward,
+}
+
+/// Sorts objects by their stage, and returns the stages in the new order. Within a stage, they stay as they are.
+fn in_order(objects: &mut Vec<Object>, stages: Stages, direction: Direction) -> Stages {
+    let last = stages.count().saturating_sub(1);
+    let number = |stage: usize| if direction == Direction::Backward { last - stage } else { stage };
+    let mut entries: Vec<(usize, bool, Object)> = std::mem::take(objects)
+        .into_iter()
+        .zip(stages.stages.iter().zip(&stages.is_awaited))
+        .map(|(object, (stage, is_awaited))| (number(*stage), *is_awaited, object))
+        .collect();
+    entries.sort_by_key(|(stage, _, _)| *stage);
+    let mut sorted = Stages { warnings: stages.warnings, ..Stages::default() };
+    for (stage, is_awaited, object) in entries {
+        sorted.stages.push(stage);
+        sorted.is_awaited.push(is_awaited);
+        objects.push(object);
+    }
+    sorted
 }
 
 /// Adds Helm's prefix for a live object that cannot be read. A rollback reads objects only while it applies them, and

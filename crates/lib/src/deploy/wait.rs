@@ -1,6 +1,8 @@
 //! Waits for applied objects, for hooks, and for deletions.
 
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
+use std::time::Duration;
 
 use pintle_cluster::logs::{HookLogs, LogSource};
 use pintle_cluster::wait::{self, FailFastLimits, WaitFor, WaitOptions, Waiter};
@@ -25,21 +27,43 @@ impl Executor<'_> {
         if self.options.wait == WaitStrategy::HookOnly {
             return Ok(());
         }
+        let wait_for = if self.options.wait_for_jobs { WaitFor::ReadyWithJobs } else { WaitFor::Ready };
         let is_paused =
             |object: &&Object| object.kind() == "Deployment" && is_true(object, &["spec", "paused"]);
         let objects = state.desired().iter().filter(|object| !is_paused(object));
         let ids: Vec<ObjectId> = objects.map(Object::id).collect();
-        let wait_for = if self.options.wait_for_jobs { WaitFor::ReadyWithJobs } else { WaitFor::Ready };
+        self.wait_for(&ids, wait_options(self.options, wait_for), reporter).await
+    }
+
+    /// Waits until the objects are ready that the next stage depends on, whether or not the operation waits at its end.
+    /// A Job is ready when it has completed, because nothing else of a Job can be depended on.
+    pub(super) async fn wait_for_stage(&self, ids: &[ObjectId], reporter: &mut dyn Reporter) -> Result<()> {
+        let mut options = wait_options(self.options, WaitFor::ReadyWithJobs);
+        if options.strategy == wait::Strategy::HookOnly {
+            options.strategy = wait::Strategy::Watcher;
+        }
+        self.wait_for(ids, options, reporter).await
+    }
+
+    async fn wait_for(
+        &self,
+        ids: &[ObjectId],
+        options: WaitOptions,
+        reporter: &mut dyn Reporter,
+    ) -> Result<()> {
         let (sender, watched) = unbounded_channel();
         let watched = self.session.events.listens(LifecycleEvent::Watch).then_some(watched);
         let is_watched = watched.is_some();
-        let waiter = Waiter::new(&self.session.cluster, wait_options(self.options, wait_for));
+        let waiter = Waiter::new(&self.session.cluster, options);
+        let written = std::mem::take(&mut *self.written.lock().unwrap_or_else(PoisonError::into_inner));
+        let written = written.iter().filter_map(|written| written.object().ok()).collect();
         let wait = async move {
             let mut observer = |progress: &wait::Progress<'_>| {
                 reporter.object_progress(&ObjectProgress {
                     id: progress.id,
                     state: progress.readiness.status.as_str(),
                     message: &progress.readiness.detail,
+                    pods: progress.pods,
                     ready: progress.is_done,
                 });
                 if is_watched {
@@ -47,7 +71,7 @@ impl Executor<'_> {
                     let _ = sender.send(readiness(progress));
                 }
             };
-            let waited = waiter.wait(&ids, &mut observer).await;
+            let waited = waiter.wait_from(ids, written, &mut observer).await;
             // Closing the channel lets the handler loop end after the last update.
             drop(sender);
             Ok(waited.map_err(Box::new)?)
@@ -106,18 +130,21 @@ fn wait_options(options: &DeployOptions, wait_for: WaitFor) -> WaitOptions {
 pub(super) async fn hook(
     executor: &Executor<'_>,
     objects: &[Object],
+    timeout: Duration,
     stream: bool,
     updates: &UnboundedSender<HookUpdate>,
 ) -> Result<()> {
     let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
     let cluster = &executor.session.cluster;
-    let waiter = Waiter::new(cluster, wait_options(executor.options, WaitFor::HookCompleted));
+    let waiting = WaitOptions { timeout, ..wait_options(executor.options, WaitFor::HookCompleted) };
+    let waiter = Waiter::new(cluster, waiting);
     // The receiver is dropped only when the operation was cancelled.
     let mut observer = |progress: &wait::Progress<'_>| {
         let _ = updates.send(HookUpdate::Object {
             id: progress.id.clone(),
             state: progress.readiness.status.as_str(),
             message: progress.readiness.detail.clone(),
+            pods: progress.pods.to_vec(),
             ready: progress.is_done,
         });
     };

@@ -40,6 +40,8 @@ impl Error {
             | Error::BadVersion { .. }
             | Error::ReservedLabel { .. }
             | Error::OldValues { .. }
+            | Error::BadPlan { .. }
+            | Error::SealedPlan
             | Error::HideSecretsNeedsDryRun => ErrorKind::InvalidInput,
             Error::Chart(_)
             | Error::Dependencies(_)
@@ -52,6 +54,8 @@ impl Error {
             | Error::NotInstallable { .. }
             | Error::ExperimentalChart
             | Error::RecordObject { .. } => ErrorKind::InvalidChart,
+            #[cfg(feature = "cluster")]
+            Error::DependencyCycle(_) => ErrorKind::InvalidChart,
             #[cfg(feature = "lua")]
             Error::Scripts(_) => ErrorKind::InvalidChart,
             Error::ChartNotFound { .. }
@@ -67,7 +71,9 @@ impl Error {
                 ErrorKind::Conflict
             }
             #[cfg(feature = "cluster")]
-            Error::CannotContinue { .. } => ErrorKind::Conflict,
+            Error::CannotContinue { .. } | Error::StalePlan { .. } | Error::UnsafeCrds { .. } => {
+                ErrorKind::Conflict
+            }
             Error::Pending { .. } | Error::LeaseLost { .. } | Error::EmbeddedInUse { .. } => {
                 ErrorKind::Locked
             }
@@ -96,6 +102,20 @@ impl Error {
             | Error::CleanUpFailed { second: cause, .. } => cause.kind(),
             _ => ErrorKind::Other,
         }
+    }
+
+    /// Returns what is known about objects that did not become ready.
+    #[cfg(feature = "cluster")]
+    pub fn diagnoses(&self) -> &[pintle_cluster::wait::Diagnosis] {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(self);
+        while let Some(error) = cause {
+            let boxed = || error.downcast_ref::<Box<Error>>().map(|error| &**error);
+            if let Some(Error::Wait(waited)) = error.downcast_ref::<Error>().or_else(boxed) {
+                return waited.diagnoses();
+            }
+            cause = error.source();
+        }
+        &[]
     }
 
     /// Returns whether the user lacks rights on release records.

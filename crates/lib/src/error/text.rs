@@ -63,3 +63,17 @@ pub(super) fn missing_permissions(
 pub(super) fn join_errors(errors: &[Error], separator: &str) -> String {
     errors.iter().map(Error::to_string).collect::<Vec<_>>().join(separator)
 }
+
+/// What updates of CRDs would lose, one line for each.
+pub(super) fn unsafe_crds(definitions: &[(String, Vec<String>)]) -> String {
+    let lines = definitions
+        .iter()
+        .flat_map(|(name, problems)| problems.iter().map(move |problem| format!("\n  {name}: {problem}")));
+    format!("the update of CRDs would lose data:{}", lines.collect::<String>())
+}
+
+/// What has changed since a plan was made, one line for each.
+#[cfg(feature = "cluster")]
+pub(super) fn stale_plan(moved: &[crate::ops::Moved]) -> String {
+    moved.iter().map(|moved| format!("\n  {moved}")).collect()
+}

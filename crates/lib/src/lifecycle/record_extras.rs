@@ -2,12 +2,16 @@
 //! field, the rendered values if handlers changed them, and the granted permissions. Helm ignores all of it, whatever
 //! the store.
 
+mod order;
+
 use std::collections::BTreeMap;
 
 use pintle_chart::metadata::{Dependency, Draft, Metadata};
 use pintle_chart::{Chart, File, ext};
 use pintle_release::{ChartSource, ReleaseVersion, SOURCE_FILE, StoredChart, StoredFile};
 use pintle_tree::{Map, Node};
+
+pub(crate) use order::subchart_order;
 
 /// The label with the granted permissions, prefixed with the number of its version because Helm copies labels to the
 /// next version. It is informational and grants nothing: anyone who may write the record may write the label.
@@ -75,6 +79,9 @@ pub(crate) fn stored(
     if let Some(source) = source {
         source.record(&mut stored);
     }
+    if let Some(file) = order::file(chart) {
+        stored.files.get_or_insert_default().push(file);
+    }
     // Values that cannot be written as YAML could not be read back either.
     if let Some(text) = changed.and_then(|values| pintle_yaml::write(values).ok()) {
         let data = Some(String::from_utf8_lossy(&text).as_ref().into());
@@ -101,7 +108,7 @@ pub(crate) fn stored(
 
 /// Whether a file of a recorded chart is no file of the chart.
 fn is_extra(name: &str) -> bool {
-    name == RENDERED_VALUES_FILE || name == SOURCE_FILE
+    name == RENDERED_VALUES_FILE || name == SOURCE_FILE || name == order::FILE
 }
 
 fn add_subcharts(chart: &Chart, prefix: &str, files: &mut Vec<StoredFile>) {

@@ -2,6 +2,8 @@
 //! cluster. For charts without scripts it only inspects file names.
 
 #[cfg(feature = "cluster")]
+mod cluster;
+#[cfg(feature = "cluster")]
 mod session;
 
 use std::fmt;
@@ -17,6 +19,8 @@ use pintle_lua::{Limits, Listener, PermissionRequests, Permissions, Scripts, Ser
 use super::script_log::ScriptLog;
 use super::{Lifecycle, Shared};
 use crate::{Error, Reporter, Result};
+#[cfg(feature = "cluster")]
+pub use cluster::ScriptCluster;
 #[cfg(feature = "cluster")]
 pub(crate) use session::ScriptContext;
 

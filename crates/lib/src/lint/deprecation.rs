@@ -1,39 +1,28 @@
-//! API versions that Kubernetes has deprecated or removed.
+//! API versions that Kubernetes has deprecated or removed, with Helm's messages.
 
 use pintle_render::KubeVersion;
 
-/// One row per kind, generated from the lifecycle markers of the Kubernetes API types.
-const TABLE: &str = include_str!("deprecations.tsv");
-
 /// Returns the deprecation message for a kind in a Kubernetes version.
 pub(crate) fn check(api_version: &str, kind: &str, version: &KubeVersion) -> Result<(), String> {
-    let current = number_pair(&format!("{}.{}", version.major, version.minor))?;
-    let row = TABLE
-        .lines()
-        .map(|line| line.split('\t').collect::<Vec<_>>())
-        .find(|row| row[..2] == [api_version, kind]);
-    let Some(row) = row else { return Ok(()) };
-    let [_, _, deprecated, removed, replacement] = row[..] else { return Ok(()) };
-    if number_pair(deprecated)? > current {
+    let current = (number(&version.major)?, number(&version.minor)?);
+    let Some(found) = pintle_check::deprecation(api_version, kind) else { return Ok(()) };
+    if found.deprecated > current {
         return Ok(());
     }
-    let mut text = format!("{api_version} {kind} is deprecated in v{deprecated}+");
-    if removed != "-" {
-        text.push_str(&format!(", unavailable in v{removed}+"));
+    let (major, minor) = found.deprecated;
+    let mut text = format!("{api_version} {kind} is deprecated in v{major}.{minor}+");
+    if let Some((major, minor)) = found.removed {
+        text.push_str(&format!(", unavailable in v{major}.{minor}+"));
     }
-    if replacement != "-" {
-        text.push_str(&format!("; use {replacement}"));
+    if let Some((api_version, kind)) = found.replacement {
+        text.push_str(&format!("; use {api_version} {kind}"));
     }
     Err(text)
 }
 
-fn number_pair(version: &str) -> Result<(u32, u32), String> {
-    let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
-    let number = |part: &str| {
-        let quoted = pintle_tree::quote::quote(part.as_bytes());
-        part.parse().map_err(|_| format!("strconv.Atoi: parsing {quoted}: invalid syntax"))
-    };
-    Ok((number(major)?, number(minor)?))
+fn number(part: &str) -> Result<u32, String> {
+    let quoted = pintle_tree::quote::quote(part.as_bytes());
+    part.parse().map_err(|_| format!("strconv.Atoi: parsing {quoted}: invalid syntax"))
 }
 
 #[cfg(test)]

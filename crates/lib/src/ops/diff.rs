@@ -9,7 +9,7 @@ use pintle_release::{ReleaseVersion, VersionRef};
 use pintle_tree::{LogLine, Node};
 
 use super::template::{TemplateRequest, template};
-use super::{InstallRequest, UpgradeRequest, ValuesPolicy, get, install, upgrade};
+use super::{InstallRequest, UpgradeRequest, ValuesPolicy, get, upgrade};
 use crate::deploy::build_objects;
 use crate::options::{DryRun, RenderOptions};
 use crate::prepare::push_document;
@@ -26,6 +26,8 @@ pub struct DiffUpgradeRequest {
     pub allow_unreleased: bool,
     /// How the chart is rendered.
     pub rendering: DiffRendering,
+    /// Shows everything as added, whether or not the release exists. Its record is not read for the comparison.
+    pub as_new: bool,
     /// Compares with the live objects, merged as client-side apply would merge them.
     pub three_way: bool,
     /// Reports existing objects of other releases as taken over; implies `three_way`.
@@ -91,14 +93,16 @@ pub async fn diff_upgrade(
     reporter: &mut dyn Reporter,
 ) -> Result<DiffedManifests> {
     let target = &request.target;
-    let latest = get(session, &target.namespace, &target.name, &VersionRef::Current).await;
-    let version = match latest {
-        Ok(version) => Some(version),
-        Err(Error::NoSuchRelease { .. }) if request.allow_unreleased => None,
-        Err(error) => return Err(error),
+    let version = match request.as_new {
+        true => None,
+        false => match get(session, &target.namespace, &target.name, &VersionRef::Current).await {
+            Ok(version) => Some(version),
+            Err(Error::NoSuchRelease { .. }) if request.allow_unreleased => None,
+            Err(error) => return Err(error),
+        },
     };
     let target = with_reused_values(request, version.as_ref(), reporter)?;
-    let new = render(session, offline, request, &target, version.is_some(), reporter).await?;
+    let new = render(session, offline, request, &target, reporter).await?;
     let mut manifests = DiffedManifests { new, ..DiffedManifests::default() };
     if let Some(version) = &version {
         manifests.old = format!("{}\n", version.manifest).into_bytes();
@@ -168,7 +172,6 @@ async fn render(
     offline: &OfflineSession,
     request: &DiffUpgradeRequest,
     target: &TemplateRequest,
-    exists: bool,
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<u8>> {
     match request.rendering {
@@ -188,17 +191,18 @@ async fn render(
                     nulls: target.nulls,
                     images: target.images.clone(),
                     record_objects: target.record_objects,
+                    post_render: target.post_render.clone(),
                     ..RenderOptions::default()
                 },
                 ..InstallRequest::default()
             };
-            let version = if exists {
-                let values_policy = ValuesPolicy::ReuseIfNoneGiven;
-                let request = UpgradeRequest { target, values_policy, ..UpgradeRequest::default() };
-                upgrade(session, &request, reporter).await?.version
-            } else {
-                install(session, &target, reporter).await?
+            let upgrade_request = UpgradeRequest {
+                target,
+                install: request.allow_unreleased,
+                values_policy: ValuesPolicy::ReuseIfNoneGiven,
+                ..UpgradeRequest::default()
             };
+            let version = upgrade(session, &upgrade_request, reporter).await?.version;
             let mut text = version.manifest.clone().into_bytes();
             if !request.target.no_hooks {
                 text.extend(hooks_text(&version));

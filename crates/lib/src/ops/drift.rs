@@ -1,15 +1,26 @@
-//! `drift`: compare the live objects of a release with its manifest, by server-side dry runs, and undo what others changed.
+//! `drift`: how the live objects of a release differ from what was recorded, who changed them, and how to undo that.
+//!
+//! What the release recorded is applied as a dry run that takes over all fields. What that would change has drifted, so
+//! defaults and other spellings of the same value are not reported.
 
 use futures::FutureExt as _;
-use pintle_cluster::apply::run_concurrently;
-use pintle_cluster::{Cluster, WriteParams};
+use pintle_cluster::FieldValidation;
+use pintle_cluster::apply::{Applied, ApplyOptions, run_concurrently};
+use pintle_diff::redacted_pair;
 use pintle_objects::{Object, ObjectId, Validation};
-use pintle_plan::{RESOURCE_POLICY, ownership};
-use pintle_release::Status;
+use pintle_plan::diff::{differences, equate_nulls, pointer};
+use pintle_plan::field_owners::managers;
+use pintle_plan::managed_fields::is_our_manager;
+use pintle_plan::{self as planner, Action, ConflictPolicy, MergeBase, Step};
+use pintle_release::{ReleaseVersion, Summary};
 use pintle_tree::{Map, Node};
 
-use crate::records::Records;
-use crate::{Error, Result, Session, deploy};
+use super::diff::tidied;
+use crate::deploy::{AdoptionPolicy, PlanOptions, ThreeWayState};
+use crate::lifecycle::record_extras;
+use crate::options::{CrdPolicy, Method};
+use crate::records::{Records, newest_deployed};
+use crate::{Error, ObjectSelector, Result, Session, crds};
 
 /// Which release to compare, and what to do about differences.
 #[derive(Clone, Debug, Default)]
@@ -20,182 +31,308 @@ pub struct DriftRequest {
     pub namespace: String,
     /// What others may change.
     pub ignore: Vec<DriftIgnoreRule>,
-    /// Whether changes are undone.
+    /// Whether changes are undone. The release gets no new version.
     pub correct: bool,
 }
 
-/// Fields that others may change. Of the selectors, those that are not set match every object.
+/// Fields that others may change.
 #[derive(Clone, Debug, Default)]
 pub struct DriftIgnoreRule {
     /// JSON pointers; an empty one is the whole object.
     pub paths: Vec<String>,
-    /// The API group.
-    pub group: Option<String>,
-    /// The API version.
-    pub version: Option<String>,
-    /// The kind.
-    pub kind: Option<String>,
-    /// The name.
-    pub name: Option<String>,
-    /// The namespace.
-    pub namespace: Option<String>,
+    /// Which objects.
+    pub target: ObjectSelector,
 }
 
-impl DriftIgnoreRule {
-    fn matches(&self, id: &ObjectId) -> bool {
-        let same = |wanted: &Option<String>, text: &str| wanted.as_ref().is_none_or(|wanted| wanted == text);
-        same(&self.group, &id.group)
-            && same(&self.version, &id.version)
-            && same(&self.kind, &id.kind)
-            && same(&self.name, &id.name)
-            && same(&self.namespace, &id.namespace)
+/// The label or annotation by which an object opts out, with the value `disabled`.
+pub const DRIFT_DETECTION: &str = "helm.sh/drift-detection";
+
+/// How the objects of a release have drifted.
+#[derive(Clone, Debug)]
+pub struct ReleaseDrift {
+    /// The version that was compared.
+    pub version: ReleaseVersion,
+    /// The objects that have drifted, in the order of the manifest.
+    pub objects: Vec<DriftedObject>,
+    /// How many objects were compared.
+    pub compared: usize,
+}
+
+/// An object that differs from what was recorded.
+#[derive(Clone, Debug)]
+pub struct DriftedObject {
+    /// The object.
+    pub id: ObjectId,
+    /// Whether it does not exist any more.
+    pub is_missing: bool,
+    /// The fields that differ.
+    pub fields: Vec<DriftedField>,
+    /// Why it could not be compared or corrected.
+    pub problem: Option<String>,
+    /// Whether the changes were undone.
+    pub is_corrected: bool,
+}
+
+impl DriftedObject {
+    /// The managers that own the fields that differ, without Helm's and ours.
+    pub fn managers(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.fields.iter().flat_map(|field| field.managers.clone()).collect();
+        names.retain(|name| !is_our_manager(name));
+        names.sort();
+        names.dedup();
+        names
     }
 }
 
-/// An object that others have changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Drifted {
-    /// The object.
-    pub object: ObjectId,
-    /// The fields that differ, as JSON pointers; none if the object is missing.
-    pub fields: Vec<String>,
-    /// The field managers other than Helm's.
+/// A field that differs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DriftedField {
+    /// The path.
+    pub path: String,
+    /// The recorded value.
+    pub recorded: Option<Node>,
+    /// The live value.
+    pub live: Option<Node>,
+    /// The field managers that own it now.
     pub managers: Vec<String>,
 }
 
-/// Returns the objects of the deployed version that differ from its manifest.
+impl DriftedField {
+    /// The path as a JSON pointer.
+    pub fn pointer(&self) -> String {
+        pointer(&self.path)
+    }
+}
+
+/// Compares the live objects of a release with the version that was deployed last, and undoes changes if the request
+/// says so.
 ///
 /// # Errors
-/// When there is no deployed version, or the cluster refuses.
-pub async fn drift(session: &Session, request: &DriftRequest) -> Result<Vec<Drifted>> {
-    let records = Records::find(session, &request.namespace, &request.name).await?;
-    let history = records.existing_history().await?;
-    let deployed = history.iter().rev().find(|version| version.status == Status::Deployed);
-    let deployed = deployed.ok_or_else(|| Error::NoDeployedReleases { name: request.name.clone() })?;
-    let version = records.load(deployed.number).await?;
-    let cluster = &session.cluster;
-    let mut objects =
-        deploy::build_objects(cluster, &version.manifest, &version.namespace, Validation::Ignore).await?;
-    let owner = records.store().owner(&request.namespace, &request.name).await?;
-    for object in &mut objects {
-        ownership::set(object, &version.name, &version.namespace);
-        let has_owner =
-            object.namespace() == version.namespace && object.annotation(RESOURCE_POLICY).is_none();
-        if let Some(owner) = owner.as_ref().filter(|_| has_owner) {
-            let owners = Node::List(vec![Node::Map(owner.clone())]);
-            object.metadata_mut().insert("ownerReferences".into(), owners);
-        }
-    }
-    let compared = run_concurrently(&objects, |object| compare(cluster, object, request).boxed()).await;
-    Ok(compared.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
-}
-
-/// Compares one object, and undoes what was changed if the request says so.
-async fn compare(cluster: &Cluster, object: &Object, request: &DriftRequest) -> Result<Option<Drifted>> {
-    let id = object.id();
-    let rules = request.ignore.iter().filter(|rule| rule.matches(&id));
-    let ignored: Vec<&str> = rules.flat_map(|rule| &rule.paths).map(String::as_str).collect();
-    if ignored.contains(&"") {
-        return Ok(None);
-    }
-    let Some(live) = cluster.get(&id).await? else {
-        if request.correct {
-            cluster.apply_object(object, true, &WriteParams::default()).await?;
-        }
-        return Ok(Some(Drifted { object: id, fields: Vec::new(), managers: Vec::new() }));
-    };
-    let mut wanted = object.clone();
-    for pointer in &ignored {
-        // What others may change is applied as they left it.
-        keep_live(wanted.body_mut(), live.body(), pointer);
-    }
-    let dry_run = WriteParams { dry_run: true, ..WriteParams::default() };
-    let merged = cluster.apply_object(&wanted, true, &dry_run).await?.object()?;
-    let mut fields = Vec::new();
-    differences(&comparable(&live), &comparable(&merged), "", &mut fields);
-    fields.retain(|field| !ignored.iter().any(|pointer| is_below(field, pointer)));
-    if fields.is_empty() {
-        return Ok(None);
+/// When there is no deployed version, its objects cannot be read, or, for a correction, another client is working on the
+/// release.
+pub async fn drift(session: &Session, request: &DriftRequest) -> Result<ReleaseDrift> {
+    let (records, mut history) =
+        Records::find_with_history(session, &request.namespace, &request.name).await?;
+    if history.is_empty() {
+        return Err(records.missing().await);
     }
     if request.correct {
-        cluster.apply_object(&wanted, true, &WriteParams::default()).await?;
+        ensure_unlocked(&records, &mut history)?;
     }
-    Ok(Some(Drifted { object: id, fields, managers: managers(&live) }))
+    let deployed = newest_deployed(&history);
+    let deployed = deployed.ok_or_else(|| Error::NoDeployedReleases { name: request.name.clone() })?;
+    let version = records.load(deployed.number).await?;
+    let method = Method::from_record(&version.apply_method);
+    let options = PlanOptions {
+        method,
+        adoption: AdoptionPolicy::Unchecked,
+        validation: Validation::Ignore,
+        ordered: false,
+    };
+    let mut state = ThreeWayState::load(session, &version, Some(&version), options).await?;
+    state.complete(session).await?;
+    state.set_owner(records.store().as_ref()).await?;
+    let plan = state.plan().map_err(|cause| Error::CannotContinue { operation: "drift", cause })?;
+    let comparison = Comparison { session, request, method };
+    let found = run_concurrently(&plan.steps, |step| comparison.object(step).boxed()).await;
+    let definitions = definitions(session, &version).await?;
+    let found_crds = run_concurrently(&definitions, |crd| comparison.definition(crd).boxed()).await;
+    let compared = plan.steps.len() + definitions.len();
+    let objects = found_crds.into_iter().chain(found).flatten().collect();
+    Ok(ReleaseDrift { version, objects, compared })
 }
 
-/// The parts of an object that can drift.
-fn comparable(object: &Object) -> Node {
-    let mut body = object.body().clone();
-    body.remove("status");
-    if let Some(Node::Map(metadata)) = body.get_mut("metadata") {
-        for key in ["managedFields", "resourceVersion", "generation", "creationTimestamp", "uid", "selfLink"]
-        {
-            metadata.remove(key);
+/// What another client is about to change is not corrected.
+fn ensure_unlocked(records: &Records<'_>, history: &mut [Summary]) -> Result<()> {
+    history.last_mut().map_or(Ok(()), |last| records.ensure_unlocked_dry_run(last))
+}
+
+/// The CRDs of the chart's `crds/` folders.
+async fn definitions(session: &Session, version: &ReleaseVersion) -> Result<Vec<Object>> {
+    let chart = record_extras::chart(&version.chart);
+    if chart.crds().is_empty() {
+        return Ok(Vec::new());
+    }
+    let steps = crds::steps(session, &chart, &version.namespace, CrdPolicy::Helm).await?;
+    Ok(steps.into_iter().map(|step| step.object).collect())
+}
+
+struct Comparison<'a> {
+    session: &'a Session,
+    request: &'a DriftRequest,
+    method: Method,
+}
+
+impl Comparison<'_> {
+    async fn object(&self, step: &Step<'_>) -> Option<DriftedObject> {
+        let desired = step.desired?;
+        let rules = self.request.ignore.iter().filter(|rule| rule.target.matches(desired));
+        let mut ignored: Vec<&str> = rules.flat_map(|rule| &rule.paths).map(String::as_str).collect();
+        if ignored.contains(&"") || opts_out(desired) || step.live.is_some_and(opts_out) {
+            return None;
         }
-    }
-    Node::Map(body)
-}
-
-/// Collects the JSON pointers of the smallest parts that differ.
-fn differences(live: &Node, wanted: &Node, at: &str, found: &mut Vec<String>) {
-    match (live, wanted) {
-        (Node::Map(live), Node::Map(wanted)) => {
-            let mut keys: Vec<_> = live.keys().chain(wanted.keys()).collect();
-            keys.sort();
-            keys.dedup();
-            for key in keys {
-                let path = format!("{at}/{}", escaped(&key.to_string()));
-                match (live.get(key), wanted.get(key)) {
-                    (Some(live), Some(wanted)) => differences(live, wanted, &path, found),
-                    _ => found.push(path),
-                }
+        if step.live.is_some_and(is_scaled_by_controller) {
+            ignored.push(REPLICAS);
+        }
+        let mut wanted = desired.clone();
+        if let Some(live) = step.live {
+            for pointer in &ignored {
+                // What others may change is applied as they left it.
+                keep_live(wanted.body_mut(), live.body(), pointer);
             }
         }
-        (Node::List(live), Node::List(wanted)) if live.len() == wanted.len() => {
-            for (index, (live, wanted)) in live.iter().zip(wanted).enumerate() {
-                differences(live, wanted, &format!("{at}/{index}"), found);
-            }
+        let step = Step { desired: Some(&wanted), ..step.clone() };
+        let mut drifted = self.compare(&step).await?;
+        drifted.fields.retain(|field| !ignored.iter().any(|pointer| is_below(&field.pointer(), pointer)));
+        if drifted.fields.is_empty() && !drifted.is_missing && drifted.problem.is_none() {
+            return None;
         }
-        (live, wanted) if live == wanted => {}
-        _ => found.push(at.to_owned()),
+        self.correct(&step, &mut drifted).await;
+        Some(drifted)
+    }
+
+    /// A CRD of `crds/`. An upgrade does not change it, so that it may be of an earlier chart: only what other managers
+    /// changed has drifted.
+    async fn definition(&self, definition: &Object) -> Option<DriftedObject> {
+        let live = self.session.cluster.get(&definition.id()).await.ok()?;
+        let action = match live {
+            Some(_) => Action::Update { base: MergeBase::Live },
+            None => Action::Create,
+        };
+        let step = Step {
+            id: definition.id(),
+            action,
+            desired: Some(definition),
+            previous: None,
+            live: live.as_ref(),
+        };
+        let by_server = Comparison { method: Method::ServerSide, ..*self };
+        let mut drifted = by_server.compare(&step).await?;
+        let by_others = |field: &DriftedField| {
+            !field.managers.is_empty() && !field.managers.iter().any(|name| is_our_manager(name))
+        };
+        drifted.fields.retain(by_others);
+        if drifted.fields.is_empty() && !drifted.is_missing {
+            return None;
+        }
+        by_server.correct(&step, &mut drifted).await;
+        Some(drifted)
+    }
+
+    async fn compare(&self, step: &Step<'_>) -> Option<DriftedObject> {
+        let id = step.id.clone();
+        let drifted = |is_missing, fields, problem| {
+            Some(DriftedObject { id, is_missing, fields, problem, is_corrected: false })
+        };
+        let (Some(live), true) = (step.live, step.action != Action::Create) else {
+            return drifted(true, Vec::new(), None);
+        };
+        let restored = match self.session.cluster.execute(step, &self.options(true)).await {
+            Ok(Applied::Written(written)) => written.object(),
+            Ok(_) => return None,
+            Err(error) => return drifted(false, Vec::new(), Some(error.to_string())),
+        };
+        match restored {
+            Ok(restored) => {
+                let fields = fields(live, &restored);
+                if fields.is_empty() { None } else { drifted(false, fields, None) }
+            }
+            Err(error) => drifted(false, Vec::new(), Some(error.to_string())),
+        }
+    }
+
+    /// Restores an object, if the request says so.
+    async fn correct(&self, step: &Step<'_>, drifted: &mut DriftedObject) {
+        if !self.request.correct || drifted.problem.is_some() {
+            return;
+        }
+        match self.session.cluster.execute(step, &self.options(false)).await {
+            Ok(_) => drifted.is_corrected = true,
+            Err(error) => drifted.problem = Some(error.to_string()),
+        }
+    }
+
+    fn options(&self, dry_run: bool) -> ApplyOptions {
+        ApplyOptions {
+            method: match self.method {
+                Method::ServerSide => planner::Method::ServerSide,
+                Method::ClientSide => planner::Method::ClientSide { custom_three_way: true },
+            },
+            conflicts: ConflictPolicy::Take,
+            validation: FieldValidation::Ignore,
+            dry_run,
+            ..ApplyOptions::default()
+        }
     }
 }
 
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
+/// The fields that restoring an object would change.
+fn fields(live: &Object, restored: &Object) -> Vec<DriftedField> {
+    let (mut before, mut after) = (tidied(live), tidied(restored));
+    equate_nulls(before.body_mut(), after.body_mut());
+    let yaml = |object: &Object| pintle_yaml::write(object.body()).ok();
+    let (before, after) = redacted_pair(live.kind(), yaml(&before), yaml(&after));
+    let read = |text: Option<Vec<u8>>| pintle_yaml::read_map(&text.unwrap_or_default()).unwrap_or_default();
+    let (before, after) = (read(before), read(after));
+    differences(&before, &after)
+        .into_iter()
+        .map(|difference| DriftedField {
+            managers: managers(live, &difference.path),
+            recorded: difference.after.cloned(),
+            live: difference.before.cloned(),
+            path: difference.path,
+        })
+        .collect()
 }
 
 fn is_below(field: &str, pointer: &str) -> bool {
     field.strip_prefix(pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Copies the live value at a JSON pointer.
-fn keep_live(wanted: &mut Map<Node>, live: &Map<Node>, pointer: &str) {
-    let Some(path) = pointer.strip_prefix('/') else { return };
-    let (key, rest) = path.split_once('/').map_or((path, None), |(key, rest)| (key, Some(rest)));
-    let key = key.replace("~1", "/").replace("~0", "~");
-    match rest {
-        None => match live.get(&key) {
-            Some(value) => drop(wanted.insert(key.as_str().into(), value.clone())),
-            None => drop(wanted.remove(&key)),
-        },
-        Some(rest) => {
-            if let (Some(Node::Map(wanted)), Some(Node::Map(live))) = (wanted.get_mut(&key), live.get(&key)) {
-                keep_live(wanted, live, &format!("/{rest}"));
-            }
-        }
-    }
+fn opts_out(object: &Object) -> bool {
+    let is_disabled = |value: Option<&str>| value == Some("disabled");
+    is_disabled(object.annotation(DRIFT_DETECTION)) || is_disabled(object.label(DRIFT_DETECTION))
 }
 
-/// Who else manages fields of an object.
-fn managers(live: &Object) -> Vec<String> {
+/// The field that autoscalers change.
+const REPLICAS: &str = "/spec/replicas";
+
+/// Whether a HorizontalPodAutoscaler sets the number of replicas: its controller does that through the subresource `scale`.
+/// To undo it would be a fight that nobody wins.
+fn is_scaled_by_controller(live: &Object) -> bool {
     let entries = live.at(&["metadata", "managedFields"]).and_then(Node::as_list).unwrap_or_default();
-    let is_status = |entry: &&Node| entry.get("subresource").and_then(Node::as_str) != Some("status");
-    let names = entries.iter().filter(is_status).filter_map(|entry| entry.get("manager")?.as_str());
-    let mut names: Vec<String> = names.filter(|name| *name != "helm").map(str::to_owned).collect();
-    names.sort();
-    names.dedup();
-    names
+    let text = |entry: &Node, key: &str| entry.get(key).and_then(Node::as_str).map(str::to_owned);
+    entries.iter().any(|entry| {
+        text(entry, "subresource").as_deref() == Some("scale")
+            && text(entry, "manager").as_deref() == Some("kube-controller-manager")
+    })
+}
+
+/// Copies the live value at a JSON pointer. What is missing on the way in either object is left as it is.
+fn keep_live(wanted: &mut Map<Node>, live: &Map<Node>, pointer: &str) {
+    let Some(path) = pointer.strip_prefix('/') else { return };
+    let keys: Vec<String> = path.split('/').map(|key| key.replace("~1", "/").replace("~0", "~")).collect();
+    let Some((last, parents)) = keys.split_last() else { return };
+    let (mut wanted, mut live) = (wanted, live);
+    let mut rest = parents.iter();
+    while let Some(key) = rest.next() {
+        (wanted, live) = match (wanted.get_mut(key), live.get(key)) {
+            (Some(Node::Map(wanted)), Some(Node::Map(live))) => (wanted, live),
+            (Some(Node::List(wanted)), Some(Node::List(live))) => {
+                // The next key is an index; lists of lists are in no Kubernetes object.
+                let index = rest.next().and_then(|key| key.parse::<usize>().ok());
+                match index.and_then(|index| Some((wanted.get_mut(index)?, live.get(index)?))) {
+                    Some((Node::Map(wanted), Node::Map(live))) => (wanted, live),
+                    _ => return,
+                }
+            }
+            _ => return,
+        };
+    }
+    match live.get(last) {
+        Some(value) => drop(wanted.insert(last.as_str().into(), value.clone())),
+        None => drop(wanted.remove(last)),
+    }
 }
 
 #[cfg(test)]
@@ -207,13 +344,15 @@ mod tests {
     }
 
     #[test]
-    fn differences_are_the_smallest_parts_that_differ() {
-        let live =
-            map("{spec: {replicas: 3, containers: [{image: a, name: x}]}, data: {a/b: '1', extra: y}}");
-        let wanted = map("{spec: {replicas: 1, containers: [{image: b, name: x}]}, data: {a/b: '2'}}");
-        let mut found = Vec::new();
-        differences(&Node::Map(live), &Node::Map(wanted), "", &mut found);
-        assert_eq!(found, ["/data/a~1b", "/data/extra", "/spec/containers/0/image", "/spec/replicas"]);
+    fn replicas_of_an_autoscaler_are_recognised_by_their_manager() {
+        let scaled = |manager: &str| {
+            let text = format!(
+                "{{metadata: {{managedFields: [{{manager: helm}}, {{manager: {manager}, subresource: scale}}]}}}}"
+            );
+            is_scaled_by_controller(&Object::new(map(&text)))
+        };
+        assert!(scaled("kube-controller-manager"));
+        assert!(!scaled("kubectl"), "a person who scales by hand has drifted");
     }
 
     #[test]
@@ -223,6 +362,10 @@ mod tests {
         keep_live(&mut wanted, &live, "/spec/replicas");
         keep_live(&mut wanted, &live, "/spec/size");
         assert_eq!(wanted, map("{spec: {replicas: 3}}"));
+        let (live, mut wanted) = (map("{spec: {list: [{a: 3}]}}"), map("{spec: {list: [{a: 1, b: 2}]}}"));
+        keep_live(&mut wanted, &live, "/spec/list/0/a");
+        keep_live(&mut wanted, &live, "/spec/list/1/a");
+        assert_eq!(wanted, map("{spec: {list: [{a: 3, b: 2}]}}"));
         assert!(is_below("/spec/replicas", "/spec") && !is_below("/specs", "/spec"));
     }
 }

@@ -8,7 +8,7 @@ use pintle_values::SchemaCheck;
 
 use super::ChartInput;
 use crate::lifecycle::Lifecycle;
-use crate::prepare::{PrepareOptions, prepare};
+use crate::prepare::{PrepareOptions, Prepared, prepare};
 use crate::{RecordObjects, Reporter, Result, manifest};
 
 /// A hook at one of its events.
@@ -57,6 +57,14 @@ pub fn plan_hooks(
     };
     let (chart, given) = (subject.chart.clone(), subject.user_values.clone());
     let prepared = prepare(chart, given, &target, rules, &Lifecycle::default(), reporter)?;
+    hooks_of(&prepared, reporter)
+}
+
+/// Returns the hooks of a rendered chart.
+///
+/// # Errors
+/// When a hook is invalid.
+pub(super) fn hooks_of(prepared: &Prepared, reporter: &mut dyn Reporter) -> Result<Vec<PlannedHook>> {
     let (_, hooks) = manifest::split_hooks(&prepared.objects()?, false, reporter)?;
     planned(&hooks)
 }

@@ -5,21 +5,23 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use pintle_chart::Chart;
-use pintle_events::Event as LifecycleEvent;
+use pintle_events::{Context, Event as LifecycleEvent};
 use pintle_objects::{HookEvent, Object, ObjectId};
+use pintle_plan::Plan;
 use pintle_release::{ChartSource, Info, ReleaseVersion, Status, Summary, Timestamp};
 use pintle_render::{Capabilities, Release, Target};
 use pintle_tree::{Map, Node};
 use pintle_values::Overrides;
 
 use super::adopt::{self, ReplacedVersions};
-use super::plan::{self, Draft};
+use super::plan::{Draft, Operation};
 use super::uninstall::{self, UninstallRequest};
 use super::{locate, name};
+use crate::crds::CrdStep;
 use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
-use crate::lifecycle::record_extras;
-use crate::live::{self, CrdPolicy, LiveInput};
-use crate::options::{DeployOptions, DryRun, Method, RenderOptions};
+use crate::lifecycle::{context, record_extras};
+use crate::live::{self, CrdStage, LiveInput};
+use crate::options::{CrdPolicy, DeployOptions, DryRun, Method, RenderOptions};
 use crate::prepare::{Prepared, prepare};
 use crate::records::Records;
 use crate::{AnySession, Error, OfflineSession, Reporter, Result, Session, input, manifest};
@@ -49,8 +51,8 @@ pub struct InstallRequest {
     pub create_namespace: bool,
     /// Allows the name of a failed or uninstalled release to be reused.
     pub replace: bool,
-    /// Does not install `crds/`.
-    pub skip_crds: bool,
+    /// What to do about the CRDs in `crds/`.
+    pub crds: CrdPolicy,
     /// Takes over existing objects, whoever created them.
     pub take_ownership: bool,
     /// The description of the version; empty for the default.
@@ -140,10 +142,10 @@ pub(super) async fn install_loaded(
         user,
         release: release(request, 1),
         render: &request.render,
-        crds: match request.skip_crds {
-            true => CrdPolicy::Skip,
-            false if is_dry_run => CrdPolicy::Warn,
-            false => CrdPolicy::Install(request.method),
+        crds: match request.crds {
+            CrdPolicy::Skip => CrdStage::Skip,
+            _ if is_dry_run => CrdStage::Warn,
+            policy => CrdStage::Install(policy, request.method),
         },
         lookup: request.dry_run != DryRun::Client,
         remember: !is_dry_run,
@@ -154,6 +156,7 @@ pub(super) async fn install_loaded(
     let number = history.last().map_or(1, |last| last.number + 1);
     let mut version = first_version(request, &prepared, number, session.clock.now(), reporter)?;
     let mut state = load_state(session, request, &version).await?;
+    let mut plan = plan_of(&state)?;
     deploy::emit(session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
     if is_dry_run {
         version.info.description = "Dry run complete".to_owned();
@@ -163,15 +166,50 @@ pub(super) async fn install_loaded(
         .await?
     {
         state = load_state(session, request, &version).await?;
+        plan = plan_of(&state)?;
     }
+    let records = (&records, history);
+    deploy_version(session, request, records, version, (&state, &plan), prepared.context, reporter).await
+}
+
+/// Deploys a version that is not recorded yet.
+async fn deploy_version(
+    session: &Session,
+    request: &InstallRequest,
+    (records, history): (&Records<'_>, Vec<Summary>),
+    version: ReleaseVersion,
+    planned: (&ThreeWayState, &Plan<'_>),
+    context: Context,
+    reporter: &mut dyn Reporter,
+) -> Result<ReleaseVersion> {
     let deploy_options = request.deploy.clone().waiting_if(request.rollback_on_failure);
-    let mut executor = Executor::new(session, &records, version, &deploy_options, request.method);
-    executor.context = Some(prepared.context);
+    let mut executor = Executor::new(session, records, version, &deploy_options, request.method);
+    executor.context = Some(context);
     executor.check_hooks(&EVENTS)?;
     if request.create_namespace {
         create_namespace(session, request).await?;
     }
-    run(session, request, executor, state, (&records, history), reporter).await
+    run(session, request, executor, planned, (records, history), reporter).await
+}
+
+/// Deploys a version that was rendered for a plan. The session has the scripts of its chart.
+pub(super) async fn install_planned(
+    session: &Session,
+    request: &InstallRequest,
+    mut version: ReleaseVersion,
+    reporter: &mut dyn Reporter,
+) -> Result<ReleaseVersion> {
+    let (records, history) = records_for_new_release(session, request, reporter).await?;
+    let state = load_state(session, request, &version).await?;
+    let plan = plan_of(&state)?;
+    let context = context::for_version(&version);
+    if deploy::emit_mut(session, LifecycleEvent::PreInstall, &mut version, &context, reporter).await? {
+        return Err(Error::changed_by_handlers(LifecycleEvent::PreInstall));
+    }
+    let now = session.clock.now();
+    (version.info.first_deployed, version.info.last_deployed) = (Some(now), Some(now));
+    let records = (&records, history);
+    deploy_version(session, request, records, version, (&state, &plan), context, reporter).await
 }
 
 /// Renders a chart and compares it with the cluster, for `plan`.
@@ -186,8 +224,7 @@ pub(super) async fn draft(
     session.finish(outcome, reporter)
 }
 
-/// As [`draft`], with a loaded chart. The objects of kinds that the CRDs of the chart bring cannot be compared yet, and
-/// are returned apart.
+/// As [`draft`], with a loaded chart.
 pub(super) async fn draft_loaded(
     session: &Session,
     request: &InstallRequest,
@@ -195,43 +232,74 @@ pub(super) async fn draft_loaded(
     user: Map<Node>,
     reporter: &mut dyn Reporter,
 ) -> Result<Draft> {
-    name::check(&request.name, reporter)?;
-    let (_, history) = Records::find_with_history(session, &request.namespace, &request.name).await?;
-    let last = history.last();
-    if let Some(last) = last
-        && !(request.replace && matches!(last.status, Status::Uninstalled | Status::Failed))
-    {
-        let interrupted = last.description.starts_with("interrupted");
-        return Err(name::check_failed(Error::NameInUse { interrupted, kept: None }, reporter));
-    }
+    let last = last_of_free_name(session, request, reporter).await?;
     let input = LiveInput {
         chart,
         user,
         release: release(request, 1),
         render: &request.render,
-        crds: CrdPolicy::Skip,
+        crds: if request.crds == CrdPolicy::Skip { CrdStage::Skip } else { CrdStage::Announce },
         lookup: true,
         remember: false,
         wait: request.deploy.timeout,
     };
     let (session, prepared) = live::prepare(session, input, reporter).await?;
     let session = &session;
-    let crds = match request.skip_crds {
-        true => Vec::new(),
-        false => crate::crds::objects(session, &prepared.chart, &request.namespace).await?,
+    let crds = match request.crds {
+        CrdPolicy::Skip => Vec::new(),
+        policy => crate::crds::steps(session, &prepared.chart, &request.namespace, policy).await?,
     };
-    let number = last.map_or(1, |last| last.number + 1);
-    let mut version = first_version(request, &prepared, number, session.clock.now(), reporter)?;
-    let whole = version.manifest.clone();
-    let unknown = plan::split_unknown(session, &mut version.manifest, &crds).await;
-    let state = load_state(session, request, &version).await?;
-    version.manifest = whole;
-    deploy::emit(session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
-    let from = last.map(|last| last.number);
-    Ok(Draft { migrate: false, method: request.method, from, crds, unknown, version, state })
+    let number = last.as_ref().map_or(1, |last| last.number + 1);
+    let version = first_version(request, &prepared, number, session.clock.now(), reporter)?;
+    let draft = draft_of_version(session, request, last, version, crds).await?;
+    deploy::emit(session, LifecycleEvent::PostValidate, &draft.version, &prepared.context).await?;
+    Ok(draft)
 }
 
-/// Loads the live state and checks that the plan is possible.
+/// Compares a rendered version with the cluster. The session knows the kinds that the CRDs bring.
+pub(super) async fn draft_of_version(
+    session: &Session,
+    request: &InstallRequest,
+    last: Option<Summary>,
+    version: ReleaseVersion,
+    crds: Vec<CrdStep>,
+) -> Result<Draft> {
+    let state = load_state(session, request, &version).await?;
+    plan_of(&state)?;
+    Ok(Draft {
+        operation: Operation::Install,
+        migrate: false,
+        method: request.method,
+        from: last,
+        crds,
+        version,
+        state,
+    })
+}
+
+/// Returns the newest version of a name that an install may use.
+pub(super) async fn last_of_free_name(
+    session: &Session,
+    request: &InstallRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<Option<Summary>> {
+    name::check(&request.name, reporter)?;
+    let (_, mut history) = Records::find_with_history(session, &request.namespace, &request.name).await?;
+    let last = history.pop();
+    match &last {
+        Some(last) if !(request.replace && matches!(last.status, Status::Uninstalled | Status::Failed)) => {
+            let interrupted = last.description.starts_with("interrupted");
+            Err(name::check_failed(Error::NameInUse { interrupted, kept: None }, reporter))
+        }
+        _ => Ok(last),
+    }
+}
+
+/// Computes the plan, with Helm's prefix for objects that belong to someone else.
+fn plan_of(state: &ThreeWayState) -> Result<Plan<'_>> {
+    state.plan().map_err(|source| Error::CannotContinue { operation: "install", cause: source })
+}
+
 async fn load_state(
     session: &Session,
     request: &InstallRequest,
@@ -239,10 +307,9 @@ async fn load_state(
 ) -> Result<ThreeWayState> {
     let adoption = if request.take_ownership { AdoptionPolicy::All } else { AdoptionPolicy::OwnedOnly };
     let validation = request.render.validation();
-    let options = PlanOptions { method: request.method, adoption, validation };
-    let state = ThreeWayState::load(session, version, None, options).await?;
-    state.plan().map_err(|source| Error::CannotContinue { operation: "install", cause: source })?;
-    Ok(state)
+    let ordered = request.deploy.ordered;
+    let options = PlanOptions { method: request.method, adoption, validation, ordered };
+    ThreeWayState::load(session, version, None, options).await
 }
 
 /// Returns the records for the new version and, if the name was used before, its history.
@@ -345,7 +412,7 @@ async fn run(
     session: &Session,
     request: &InstallRequest,
     mut executor: Executor<'_>,
-    mut state: ThreeWayState,
+    (state, plan): (&ThreeWayState, &Plan<'_>),
     (records, mut history): (&Records<'_>, Vec<Summary>),
     reporter: &mut dyn Reporter,
 ) -> Result<ReleaseVersion> {
@@ -355,8 +422,8 @@ async fn run(
         supersede(records, &mut history).await?;
     }
     executor.begin(&history, 0).await?;
-    match executor.deploy(&mut state, EVENTS, reporter).await {
-        Ok(()) => {
+    match executor.deploy(state, plan, EVENTS, reporter).await {
+        Ok(_) => {
             let text = if request.description.is_empty() { "Install complete" } else { &request.description };
             if records.is_in_other_store() {
                 let replaced: Vec<u64> = history.last().map(|last| last.number).into_iter().collect();

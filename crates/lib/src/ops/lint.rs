@@ -85,7 +85,7 @@ fn with_folder<T>(
     Ok(look(&folder.chart))
 }
 
-fn is_archive(path: &Path) -> bool {
+pub(super) fn is_archive(path: &Path) -> bool {
     let name = path.to_string_lossy();
     name.ends_with(".tgz") || name.ends_with(".tar.gz")
 }

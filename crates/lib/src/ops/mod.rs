@@ -3,12 +3,17 @@
 #[cfg(feature = "cluster")]
 mod adopt;
 mod chart_input;
+#[cfg(feature = "embedded")]
+mod check;
 mod create;
 pub mod dependency;
 #[cfg(feature = "cluster")]
 mod diff;
+#[cfg(feature = "docs")]
+mod docs;
 #[cfg(feature = "cluster")]
 mod drift;
+mod explain;
 #[cfg(feature = "cluster")]
 mod get;
 #[cfg(feature = "cluster")]
@@ -41,8 +46,6 @@ mod plan;
 #[cfg(feature = "registry")]
 mod provenance;
 #[cfg(feature = "cluster")]
-mod release_drift;
-#[cfg(feature = "cluster")]
 mod rollback;
 mod schema;
 #[cfg(feature = "lua")]
@@ -67,11 +70,22 @@ mod upgrade;
 #[cfg(feature = "cluster")]
 pub use adopt::adopt;
 pub use chart_input::ChartInput;
+#[cfg(feature = "embedded")]
+pub use check::{CheckRequest, Checked, check};
 pub use create::{CreateRequest, create};
 #[cfg(feature = "cluster")]
 pub use diff::{DiffRendering, DiffUpgradeRequest, DiffedManifests, ReusedValues, TakenOver, diff_upgrade};
+#[cfg(feature = "docs")]
+pub use docs::{DocsRequest, Documented, DocumentedChart, document};
 #[cfg(feature = "cluster")]
-pub use drift::{DriftIgnoreRule, DriftRequest, Drifted, drift};
+pub use drift::{
+    DRIFT_DETECTION, DriftIgnoreRule, DriftRequest, DriftedField, DriftedObject, ReleaseDrift, drift,
+};
+#[cfg(feature = "cluster")]
+pub use explain::explain_release;
+pub use explain::{
+    ExplainedCondition, ExplainedLine, ExplainedValue, Explanation, RenderedLine, ValueReader, explain_chart,
+};
 #[cfg(feature = "cluster")]
 pub use get::{computed_values, exists, get};
 #[cfg(feature = "cluster")]
@@ -100,13 +114,11 @@ pub use package::{PackageRequest, package};
 pub use pintle_chart::create::Generation;
 #[cfg(feature = "cluster")]
 pub use plan::{
-    FieldConflict, PlannedAction, PlannedChange, PlannedObject, ReleasePlan, plan_install, plan_rollback,
-    plan_uninstall, plan_upgrade,
+    AppliedPlan, Moved, Operation, PlanFile, PlanKey, PlanRequest, Planned, PlannedAction, PlannedChange,
+    PlannedObject, PlannedRelease, ReleasePlan, SavedPlan, SensitivePath, apply_plan, plan, plan_all,
 };
 #[cfg(feature = "registry")]
 pub use provenance::text_to_sign;
-#[cfg(feature = "cluster")]
-pub use release_drift::{DriftedField, DriftedObject, ReleaseDrift, ReleaseDriftRequest, release_drift};
 #[cfg(feature = "cluster")]
 pub use rollback::{RollbackRequest, rollback};
 pub use schema::{DeriveRequest, check_schema, derive_schema};

@@ -7,6 +7,7 @@ use pintle_registry::chart::{
     ChartContent, ChartPush, ChartReference, PushedChart, WantedParts, WantedProvenance,
 };
 use pintle_registry::{Client, Digest, Progress};
+use pintle_repo::address::Address;
 
 use crate::report::forward_log;
 use crate::{Error, Reporter, Result};
@@ -36,16 +37,18 @@ pub async fn push_oci_chart(
     reporter: &mut dyn Reporter,
 ) -> Result<PushedChart> {
     let archive = &request.archive;
-    let chart = described(archive, reporter)?;
-    let remote = request.remote.strip_prefix("oci://").unwrap_or(&request.remote);
-    let parts: Vec<&str> = remote
-        .split('/')
-        .filter(|part| !part.is_empty() && *part != ".")
-        .chain([chart.metadata.name.as_str()])
-        .collect();
-    let root = if remote.starts_with('/') { "/" } else { "" };
-    let reference = format!("{root}{}:{}", parts.join("/"), chart.metadata.version);
-    let reference = ChartReference::parse(&reference)?;
+    // Reading what is in the archive and hashing it take as long as sending it, so they are done side by side.
+    let (chart, content) = std::thread::scope(|scope| {
+        let hashing = scope.spawn(|| ChartContent::of_file(archive));
+        (described(archive, reporter), hashing.join())
+    });
+    let chart = chart?;
+    // Helm writes the URL as Go does, and cleans the path: `OCI://host/a/../b` means `oci://host/b`.
+    let remote =
+        Address::parse(&request.remote).map_or_else(|_| request.remote.clone(), |url| url.to_string());
+    let remote = remote.strip_prefix("oci://").unwrap_or(&remote);
+    let path = pintle_chart::path::clean(&format!("{remote}/{}", chart.metadata.name));
+    let reference = ChartReference::parse(&format!("{path}:{}", chart.metadata.version))?;
     let mut beside = archive.clone().into_os_string();
     beside.push(".prov");
     let provenance = match std::fs::read(&beside) {
@@ -54,7 +57,7 @@ pub async fn push_oci_chart(
         Err(source) => return Err(Error::File { action: "read", path: beside.into(), source }),
     };
     let push = ChartPush {
-        content: ChartContent::of_file(archive)?,
+        content: content.unwrap_or_else(|_| ChartContent::of_file(archive))?,
         config: chart.metadata.to_oci_config()?,
         annotations: chart.metadata.oci_annotations(&request.created),
         provenance,
@@ -74,7 +77,7 @@ fn described(archive: &Path, reporter: &mut dyn Reporter) -> Result<pintle_chart
     {
         return Ok(chart);
     }
-    forward_log(reporter, |log| Ok(pintle_chart::load(archive, log)?))
+    forward_log(reporter, |log| Ok(pintle_chart::load_any_version(archive, log)?))
 }
 
 /// A chart that was fetched from a registry.

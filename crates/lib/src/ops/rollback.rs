@@ -7,7 +7,7 @@ use pintle_tree::LogLine;
 
 use super::adopt::{self, ReplacedVersions};
 use super::name;
-use super::plan::Draft;
+use super::plan::{Draft, Operation};
 use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
 use crate::lifecycle::record_extras;
 use crate::options::{DeployOptions, DryRun, Method, MethodChoice};
@@ -106,12 +106,17 @@ pub(super) async fn draft(
     let method = request.method.resolve(&source.apply_method);
     let version = next_version(session, &current, source, method);
     session.record_objects.check_version(&version, reporter)?;
-    let options = PlanOptions { method, adoption: AdoptionPolicy::Unchecked, validation: Validation::Ignore };
+    let options = PlanOptions {
+        method,
+        adoption: AdoptionPolicy::Unchecked,
+        validation: Validation::Ignore,
+        ordered: request.deploy.ordered,
+    };
     let mut state = ThreeWayState::load(session, &version, Some(&current), options).await?;
     state.add_orphans(session, &records.unfinished(&history, current.number).await?).await?;
     let migrate = Method::from_record(&current.apply_method) == Method::ClientSide;
-    let from = Some(current.number);
-    Ok(Draft { migrate, method, from, crds: Vec::new(), unknown: Vec::new(), version, state })
+    let from = history.last().cloned();
+    Ok(Draft { operation: Operation::Rollback, migrate, method, from, crds: Vec::new(), version, state })
 }
 
 /// Loads the newest version and the one to roll back to.
@@ -207,23 +212,28 @@ async fn run(
     let wanted = executor.version.clone();
     let load = async {
         let unfinished = records.unfinished(history, current.number).await?;
-        let options =
-            PlanOptions { method, adoption: AdoptionPolicy::Unchecked, validation: Validation::Ignore };
+        let options = PlanOptions {
+            method,
+            adoption: AdoptionPolicy::Unchecked,
+            validation: Validation::Ignore,
+            ordered: request.deploy.ordered,
+        };
         let mut state = ThreeWayState::load(session, &wanted, Some(&current), options).await?;
         state.add_orphans(session, &unfinished).await?;
         Ok::<_, Error>((state, unfinished))
     };
     // Records in another store are moved only after success, so they must not be pruned before.
     let max_history = if records.is_in_other_store() { 0 } else { request.max_history };
-    let (begun, surveyed) = futures::join!(executor.begin(history, max_history), load);
+    let (begun, loaded) = futures::join!(executor.begin(history, max_history), load);
     begun?;
     let outcome = async {
-        let (mut state, unfinished) = surveyed?;
+        let (state, unfinished) = loaded?;
+        let plan = state.plan()?;
         executor.terminate_hooks_of_failed(unfinished.iter().chain([&current])).await;
-        executor.deploy(&mut state, events, reporter).await
+        executor.deploy(&state, &plan, events, reporter).await
     };
     match outcome.await {
-        Ok(()) => succeeded(request, records, history, &current, executor, reporter).await,
+        Ok(_) => succeeded(request, records, history, &current, executor, reporter).await,
         Err(error) => {
             let current = (!records.is_in_other_store()).then_some(&mut current);
             Err(failed(request, &mut executor, current, error, reporter).await)

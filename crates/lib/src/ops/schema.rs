@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use pintle_chart::Chart;
+use pintle_render::uses::{Segment, uses};
+use pintle_tree::Str;
 use pintle_values::schema::SchemaFormat;
 use pintle_values::{NullRules, Overrides, SchemaCheck};
 
@@ -17,9 +20,12 @@ pub struct DeriveRequest {
     pub chart: PathBuf,
     /// The schema language.
     pub format: SchemaFormat,
+    /// Whether values that templates read, but values.yaml does not have, get properties too.
+    pub from_templates: bool,
 }
 
-/// Derives a schema from values.yaml: types from the values, descriptions from the comments above them.
+/// Derives a schema from values.yaml: types from the values, descriptions from the comments above them, and what `@schema`
+/// comments say.
 ///
 /// # Errors
 /// When the chart cannot be read or has no values.yaml.
@@ -31,7 +37,23 @@ pub fn derive_schema(request: &DeriveRequest, reporter: &mut dyn Reporter) -> Re
             chart.name()
         )));
     };
-    pintle_values::schema::derive(text, request.format).map_err(Error::Input)
+    let read = if request.from_templates { values_read(&chart)? } else { Vec::new() };
+    pintle_values::schema::derive_with(text, &read, request.format).map_err(Error::Input)
+}
+
+/// The values that templates read by name, without those of subcharts, which have schemas of their own.
+fn values_read(chart: &Chart) -> Result<Vec<Vec<Str>>> {
+    let alone = Chart { subcharts: Vec::new(), ..chart.clone() };
+    let uses = uses(&alone).map_err(|error| Error::Input(error.to_string()))?;
+    let key = |segment: &Segment| match segment {
+        Segment::Key(key) => Some(key.clone()),
+        Segment::Any => None,
+    };
+    let paths = uses.uses.iter().map(|found| found.path.iter().map_while(key).collect::<Vec<Str>>());
+    let mut paths: Vec<Vec<Str>> = paths.filter(|path| !path.is_empty()).collect();
+    paths.sort();
+    paths.dedup();
+    Ok(paths)
 }
 
 /// Validates values against the schemas of a chart and its subcharts, without rendering.

@@ -7,7 +7,7 @@ use pintle_release::ReleaseVersion;
 use super::template::{TemplateRequest, Templated, output};
 use super::{locate, name};
 use crate::deploy::{AdoptionPolicy, PlanOptions, ThreeWayState};
-use crate::live::{self, CrdPolicy, LiveInput};
+use crate::live::{self, CrdStage, LiveInput};
 use crate::options::{DeployOptions, Method};
 use crate::prepare::Prepared;
 use crate::{Error, Reporter, Result, Session, Silent, manifest};
@@ -25,7 +25,7 @@ pub(super) async fn template(
         user,
         release: request.target().release,
         render: &request.render_options(),
-        crds: if request.skip_crds { CrdPolicy::Skip } else { CrdPolicy::Warn },
+        crds: if request.skip_crds { CrdStage::Skip } else { CrdStage::Warn },
         lookup: true,
         remember: false,
         wait: DeployOptions::default().timeout,
@@ -51,7 +51,12 @@ async fn validate(session: &Session, request: &TemplateRequest, prepared: &Prepa
         ..ReleaseVersion::default()
     };
     let adoption = if request.is_upgrade { AdoptionPolicy::Unchecked } else { AdoptionPolicy::OwnedOnly };
-    let options = PlanOptions { method: Method::ServerSide, adoption, validation: Validation::default() };
+    let options = PlanOptions {
+        method: Method::ServerSide,
+        adoption,
+        validation: Validation::default(),
+        ordered: false,
+    };
     let state = ThreeWayState::load(session, &version, None, options).await?;
     state.plan().map_err(|source| Error::CannotContinue { operation: "install", cause: source })?;
     Ok(())

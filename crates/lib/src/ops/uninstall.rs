@@ -3,14 +3,20 @@
 use futures::FutureExt as _;
 use pintle_cluster::PropagationPolicy;
 use pintle_cluster::apply::run_concurrently;
+use pintle_events::Event as LifecycleEvent;
 use pintle_objects::HookEvent;
+use pintle_plan::Removal;
 use pintle_release::{ReleaseVersion, Status, Summary};
 
 use super::name;
-use crate::deploy::{self, Executor, Outcome, RemoveRequest};
+use crate::deploy::{Deletion, Executor, HookEvents, Outcome, ThreeWayState};
 use crate::options::{DeployOptions, Method};
 use crate::records::Records;
 use crate::{Error, Reporter, Result, Session};
+
+/// The hook events of an uninstall. Helm has no prefix for their errors.
+const EVENTS: HookEvents =
+    HookEvents { before: (HookEvent::PreDelete, ""), after: (HookEvent::PostDelete, "") };
 
 /// What to uninstall, and how.
 #[derive(Clone, Debug, Default)]
@@ -119,6 +125,7 @@ async fn purge_uninstalled(
     Ok(Uninstalled { version, kept: String::new() })
 }
 
+/// Deploys an empty set of objects, and records that or deletes the records.
 async fn run(
     session: &Session,
     request: &UninstallRequest,
@@ -135,38 +142,66 @@ async fn run(
     version.info.status = Status::Uninstalling;
     version.info.deleted = Some(session.clock.now());
     version.info.description = "Deletion in progress (or silently failed)".to_owned();
-    let mut removal = pintle_plan::removal(&version.manifest).map_err(|source| Error::DeleteFailed {
-        name: request.name.clone(),
-        source: Box::new(source.into()),
-    })?;
-    // Objects of this version with a resource policy of `keep` are not in `removal.delete`, and no earlier version
-    // may delete them either.
-    let orphans = deploy::find_orphans(session, &unfinished, &removal.delete).await?;
-    removal.delete.extend(orphans.into_iter().map(|orphan| orphan.object));
+    let (mut state, removal) = removal_state(session, &version, &unfinished, request.deploy.ordered).await?;
     let mut executor = Executor::new(session, records, version, &request.deploy, Method::ServerSide);
-    let removal_request = RemoveRequest {
-        removal: &removal,
-        cascade: request.cascade,
-        events: (HookEvent::PreDelete, HookEvent::PostDelete),
-        observed,
-        unfinished: unfinished.iter().chain([&before]).collect(),
-    };
-    let problems = match executor.remove(&removal_request, reporter).await {
-        Ok(problems) => problems,
+    executor.deletion = Deletion::Uninstall(request.cascade);
+    executor.emit(LifecycleEvent::PreDelete).await?;
+    // Kinds that the cluster does not serve are an error only after the hooks, which may install them.
+    let (begun, _) = futures::join!(executor.begin_uninstall(observed), state.scope(session));
+    begun?;
+    let plan = state.plan()?;
+    executor.terminate_hooks_of_failed(unfinished.iter().chain([&before])).await;
+    match executor.deploy(&state, &plan, EVENTS, reporter).await {
+        Ok(problems) => finish(request, records, history, executor, &before, problems, &removal).await,
         Err(error) => {
             // The caller already gets an error; one about the lease would hide it.
-            if executor.has_applied() {
-                let _ = executor.release_lease().await;
-            }
-            return Err(error);
+            let _ = executor.release_lease().await;
+            Err(error)
         }
+    }
+}
+
+/// Reads what an uninstall of a version deletes, together with what failed versions left behind.
+///
+/// # Errors
+/// When the manifest of the version or the cluster cannot be read.
+pub(super) async fn removal_state(
+    session: &Session,
+    version: &ReleaseVersion,
+    unfinished: &[ReleaseVersion],
+    ordered: bool,
+) -> Result<(ThreeWayState, Removal)> {
+    let failed = |source: pintle_plan::RemovalError| Error::DeleteFailed {
+        name: version.name.clone(),
+        source: Box::new(source.into()),
     };
+    let removal = pintle_plan::removal(&version.manifest).map_err(failed)?;
+    let mut state = ThreeWayState::for_removal(version, &removal, ordered)?;
+    // Objects of this version with a resource policy of `keep` are not in `removal.delete`, and no earlier version
+    // may delete them either.
+    state.add_orphans(session, unfinished).await?;
+    Ok((state, removal))
+}
+
+/// Records the end of an uninstall: deletes the records, or marks the version as uninstalled.
+///
+/// # Errors
+/// When the record cannot be written, or anything failed after the objects were deleted.
+async fn finish(
+    request: &UninstallRequest,
+    records: &Records<'_>,
+    history: &[Summary],
+    mut executor: Executor<'_>,
+    before: &ReleaseVersion,
+    problems: Vec<Error>,
+    removal: &Removal,
+) -> Result<Uninstalled> {
     let text = if request.description.is_empty() { "Uninstallation complete" } else { &request.description };
     let text = described(text, &problems);
     let mut problems: Vec<String> = problems.iter().map(ToString::to_string).collect();
     if request.keep_history {
         executor.finish(Outcome::Uninstalled(text)).await?;
-        records.supersede_all_but(executor.version.number, history, &before).await?;
+        records.supersede_all_but(executor.version.number, history, before).await?;
     } else {
         executor.version.info.status = Status::Uninstalled;
         executor.version.info.description = text;

@@ -1,6 +1,10 @@
 //! `unittest`: run the helm-unittest suites of charts.
 
+mod changed;
 mod files;
+mod lifecycle;
+#[cfg(feature = "embedded")]
+mod rehearsal;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +13,16 @@ use std::time::Duration;
 
 use pintle_chart::{Chart, write_atomic};
 use pintle_tree::{Map, Node};
-use pintle_unittest::{Capabilities, Host, Options, PostRenderer, Runner, Suite, SuiteOrigin, SuiteResult};
+use pintle_unittest::coverage::CoverageReport;
+use pintle_unittest::{
+    Capabilities, Host, Options, PostRenderer, PrepareRequest, PreparedChart, RehearsalFinding,
+    RehearsalRequest, Runner, Suite, SuiteOrigin, SuiteResult,
+};
 use pintle_values::NullRules;
 
 use crate::input::{self, go_error_text};
+#[cfg(feature = "embedded")]
+use crate::rehearse::{Rehearsal, RehearseRequest};
 
 /// Which suites to run, and how.
 #[derive(Clone, Debug)]
@@ -33,6 +43,8 @@ pub struct UnittestRequest {
     pub current_folder: PathBuf,
     /// Where to write what tests rendered.
     pub rendered_folder: Option<PathBuf>,
+    /// Runs only suites that these files can affect, which are absolute.
+    pub changed: Option<Vec<PathBuf>>,
     /// How suites are run.
     pub options: Options,
 }
@@ -44,6 +56,12 @@ pub trait UnittestHost: Sync {
     /// # Errors
     /// When it cannot be run, or fails.
     fn post_render(&self, post_renderer: &PostRenderer, text: &[u8]) -> Result<Vec<u8>, String>;
+    /// Rehearses a chart, on a runtime of the program.
+    ///
+    /// # Errors
+    /// When the rehearsal cannot begin.
+    #[cfg(feature = "embedded")]
+    fn rehearse(&self, request: &RehearseRequest) -> crate::Result<Rehearsal>;
     /// The time since some moment before the run.
     fn elapsed(&self) -> Duration;
 }
@@ -65,6 +83,8 @@ pub struct TestedChart {
     pub suites: Vec<SuiteResult>,
     /// Snapshot files that could not be written.
     pub unwritten: Vec<SuiteResult>,
+    /// What the suites covered, if that was recorded.
+    pub coverage: Option<CoverageReport>,
 }
 
 impl TestedChart {
@@ -81,7 +101,10 @@ pub fn unittest(request: &UnittestRequest, host: &dyn UnittestHost) -> Vec<Teste
     for path in &request.charts {
         let chart = test_chart(request, path, host, &mut capabilities);
         let stop = request.options.fail_fast && chart.error.is_some();
-        tested.push(chart);
+        // Charts that no change affects are not mentioned.
+        if request.changed.is_none() || chart.error.is_some() || !chart.suites.is_empty() {
+            tested.push(chart);
+        }
         if stop {
             break;
         }
@@ -105,13 +128,17 @@ fn test_chart(
     };
     tested.name = chart.name().to_owned();
     let mut finder = Finder { request, values: None, tested: &mut tested };
-    let suites = match finder.suites(path, chart.name(), &chart) {
+    let mut suites = match finder.suites(path, chart.name(), &chart) {
         Ok(suites) => suites,
         Err(error) => {
             tested.error = Some(error);
             return tested;
         }
     };
+    if let Some(files) = &request.changed {
+        let changes = changed::Changes::new(files, &request.current_folder, path);
+        changes.retain(&mut suites, chart.name());
+    }
     let suites: Vec<(Suite, Option<Vec<u8>>)> = suites
         .into_iter()
         .map(|suite| {
@@ -119,8 +146,10 @@ fn test_chart(
             (suite, snapshots)
         })
         .collect();
-    let host = Files { host, folder: request.rendered_folder.as_deref() };
-    let mut results = Runner::new(chart, request.options, &host).run(&suites, capabilities);
+    let host = Files { host, chart: Path::new(path), folder: request.rendered_folder.as_deref() };
+    let runner = Runner::new(chart, request.options, &host);
+    let mut results = runner.run(&suites, capabilities);
+    tested.coverage = runner.coverage(path);
     for (result, (suite, _)) in results.iter_mut().zip(&suites) {
         if let Some(text) = result.snapshot_file.take()
             && let Err(error) = write_snapshots(Path::new(&suite.snapshot_file()), &text)
@@ -272,6 +301,8 @@ fn rendered_suites(text: &str, origin: &SuiteOrigin<'_>) -> Result<Vec<Suite>, S
 /// The files that tests read and write.
 struct Files<'f> {
     host: &'f dyn UnittestHost,
+    #[cfg_attr(not(feature = "embedded"), expect(dead_code, reason = "only rehearsals read it"))]
+    chart: &'f Path,
     folder: Option<&'f Path>,
 }
 
@@ -299,6 +330,20 @@ impl Host for Files<'_> {
         Ok(())
     }
 
+    fn prepare(&self, request: &PrepareRequest<'_>) -> Result<PreparedChart, String> {
+        lifecycle::prepare(request)
+    }
+
+    #[cfg(feature = "embedded")]
+    fn rehearse(&self, request: &RehearsalRequest<'_>) -> Result<Vec<RehearsalFinding>, String> {
+        rehearsal::rehearse(self.host, self.chart, request)
+    }
+
+    #[cfg(not(feature = "embedded"))]
+    fn rehearse(&self, _request: &RehearsalRequest<'_>) -> Result<Vec<RehearsalFinding>, String> {
+        Err("there are no rehearsals: the program is built without the embedded cluster".to_owned())
+    }
+
     fn elapsed(&self) -> Duration {
         self.host.elapsed()
     }
@@ -315,6 +360,7 @@ impl Default for UnittestRequest {
             with_subcharts: true,
             current_folder: PathBuf::new(),
             rendered_folder: None,
+            changed: None,
             options: Options { nulls: NullRules::Helm4, ..Options::default() },
         }
     }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use pintle_chart::Chart;
-use pintle_events::Event as LifecycleEvent;
+use pintle_events::{Context, Event as LifecycleEvent};
 use pintle_objects::HookEvent;
+use pintle_plan::Plan;
 use pintle_release::{Info, ReleaseVersion, Status, Summary, VersionRef};
 use pintle_render::Release;
 use pintle_tree::{LogLine, Map, Node};
@@ -12,12 +13,13 @@ use pintle_tree::{LogLine, Map, Node};
 use super::adopt::{self, ReplacedVersions};
 use super::install::{self, InstallRequest};
 use super::name;
-use super::plan::Draft;
+use super::plan::{Draft, Operation};
 use super::rollback::{self, RollbackRequest};
+use crate::crds::CrdStep;
 use crate::deploy::{self, AdoptionPolicy, Executor, HookEvents, Outcome, PlanOptions, ThreeWayState};
-use crate::lifecycle::record_extras;
-use crate::live::{self, CrdPolicy, LiveInput};
-use crate::options::{DeployOptions, DryRun, Method, MethodChoice};
+use crate::lifecycle::{context, record_extras};
+use crate::live::{self, CrdStage, LiveInput};
+use crate::options::{CrdPolicy, DeployOptions, DryRun, Method, MethodChoice};
 use crate::prepare::Prepared;
 use crate::records::{Records, newest_deployed};
 use crate::{Error, Reporter, Result, Session, manifest};
@@ -51,8 +53,6 @@ pub struct UpgradeRequest {
     pub cleanup_on_fail: bool,
     /// How many versions to keep; 0 for all.
     pub max_history: u64,
-    /// Applies the CRDs of the chart's `crds/` folders before anything else. Helm never does that in an upgrade.
-    pub apply_crds: bool,
 }
 
 /// The result of an upgrade.
@@ -77,7 +77,7 @@ pub async fn upgrade(
     let (chart, user) = install::load(target, reporter)?;
     session.cluster.check_reachable().await?;
     if request.install && is_new(session, target).await? {
-        let outcome = install::install_loaded(session, target, chart, user, reporter).await;
+        let outcome = install::install_loaded(session, &as_install(request), chart, user, reporter).await;
         let version = session.finish(outcome, reporter)?;
         return Ok(Upgraded { version, installed: true });
     }
@@ -100,25 +100,57 @@ pub(super) async fn draft(
     let (chart, user) = install::load(target, reporter)?;
     session.cluster.check_reachable().await?;
     if request.install && is_new(session, target).await? {
-        return install::draft_loaded(session, target, chart, user, reporter).await;
+        return install::draft_loaded(session, &as_install(request), chart, user, reporter).await;
     }
     let upgrade = Upgrade::new(session, request).await?;
     let (session, prepared) = upgrade.prepare(chart, user, reporter).await?;
     let upgrade = Upgrade { session: &session, ..upgrade };
-    let outcome = upgrade.draft(&prepared, reporter).await.map(|(version, state)| Draft {
-        migrate: Method::from_record(&upgrade.base.apply_method) == Method::ClientSide,
-        method: upgrade.method,
-        from: Some(upgrade.last.number),
-        crds: Vec::new(),
-        unknown: Vec::new(),
-        version,
-        state,
-    });
+    let outcome = upgrade.draft_with_crds(&prepared, reporter).await;
     session.finish(outcome, reporter)
 }
 
+/// Compares a version that was rendered for a plan with the cluster. The session knows the kinds that the CRDs bring.
+pub(super) async fn draft_of_version(
+    session: &Session,
+    request: &UpgradeRequest,
+    version: ReleaseVersion,
+    crds: Vec<CrdStep>,
+) -> Result<Draft> {
+    let upgrade = Upgrade::new(session, request).await?;
+    let state = upgrade.load(&version).await?;
+    plan_of(&state)?;
+    Ok(upgrade.finish_draft(version, state, crds))
+}
+
+/// Deploys a version that was rendered for a plan. The session has the scripts of its chart.
+pub(super) async fn upgrade_planned(
+    session: &Session,
+    request: &UpgradeRequest,
+    mut version: ReleaseVersion,
+    reporter: &mut dyn Reporter,
+) -> Result<ReleaseVersion> {
+    let upgrade = Upgrade::new(session, request).await?;
+    let state = upgrade.load(&version).await?;
+    let plan = plan_of(&state)?;
+    let (event, context) = (LifecycleEvent::PreUpgrade, context::for_version(&version));
+    if deploy::emit_mut(session, event, &mut version, &context, reporter).await? {
+        return Err(Error::changed_by_handlers(event));
+    }
+    version.info.last_deployed = Some(session.clock.now());
+    upgrade.deploy_version(version, (&state, &plan), context, reporter).await
+}
+
+/// The install that `upgrade --install` is for a release that does not exist, or was uninstalled.
+pub(super) fn as_install(request: &UpgradeRequest) -> InstallRequest {
+    let method = match request.method {
+        MethodChoice::Fixed(method) => method,
+        MethodChoice::Auto => request.target.method,
+    };
+    InstallRequest { replace: true, method, ..request.target.clone() }
+}
+
 /// Returns whether there is nothing to upgrade: no record, or one of an uninstalled release.
-async fn is_new(session: &Session, target: &InstallRequest) -> Result<bool> {
+pub(super) async fn is_new(session: &Session, target: &InstallRequest) -> Result<bool> {
     let (_, history) = Records::find_with_history(session, &target.namespace, &target.name).await?;
     Ok(history.last().is_none_or(|last| last.status == Status::Uninstalled))
 }
@@ -194,9 +226,10 @@ impl<'s> Upgrade<'s> {
             user,
             release: self.release(),
             render: &target.render,
-            crds: match self.request.apply_crds && !target.dry_run.is_dry_run() {
-                true => CrdPolicy::Install(self.method),
-                false => CrdPolicy::Skip,
+            crds: match target.crds.in_upgrade() {
+                CrdPolicy::Skip => CrdStage::Skip,
+                _ if target.dry_run.is_dry_run() => CrdStage::Announce,
+                policy => CrdStage::Install(policy, self.method),
             },
             lookup: target.dry_run != DryRun::Client,
             remember: !target.dry_run.is_dry_run(),
@@ -209,7 +242,7 @@ impl<'s> Upgrade<'s> {
         })
     }
 
-    /// Returns the new version and the state that it is applied to: everything before the first write.
+    /// Returns the new version and the state that it is applied to, for `plan`.
     async fn draft(
         &self,
         prepared: &Prepared,
@@ -217,14 +250,41 @@ impl<'s> Upgrade<'s> {
     ) -> Result<(ReleaseVersion, ThreeWayState)> {
         let version = self.next_version(prepared, reporter)?;
         let state = self.load(&version).await?;
+        plan_of(&state)?;
         deploy::emit(self.session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
         Ok((version, state))
+    }
+
+    /// As [`Upgrade::draft`], with what happens to the CRDs.
+    async fn draft_with_crds(&self, prepared: &Prepared, reporter: &mut dyn Reporter) -> Result<Draft> {
+        let target = &self.request.target;
+        let crds = match target.crds.in_upgrade() {
+            CrdPolicy::Skip => Vec::new(),
+            policy => crate::crds::steps(self.session, &prepared.chart, &target.namespace, policy).await?,
+        };
+        let (version, state) = self.draft(prepared, reporter).await?;
+        Ok(self.finish_draft(version, state, crds))
+    }
+
+    fn finish_draft(&self, version: ReleaseVersion, state: ThreeWayState, crds: Vec<CrdStep>) -> Draft {
+        Draft {
+            operation: Operation::Upgrade,
+            migrate: Method::from_record(&self.base.apply_method) == Method::ClientSide,
+            method: self.method,
+            from: Some(self.last.clone()),
+            crds,
+            version,
+            state,
+        }
     }
 
     /// Deploys the prepared chart and records the outcome.
     async fn deploy(self, prepared: Prepared, reporter: &mut dyn Reporter) -> Result<ReleaseVersion> {
         let target = &self.request.target;
-        let (mut version, mut state) = self.draft(&prepared, reporter).await?;
+        let mut version = self.next_version(&prepared, reporter)?;
+        let mut state = self.load(&version).await?;
+        let mut plan = plan_of(&state)?;
+        deploy::emit(self.session, LifecycleEvent::PostValidate, &version, &prepared.context).await?;
         if target.dry_run.is_dry_run() {
             version.info.description = described(&target.description, "Dry run complete");
             return Ok(version);
@@ -232,10 +292,23 @@ impl<'s> Upgrade<'s> {
         let (event, context) = (LifecycleEvent::PreUpgrade, &prepared.context);
         if deploy::emit_mut(self.session, event, &mut version, context, reporter).await? {
             state = self.load(&version).await?;
+            plan = plan_of(&state)?;
         }
+        self.deploy_version(version, (&state, &plan), prepared.context, reporter).await
+    }
+
+    /// Deploys a version that is not recorded yet.
+    async fn deploy_version(
+        self,
+        version: ReleaseVersion,
+        (state, plan): (&ThreeWayState, &Plan<'_>),
+        context: Context,
+        reporter: &mut dyn Reporter,
+    ) -> Result<ReleaseVersion> {
+        let target = &self.request.target;
         let deploy_options = target.deploy.clone().waiting_if(target.rollback_on_failure);
         let mut executor = Executor::new(self.session, &self.records, version, &deploy_options, self.method);
-        executor.context = Some(prepared.context);
+        executor.context = Some(context);
         executor.strict_fields = !target.render.disable_openapi;
         executor.migrate = Method::from_record(&self.base.apply_method) == Method::ClientSide;
         let events = HookEvents {
@@ -247,8 +320,8 @@ impl<'s> Upgrade<'s> {
         let max_history = if self.records.is_in_other_store() { 0 } else { self.request.max_history };
         executor.begin(&self.history, max_history).await?;
         executor.terminate_hooks_of_failed(self.unfinished.iter().chain([&self.base])).await;
-        match executor.deploy(&mut state, events, reporter).await {
-            Ok(()) => {
+        match executor.deploy(state, plan, events, reporter).await {
+            Ok(_) => {
                 let text = described(&target.description, "Upgrade complete");
                 self.succeeded(executor, text, reporter).await
             }
@@ -281,15 +354,15 @@ impl<'s> Upgrade<'s> {
         Ok(executor.version)
     }
 
-    /// Loads the live state and checks that the plan is possible.
+    /// Loads the live state, with what failed versions left in the cluster.
     async fn load(&self, version: &ReleaseVersion) -> Result<ThreeWayState> {
         let adoption =
             if self.request.target.take_ownership { AdoptionPolicy::All } else { AdoptionPolicy::OwnedOnly };
         let validation = self.request.target.render.validation();
-        let options = PlanOptions { method: self.method, adoption, validation };
+        let ordered = self.request.target.deploy.ordered;
+        let options = PlanOptions { method: self.method, adoption, validation, ordered };
         let mut state = ThreeWayState::load(self.session, version, Some(&self.base), options).await?;
         state.add_orphans(self.session, &self.unfinished).await?;
-        state.plan().map_err(|source| Error::CannotContinue { operation: "update", cause: source })?;
         Ok(state)
     }
 
@@ -366,6 +439,11 @@ impl<'s> Upgrade<'s> {
 /// Returns the requested description, or the default.
 fn described(asked: &str, usual: &str) -> String {
     if asked.is_empty() { usual } else { asked }.to_owned()
+}
+
+/// Computes the plan, with Helm's prefix for objects that belong to someone else.
+fn plan_of(state: &ThreeWayState) -> Result<Plan<'_>> {
+    state.plan().map_err(|source| Error::CannotContinue { operation: "update", cause: source })
 }
 
 /// Merges labels; the value `null` removes one, as in Helm.

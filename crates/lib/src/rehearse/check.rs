@@ -11,11 +11,11 @@ use pintle_tree::{Map, Node};
 
 use super::source_map::{Document, documents, line_in_template, line_of_field};
 use super::{Finding, Rehearsing, Severity};
-use crate::live::{self, CrdPolicy, LiveInput};
+use crate::live::{self, CrdStage, LiveInput};
 use crate::manifest::{self, RenderedRecord};
 use crate::ops::InstallRequest;
 use crate::prepare::process;
-use crate::{Method, Result, Silent, crds, lint};
+use crate::{CrdPolicy, Method, Result, Silent, crds, lint};
 
 /// One error of the API.
 struct ApiError {
@@ -42,7 +42,15 @@ impl Rehearsing<'_> {
             all.clear();
             // Errors of CRDs are already reported, and a chart that does not render is reported by the stage.
             let namespace = &target.namespace;
-            let _ = crds::install(self.session, &chart, namespace, Method::ServerSide, &mut Silent).await;
+            let _ = crds::install(
+                self.session,
+                &chart,
+                namespace,
+                CrdPolicy::Helm,
+                Method::ServerSide,
+                &mut Silent,
+            )
+            .await;
         }
         if let Ok(recorded) = self.recorded(target, original.clone(), user, upgrade).await {
             all.extend(documents(&recorded.manifest));
@@ -75,7 +83,7 @@ impl Rehearsing<'_> {
                 is_upgrade: upgrade,
             },
             render: &target.render,
-            crds: CrdPolicy::Skip,
+            crds: CrdStage::Skip,
             lookup: true,
             remember: false,
             wait: target.deploy.timeout,

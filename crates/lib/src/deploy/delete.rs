@@ -1,0 +1,108 @@
+//! Deletes objects: those that the new version does not contain, all of an uninstalled release, and what a failed
+//! operation created.
+
+use futures::FutureExt as _;
+use pintle_cluster::apply::run_concurrently;
+use pintle_cluster::{Detail, PropagationPolicy};
+use pintle_objects::{Object, ObjectId};
+use pintle_plan::sequence::Stages;
+use pintle_plan::{Action, Plan, ownership};
+
+use super::apply::{lock, outcome};
+use super::build::in_scope;
+use super::{Deletion, Executor, wait};
+use crate::{Error, Result};
+
+impl Executor<'_> {
+    /// Deletes the objects that are no longer desired.
+    pub(super) async fn delete_removed(&mut self, plan: &Plan<'_>, stages: Option<&Stages>) -> Result<()> {
+        let removals = plan.removals.iter().filter(|step| step.action == Action::Delete);
+        match self.deletion {
+            Deletion::Obsolete => {
+                let removed: Vec<&ObjectId> = removals.map(|step| &step.id).collect();
+                self.delete_obsolete(&removed).await
+            }
+            Deletion::Uninstall(cascade) => {
+                let objects: Vec<Object> = removals.filter_map(|step| step.previous.cloned()).collect();
+                // Kinds that were missing when the plan was made may have been installed by hooks.
+                let objects = in_scope(&self.session.cluster, objects, &self.version.namespace).await?;
+                let ids: Vec<ObjectId> = objects.iter().map(Object::id).collect();
+                self.deleted = self.delete_in_stages(&ids, stages, cascade).await?;
+                Ok(())
+            }
+        }
+    }
+
+    /// Deletes objects of the earlier version, each with Helm's text for an error.
+    async fn delete_obsolete(&self, removed: &[&ObjectId]) -> Result<()> {
+        let results = run_concurrently(removed, |id| {
+            async move {
+                let deleted = self.session.cluster.delete_object(id, PropagationPolicy::Background).await;
+                let what = || format!("namespace={}, name={}, kind={}", id.namespace, id.name, id.kind);
+                deleted.map_err(|source| Error::Delete { what: what(), cause: Box::new(source) })
+            }
+            .boxed()
+        })
+        .await;
+        outcome(results.into_iter().filter_map(Result::err).collect(), " && ")
+    }
+
+    /// Deletes all objects of a release. What others depend on is deleted when those are gone.
+    async fn delete_in_stages(
+        &self,
+        ids: &[ObjectId],
+        stages: Option<&Stages>,
+        cascade: PropagationPolicy,
+    ) -> Result<Vec<ObjectId>> {
+        let mut gone = Vec::new();
+        let mut rest = ids;
+        for stage in stages.into_iter().flat_map(|stages| stages.stages.chunk_by(|one, next| one == next)) {
+            let (due, later) = rest.split_at(stage.len().min(rest.len()));
+            let deleted = self.delete_all(due, cascade).await?;
+            if !later.is_empty() {
+                wait::until_gone(self, &deleted).await?;
+            }
+            gone.extend(deleted);
+            rest = later;
+        }
+        // What failed versions left behind has no stage.
+        gone.extend(self.delete_all(rest, cascade).await?);
+        Ok(gone)
+    }
+
+    /// Deletes objects kind by kind, those of a kind in parallel. Returns the ones that existed.
+    async fn delete_all(&self, ids: &[ObjectId], cascade: PropagationPolicy) -> Result<Vec<ObjectId>> {
+        let mut gone = Vec::new();
+        let mut errors = Vec::new();
+        for batch in ids.chunk_by(|id, next| id.kind == next.kind) {
+            self.lease_guard.check().await?;
+            let outcomes =
+                run_concurrently(batch, |id| self.session.cluster.delete_object(id, cascade).boxed()).await;
+            for (id, outcome) in batch.iter().zip(outcomes) {
+                match outcome {
+                    Ok(true) => gone.push(id.clone()),
+                    Ok(false) => {}
+                    Err(error) => errors.push(error),
+                }
+            }
+        }
+        match pintle_cluster::Error::aggregate(errors, "; ") {
+            None => Ok(gone),
+            Some(error) => Err(error.into()),
+        }
+    }
+
+    /// Deletes the objects that a failed operation created (`--cleanup-on-fail`).
+    pub(crate) async fn clean_up(&mut self) -> Result<()> {
+        let mut created = std::mem::take(&mut *lock(&self.created));
+        // Requests that were in flight when the operation ended may have succeeded. Objects with our ownership labels
+        // did not exist before, so they are ours to delete.
+        let in_flight = std::mem::take(&mut *lock(&self.in_flight));
+        let mut live = self.session.cluster.snapshot(&in_flight, Detail::MetadataOnly).await?;
+        let (name, namespace) = (&self.version.name, &self.version.namespace);
+        created.extend(in_flight.into_iter().filter(|id| {
+            live.remove(id).is_some_and(|live| ownership::check(&live, name, namespace).is_ok())
+        }));
+        self.delete_all(&created, PropagationPolicy::Background).await.map(drop)
+    }
+}

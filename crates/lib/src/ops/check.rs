@@ -1,0 +1,336 @@
+//! `check`: rendered objects against schemas, deprecated APIs and policy rules.
+
+mod catalog;
+mod manifests;
+mod values_files;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use pintle_chart::{Chart, write_atomic};
+use pintle_check::{
+    Catalog, Config, Place, RenderedText, Rendering, Report, Settings, Subject, check_values,
+};
+use pintle_embedded::schema::ApiCatalog;
+use pintle_objects::parallel_map;
+use pintle_render::{Capabilities, KubeVersion, Release, Target};
+use pintle_tree::{Map, Node};
+use pintle_values::Overrides;
+
+use super::{lint, locate};
+use crate::input::{self, go_error_text};
+use crate::options::RenderOptions;
+use crate::prepare::prepare;
+use crate::report::BufferedReporter;
+use crate::{Error, OfflineSession, Reporter, Result};
+use catalog::Kinds;
+use values_files::ValuesFile;
+
+/// What to check, and how.
+#[derive(Clone, Debug, Default)]
+pub struct CheckRequest {
+    /// Charts, and files or folders of rendered objects; `-` is standard input.
+    pub charts: Vec<String>,
+    /// The value flags.
+    pub values: Overrides,
+    /// The namespace to render for.
+    pub namespace: String,
+    /// The Kubernetes versions to check for; the newest supported one if empty.
+    pub kubernetes_versions: Vec<String>,
+    /// API versions in addition to the built-in ones, for rendering.
+    pub api_versions: Vec<String>,
+    /// The rules. A configuration file of a chart is used instead if this is `None`.
+    pub config: Option<Config>,
+    /// Severities of rules that differ from the configuration: `rule=severity`.
+    pub severities: Vec<String>,
+    /// Whether unknown fields and duplicate keys are errors.
+    pub strict: bool,
+    /// Whether objects without a schema are skipped.
+    pub ignore_missing_schemas: bool,
+    /// Where to look for other schemas.
+    pub schema_locations: Vec<String>,
+    /// Skips `values.schema.json`.
+    pub skip_schema: bool,
+    /// Changes what can be fixed without a decision, and checks again.
+    pub fix: bool,
+}
+
+/// The result for one chart.
+#[derive(Clone, Debug, Default)]
+pub struct Checked {
+    /// The findings.
+    pub report: Report,
+    /// How many places were fixed, by file.
+    pub fixed: BTreeMap<String, usize>,
+}
+
+/// The name of the configuration file of a chart.
+const CONFIG_FILE: &str = ".pintle-check.yaml";
+
+/// Checks charts. A chart that does not render has a finding that says so.
+///
+/// # Errors
+/// When a chart, a configuration or the values cannot be read, or a version is not supported.
+pub fn check(
+    session: &OfflineSession,
+    request: &CheckRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<Vec<Checked>> {
+    let outcomes = parallel_map(
+        &request.charts,
+        1,
+        |_| 1,
+        |chart| {
+            let mut buffer = BufferedReporter::default();
+            let outcome = check_one(session, chart, request, &mut buffer);
+            (outcome, buffer.0)
+        },
+    );
+    let mut all = Vec::new();
+    for (outcome, log) in outcomes {
+        log.into_iter().for_each(|line| reporter.log(line));
+        all.push(outcome?);
+    }
+    Ok(all)
+}
+
+fn check_one(
+    session: &OfflineSession,
+    chart: &str,
+    request: &CheckRequest,
+    reporter: &mut dyn Reporter,
+) -> Result<Checked> {
+    let is_chart = Path::new(chart).join("Chart.yaml").exists() || lint::is_archive(Path::new(chart));
+    let options = Options::new(request, is_chart.then_some(chart))?;
+    let subject = |reporter: &mut dyn Reporter| -> Result<Subject> {
+        let mut subject = match is_chart {
+            true => options.subject(session, chart, reporter)?,
+            false => manifests::subject(chart)?,
+        };
+        subject.crds.extend(manifests::located_crds(&options.schema_locations)?);
+        Ok(subject)
+    };
+    let mut report = options.check(&subject(reporter)?);
+    let mut fixed = BTreeMap::new();
+    if request.fix && is_chart && Path::new(chart).is_dir() {
+        fixed = fix(Path::new(chart), &report)?;
+        if !fixed.is_empty() {
+            report = options.check(&subject(reporter)?);
+        }
+    }
+    Ok(Checked { report, fixed })
+}
+
+/// Applies the fixes of a report to the files of a chart.
+fn fix(chart: &Path, report: &Report) -> Result<BTreeMap<String, usize>> {
+    let mut fixed = BTreeMap::new();
+    for (file, fixes) in pintle_check::fixes(report) {
+        let path = chart.join(&file);
+        // A file of a packed dependency is not there.
+        let Ok(text) = fs::read(&path) else { continue };
+        let (text, applied) = pintle_check::apply(&text, &fixes);
+        if applied > 0 {
+            write_atomic(&path, &text).map_err(|source| Error::File { action: "write", path, source })?;
+            fixed.insert(file, applied);
+        }
+    }
+    Ok(fixed)
+}
+
+/// A request together with the configuration of the chart.
+struct Options<'r> {
+    request: &'r CheckRequest,
+    config: Config,
+    kinds: Vec<Kinds>,
+    strict: bool,
+    ignore_missing_schemas: bool,
+    schema_locations: Vec<String>,
+}
+
+impl<'r> Options<'r> {
+    fn new(request: &'r CheckRequest, chart: Option<&str>) -> Result<Self> {
+        let mut config = match (&request.config, chart) {
+            (Some(config), _) => config.clone(),
+            (None, Some(chart)) => own_config(Path::new(chart))?,
+            (None, None) => Config::default(),
+        };
+        for severity in &request.severities {
+            config.set(severity).map_err(|error| Error::Input(error.to_string()))?;
+        }
+        let versions = match request.kubernetes_versions.as_slice() {
+            [] => config.kubernetes_versions.as_slice(),
+            versions => versions,
+        };
+        let mut kinds = Vec::new();
+        for version in versions {
+            let catalog =
+                ApiCatalog::for_version(version).map_err(|error| Error::Input(error.to_string()))?;
+            kinds.push(Kinds(catalog));
+        }
+        if kinds.is_empty() {
+            kinds.push(Kinds(ApiCatalog::newest()));
+        }
+        let mut schema_locations = request.schema_locations.clone();
+        schema_locations.extend(config.schema_locations.iter().cloned());
+        Ok(Options {
+            request,
+            strict: request.strict || config.strict.unwrap_or(false),
+            ignore_missing_schemas: request.ignore_missing_schemas
+                || config.ignore_missing_schemas.unwrap_or(false),
+            schema_locations,
+            config,
+            kinds,
+        })
+    }
+
+    fn check(&self, subject: &Subject) -> Report {
+        let catalogs: Vec<&dyn Catalog> = self.kinds.iter().map(|kinds| kinds as &dyn Catalog).collect();
+        let settings = Settings {
+            config: &self.config,
+            catalogs: &catalogs,
+            strict: self.strict,
+            ignore_missing_schemas: self.ignore_missing_schemas,
+            schema_locations: &self.schema_locations,
+            read: &read_schema,
+        };
+        pintle_check::check(subject, &settings)
+    }
+
+    /// Renders a chart with its own values and with each of its values files for CI, for each Kubernetes version.
+    fn subject(&self, session: &OfflineSession, path: &str, reporter: &mut dyn Reporter) -> Result<Subject> {
+        let chart = locate::load(Path::new(path), reporter)?;
+        let mut subject = Subject { name: path.to_owned(), ..Subject::default() };
+        subject.crds = crds(&chart);
+        subject.findings = self.value_findings(&chart, reporter)?;
+        let files = values_files::find(Path::new(path), &chart)?;
+        if chart.is_library() {
+            return Ok(subject);
+        }
+        for kinds in &self.kinds {
+            let defaults = self.rendering(session, &chart, None, kinds, reporter)?;
+            // A chart that needs values has them in its files for CI.
+            if defaults.error.is_none() || files.is_empty() {
+                subject.renderings.push(defaults);
+            }
+            for file in &files {
+                subject.renderings.push(self.rendering(session, &chart, Some(file), kinds, reporter)?);
+            }
+        }
+        Ok(subject)
+    }
+
+    fn value_findings(
+        &self,
+        chart: &Chart,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Vec<pintle_check::Finding>> {
+        let rules = RenderOptions::default().rules();
+        let chart = crate::prepare::process(chart.clone(), &Map::new(), &rules, reporter)?;
+        // A template that does not parse is found by rendering.
+        Ok(pintle_render::uses::uses(&chart).map(|uses| check_values(&chart, &uses)).unwrap_or_default())
+    }
+
+    fn rendering(
+        &self,
+        session: &OfflineSession,
+        chart: &Chart,
+        file: Option<&ValuesFile>,
+        kinds: &Kinds,
+        reporter: &mut dyn Reporter,
+    ) -> Result<Rendering> {
+        let user = self.values(file)?;
+        let mut rules = RenderOptions { skip_schema: self.request.skip_schema, ..RenderOptions::default() };
+        rules.record_objects = crate::RecordObjects::Allow;
+        let target = self.target(kinds)?;
+        let mut rendering = Rendering {
+            scenario: file.map(|file| file.name.clone()).unwrap_or_default(),
+            version: kinds.version(),
+            ..Rendering::default()
+        };
+        match prepare(chart.clone(), user, &target, rules.rules(), &session.events, reporter) {
+            Ok(mut prepared) => {
+                for (path, text) in std::mem::take(&mut prepared.files) {
+                    let origins = prepared.origins.of(&path, &text);
+                    rendering.files.push(RenderedText { path, text, origins });
+                }
+            }
+            Err(error) => rendering.error = Some((place(chart, &error), error.to_string())),
+        }
+        Ok(rendering)
+    }
+
+    fn values(&self, file: Option<&ValuesFile>) -> Result<Map<Node>> {
+        let mut overrides = self.request.values.clone();
+        if let Some(file) = file {
+            overrides.files.insert(0, file.name.clone());
+            overrides.fetched.insert(file.name.clone(), file.text.clone());
+        }
+        Ok(pintle_values::layer(&overrides, &mut input::read_values)?)
+    }
+
+    fn target(&self, kinds: &Kinds) -> Result<Target> {
+        let mut capabilities = Capabilities::default().with_api_versions(&self.request.api_versions);
+        capabilities.kube_version = KubeVersion::parse(&kinds.version()).map_err(Error::Input)?;
+        let namespace = match self.request.namespace.as_str() {
+            "" => "default",
+            namespace => namespace,
+        };
+        let release = Release {
+            name: "release-name".to_owned(),
+            namespace: namespace.to_owned(),
+            revision: 1,
+            is_upgrade: false,
+        };
+        let mut target = Target::offline(release, capabilities);
+        // Keys and passwords need not be random to be checked.
+        target.repeatable = true;
+        target.trace_origins = true;
+        Ok(target)
+    }
+}
+
+/// The place of the template that failed.
+fn place(chart: &Chart, error: &Error) -> Option<Place> {
+    let Error::Render(error) = error else { return None };
+    let pintle_render::Error::Template { frames, .. } = &**error else { return None };
+    let frame = frames.last()?;
+    let file = frame.file.strip_prefix(chart.name()).unwrap_or(&frame.file).trim_start_matches('/');
+    Some(Place { file: file.to_owned(), line: frame.line })
+}
+
+fn crds(chart: &Chart) -> Vec<RenderedText> {
+    let text = |crd: pintle_chart::Crd<'_>| RenderedText {
+        text: crd.file.data.to_vec(),
+        path: crd.path,
+        origins: Vec::new(),
+    };
+    chart.crds().into_iter().map(text).collect()
+}
+
+fn own_config(chart: &Path) -> Result<Config> {
+    let path = chart.join(CONFIG_FILE);
+    match fs::read(&path) {
+        Ok(text) => Config::read(&text).map_err(|error| Error::Input(format!("{}: {error}", path.display()))),
+        Err(error)
+            if matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) =>
+        {
+            Ok(Config::default())
+        }
+        Err(error) => Err(Error::Input(go_error_text(&path, &error))),
+    }
+}
+
+/// Reads a schema that the user has named a location for. One that does not exist is no error.
+fn read_schema(path: &str) -> std::result::Result<Option<Vec<u8>>, String> {
+    if path.starts_with("http://") || path.starts_with("https://") {
+        // Servers have no common word for what they do not have.
+        return Ok(input::read_referenced(path).ok());
+    }
+    let file = PathBuf::from(path.strip_prefix("file://").unwrap_or(path));
+    match fs::read(&file) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(go_error_text(&file, &error)),
+    }
+}

@@ -1,0 +1,27 @@
+//! The built-in kinds, from the tables of the embedded cluster.
+
+use pintle_check::{Catalog, Gvk};
+use pintle_embedded::schema::ApiCatalog;
+use pintle_tree::{Node, Str};
+
+/// The kinds of one Kubernetes version.
+pub(super) struct Kinds(pub(super) &'static ApiCatalog);
+
+impl Catalog for Kinds {
+    fn version(&self) -> String {
+        self.0.version().to_string()
+    }
+
+    fn definition_of(&self, kind: &Gvk) -> Option<String> {
+        let resource = self.0.kind(&kind.group, &kind.version, &kind.kind)?;
+        (!resource.definition.is_empty()).then(|| resource.definition.to_string())
+    }
+
+    fn definition(&self, name: &str) -> Option<Node> {
+        self.0.definitions().source(&Str::from(name))
+    }
+
+    fn serves_group(&self, group: &str) -> bool {
+        self.0.groups().iter().any(|known| known.name == *group)
+    }
+}

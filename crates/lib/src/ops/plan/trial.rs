@@ -1,0 +1,304 @@
+//! Tries every step of a plan on the server, as a dry run.
+
+use futures::FutureExt as _;
+use pintle_cluster::apply::{Applied, ApplyOptions, run_concurrently};
+use pintle_cluster::{FieldValidation, Resource};
+use pintle_diff::redacted_pair;
+use pintle_objects::{Object, ObjectId};
+use pintle_plan::diff::{differences, equate_nulls};
+use pintle_plan::recreation::recreation;
+use pintle_plan::sequence::Stages;
+use pintle_plan::{self as planner, Action, ConflictPolicy, Step};
+use pintle_tree::Node;
+
+use super::sensitive::{self, SensitivePath};
+use super::{Draft, PlannedAction, PlannedChange, PlannedObject, ReleasePlan, TrialSettings, hooks};
+use crate::crds::{CrdAction, CrdStep};
+use crate::ops::diff::tidied;
+use crate::options::Method;
+use crate::records::Records;
+use crate::{Error, Result, Session};
+
+/// Tries every step on the server.
+pub(super) async fn try_all(
+    session: &Session,
+    mut draft: Draft,
+    settings: &TrialSettings<'_>,
+) -> Result<ReleasePlan> {
+    let operation = draft.operation;
+    draft.state.complete(session).await?;
+    let name = draft.version.name.clone();
+    let records = Records::find(session, &draft.version.namespace, &name).await?;
+    if draft.from.is_some() {
+        draft.state.set_owner(records.store().as_ref()).await?;
+    }
+    let plan = draft
+        .state
+        .plan()
+        .map_err(|source| Error::CannotContinue { operation: operation.name(), cause: source })?;
+    let namespace = ObjectId::new("v1", "Namespace", "", &draft.version.namespace);
+    let namespace_missing = settings.create_namespace && session.cluster.get(&namespace).await?.is_none();
+    let trial = Trial { session, draft: &draft, settings, namespace_missing };
+    let mut objects = Vec::new();
+    if namespace_missing {
+        objects.push(PlannedObject::new(namespace, PlannedAction::Create));
+    }
+    objects.extend(run_concurrently(&draft.crds, |step| trial.crd(step).boxed()).await);
+    let mut steps = run_concurrently(&plan.steps, |step| trial.step(step).boxed()).await;
+    set_stages(&mut steps, draft.state.stages());
+    objects.extend(steps);
+    objects.extend(plan.removals.iter().map(|step| removal(step, &settings.deploy.sensitive_paths)));
+    let version = &draft.version;
+    Ok(ReleasePlan {
+        operation,
+        release: version.name.clone(),
+        namespace: version.namespace.clone(),
+        from: draft.from.as_ref().map(|from| from.number),
+        from_status: draft.from.as_ref().map(|from| from.status),
+        to: Some(version.number),
+        hooks: hooks(version, settings.deploy, operation)?,
+        objects,
+    })
+}
+
+/// Sets the stages of objects, in the order of the steps.
+pub(super) fn set_stages(objects: &mut [PlannedObject], stages: Option<&Stages>) {
+    for (object, stage) in objects.iter_mut().zip(stages.into_iter().flat_map(|stages| &stages.stages)) {
+        object.stage = Some(stage + 1);
+    }
+}
+
+pub(super) fn removal(step: &Step<'_>, sensitive: &[SensitivePath]) -> PlannedObject {
+    let action = match (step.action, step.live) {
+        (Action::Keep, _) => PlannedAction::Keep,
+        (_, None) => PlannedAction::Forget,
+        (_, Some(_)) => PlannedAction::Delete,
+    };
+    let before = step.live.filter(|_| action == PlannedAction::Delete);
+    PlannedObject::new(step.id.clone(), action).with_texts(before, None, sensitive)
+}
+
+/// Steps being tried.
+struct Trial<'a> {
+    session: &'a Session,
+    draft: &'a Draft,
+    settings: &'a TrialSettings<'a>,
+    /// Whether the namespace of the release is yet to be created, so that nothing in it can be tried.
+    namespace_missing: bool,
+}
+
+impl Trial<'_> {
+    /// As the executor applies a step, but as a dry run.
+    fn options(&self, action: Action) -> ApplyOptions {
+        let custom_three_way = action == Action::Adopt;
+        let by_server = self.draft.method == Method::ServerSide;
+        let deploy = self.settings.deploy;
+        ApplyOptions {
+            method: match self.draft.method {
+                _ if deploy.force_replace => planner::Method::Replace,
+                Method::ServerSide => planner::Method::ServerSide,
+                Method::ClientSide => planner::Method::ClientSide { custom_three_way },
+            },
+            conflicts: deploy.conflicts,
+            upgrade_field_manager: by_server && (self.draft.migrate || action == Action::Adopt),
+            validation: match self.settings.strict {
+                true => FieldValidation::Strict,
+                false => FieldValidation::Ignore,
+            },
+            dry_run: true,
+            ..ApplyOptions::default()
+        }
+    }
+
+    fn sensitive(&self) -> &[SensitivePath] {
+        &self.settings.deploy.sensitive_paths
+    }
+
+    /// Whether a kind exists only after the CRDs of the release are applied.
+    fn is_new_kind(&self, id: &ObjectId) -> bool {
+        let is_same =
+            |kind: &Resource| kind.group == id.group && kind.version == id.version && kind.kind == id.kind;
+        self.draft.state.new_kinds().iter().any(is_same)
+    }
+
+    async fn step(&self, step: &Step<'_>) -> PlannedObject {
+        let action = match step.action {
+            Action::Create => PlannedAction::Create,
+            Action::Adopt => PlannedAction::Adopt,
+            _ => PlannedAction::Update,
+        };
+        let planned = PlannedObject::new(step.id.clone(), action);
+        let in_new_namespace = self.namespace_missing && step.id.namespace == self.draft.version.namespace;
+        if in_new_namespace || self.is_new_kind(&step.id) {
+            return planned.with_texts(step.live, step.desired, self.sensitive());
+        }
+        self.attempt(step, planned, &self.options(step.action)).await
+    }
+
+    async fn attempt(
+        &self,
+        step: &Step<'_>,
+        mut planned: PlannedObject,
+        options: &ApplyOptions,
+    ) -> PlannedObject {
+        match self.session.cluster.execute(step, options).await {
+            Ok(Applied::Written(written)) => match written.object() {
+                Ok(after) => {
+                    planned.yielded = written.yielded;
+                    planned.with_texts(step.live, Some(&after), self.sensitive())
+                }
+                Err(error) => {
+                    planned.with_texts(step.live, step.desired, self.sensitive()).failed(&error, step, &[])
+                }
+            },
+            Ok(_) => planned.with_texts(step.live, step.live, self.sensitive()),
+            Err(error) => {
+                let recreate = &self.settings.deploy.recreate;
+                planned.with_texts(step.live, step.desired, self.sensitive()).failed(&error, step, recreate)
+            }
+        }
+    }
+
+    async fn crd(&self, step: &CrdStep) -> PlannedObject {
+        let id = step.object.id();
+        let mut crd = match step.action {
+            CrdAction::Leave => PlannedObject::new(id, PlannedAction::Unchanged),
+            CrdAction::Create => {
+                PlannedObject::new(id, PlannedAction::Create).with_texts(None, Some(&step.object), &[])
+            }
+            CrdAction::Update(conflicts) => {
+                let options = ApplyOptions { conflicts, dry_run: true, ..ApplyOptions::default() };
+                let planned = PlannedObject::new(id, PlannedAction::Update);
+                self.attempt(&step.update(), planned, &options).await
+            }
+            CrdAction::ApplyAsHelm => self.crd_as_helm(step).await,
+        };
+        crd.is_crd = true;
+        if !step.problems.is_empty() {
+            crd.problem = Some(step.problems.join("; "));
+        }
+        crd
+    }
+
+    /// Helm creates missing CRDs. Existing ones are changed by server-side apply, and left alone otherwise.
+    async fn crd_as_helm(&self, step: &CrdStep) -> PlannedObject {
+        let id = step.object.id();
+        let live = match self.session.cluster.get(&id).await {
+            Ok(live) => live,
+            Err(error) => {
+                return PlannedObject::new(id, PlannedAction::Create).failed(&error, &step.update(), &[]);
+            }
+        };
+        match (&live, self.draft.method) {
+            (None, _) => {
+                PlannedObject::new(id, PlannedAction::Create).with_texts(None, Some(&step.object), &[])
+            }
+            (Some(_), Method::ClientSide) => PlannedObject::new(id, PlannedAction::Unchanged),
+            (Some(_), Method::ServerSide) => {
+                let conflicts = ConflictPolicy::Fail;
+                let options = ApplyOptions { conflicts, dry_run: true, ..ApplyOptions::default() };
+                let update = Step { live: live.as_ref(), ..step.update() };
+                let planned = PlannedObject::new(id, PlannedAction::Update);
+                self.attempt(&update, planned, &options).await
+            }
+        }
+    }
+}
+
+impl PlannedObject {
+    pub(super) fn new(id: ObjectId, action: PlannedAction) -> Self {
+        PlannedObject {
+            id,
+            is_crd: false,
+            action,
+            stage: None,
+            before: None,
+            after: None,
+            changes: Vec::new(),
+            conflicts: Vec::new(),
+            yielded: Vec::new(),
+            immutable: Vec::new(),
+            recreation: None,
+            problem: None,
+            is_hidden: false,
+            live: None,
+            saved_digest: None,
+        }
+    }
+
+    /// Adds the object before and after, and what changes between them. An update that changes nothing is none.
+    pub(super) fn with_texts(
+        mut self,
+        before: Option<&Object>,
+        after: Option<&Object>,
+        sensitive: &[SensitivePath],
+    ) -> Self {
+        self.live = before.cloned();
+        let paths = sensitive::paths(sensitive, [before, after]);
+        let (mut before, mut after) = (before.map(quiet), after.map(quiet));
+        if let (Some(before), Some(after)) = (&mut before, &mut after) {
+            equate_nulls(before.body_mut(), after.body_mut());
+        }
+        let is_same = before.is_some() && before == after;
+        self.is_hidden = sensitive::hide(before.as_mut(), after.as_mut(), &paths);
+        let yaml = |object: Option<Object>| {
+            object.map(|object| pintle_yaml::write(object.body()).unwrap_or_default())
+        };
+        let (before, after) = redacted_pair(&self.id.kind, yaml(before), yaml(after));
+        if let (Some(before), Some(after)) = (&before, &after) {
+            self.changes = changes(before, after);
+            if self.action == PlannedAction::Update && (is_same || before == after) {
+                self.action = PlannedAction::Unchanged;
+            }
+        }
+        let text = |bytes: Option<Vec<u8>>| bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        self.before = text(before);
+        self.after = text(after);
+        self
+    }
+
+    /// Adds why the server refused. That is no problem if the object may be recreated.
+    fn failed(mut self, error: &pintle_cluster::Error, step: &Step<'_>, recreate: &[String]) -> Self {
+        self.conflicts = error.field_conflicts();
+        self.immutable = error.immutable_fields(step.live, step.desired);
+        if !self.immutable.is_empty() {
+            self.action = PlannedAction::Recreate;
+            self.recreation = match (step.live, step.desired) {
+                (Some(live), Some(desired)) => recreation(live, desired, recreate),
+                _ => None,
+            };
+        }
+        if self.recreation.is_none() {
+            self.problem = Some(error.to_string());
+        }
+        self
+    }
+}
+
+/// The fields that differ between two objects in YAML.
+pub(super) fn changes(before: &[u8], after: &[u8]) -> Vec<PlannedChange> {
+    let read = |text: &[u8]| pintle_yaml::read_map(text).unwrap_or_default();
+    let (before, after) = (read(before), read(after));
+    let found = differences(&before, &after).into_iter();
+    found
+        .map(|difference| PlannedChange {
+            path: difference.path,
+            before: difference.before.cloned(),
+            after: difference.after.cloned(),
+        })
+        .collect()
+}
+
+/// An object without what changes by itself and without kubectl's copy of it, which has the values of Secrets.
+fn quiet(object: &Object) -> Object {
+    let mut object = tidied(object);
+    let metadata = object.metadata_mut();
+    metadata.remove("selfLink");
+    if let Some(Node::Map(annotations)) = metadata.get_mut("annotations") {
+        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+        if annotations.is_empty() {
+            metadata.remove("annotations");
+        }
+    }
+    object
+}

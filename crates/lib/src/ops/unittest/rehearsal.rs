@@ -1,0 +1,59 @@
+//! Rehearsals of tests, on the embedded cluster.
+
+use std::path::{Path, PathBuf};
+
+use pintle_tree::Node;
+use pintle_unittest::{RehearsalFinding, RehearsalRequest};
+use pintle_values::Overrides;
+
+use super::{UnittestHost, lifecycle};
+use crate::rehearse::{Finding, RehearseRequest, Severity};
+
+/// The name under which the values of the test are passed on.
+const VALUES: &str = "the values of the test";
+
+/// Rehearses a chart.
+///
+/// # Errors
+/// When a path of the test does not exist, or the Kubernetes version is not supported.
+pub(super) fn rehearse(
+    host: &dyn UnittestHost,
+    chart: &Path,
+    request: &RehearsalRequest<'_>,
+) -> Result<Vec<RehearsalFinding>, String> {
+    let folder = Path::new(request.suite_file).parent().unwrap_or(Path::new(""));
+    let values = pintle_yaml::write(&Node::Map(request.values.clone())).map_err(|error| error.to_string())?;
+    let rehearse = RehearseRequest {
+        chart: chart.to_owned(),
+        from: (!request.settings.from.is_empty()).then(|| folder.join(&request.settings.from)),
+        fixtures: request.settings.given.iter().map(|path| folder.join(path)).collect::<Vec<PathBuf>>(),
+        // The names that tests have by default are no names in a cluster.
+        name: request.target.release.name.to_lowercase(),
+        namespace: request.target.release.namespace.to_lowercase(),
+        values: Overrides {
+            files: vec![VALUES.to_owned()],
+            fetched: [(VALUES.to_owned(), values)].into(),
+            ..Overrides::default()
+        },
+        kube_version: request.settings.kube_version.clone(),
+        events: lifecycle::lifecycle(request.permissions).map_err(|error| error.to_string())?,
+        ..RehearseRequest::default()
+    };
+    let rehearsal = host.rehearse(&rehearse).map_err(|error| error.to_string())?;
+    Ok(rehearsal.findings.iter().map(finding).collect())
+}
+
+fn finding(finding: &Finding) -> RehearsalFinding {
+    let mut place = finding.stage.to_owned();
+    if !finding.object.is_empty() {
+        place.push_str(&format!(": {}", finding.object));
+    }
+    if !finding.file.is_empty() {
+        place.push_str(&format!(" ({}:{})", finding.file, finding.line));
+    }
+    RehearsalFinding {
+        is_error: finding.severity == Severity::Error,
+        is_warning: finding.severity == Severity::Warning,
+        text: format!("{place}: {}", finding.message),
+    }
+}
