@@ -1,4 +1,4 @@
-//! What a request waits for: other requests, or any object that is ready by kstatus.
+//! What a request waits for: other requests, or any object that is ready by kstatus or by a CEL expression.
 
 use pintle::cluster::{Cluster, crds, wait};
 use pintle::objects::{Object, ObjectId};
@@ -22,7 +22,10 @@ pub(crate) async fn check(own: &Cluster, cluster: &Cluster, request: &HelmReques
         let reason = match is_request(dependency) {
             true => {
                 let found = own.get_by_name(&crds::helm_requests(), namespace, &dependency.name).await?;
-                let reason = request_reason(found.as_ref());
+                let reason = match (&found, expression(dependency)) {
+                    (Some(object), Some(expression)) => evaluate(expression, request, object).await?,
+                    _ => request_reason(found.as_ref()),
+                };
                 if reason.is_some()
                     && let Some(cycle) = cycle(own, request, namespace, &dependency.name).await?
                 {
@@ -30,7 +33,7 @@ pub(crate) async fn check(own: &Cluster, cluster: &Cluster, request: &HelmReques
                 }
                 reason
             }
-            false => object_reason(cluster, dependency, namespace).await?,
+            false => object_reason(cluster, request, dependency, namespace).await?,
         };
         if let Some(reason) = reason {
             let mut dependency = dependency.clone();
@@ -64,6 +67,7 @@ fn request_reason(found: Option<&Object>) -> Option<String> {
 /// Why an object is not ready; `None` if it is.
 async fn object_reason(
     cluster: &Cluster,
+    request: &HelmRequest,
     dependency: &Dependency,
     namespace: &str,
 ) -> Result<Option<String>> {
@@ -73,8 +77,54 @@ async fn object_reason(
     let namespace = if resource.namespaced { namespace } else { "" };
     let id = ObjectId::new(version, kind, namespace, &dependency.name);
     let Some(object) = cluster.get(&id).await? else { return Ok(Some("it does not exist".to_owned())) };
+    if let Some(expression) = expression(dependency) {
+        return evaluate(expression, request, &object).await;
+    }
     let readiness = wait::ready(&object);
     Ok((readiness.status != wait::Status::Current).then_some(readiness.message))
+}
+
+fn expression(dependency: &Dependency) -> Option<&str> {
+    dependency.ready_expr.as_deref().filter(|expression| !expression.is_empty())
+}
+
+/// Why an expression does not hold; `None` if it does. A field that is missing yet, such as a status, makes it false.
+async fn evaluate(expression: &str, request: &HelmRequest, dependency: &Object) -> Result<Option<String>> {
+    let own = serde_json::to_value(request).unwrap_or_default();
+    let dependency = serde_json::from_slice(&dependency.to_json()).unwrap_or_default();
+    let text = expression.to_owned();
+    // The parser is not ours: if it panics, only the expression is refused.
+    let evaluated = tokio::task::spawn_blocking(move || evaluate_json(&text, own, dependency)).await;
+    let evaluated = evaluated.unwrap_or_else(|_| Err("it cannot be parsed".to_owned()));
+    evaluated.map_err(|error| Error::InvalidSpec(format!("readyExpr `{expression}`: {error}")))
+}
+
+#[cfg(not(feature = "cel"))]
+fn evaluate_json(
+    _: &str,
+    _: serde_json::Value,
+    _: serde_json::Value,
+) -> std::result::Result<Option<String>, String> {
+    Err("this program was built without CEL; build it with the Cargo feature `cel`".to_owned())
+}
+
+#[cfg(feature = "cel")]
+fn evaluate_json(
+    expression: &str,
+    own: serde_json::Value,
+    dependency: serde_json::Value,
+) -> std::result::Result<Option<String>, String> {
+    let program = cel::Program::compile(expression).map_err(|error| error.to_string())?;
+    let mut context = cel::Context::default();
+    context.add_variable("self", own).map_err(|error| error.to_string())?;
+    context.add_variable("dep", dependency).map_err(|error| error.to_string())?;
+    match program.execute(&context) {
+        Ok(cel::Value::Bool(true)) => Ok(None),
+        Ok(cel::Value::Bool(false)) => Ok(Some(format!("readyExpr `{expression}` is false"))),
+        Ok(other) => Err(format!("it is {:?}, not a boolean", other.type_of())),
+        Err(cel::ExecutionError::NoSuchKey(key)) => Ok(Some(format!("it has no `{key}` yet"))),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// The requests that wait for each other, if following the dependencies from one leads back to the request.
@@ -103,4 +153,43 @@ async fn cycle(own: &Cluster, request: &HelmRequest, namespace: &str, name: &str
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn evaluated(expression: &str) -> std::result::Result<Option<String>, String> {
+        let own = json!({"metadata": {"labels": {"tier": "web"}}});
+        let dependency = json!({"spec": {"replicas": 2}, "status": {"ready": 2, "phase": "Bound"}});
+        evaluate_json(expression, own, dependency)
+    }
+
+    #[test]
+    fn expressions_see_the_request_and_the_dependency() {
+        assert_eq!(evaluated("dep.status.ready == dep.spec.replicas"), Ok(None));
+        assert_eq!(
+            evaluated("self.metadata.labels.tier == 'web' && dep.status.phase in ['Bound']"),
+            Ok(None)
+        );
+        assert_eq!(
+            evaluated("dep.status.ready > 2"),
+            Ok(Some("readyExpr `dep.status.ready > 2` is false".to_owned()))
+        );
+        assert_eq!(evaluated("has(dep.status.nothing)").map(|reason| reason.is_some()), Ok(true));
+    }
+
+    #[test]
+    fn a_field_that_is_missing_means_not_yet() {
+        assert_eq!(evaluated("dep.status.nothing == 1"), Ok(Some("it has no `nothing` yet".to_owned())));
+    }
+
+    #[test]
+    fn expressions_that_are_wrong_are_errors() {
+        for wrong in ["dep.status.ready ==", "dep.status.ready", "missing == 1"] {
+            assert!(evaluated(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -15,9 +15,15 @@ pub enum Error {
     /// The chart cannot be found or read.
     #[error("{0}")]
     Chart(String),
+    /// The cluster of the release cannot be reached.
+    #[error("{0}")]
+    KubeConfig(String),
     /// The values cannot be put together.
     #[error("{0}")]
     Values(String),
+    /// What waits for an approval cannot be planned.
+    #[error("{0}")]
+    Plan(String),
     /// A dependency is not ready.
     #[error("dependency {} is not ready: {reason}", display(.dependency))]
     DependencyNotReady {
@@ -57,7 +63,9 @@ impl Error {
         match self {
             Error::InvalidSpec(_) => "InvalidSpec",
             Error::Chart(_) => "ChartFailed",
+            Error::KubeConfig(_) => "KubeConfigFailed",
             Error::Values(_) => "ValuesFailed",
+            Error::Plan(_) => "PlanFailed",
             Error::DependencyNotReady { .. } => "DependencyNotReady",
             Error::DependencyCycle(_) => "DependencyCycle",
             Error::OwnedByAnother { .. } => "OwnedByAnotherRequest",
@@ -70,7 +78,9 @@ impl Error {
         match self {
             Error::InvalidSpec(_) => "spec",
             Error::Chart(_) => "chart",
+            Error::KubeConfig(_) => "kubeConfig",
             Error::Values(_) => "values",
+            Error::Plan(_) => "plan",
             Error::DependencyNotReady { .. } | Error::DependencyCycle(_) => "dependencies",
             Error::OwnedByAnother { .. } | Error::Operation(_) | Error::Cluster(_) => "reconcile",
         }

@@ -21,55 +21,60 @@ pub(crate) enum Kind {
     Warning,
 }
 
-/// What happened.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Event<'e> {
+/// What happened, as it will be published.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingEvent {
     /// Whether it went well.
     pub(crate) kind: Kind,
     /// Why, in one word.
-    pub(crate) reason: &'e str,
+    pub(crate) reason: &'static str,
     /// What was being done.
-    pub(crate) action: &'e str,
+    pub(crate) action: &'static str,
     /// What happened, as a sentence.
-    pub(crate) message: &'e str,
+    pub(crate) message: String,
+    /// When it happened.
+    pub(crate) now: Timestamp,
+    /// Makes its name.
+    pub(crate) unique: u128,
 }
 
-/// Writes an Event about a request with the controller's own rights. `unique` makes its name.
-pub(crate) async fn publish(
-    cluster: &Cluster,
-    request: &HelmRequest,
-    event: Event<'_>,
-    now: Timestamp,
-    unique: u128,
-) {
-    let Event { kind, reason, action, message } = event;
-    let name = format!("{}.{:016x}", request.name(), unique as u64);
-    let mut event = Object::from_id(&ObjectId::new("v1", "Event", request.namespace(), &name));
-    let text = |text: &str| Node::from(text);
-    let regarding = Map::from_entries(vec![
-        ("apiVersion".into(), text("helm.sh/v3")),
-        ("kind".into(), text("HelmRequest")),
-        ("name".into(), text(request.name())),
-        ("namespace".into(), text(request.namespace())),
-        ("uid".into(), text(request.uid())),
-    ]);
-    let stamp = Timestamp::from_unix(now.unix(), 0).to_string();
-    let entries = [
-        ("involvedObject", Node::Map(regarding)),
-        ("reason", text(reason)),
-        ("action", text(action)),
-        ("message", text(&truncated(message, MAX_MESSAGE))),
-        ("type", text(if kind == Kind::Normal { "Normal" } else { "Warning" })),
-        ("firstTimestamp", text(&stamp)),
-        ("lastTimestamp", text(&stamp)),
-        ("count", Node::Int(1)),
-        ("reportingComponent", text(FIELD_MANAGER)),
-        ("reportingInstance", text(FIELD_MANAGER)),
-        ("source", Node::Map(Map::from_entries(vec![("component".into(), text(FIELD_MANAGER))]))),
-    ];
-    for (key, value) in entries {
-        event.body_mut().insert(key.into(), value);
+impl PendingEvent {
+    /// The Event about a request.
+    pub(crate) fn object(&self, request: &HelmRequest) -> Object {
+        let PendingEvent { kind, reason, action, message, now, unique } = self;
+        let name = format!("{}.{:016x}", request.name(), *unique as u64);
+        let mut event = Object::from_id(&ObjectId::new("v1", "Event", request.namespace(), &name));
+        let text = |text: &str| Node::from(text);
+        let regarding = Map::from_entries(vec![
+            ("apiVersion".into(), text("helm.sh/v3")),
+            ("kind".into(), text("HelmRequest")),
+            ("name".into(), text(request.name())),
+            ("namespace".into(), text(request.namespace())),
+            ("uid".into(), text(request.uid())),
+        ]);
+        let stamp = Timestamp::from_unix(now.unix(), 0).to_string();
+        let entries = [
+            ("involvedObject", Node::Map(regarding)),
+            ("reason", text(reason)),
+            ("action", text(action)),
+            ("message", text(&truncated(message, MAX_MESSAGE))),
+            ("type", text(if *kind == Kind::Normal { "Normal" } else { "Warning" })),
+            ("firstTimestamp", text(&stamp)),
+            ("lastTimestamp", text(&stamp)),
+            ("count", Node::Int(1)),
+            ("reportingComponent", text(FIELD_MANAGER)),
+            ("reportingInstance", text(FIELD_MANAGER)),
+            ("source", Node::Map(Map::from_entries(vec![("component".into(), text(FIELD_MANAGER))]))),
+        ];
+        for (key, value) in entries {
+            event.body_mut().insert(key.into(), value);
+        }
+        event
     }
+}
+
+/// Writes an Event with the controller's own rights.
+pub(crate) async fn publish(cluster: &Cluster, event: &Object) {
     let params = WriteParams { field_manager: FIELD_MANAGER, ..WriteParams::default() };
-    let _ = cluster.create(&event, &params).await;
+    let _ = cluster.create(event, &params).await;
 }

@@ -6,15 +6,17 @@
 //! Releases are the same objects that the command line makes and sees. Everything about a release is done with the rights of
 //! the request's service account, by impersonation; the controller's own rights are for requests, Events and its lease.
 
-mod act;
 pub mod args;
 mod charts;
+mod clusters;
 mod conditions;
 mod dependency;
 mod error;
 mod events;
+pub mod export;
 mod leader;
 mod metrics;
+mod post_render;
 mod reconcile;
 mod report;
 pub mod request;
@@ -22,15 +24,18 @@ mod run;
 mod serve;
 pub mod stamp;
 pub mod state;
+mod storage;
+mod value_files;
 mod values;
 
 pub use charts::Charts;
 pub use error::{Error, Result};
 pub use leader::{Candidate, LeaderElection};
 pub use metrics::Metrics;
-pub use reconcile::{Log, Reconciler, Requeue};
+pub use reconcile::{ClusterCache, Log, Reconciler, Requeue};
 pub use run::{Options, run};
 pub use serve::{Health, serve};
+pub use value_files::ValueFiles;
 
 /// The name of the controller in managed fields and Events.
 pub const FIELD_MANAGER: &str = "pintle-controller";

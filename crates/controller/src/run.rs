@@ -28,13 +28,17 @@ use pintle_tree::{LogLevel, LogLine};
 use crate::charts::Charts;
 use crate::leader::{Candidate, LeaderElection};
 use crate::metrics::Metrics;
-use crate::reconcile::{Log, Reconciler};
+use crate::reconcile::{ClusterCache, Log, Reconciler};
 use crate::request::{ArchiveKind, HelmRequest, WATCH_LABEL};
 use crate::serve::Health;
+use crate::value_files::ValueFiles;
 use crate::{Error, Result};
 
 /// How long a reference to a chart means the same archive, at most.
 const CHART_MAX_AGE: Duration = Duration::from_secs(60);
+
+/// How long the kinds that a cluster serves are good for: charts see new ones as capabilities after that at the latest.
+pub(crate) const DISCOVERY_MAX_AGE: Duration = Duration::from_secs(60);
 
 /// How the controller runs.
 #[derive(Clone, Debug)]
@@ -49,7 +53,7 @@ pub struct Options {
     pub default_service_account: String,
     /// How much intervals vary, in percent.
     pub jitter: u8,
-    /// How often a dependency that is not ready is looked at.
+    /// How often a dependency that is not ready is checked.
     pub requeue_dependency: Duration,
     /// How long running operations may take to end when the controller stops; then they are cancelled.
     pub graceful_shutdown: Duration,
@@ -63,6 +67,8 @@ pub struct Options {
     pub election: Option<LeaderElection>,
     /// Who we are; unique for each process.
     pub identity: String,
+    /// Who we are in leases on releases, if there is no election; by `identity` if not set.
+    pub holder: Option<LeaseHolder>,
 }
 
 impl Default for Options {
@@ -80,6 +86,7 @@ impl Default for Options {
             proxies: Proxies::default(),
             election: None,
             identity: "pintle-controller".to_owned(),
+            holder: None,
         }
     }
 }
@@ -100,7 +107,9 @@ impl Options {
     /// Who we are in leases on releases. While we lead, other processes of the same election do not: what they left is
     /// taken over at once, without waiting for its lease to expire.
     fn holder(&self) -> LeaseHolder {
-        let Some(election) = &self.election else { return LeaseHolder::new(self.identity.clone()) };
+        let Some(election) = &self.election else {
+            return self.holder.clone().unwrap_or_else(|| LeaseHolder::new(self.identity.clone()));
+        };
         let prefix = format!("{}/{} ", election.namespace, election.name);
         let me = format!("{prefix}{}", self.identity);
         let name = me.clone();
@@ -121,6 +130,7 @@ pub async fn run(
     stop: impl Future<Output = ()>,
 ) -> Result<()> {
     let stop = stop.shared();
+    cluster.refresh_discovery_after(DISCOVERY_MAX_AGE);
     let mut candidate = options.election.clone().map(|election| Candidate::new(cluster.clone(), election));
     if let Some(candidate) = &mut candidate {
         // A process that waits to lead is as ready as it gets.
@@ -187,6 +197,8 @@ fn reconciler(
     Reconciler {
         cluster: cluster.clone(),
         charts: Charts::new(options.cache.clone(), options.proxies.clone(), CHART_MAX_AGE),
+        value_files: ValueFiles::new(options.proxies.clone()),
+        clusters: ClusterCache::default(),
         clock: Arc::new(SystemClock),
         holder: options.holder(),
         default_service_account: options.default_service_account.clone(),
@@ -198,7 +210,7 @@ fn reconciler(
     }
 }
 
-/// What one turn needs besides the request.
+/// What a reconciliation needs besides the request.
 struct Worker {
     reconciler: Rc<Reconciler>,
     /// The resource version of the last write to each request, by uid: the watch may be behind it.
@@ -207,10 +219,10 @@ struct Worker {
     failures: RefCell<BTreeMap<String, u32>>,
 }
 
-/// An error that ends a turn, for `kube`'s runtime.
+/// An error that ends a reconciliation, for `kube`'s runtime.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
-struct TurnError(Error);
+struct ReconcileError(Error);
 
 /// Watches requests and reconciles them until `ended` says so and the running ones are done.
 async fn work_off(
@@ -232,12 +244,12 @@ async fn work_off(
         let _ = end.wait_for(|ended| *ended).await;
     });
     let config = QueueConfig::default().concurrency(options.concurrent.max(1));
-    let turns = applier(
+    let reconciliations = applier(
         |request: Arc<HelmRequest>, worker: Arc<Worker>| {
-            let turn = tokio::task::spawn_local(turn(request, worker));
-            turn.map(|done| match done {
+            let task = tokio::task::spawn_local(reconcile(request, worker));
+            task.map(|done| match done {
                 Ok(done) => done,
-                // A panic in one turn must not end the controller.
+                // A panic in one reconciliation must not end the controller.
                 Err(_) => Ok(Action::requeue(Duration::from_secs(60))),
             })
         },
@@ -254,21 +266,24 @@ async fn work_off(
             ready.store(true, Ordering::Relaxed);
         }
     });
-    let mut turns = std::pin::pin!(turns);
-    while turns.next().await.is_some() {
+    let mut reconciliations = std::pin::pin!(reconciliations);
+    while reconciliations.next().await.is_some() {
         health.metrics.set_requests(reader.len());
     }
     Ok(())
 }
 
 /// Reconciles one request.
-async fn turn(request: Arc<HelmRequest>, worker: Arc<Worker>) -> std::result::Result<Action, TurnError> {
+async fn reconcile(
+    request: Arc<HelmRequest>,
+    worker: Arc<Worker>,
+) -> std::result::Result<Action, ReconcileError> {
     let uid = request.uid().to_owned();
-    let Some(fresh) = worker.fresh(&request).await.map_err(TurnError)? else {
+    let Some(fresh) = worker.fresh(&request).await.map_err(ReconcileError)? else {
         worker.written.borrow_mut().remove(&uid);
         return Ok(Action::await_change());
     };
-    let (requeue, version) = worker.reconciler.reconcile_tracked(fresh).await.map_err(TurnError)?;
+    let (requeue, version) = worker.reconciler.reconcile_tracked(fresh).await.map_err(ReconcileError)?;
     worker.failures.borrow_mut().remove(&uid);
     if let Some(version) = version {
         worker.written.borrow_mut().insert(uid, version);
@@ -289,7 +304,7 @@ impl Worker {
         Ok(found.and_then(|body| serde_json::from_slice(&body).ok()))
     }
 
-    fn back_off(&self, request: &HelmRequest, error: &TurnError) -> Action {
+    fn back_off(&self, request: &HelmRequest, error: &ReconcileError) -> Action {
         let mut failures = self.failures.borrow_mut();
         let count = failures.entry(request.uid().to_owned()).or_default();
         *count += 1;
@@ -313,7 +328,7 @@ fn requests(cluster: &Cluster, options: &Options) -> (Store<HelmRequest>, Trigge
     };
     let (reader, writer) = reflector::store();
     let config = watcher::Config::default().labels(&options.selector);
-    let mut known: BTreeMap<String, Fingerprint> = BTreeMap::new();
+    let mut known: BTreeMap<String, PredicateKey> = BTreeMap::new();
     let changed = watcher(api, config)
         .default_backoff()
         .modify(|request| {
@@ -328,11 +343,11 @@ fn requests(cluster: &Cluster, options: &Options) -> (Store<HelmRequest>, Trigge
         .filter_map(move |event| {
             let due = match event {
                 Ok(request) => {
-                    let print = Fingerprint::of(&request);
-                    let is_new = known.get(request.uid()) != Some(&print);
+                    let key = PredicateKey::of(&request);
+                    let is_new = known.get(request.uid()) != Some(&key);
                     match request.is_deleted() && !request.has_finalizer() {
                         true => known.remove(request.uid()),
-                        false => known.insert(request.uid().to_owned(), print),
+                        false => known.insert(request.uid().to_owned(), key),
                     };
                     is_new.then(|| Ok(ObjectRef::from_obj(&request)))
                 }
@@ -343,17 +358,17 @@ fn requests(cluster: &Cluster, options: &Options) -> (Store<HelmRequest>, Trigge
     (reader, changed.boxed_local())
 }
 
-/// What of a request makes it due when it changes.
+/// What the predicate compares: a request is reconciled when one of these changes.
 #[derive(PartialEq, Eq)]
-struct Fingerprint {
+struct PredicateKey {
     generation: i64,
     is_deleted: bool,
     annotations: BTreeMap<String, String>,
 }
 
-impl Fingerprint {
-    fn of(request: &HelmRequest) -> Fingerprint {
-        Fingerprint {
+impl PredicateKey {
+    fn of(request: &HelmRequest) -> PredicateKey {
+        PredicateKey {
             generation: request.generation(),
             is_deleted: request.is_deleted(),
             annotations: request.metadata.annotations.clone().unwrap_or_default(),
@@ -422,7 +437,7 @@ where
 /// Whether a request takes values or its chart from an object.
 fn uses(request: &HelmRequest, kind: ArchiveKind, name: &str) -> bool {
     let spec = &request.spec;
-    spec.values_from.iter().any(|reference| reference.kind == kind && reference.name == name)
+    spec.values_from.iter().any(|reference| reference.object_kind() == Some(kind) && reference.name == name)
         || spec.chart.archive.as_ref().is_some_and(|archive| archive.kind == kind && archive.name == name)
 }
 

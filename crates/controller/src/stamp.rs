@@ -49,7 +49,12 @@ pub(crate) fn digest(version: &Summary, uid: &str) -> Option<String> {
 
 /// The request that manages a release.
 pub fn owner(version: &Summary) -> Option<Owner> {
-    let label = |key: &str| version.labels.get(key).cloned();
+    owner_of(&version.labels)
+}
+
+/// The request that manages a release whose version has these labels.
+pub fn owner_of(labels: &BTreeMap<String, String>) -> Option<Owner> {
+    let label = |key: &str| labels.get(key).cloned();
     Some(Owner { uid: label(UID)?, namespace: label(NAMESPACE)?, name: label(NAME)? })
 }
 

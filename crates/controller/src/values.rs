@@ -5,20 +5,30 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pintle::cluster::{Cluster, Resource};
 use pintle::objects::Object;
+use pintle_tree::redact::redacted;
 use pintle_tree::{Map, Node, json, merge, set};
 
 use crate::error::{Error, Result};
 use crate::request::{ArchiveKind, HelmRequest, ValuesReference};
+use crate::value_files::ValueFiles;
 
 /// Returns the values of a request. The objects are read with the rights of `cluster`.
 ///
 /// # Errors
 /// When an object or a key is missing, or a value cannot be parsed.
-pub(crate) async fn compose(cluster: &Cluster, request: &HelmRequest) -> Result<Map<Node>> {
+pub(crate) async fn compose(
+    cluster: &Cluster,
+    files: &ValueFiles,
+    request: &HelmRequest,
+) -> Result<Map<Node>> {
     let mut values = Map::new();
     let mut to_paths = Vec::new();
     for reference in &request.spec.values_from {
-        let Some(bytes) = read(cluster, request.namespace(), reference).await? else { continue };
+        let found = match reference.object_kind() {
+            Some(kind) => read(cluster, request.namespace(), reference, kind).await?,
+            None => Some(files.get(reference).await?),
+        };
+        let Some(bytes) = found else { continue };
         if reference.target_path.as_deref().is_none_or(str::is_empty) {
             let read = pintle_yaml::read_values(&bytes);
             let read = read.map_err(|error| Error::Values(format!("{}: {error}", describe(reference))))?;
@@ -45,8 +55,13 @@ fn inline(request: &HelmRequest) -> Result<Map<Node>> {
 }
 
 /// The value that a reference names; `None` when its object may be missing and is.
-async fn read(cluster: &Cluster, namespace: &str, reference: &ValuesReference) -> Result<Option<Vec<u8>>> {
-    let found = cluster.get_by_name(&resource(reference.kind), namespace, &reference.name).await;
+async fn read(
+    cluster: &Cluster,
+    namespace: &str,
+    reference: &ValuesReference,
+    kind: ArchiveKind,
+) -> Result<Option<Vec<u8>>> {
+    let found = cluster.get_by_name(&resource(kind), namespace, &reference.name).await;
     let found = found.map_err(|error| Error::Values(format!("{}: {error}", describe(reference))))?;
     let Some(object) = found else {
         return match reference.optional {
@@ -57,9 +72,9 @@ async fn read(cluster: &Cluster, namespace: &str, reference: &ValuesReference) -
             ))),
         };
     };
-    let key = reference.values_key.as_deref().filter(|key| !key.is_empty()).unwrap_or("values.yaml");
+    let key = reference.key();
     // As in Flux, `optional` forgives a missing object and not a missing key, which is rather a typing error.
-    match data(&object, reference.kind, key)? {
+    match data(&object, kind, key)? {
         Some(bytes) => Ok(Some(bytes)),
         None => Err(Error::Values(format!("{} has no key `{key}`", describe(reference)))),
     }
@@ -100,6 +115,9 @@ fn assign(reference: &ValuesReference, bytes: &[u8], values: &mut Map<Node>) -> 
     done.map_err(|_| Error::Values(format!("{}: the value cannot be set at {path}", describe(reference))))
 }
 
-fn describe(reference: &ValuesReference) -> String {
-    format!("valuesFrom {} {}", reference.kind.as_str(), reference.name)
+pub(crate) fn describe(reference: &ValuesReference) -> String {
+    match (reference.object_kind(), reference.url.as_deref()) {
+        (Some(kind), _) => format!("valuesFrom {} {}", kind.as_str(), reference.name),
+        (None, url) => format!("valuesFrom {}", redacted(url.unwrap_or_default())),
+    }
 }

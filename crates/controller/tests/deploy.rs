@@ -4,7 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use pintle::ops::{TemplateRequest, template};
+use pintle::ops::{
+    CheckRequest, InstallRequest, LintRequest, TemplateRequest, check, install, lint, template,
+};
 use pintle::values::Overrides;
 use pintle::{Session, Silent};
 
@@ -52,4 +54,75 @@ async fn the_controller_has_no_right_to_write_anything_but_requests_events_and_i
     let namespaced = rendered(&["watchNamespace=apps"]).await;
     assert!(!namespaced.contains("kind: ClusterRole"), "{namespaced}");
     assert!(namespaced.contains("- --namespace=apps"));
+}
+
+#[tokio::test]
+async fn the_chart_passes_lint_and_installs_on_a_cluster() {
+    let test = crate::support::TestCluster::new().await;
+    let linted =
+        lint(&Session::offline(), &deploy().join("chart"), &LintRequest::default(), &mut Silent).unwrap();
+    let worst = linted.findings.worst();
+    assert!(
+        linted.problem.is_none() && worst <= Some(pintle::lint::Severity::Info),
+        "{:?}",
+        linted.findings.messages
+    );
+    let store = std::sync::Arc::new(pintle::cluster::store::NativeStore::new(test.cluster.clone()));
+    let session = Session::new(test.cluster.clone(), store);
+    let request = InstallRequest {
+        chart: deploy().join("chart"),
+        name: "pintle-controller".into(),
+        namespace: "pintle-system".into(),
+        create_namespace: true,
+        ..InstallRequest::default()
+    };
+    install(&session, &request, &mut Silent).await.unwrap();
+    for (version, kind, namespace) in [
+        ("apps/v1", "Deployment", "pintle-system"),
+        ("v1", "ServiceAccount", "pintle-system"),
+        ("rbac.authorization.k8s.io/v1", "ClusterRole", ""),
+    ] {
+        let id = pintle::objects::ObjectId::new(version, kind, namespace, "pintle-controller");
+        assert!(test.cluster.get(&id).await.unwrap().is_some(), "{kind}");
+    }
+}
+
+#[test]
+fn the_chart_passes_our_own_check() {
+    for set in [&[][..], &["watchValues=true"], &["watchNamespace=apps"]] {
+        let set = set.iter().map(|set: &&str| (*set).to_owned()).collect();
+        let request = CheckRequest {
+            charts: vec![deploy().join("chart").to_string_lossy().into_owned()],
+            values: Overrides { set, ..Overrides::default() },
+            namespace: "pintle-system".to_owned(),
+            ..CheckRequest::default()
+        };
+        let checked = check(&Session::offline(), &request, &mut Silent).unwrap();
+        let findings: Vec<_> = checked.iter().flat_map(|chart| &chart.report.findings).collect();
+        assert!(findings.is_empty(), "{:?}: {findings:?}", request.values.set);
+    }
+}
+
+/// What `kubectl get hreq` shows.
+#[tokio::test]
+async fn requests_have_columns() {
+    let test = crate::support::TestCluster::new().await;
+    let (controller, _) = test.controller();
+    test.request("web", "").await;
+    test.until_ready(&controller, "web").await;
+    let request = http::Request::get("/apis/helm.sh/v3/namespaces/default/helmrequests")
+        .header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+        .body(Vec::new())
+        .unwrap();
+    let text = test.cluster.kube_client().request_text(request).await.unwrap();
+    let table: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let columns: Vec<&str> = table["columnDefinitions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|column| column["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(columns[..5], ["Name", "Ready", "Status", "Chart-Version", "Age"]);
+    let cells = table["rows"][0]["cells"].as_array().unwrap();
+    assert_eq!((cells[1].as_str(), cells[3].as_str()), (Some("True"), Some("1.0.0")));
 }

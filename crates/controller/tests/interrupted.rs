@@ -24,7 +24,7 @@ async fn killed_after(test: &TestCluster, writes: usize) -> bool {
 /// Runs a scenario once for each write request at which the controller can die.
 async fn at_every_write(prepare: impl AsyncFn(&TestCluster), check: impl AsyncFn(&TestCluster, usize)) {
     for writes in 0.. {
-        assert!(writes < 60, "a turn does not take that many writes");
+        assert!(writes < 60, "a reconciliation does not take that many writes");
         let test = TestCluster::new().await;
         prepare(&test).await;
         let finished = killed_after(&test, writes).await;
@@ -47,7 +47,7 @@ async fn an_install_converges_wherever_the_controller_was_killed() {
         assert_eq!(versions.last().unwrap().1, Status::Deployed, "after {writes}: {versions:?}");
         assert!(versions.len() <= 2, "after {writes}: {versions:?}");
         let count = versions.len();
-        test.turn(&controller, "web").await;
+        test.reconcile(&controller, "web").await;
         assert_eq!(test.versions("web").await.len(), count, "after {writes}: nothing is deployed twice");
     })
     .await;
@@ -88,7 +88,7 @@ async fn a_rollback_converges_wherever_the_controller_was_killed() {
     at_every_write(prepare, async |test, writes| {
         let (controller, _) = test.controller();
         for _ in 0..8 {
-            test.turn(&controller, "web").await;
+            test.reconcile(&controller, "web").await;
         }
         assert_eq!(test.text("web").await.as_deref(), Some("good"), "after {writes}");
         assert_eq!(test.condition("web", "Stalled").await, "True", "after {writes}");
@@ -111,7 +111,7 @@ async fn an_uninstall_converges_wherever_the_controller_was_killed() {
         let (controller, _) = test.controller();
         for _ in 0..4 {
             if test.read("web").await.is_some() {
-                test.turn(&controller, "web").await;
+                test.reconcile(&controller, "web").await;
             }
         }
         assert!(test.read("web").await.is_none(), "after {writes}");
@@ -119,6 +119,24 @@ async fn an_uninstall_converges_wherever_the_controller_was_killed() {
         assert_eq!(test.versions("web").await, [], "after {writes}");
     })
     .await;
+}
+
+/// The status is written last. A request that is deleted before the next controller writes it has a release all the same.
+#[tokio::test]
+async fn a_release_that_no_status_names_is_uninstalled_with_its_request() {
+    let test = TestCluster::new().await;
+    test.request("web", "values: {text: one}").await;
+    let mut writes = 0;
+    while test.versions("web").await.last().is_none_or(|last| last.1 != Status::Deployed) {
+        killed_after(&test, writes).await;
+        writes += 1;
+    }
+    assert!(test.read("web").await.unwrap().status.unwrap_or_default().release_name.is_empty());
+    test.delete("helm.sh/v3", "HelmRequest", "web").await;
+    let (controller, _) = test.controller();
+    test.reconcile(&controller, "web").await;
+    assert!(test.read("web").await.is_none());
+    assert_eq!((test.text("web").await, test.versions("web").await), (None, Vec::new()));
 }
 
 /// A graceful stop: the operation is cancelled, recorded as failed, and does not count as a failure of the chart.

@@ -5,5 +5,7 @@ mod deploy;
 mod failures;
 mod interrupted;
 mod lifecycle;
+mod options;
 mod process;
+mod sources;
 mod support;

@@ -14,12 +14,7 @@ use kube::core::NamespaceResourceScope;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-pub use spec::{
-    Approval, Archive, ArchiveKind, ChartSource, CrdPolicy, Dependency, DriftDetection, DriftIgnore,
-    DriftMode, DriftTarget, HelmRequestSpec, Install, LocalReference, Propagation, Remediation,
-    RemediationStrategy, Rollback, Strategy, StrategyName, Test, TestFilter, Uninstall, Upgrade,
-    ValuesReference,
-};
+pub use spec::*;
 pub use status::{
     Condition, DriftedObject, HelmRequestStatus, HistoryEntry, InventoryEntry, LastError, Phase,
 };
@@ -138,6 +133,14 @@ impl HelmRequest {
         }
     }
 
+    /// The namespace of the records of the release.
+    pub fn storage_namespace(&self) -> &str {
+        match self.spec.storage_namespace.as_deref() {
+            None | Some("") => self.release_namespace(),
+            Some(namespace) => namespace,
+        }
+    }
+
     /// Whether a value of an annotation was not handled yet. Force and reset only count together with a request to
     /// reconcile of the same value, so that a value left behind has no effect.
     pub fn is_requested(&self, annotation: &str, handled: &str) -> bool {
@@ -249,7 +252,7 @@ mod tests {
             for path in found.iter().filter(|path| !path.starts_with(".values.")) {
                 let known = path.split('.').skip(1).try_fold(&schema[part], |schema, key| {
                     let schema = if schema["items"].is_object() { &schema["items"] } else { schema };
-                    schema["properties"].get(key)
+                    schema["properties"].get(key).or_else(|| schema.get("additionalProperties"))
                 });
                 assert!(known.is_some(), "{part}{path} is not in the schema");
             }

@@ -18,6 +18,9 @@ pub struct HelmRequestStatus {
     /// Its namespace.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub release_namespace: String,
+    /// The namespace of its records, if that is another one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub storage_namespace: String,
     /// The id of its current version.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub current_version: String,
@@ -58,6 +61,9 @@ pub struct HelmRequestStatus {
     /// What would be done.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub plan_summary: String,
+    /// What would happen to which object, and which fields would change.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub plan_objects: Vec<String>,
     /// What went wrong last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<LastError>,
@@ -67,6 +73,13 @@ pub struct HelmRequestStatus {
     pub inventory: Vec<InventoryEntry>,
     /// Objects that others have changed.
     pub drift: Vec<DriftedObject>,
+}
+
+impl HelmRequestStatus {
+    /// The namespace of the records of the release.
+    pub fn storage_namespace(&self) -> &str {
+        if self.storage_namespace.is_empty() { &self.release_namespace } else { &self.storage_namespace }
+    }
 }
 
 /// The state of a request in one word.
@@ -134,6 +147,9 @@ pub struct LastError {
     pub message: String,
     /// When.
     pub time: String,
+    /// The last events of what did not become ready, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
     /// The last lines of the logs of hooks.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hook_logs: Vec<String>,
@@ -202,7 +218,14 @@ impl HelmRequestStatus {
             tested_version: text(),
             plan_digest: text(),
             plan_summary: text(),
-            last_error: Some(LastError { object: text(), hook_logs: vec![text()], ..LastError::default() }),
+            plan_objects: vec![text()],
+            storage_namespace: text(),
+            last_error: Some(LastError {
+                object: text(),
+                events: vec![text()],
+                hook_logs: vec![text()],
+                ..LastError::default()
+            }),
             history: vec![HistoryEntry::default()],
             inventory: vec![InventoryEntry::default()],
             drift: vec![DriftedObject::default()],

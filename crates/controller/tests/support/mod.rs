@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
+mod web;
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,9 +21,10 @@ use pintle::release::{Status, Store as _};
 use pintle::repo::Proxies;
 use pintle::{Cancel, LeaseHolder, Session, Silent, SystemClock};
 use pintle_controller::request::HelmRequest;
-use pintle_controller::{Charts, Metrics, Reconciler, Requeue};
+use pintle_controller::{Charts, ClusterCache, Metrics, Reconciler, Requeue, ValueFiles};
 use tempfile::TempDir;
 use tokio::sync::Notify;
+pub(crate) use web::{WebServer, digest};
 
 /// The chart of most tests: values turn its parts on.
 pub(crate) const TEMPLATE: &str = r#"apiVersion: v1
@@ -132,6 +135,15 @@ impl TestCluster {
 
     /// Puts a chart with these files into the ConfigMap `web-chart`.
     pub(crate) async fn chart(&self, version: &str, files: &[(&str, &str)]) {
+        let archive = STANDARD.encode(self.archive(version, files));
+        self.apply(&format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web-chart, namespace: default}}\nbinaryData: {{chart.tgz: {archive}}}\n"
+        ))
+        .await;
+    }
+
+    /// The archive of a chart with these files.
+    pub(crate) fn archive(&self, version: &str, files: &[(&str, &str)]) -> Vec<u8> {
         let folder = self
             .folder
             .path()
@@ -153,11 +165,7 @@ impl TestCluster {
         };
         std::fs::create_dir_all(&request.destination).unwrap();
         let archive = pintle::ops::package(&Session::offline(), &request, &mut Silent).unwrap();
-        let archive = STANDARD.encode(std::fs::read(archive).unwrap());
-        self.apply(&format!(
-            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: web-chart, namespace: default}}\nbinaryData: {{chart.tgz: {archive}}}\n"
-        ))
-        .await;
+        std::fs::read(archive).unwrap()
     }
 
     /// Applies a manifest.
@@ -170,9 +178,14 @@ impl TestCluster {
 
     /// Applies a request for the chart of the ConfigMap, with further lines of its spec.
     pub(crate) async fn request(&self, name: &str, spec: &str) {
+        self.request_for(name, "{archive: {kind: ConfigMap, name: web-chart}}", spec).await;
+    }
+
+    /// Applies a request for a chart, with further lines of its spec.
+    pub(crate) async fn request_for(&self, name: &str, chart: &str, spec: &str) {
         let spec: String = spec.lines().map(|line| format!("  {line}\n")).collect();
         self.apply(&format!(
-            "apiVersion: helm.sh/v3\nkind: HelmRequest\nmetadata: {{name: {name}, namespace: default}}\nspec:\n  chart: {{archive: {{kind: ConfigMap, name: web-chart}}}}\n{spec}"
+            "apiVersion: helm.sh/v3\nkind: HelmRequest\nmetadata: {{name: {name}, namespace: default}}\nspec:\n  chart: {chart}\n{spec}"
         ))
         .await;
     }
@@ -200,6 +213,8 @@ impl TestCluster {
         let reconciler = Reconciler {
             cluster,
             charts: Charts::new(self.cache(), Proxies::default(), Duration::from_secs(60)),
+            value_files: ValueFiles::new(Proxies::default()),
+            clusters: ClusterCache::default(),
             clock: Arc::new(SystemClock),
             holder: LeaseHolder { name: me, is_dead: Arc::new(move |other| other != name) },
             default_service_account: "default".to_owned(),
@@ -223,15 +238,15 @@ impl TestCluster {
     }
 
     /// Reconciles a request once.
-    pub(crate) async fn turn(&self, reconciler: &Reconciler, name: &str) -> Requeue {
+    pub(crate) async fn reconcile(&self, reconciler: &Reconciler, name: &str) -> Requeue {
         let request = self.read(name).await.unwrap();
         reconciler.reconcile(request).await.unwrap()
     }
 
-    /// Reconciles a request until it is ready, in a bounded number of turns.
+    /// Reconciles a request until it is ready, in a bounded number of reconciliations.
     pub(crate) async fn until_ready(&self, reconciler: &Reconciler, name: &str) {
         for _ in 0..6 {
-            self.turn(reconciler, name).await;
+            self.reconcile(reconciler, name).await;
             if self.ready(name).await.0 {
                 return;
             }
@@ -289,4 +304,30 @@ impl TestCluster {
         let object = self.cluster.get(&ObjectId::new("v1", "ConfigMap", "default", name)).await.unwrap()?;
         Some(object.text(&["data", "text"]).to_owned())
     }
+}
+
+impl TestCluster {
+    /// Sets replicas as the controller of HorizontalPodAutoscalers does: through the subresource `scale`.
+    pub(crate) async fn scale_as_autoscaler(&self, name: &str, replicas: u32) {
+        let uri = format!(
+            "/apis/apps/v1/namespaces/default/deployments/{name}/scale?fieldManager=kube-controller-manager"
+        );
+        let body = serde_json::json!({"spec": {"replicas": replicas}}).to_string();
+        let request = http::Request::patch(uri).header("content-type", "application/merge-patch+json");
+        let answer =
+            self.api.handle(request.body(kube::client::Body::from(body.into_bytes())).unwrap()).await;
+        assert!(answer.status().is_success(), "{}", answer.status());
+    }
+}
+
+/// Serves an embedded cluster on a port, as another cluster; gives its URL.
+pub(crate) async fn serve(api: &Api) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let api = api.clone();
+    tokio::spawn(async move {
+        let settings = pintle::embedded::serve::Settings::default();
+        pintle::embedded::serve::serve(api, listener, &settings, std::future::pending()).await
+    });
+    url
 }

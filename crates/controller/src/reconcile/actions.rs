@@ -1,15 +1,15 @@
-//! The actions of a turn, by the operations of the library.
+//! The actions of a reconciliation, by the operations of the library.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use pintle::cluster::store::{HelmSecrets, NativeStore};
-use pintle::cluster::{Cluster, PropagationPolicy};
+use pintle::cluster::{Cluster, PropagationPolicy, WrittenObject};
 use pintle::lua::{Permissions, Services};
 use pintle::ops::{
     self, InstallRequest, RollbackRequest, TestRequest, UninstallRequest, UpgradeRequest, ValuesPolicy,
 };
-use pintle::release::{Status, Summary, VersionRef};
+use pintle::release::{Status, Store, Summary, VersionRef};
 use pintle::values::Overrides;
 use pintle::{
     DeployOptions, Granted, Lifecycle, Method, MethodChoice, Network, RenderOptions, Scripting, Session,
@@ -18,27 +18,34 @@ use pintle::{
 use pintle_tree::json;
 use tokio::time::Instant;
 
-use crate::conditions::DRIFTED;
+use super::status::PROGRESS_AFTER;
+use super::{Desired, Reconciliation, version_id};
 use crate::error::{Error, Result};
-use crate::reconcile::{Desired, Turn, version_id};
+use crate::post_render::{self, Frozen};
 use crate::report::Collected;
-use crate::request::{CrdPolicy, DriftMode, LastError, Propagation};
+use crate::request::{CrdPolicy, LastError, Propagation, ReleaseOptions, RunOptions};
 use crate::stamp;
 use crate::state::Action;
+use crate::storage::RequestStore;
 
+/// How many events of failing objects the status has.
+const MAX_EVENTS: usize = 20;
 /// The name under which the values of a request are handed to the library.
 const VALUES: &str = "values of the request";
 
-impl Turn<'_> {
-    /// What operations of this request may touch.
-    pub(crate) fn session(&self, cluster: &Cluster) -> Result<Session> {
+impl Reconciliation<'_> {
+    /// What operations on a release in `namespace` may use; its records are in `storage`.
+    pub(super) fn session(&self, cluster: &Cluster, namespace: &str, storage: &str) -> Result<Session> {
         let granted = self.request.spec.permissions.join(",");
         let granted = Permissions::parse(&granted)
             .map_err(|error| Error::InvalidSpec(format!("spec.permissions: {error}")))?;
         let services = Services { network: Some(Arc::new(Network::public())), ..Services::default() };
         let events = Lifecycle::default().with_scripting(Scripting::new(services, Granted(granted)));
-        Ok(Session::new(cluster.clone(), Arc::new(NativeStore::new(cluster.clone())))
-            .with_other_stores(vec![Arc::new(HelmSecrets::new(cluster.clone()))])
+        let in_storage = |store: Arc<dyn Store>| -> Arc<dyn Store> {
+            Arc::new(RequestStore::new(store, storage, namespace))
+        };
+        Ok(Session::new(cluster.clone(), in_storage(Arc::new(NativeStore::new(cluster.clone()))))
+            .with_other_stores(vec![in_storage(Arc::new(HelmSecrets::new(cluster.clone())))])
             .with_clock(Arc::clone(&self.reconciler.clock))
             .with_holder(self.reconciler.holder.clone())
             .with_cancel(self.reconciler.cancel.clone())
@@ -46,12 +53,12 @@ impl Turn<'_> {
     }
 
     /// The timeout of an action.
-    pub(crate) fn timeout(&self, action: Action) -> Result<Duration> {
+    pub(super) fn timeout(&self, action: Action) -> Result<Duration> {
         let spec = &self.request.spec;
         let own = match action {
-            Action::Install => &spec.install.timeout,
-            Action::Upgrade => &spec.upgrade.timeout,
-            Action::RollBack => &spec.rollback.timeout,
+            Action::Install => &spec.install.release.run.timeout,
+            Action::Upgrade => &spec.upgrade.release.run.timeout,
+            Action::RollBack => &spec.rollback.run.timeout,
             Action::Uninstall => &spec.uninstall.timeout,
             Action::Test => &spec.test.timeout,
             Action::Unlock | Action::CorrectDrift => &None,
@@ -59,18 +66,31 @@ impl Turn<'_> {
         spec.timeout(own).map_err(Error::InvalidSpec)
     }
 
-    fn deploy_options(&self, action: Action, hooks: bool, wait: bool, jobs: bool) -> Result<DeployOptions> {
+    fn deploy_options(&self, action: Action, run: &RunOptions) -> Result<DeployOptions> {
         Ok(DeployOptions {
-            wait: if wait { WaitStrategy::Watcher } else { WaitStrategy::HookOnly },
-            wait_for_jobs: wait && jobs,
+            wait: if run.disable_wait { WaitStrategy::HookOnly } else { WaitStrategy::Watcher },
+            wait_for_jobs: !run.disable_wait && !run.disable_wait_for_jobs,
             timeout: self.timeout(action)?,
-            hooks,
+            hooks: !run.disable_hooks,
             ..DeployOptions::default()
         })
     }
 
+    fn render_options(&self, options: &ReleaseOptions, desired: &Desired) -> Result<RenderOptions> {
+        let mut post_render = post_render::options(&self.request.spec).map_err(Error::InvalidSpec)?;
+        if let Some(objects) = &desired.frozen {
+            post_render.renderers = vec![Arc::new(Frozen(objects.clone()))];
+        }
+        Ok(RenderOptions {
+            skip_schema: options.disable_schema_validation,
+            disable_openapi: options.disable_open_api_validation,
+            post_render,
+            ..RenderOptions::default()
+        })
+    }
+
     /// Runs an action. What fails is noted in the status, and the state says what follows from it.
-    pub(crate) async fn act(
+    pub(super) async fn act(
         &mut self,
         session: &Session,
         action: Action,
@@ -79,16 +99,25 @@ impl Turn<'_> {
     ) -> Result<()> {
         let begin = Instant::now();
         let mut collected = Collected::default();
-        // The futures of operations are large, so they are on the heap, here and below.
-        let outcome = match action {
-            Action::Install => self.install(session, desired, history, &mut collected).await,
-            Action::Upgrade => self.upgrade(session, desired, history, &mut collected).await,
-            Action::RollBack => self.roll_back(session, history, &mut collected).await,
-            Action::Uninstall => self.uninstall(session, &mut collected).await,
-            Action::Test => self.test(session, history, &mut collected).await,
-            Action::Unlock => self.unlock(session).await,
-            Action::CorrectDrift => self.correct_drift(session).await,
+        self.publish_pending().await;
+        let (progress, noted) = (self.progress_update(), self.status.clone());
+        let work = async {
+            match action {
+                Action::Install => self.install(session, desired, history, &mut collected).await,
+                Action::Upgrade => self.upgrade(session, desired, history, &mut collected).await,
+                Action::RollBack => self.roll_back(session, history, &mut collected).await,
+                Action::Uninstall => self.uninstall(session, &mut collected).await,
+                Action::Test => self.test(session, history, &mut collected).await,
+                Action::Unlock => self.unlock(session).await,
+                Action::CorrectDrift => self.correct_drift(session).await,
+            }
         };
+        // The futures of operations are large, so they are on the heap, here and below.
+        let (outcome, written) = with_progress(Box::pin(work), progress).await;
+        if let Some(written) = written {
+            self.note_written(&written.body);
+            self.written = noted;
+        }
         for line in &collected.log {
             (self.reconciler.log)(line);
         }
@@ -104,12 +133,12 @@ impl Turn<'_> {
         self.count(action, outcome.is_ok(), desired);
         match outcome {
             Ok(text) => {
-                self.succeeded(action, success_reason(action), &text).await;
+                self.succeeded(action, success_reason(action), &text);
                 Ok(())
             }
             Err(Error::Operation(error)) => {
                 let error = last_error(action.as_str(), &error, collected);
-                self.failed(action, failure_reason(action), error).await;
+                self.failed(action, failure_reason(action), error);
                 Ok(())
             }
             Err(other) => Err(other),
@@ -148,10 +177,12 @@ impl Turn<'_> {
         }
     }
 
-    fn target(&self, desired: &Desired, number: u64) -> InstallRequest {
+    fn target(&self, desired: &Desired, history: &[Summary]) -> InstallRequest {
+        let number = history.last().map_or(0, |last| last.number) + 1;
         let values = json::write_raw(&desired.values).unwrap_or_default();
         InstallRequest {
             loaded: Some(Arc::clone(&desired.chart.chart)),
+            source: desired.chart.source.as_deref().cloned(),
             name: self.request.release_name(),
             namespace: self.request.release_namespace().to_owned(),
             values: Overrides {
@@ -164,6 +195,25 @@ impl Turn<'_> {
         }
     }
 
+    /// The install that an action runs.
+    pub(super) fn install_request(&self, desired: &Desired, history: &[Summary]) -> Result<InstallRequest> {
+        let options = &self.request.spec.install;
+        Ok(InstallRequest {
+            create_namespace: options.create_namespace,
+            // An uninstalled release whose history was kept does not block its name.
+            replace: true,
+            crds: match options.release.crds {
+                Some(CrdPolicy::Skip) => pintle::CrdPolicy::Skip,
+                _ => pintle::CrdPolicy::Helm,
+            },
+            take_ownership: options.release.take_ownership,
+            method: Method::ServerSide,
+            render: self.render_options(&options.release, desired)?,
+            deploy: self.deploy_options(Action::Install, &options.release.run)?,
+            ..self.target(desired, history)
+        })
+    }
+
     async fn install(
         &mut self,
         session: &Session,
@@ -171,60 +221,31 @@ impl Turn<'_> {
         history: &[Summary],
         log: &mut Collected,
     ) -> Result<String> {
-        let options = &self.request.spec.install;
-        let number = history.last().map_or(0, |last| last.number) + 1;
-        let request = InstallRequest {
-            create_namespace: options.create_namespace,
-            // What is left of an uninstalled release with its history does not stand in the way.
-            replace: true,
-            skip_crds: options.crds == Some(CrdPolicy::Skip),
-            take_ownership: options.take_ownership,
-            method: Method::ServerSide,
-            render: RenderOptions {
-                skip_schema: options.disable_schema_validation,
-                disable_openapi: options.disable_open_api_validation,
-                ..RenderOptions::default()
-            },
-            deploy: self.deploy_options(
-                Action::Install,
-                !options.disable_hooks,
-                !options.disable_wait,
-                !options.disable_wait_for_jobs,
-            )?,
-            ..self.target(desired, number)
-        };
+        let request = self.install_request(desired, history)?;
         let version = Box::pin(ops::install(session, &request, log)).await?;
         self.note_inventory(&version);
+        self.note_deployed(history, &version);
         Ok(format!("installed {} as version {}", describe_chart(desired), version.number))
     }
 
-    async fn upgrade(
-        &mut self,
-        session: &Session,
-        desired: &Desired,
-        history: &[Summary],
-        log: &mut Collected,
-    ) -> Result<String> {
+    /// The upgrade that an action runs.
+    pub(super) fn upgrade_request(&self, desired: &Desired, history: &[Summary]) -> Result<UpgradeRequest> {
         let options = &self.request.spec.upgrade;
-        let number = history.last().map_or(0, |last| last.number) + 1;
-        let mut deploy = self.deploy_options(
-            Action::Upgrade,
-            !options.disable_hooks,
-            !options.disable_wait,
-            !options.disable_wait_for_jobs,
-        )?;
+        let mut deploy = self.deploy_options(Action::Upgrade, &options.release.run)?;
         deploy.force_replace = options.force;
-        deploy.force_conflicts = options.force_conflicts && !options.force;
-        let request = UpgradeRequest {
+        if options.force_conflicts && !options.force {
+            deploy.conflicts = pintle::plan::ConflictPolicy::Take;
+        }
+        Ok(UpgradeRequest {
             target: InstallRequest {
-                take_ownership: options.take_ownership,
-                render: RenderOptions {
-                    skip_schema: options.disable_schema_validation,
-                    disable_openapi: options.disable_open_api_validation,
-                    ..RenderOptions::default()
+                take_ownership: options.release.take_ownership,
+                crds: match options.release.crds {
+                    Some(CrdPolicy::Apply) => pintle::CrdPolicy::Update,
+                    _ => pintle::CrdPolicy::Helm,
                 },
+                render: self.render_options(&options.release, desired)?,
                 deploy,
-                ..self.target(desired, number)
+                ..self.target(desired, history)
             },
             values_policy: match options.preserve_values {
                 true => ValuesPolicy::ResetThenReuse,
@@ -237,11 +258,21 @@ impl Turn<'_> {
             },
             cleanup_on_fail: options.cleanup_on_fail,
             max_history: self.request.spec.max_history(),
-            apply_crds: options.crds == Some(CrdPolicy::Apply),
             ..UpgradeRequest::default()
-        };
+        })
+    }
+
+    async fn upgrade(
+        &mut self,
+        session: &Session,
+        desired: &Desired,
+        history: &[Summary],
+        log: &mut Collected,
+    ) -> Result<String> {
+        let request = self.upgrade_request(desired, history)?;
         let upgraded = Box::pin(ops::upgrade(session, &request, log)).await?;
         self.note_inventory(&upgraded.version);
+        self.note_deployed(history, &upgraded.version);
         Ok(format!("upgraded to {} as version {}", describe_chart(desired), upgraded.version.number))
     }
 
@@ -256,12 +287,7 @@ impl Turn<'_> {
         let Some(good) = history.iter().rev().find(good).map(|version| version.number) else {
             return Err(pintle::Error::NoDeployedReleases { name: self.request.release_name() }.into());
         };
-        let mut deploy = self.deploy_options(
-            Action::RollBack,
-            !options.disable_hooks,
-            !options.disable_wait,
-            !options.disable_wait_for_jobs,
-        )?;
+        let mut deploy = self.deploy_options(Action::RollBack, &options.run)?;
         deploy.force_replace = options.force;
         let request = RollbackRequest {
             name: self.request.release_name(),
@@ -279,6 +305,12 @@ impl Turn<'_> {
 
     fn uninstall_request(&self, name: &str, namespace: &str) -> Result<UninstallRequest> {
         let options = &self.request.spec.uninstall;
+        let run = RunOptions {
+            disable_hooks: options.disable_hooks,
+            disable_wait: options.disable_wait,
+            disable_wait_for_jobs: true,
+            timeout: None,
+        };
         Ok(UninstallRequest {
             name: name.to_owned(),
             namespace: namespace.to_owned(),
@@ -289,12 +321,7 @@ impl Turn<'_> {
                 Propagation::Foreground => PropagationPolicy::Foreground,
                 Propagation::Orphan => PropagationPolicy::Orphan,
             },
-            deploy: self.deploy_options(
-                Action::Uninstall,
-                !options.disable_hooks,
-                !options.disable_wait,
-                false,
-            )?,
+            deploy: self.deploy_options(Action::Uninstall, &run)?,
             ..UninstallRequest::default()
         })
     }
@@ -308,35 +335,40 @@ impl Turn<'_> {
         Ok(format!("uninstalled {name}"))
     }
 
-    /// Uninstalls the release that the request had before its name or namespace changed.
-    pub(crate) async fn uninstall_former_release(&mut self, session: &Session) -> Result<()> {
+    /// Uninstalls the release that the request had before its name or one of its namespaces changed.
+    pub(super) async fn uninstall_former_release(&mut self, cluster: &Cluster) -> Result<()> {
         let (name, namespace) = (self.status.release_name.clone(), self.status.release_namespace.clone());
-        let is_same = name == self.request.release_name() && namespace == self.request.release_namespace();
+        let storage = self.status.storage_namespace().to_owned();
+        let is_same = name == self.request.release_name()
+            && namespace == self.request.release_namespace()
+            && storage == self.request.storage_namespace();
         if name.is_empty() || is_same {
             return Ok(());
         }
+        let session = &self.session(cluster, &namespace, &storage)?;
         let request = self.uninstall_request(&name, &namespace)?;
         Box::pin(ops::uninstall(session, &request, &mut Collected::default())).await?;
         self.status.release_name.clear();
         self.status.release_namespace.clear();
+        self.status.storage_namespace.clear();
         self.status.history.clear();
         self.status.inventory.clear();
         let text = format!("uninstalled {namespace}/{name}, because the request names another release now");
-        self.succeeded(Action::Uninstall, "UninstallSucceeded", &text).await;
+        self.succeeded(Action::Uninstall, "UninstallSucceeded", &text);
         self.status.remove_condition(crate::conditions::REMEDIATED);
         Ok(())
     }
 
     /// Uninstalls the release of a request that is being deleted.
-    pub(crate) async fn uninstall_for_deletion(&mut self) -> std::result::Result<(), LastError> {
+    pub(super) async fn uninstall_for_deletion(&mut self) -> std::result::Result<(), LastError> {
         let failed = |error: Error| LastError {
             step: "uninstall".to_owned(),
             message: error.to_string(),
             ..LastError::default()
         };
-        let cluster = self.cluster().map_err(failed)?;
-        let session = self.session(&cluster).map_err(failed)?;
         let (name, namespace) = (self.status.release_name.clone(), self.status.release_namespace.clone());
+        let cluster = self.clusters().await.map_err(failed)?.target;
+        let session = self.session(&cluster, &namespace, self.status.storage_namespace()).map_err(failed)?;
         let request = self.uninstall_request(&name, &namespace).map_err(failed)?;
         let mut collected = Collected::default();
         let begin = Instant::now();
@@ -384,63 +416,22 @@ impl Turn<'_> {
             unlocked.lease.map_or_else(|| "a client without a lease".to_owned(), |lease| lease.holder);
         Ok(format!("took over from {holder}, which was interrupted"))
     }
-
-    /// Compares live objects with the release, as far as the request wants it.
-    pub(crate) async fn detect_drift(&mut self, session: &Session) -> Result<bool> {
-        if self.request.spec.drift_detection.mode == DriftMode::Disabled {
-            self.status.drift.clear();
-            self.status.remove_condition(DRIFTED);
-            return Ok(false);
-        }
-        let drift = Box::pin(ops::drift(session, &self.drift_request(false))).await?;
-        self.status.drift = drift.iter().map(describe_drift).collect();
-        let names: Vec<&str> = self.status.drift.iter().map(|drifted| drifted.object.as_str()).collect();
-        let text = match names.as_slice() {
-            [] => "no object was changed".to_owned(),
-            names => format!("changed by others: {}", names.join(", ")),
-        };
-        let reason = if drift.is_empty() { "NoDriftDetected" } else { "DriftDetected" };
-        self.condition(DRIFTED, !drift.is_empty(), reason, &text);
-        Ok(!drift.is_empty())
-    }
-
-    fn drift_request(&self, correct: bool) -> ops::DriftRequest {
-        let rule = |ignore: &crate::request::DriftIgnore| {
-            let target = ignore.target.clone().unwrap_or_default();
-            ops::DriftIgnoreRule {
-                paths: ignore.paths.clone(),
-                group: target.group,
-                version: target.version,
-                kind: target.kind,
-                name: target.name,
-                namespace: target.namespace,
-            }
-        };
-        ops::DriftRequest {
-            name: self.request.release_name(),
-            namespace: self.request.release_namespace().to_owned(),
-            ignore: self.request.spec.drift_detection.ignore.iter().map(rule).collect(),
-            correct,
-        }
-    }
-
-    async fn correct_drift(&mut self, session: &Session) -> Result<String> {
-        let corrected = Box::pin(ops::drift(session, &self.drift_request(true))).await?;
-        self.status.drift.clear();
-        Ok(format!("undid changes of {} objects", corrected.len()))
-    }
 }
 
-fn describe_drift(drifted: &ops::Drifted) -> crate::request::DriftedObject {
-    let id = &drifted.object;
-    crate::request::DriftedObject {
-        object: match id.namespace.as_str() {
-            "" => format!("{}/{}", id.kind, id.name),
-            namespace => format!("{}/{namespace}/{}", id.kind, id.name),
-        },
-        fields: drifted.fields.clone(),
-        managers: drifted.managers.clone(),
+/// Runs an action to its end, beside the update of the status that is due while it runs. Returns its outcome, and what was
+/// written.
+async fn with_progress<T>(
+    mut work: impl Future<Output = T> + Unpin,
+    progress: impl Future<Output = Option<WrittenObject>>,
+) -> (T, Option<WrittenObject>) {
+    let mut progress = std::pin::pin!(progress);
+    let mut is_due = std::pin::pin!(tokio::time::sleep(PROGRESS_AFTER));
+    tokio::select! {
+        outcome = &mut work => return (outcome, None),
+        () = &mut is_due => {}
     }
+    // Once the update is sent, its answer is waited for: the next one must come after it.
+    futures::join!(work, &mut progress)
 }
 
 fn describe_chart(desired: &Desired) -> String {
@@ -454,6 +445,13 @@ fn last_error(step: &str, error: &pintle::Error, collected: Collected) -> LastEr
         object: collected.blocking_object().unwrap_or_default(),
         message: error.to_string(),
         time: String::new(),
+        events: error
+            .diagnoses()
+            .iter()
+            .flat_map(|diagnosis| &diagnosis.events)
+            .take(MAX_EVENTS)
+            .cloned()
+            .collect(),
         hook_logs: collected.hook_logs(),
     }
 }

@@ -1,6 +1,8 @@
 //! Charts by their digest. What a reference means is remembered for a while, so that a thousand requests for one chart ask
 //! its repository once, and what was loaded is shared between them.
 
+mod verify;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,14 +12,17 @@ use pintle::chart::Chart;
 use pintle::cluster::Cluster;
 use pintle::objects::Object;
 use pintle::registry::{Client, Login, Settings};
-use pintle::repo::{Access, Credentials, Folders, Getter, Proxies, Registries, Resolver, Wanted};
+use pintle::release::ChartSource as RecordedSource;
+use pintle::repo::{Access, Credentials, Fetched, Folders, Getter, Proxies, Registries, Resolver, Wanted};
 use pintle_tree::Node;
+use pintle_tree::redact::redacted;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use crate::error::{Error, Result};
-use crate::request::{Archive, ChartSource, HelmRequest, hex};
+use crate::request::{Archive, ChartSource, CommonMetadata, HelmRequest, HelmRequestSpec, hex};
 use crate::values;
+use verify::Key;
 
 /// How many loaded charts are kept.
 const MAX_LOADED: usize = 32;
@@ -33,6 +38,8 @@ pub struct LoadedChart {
     pub chart: Arc<Chart>,
     /// The SHA-256 of its archive, in hexadecimal digits.
     pub digest: String,
+    /// Where it was fetched from, for the record of the release.
+    pub source: Option<Arc<RecordedSource>>,
 }
 
 /// Finds and keeps charts.
@@ -51,6 +58,7 @@ struct Resolution {
     at: Instant,
     digest: String,
     path: Option<PathBuf>,
+    source: Option<Arc<RecordedSource>>,
 }
 
 impl Charts {
@@ -100,7 +108,7 @@ impl Charts {
         let digest = hex(&Sha256::digest(&bytes));
         let chart =
             self.load(&digest, move || pintle::chart::load_archive(&bytes[..], &mut Vec::new())).await?;
-        *entry = Some(Resolution { at: Instant::now(), digest, path: None });
+        *entry = Some(Resolution { at: Instant::now(), digest, path: None, source: None });
         Ok(chart)
     }
 
@@ -112,34 +120,40 @@ impl Charts {
     ) -> Result<LoadedChart> {
         let source = &request.spec.chart;
         let login = self.credentials(cluster, request).await?;
+        let signer = verify::key(cluster, request).await?;
         let wanted = wanted(source, &login);
-        let entry = self.entry(&key(source, &login));
+        let entry = self.entry(&key(source, &login, signer.as_ref()));
         let mut entry = entry.lock().await;
         let known = entry.clone().filter(|known| !fresh && known.at.elapsed() < self.max_age);
         let known = match known {
             Some(known) => known,
             None => {
-                let fetched = self.fetch(source, wanted, login).await?;
-                let made =
-                    Resolution { at: Instant::now(), digest: fetched.digest, path: Some(fetched.path) };
-                entry.insert(made).clone()
+                let (fetched, source) = self.fetch(source, wanted, login, signer).await?;
+                let source = Some(Arc::new(source));
+                let (digest, path) = (fetched.digest, Some(fetched.path));
+                entry.insert(Resolution { at: Instant::now(), digest, path, source }).clone()
             }
         };
         drop(entry);
-        if let Some(chart) = self.kept(&known.digest) {
-            return Ok(chart);
-        }
         let path = known.path.unwrap_or_default();
-        self.load(&known.digest, move || pintle::chart::load_file(&path, &mut Vec::new())).await
+        let chart = match self.kept(&known.digest) {
+            Some(chart) => chart,
+            None => {
+                self.load(&known.digest, move || pintle::chart::load_file(&path, &mut Vec::new())).await?
+            }
+        };
+        // The same archive may be in several places.
+        Ok(LoadedChart { source: known.source, ..chart })
     }
 
     /// Fetches an archive into the content cache, on a thread that may block.
     async fn fetch(
         &self,
         source: &ChartSource,
-        wanted: Wanted,
+        mut wanted: Wanted,
         login: Option<(String, String)>,
-    ) -> Result<pintle::repo::Fetched> {
+        signer: Option<Key>,
+    ) -> Result<(Fetched, RecordedSource)> {
         let folders = Folders {
             repository_config: self.folder.join("repositories.yaml"),
             repository_cache: self.folder.join("repository"),
@@ -152,6 +166,9 @@ impl Charts {
             proxies: self.proxies.clone(),
             ..Settings::default()
         };
+        if let Some(Key::Cosign(key)) = &signer {
+            verify::cosign(&settings, &mut wanted, key).await?;
+        }
         let proxies = self.proxies.clone();
         let work = move || {
             std::fs::create_dir_all(&folders.repository_cache)
@@ -165,8 +182,18 @@ impl Charts {
             let getter = Getter::new(proxies, TIMEOUT, agent).with_registries(registries);
             let resolver =
                 Resolver { folders, getter: &getter, skip_digest: false, needs_all_indexes: false };
-            let fetched = resolver.resolve(&wanted).and_then(|resolved| resolver.fetch(&resolved));
-            fetched.map_err(|error| Error::Chart(error.to_string()))
+            let failed = |error: pintle::repo::Error| Error::Chart(error.to_string());
+            let resolved = resolver.resolve(&wanted).map_err(failed)?;
+            let fetched = resolver.fetch(&resolved).map_err(failed)?;
+            if let Some(Key::Pgp(keyring)) = &signer {
+                verify::pgp(&resolver, &resolved, &fetched, keyring)?;
+            }
+            let source = RecordedSource {
+                url: redacted(&resolved.source.url).into_owned(),
+                repository: redacted(&resolved.source.repository).into_owned(),
+                digest: format!("sha256:{}", fetched.digest),
+            };
+            Ok((fetched, source))
         };
         blocking(work).await
     }
@@ -216,7 +243,7 @@ impl Charts {
         load: impl FnOnce() -> pintle::chart::Result<Chart> + Send + 'static,
     ) -> Result<LoadedChart> {
         let chart = blocking(move || load().map_err(|error| Error::Chart(error.to_string()))).await?;
-        let chart = LoadedChart { chart: Arc::new(chart), digest: digest.to_owned() };
+        let chart = LoadedChart { chart: Arc::new(chart), digest: digest.to_owned(), source: None };
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         loaded.retain(|other| other.digest != chart.digest);
         loaded.push_back(chart.clone());
@@ -256,8 +283,8 @@ fn wanted(source: &ChartSource, login: &Option<(String, String)>) -> Wanted {
 }
 
 /// What a reference is remembered by. Credentials are part of it, so that nobody gets a chart by the login of another; only
-/// their digest is kept.
-fn key(source: &ChartSource, login: &Option<(String, String)>) -> String {
+/// their digest is kept. So is the key of the signer, or a chart that nobody verified could pass as verified.
+fn key(source: &ChartSource, login: &Option<(String, String)>, signer: Option<&Key>) -> String {
     let login = login.as_ref().map(|(user, password)| hex(&Sha256::digest(format!("{user}\n{password}"))));
     let text = |part: &Option<String>| part.clone().unwrap_or_default();
     [
@@ -266,17 +293,22 @@ fn key(source: &ChartSource, login: &Option<(String, String)>) -> String {
         text(&source.url),
         text(&source.version),
         login.unwrap_or_default(),
+        signer.map(Key::digest).unwrap_or_default(),
         format!("{} {}", source.insecure_skip_tls_verify, source.plain_http),
     ]
     .join("\n")
 }
 
-/// The digest of what is deployed: the archive of the chart and the values.
-pub(crate) fn config_digest(chart: &str, values: &pintle_tree::Map<Node>) -> String {
+/// The digest of what is deployed: the archive of the chart, the values, and what changes the rendered objects.
+pub(crate) fn config_digest(chart: &str, values: &pintle_tree::Map<Node>, spec: &HelmRequestSpec) -> String {
     let mut hash = Sha256::new();
     hash.update(chart.as_bytes());
     hash.update(b"\n");
     hash.update(pintle_tree::json::write_raw(values).unwrap_or_default());
+    if !spec.post_renderers.is_empty() || spec.common_metadata != CommonMetadata::default() {
+        let changes = (&spec.post_renderers, &spec.common_metadata);
+        hash.update(serde_json::to_vec(&changes).unwrap_or_default());
+    }
     // Labels have a limit of 63 characters, and 160 bits are enough.
     hex(&hash.finalize())[..40].to_owned()
 }

@@ -1,0 +1,94 @@
+//! The clusters of requests: the controller's own, or another one by a kubeconfig in a Secret, each with the rights of the
+//! request.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use pintle::cluster::Cluster;
+
+use crate::error::{Error, Result};
+use crate::request::{ArchiveKind, HelmRequest, KubeConfig};
+use crate::values;
+
+/// How many connections to other clusters are kept.
+const MAX_CLUSTERS: usize = 64;
+
+const USER_AGENT: &str = concat!("pintle-controller/", env!("CARGO_PKG_VERSION"));
+
+/// Connections to other clusters, by the Secret that describes them. Requests for the same cluster share a connection pool
+/// and the results of discovery.
+#[derive(Default)]
+pub(crate) struct Clusters(Mutex<BTreeMap<String, Cluster>>);
+
+/// The rights of a request.
+pub(crate) struct RequestClusters {
+    /// In the cluster of the request: for values, charts and dependencies.
+    pub(crate) local: Cluster,
+    /// In the cluster of the release.
+    pub(crate) target: Cluster,
+}
+
+impl Clusters {
+    /// Returns the clusters of a request. `default_account` is impersonated for requests that name no service account; the
+    /// rights of `own` are used if it is empty.
+    ///
+    /// # Errors
+    /// When the kubeconfig is missing or cannot be used.
+    pub(crate) async fn of(
+        &self,
+        own: &Cluster,
+        request: &HelmRequest,
+        default_account: &str,
+    ) -> Result<RequestClusters> {
+        let named = request.spec.service_account_name.as_deref().filter(|name| !name.is_empty());
+        let local = impersonate(own, request, named.unwrap_or(default_account))?;
+        let target = match &request.spec.kube_config {
+            None => local.clone(),
+            // The default account of this cluster says nothing about another one.
+            Some(reference) => {
+                let remote = self.remote(&local, request, reference).await?;
+                impersonate(&remote, request, named.unwrap_or_default())?
+            }
+        };
+        Ok(RequestClusters { local, target })
+    }
+
+    async fn remote(&self, local: &Cluster, request: &HelmRequest, config: &KubeConfig) -> Result<Cluster> {
+        let reference = &config.secret_ref;
+        let failed =
+            |text: String| Error::KubeConfig(format!("kubeConfig Secret {}: {text}", reference.name));
+        let resource = values::resource(ArchiveKind::Secret);
+        let found = local.get_by_name(&resource, request.namespace(), &reference.name).await;
+        let found = found.map_err(|error| failed(error.to_string()))?;
+        let secret = found.ok_or_else(|| failed("it does not exist".to_owned()))?;
+        let keys: &[&str] = match reference.key.as_deref().filter(|key| !key.is_empty()) {
+            Some(key) => &[key],
+            None => &["value", "value.yaml", "kubeconfig"],
+        };
+        let known = format!("{} {} {}", secret.uid(), secret.resource_version(), keys.join(" "));
+        if let Some(cluster) = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&known) {
+            return Ok(cluster.clone());
+        }
+        let bytes = keys.iter().find_map(|key| values::data(&secret, ArchiveKind::Secret, key).transpose());
+        let bytes = bytes.ok_or_else(|| failed(format!("it has none of the keys {}", keys.join(", "))))?;
+        let bytes = bytes.map_err(|error| failed(error.to_string()))?;
+        let text = String::from_utf8(bytes).map_err(|_| failed("the kubeconfig is no text".to_owned()))?;
+        let cluster = Cluster::from_kubeconfig(&text, USER_AGENT).await;
+        let cluster = cluster.map_err(|error| failed(error.to_string()))?;
+        cluster.refresh_discovery_after(crate::run::DISCOVERY_MAX_AGE);
+        let mut clusters = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if clusters.len() >= MAX_CLUSTERS {
+            clusters.clear();
+        }
+        clusters.insert(known, cluster.clone());
+        Ok(cluster)
+    }
+}
+
+fn impersonate(cluster: &Cluster, request: &HelmRequest, account: &str) -> Result<Cluster> {
+    if account.is_empty() {
+        return Ok(cluster.clone());
+    }
+    // The API server adds the groups of service accounts by itself.
+    Ok(cluster.impersonate(&format!("system:serviceaccount:{}:{account}", request.namespace()), &[])?)
+}

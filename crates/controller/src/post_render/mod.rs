@@ -1,0 +1,323 @@
+//! Changes to rendered objects: patches, images and common metadata, with the meaning they have in kustomize, and the frozen
+//! objects of an approved plan.
+
+mod image;
+mod strategic;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pintle::objects::Object;
+use pintle::{ObjectSelector, PostRenderOptions};
+use pintle_tree::Node;
+use serde_json::{Map, Value};
+
+use crate::request::{CommonMetadata, HelmRequestSpec, Image, PostRenderer};
+
+/// The post-renderers of a request, in the order in which they run.
+///
+/// # Errors
+/// A patch or target that cannot be parsed.
+pub(crate) fn options(spec: &HelmRequestSpec) -> Result<PostRenderOptions, String> {
+    let mut options = PostRenderOptions::default();
+    for renderer in &spec.post_renderers {
+        options.renderers.push(Arc::new(compile(renderer)?));
+    }
+    if spec.common_metadata != CommonMetadata::default() {
+        options.renderers.push(Arc::new(AddMetadata(spec.common_metadata.clone())));
+    }
+    Ok(options)
+}
+
+/// Parses a post-renderer of a request.
+///
+/// # Errors
+/// A patch or target that cannot be parsed.
+pub(crate) fn compile(renderer: &PostRenderer) -> Result<Kustomize, String> {
+    let mut patches = Vec::new();
+    for (index, patch) in renderer.patches.iter().enumerate() {
+        let compiled = compile_patch(&patch.patch, patch.target.as_ref().map(|target| target.selector()));
+        patches.push(compiled.map_err(|error| format!("patches[{index}]: {error}"))?);
+    }
+    if let Some(index) = renderer.images.iter().position(|image| image.name.is_empty()) {
+        return Err(format!("images[{index}]: name must be set"));
+    }
+    Ok(Kustomize { patches, images: renderer.images.clone() })
+}
+
+fn compile_patch(
+    text: &str,
+    target: Option<Result<ObjectSelector, String>>,
+) -> Result<(Change, PatchTarget), String> {
+    let node =
+        pintle_yaml::read(text.as_bytes()).map_err(|error| format!("the patch is no YAML: {error}"))?;
+    let value = to_json(&node)?;
+    let target = target.transpose()?;
+    match value {
+        Value::Array(_) => {
+            let target = target.ok_or("a list of operations needs a target")?;
+            let patch = serde_json::from_value(value)
+                .map_err(|error| format!("the patch is no list of operations of JSON 6902: {error}"))?;
+            Ok((Change::Json(patch), PatchTarget::Selected(Box::new(target))))
+        }
+        Value::Object(map) => {
+            let target = match target {
+                Some(target) => PatchTarget::Selected(Box::new(target)),
+                None => PatchTarget::named(&map)
+                    .ok_or("without a target, the patch must have kind and metadata.name")?,
+            };
+            Ok((Change::Strategic(map), target))
+        }
+        _ => Err("the patch is neither a map nor a list of operations".to_owned()),
+    }
+}
+
+/// Patches and images.
+#[derive(Debug)]
+pub(crate) struct Kustomize {
+    patches: Vec<(Change, PatchTarget)>,
+    images: Vec<Image>,
+}
+
+#[derive(Debug)]
+enum Change {
+    Json(json_patch::Patch),
+    Strategic(Map<String, Value>),
+}
+
+#[derive(Debug)]
+enum PatchTarget {
+    Selected(Box<ObjectSelector>),
+    /// The object that the patch itself names.
+    Named {
+        kind: String,
+        name: String,
+        namespace: Option<String>,
+    },
+}
+
+impl PatchTarget {
+    fn named(patch: &Map<String, Value>) -> Option<PatchTarget> {
+        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+        let metadata = patch.get("metadata");
+        Some(PatchTarget::Named {
+            kind: text(patch.get("kind"))?,
+            name: text(metadata.and_then(|metadata| metadata.get("name")))?,
+            namespace: text(metadata.and_then(|metadata| metadata.get("namespace"))),
+        })
+    }
+
+    fn matches(&self, object: &Object) -> bool {
+        match self {
+            PatchTarget::Selected(selector) => selector.matches(object),
+            PatchTarget::Named { kind, name, namespace } => {
+                object.kind() == kind
+                    && object.name() == name
+                    && namespace.as_deref().is_none_or(|namespace| object.namespace() == namespace)
+            }
+        }
+    }
+}
+
+impl pintle::PostRenderer for Kustomize {
+    fn run(&self, manifests: &[u8]) -> Result<Vec<u8>, String> {
+        each_document(manifests, |mut object| {
+            for (change, target) in &self.patches {
+                if target.matches(&object) {
+                    match change.apply(&object)? {
+                        Some(patched) => object = patched,
+                        None => return Ok(None),
+                    }
+                }
+            }
+            for image in &self.images {
+                image::replace(object.body_mut(), image);
+            }
+            Ok(Some(object))
+        })
+    }
+}
+
+impl Change {
+    /// The patched object; `None` if the patch deletes it.
+    fn apply(&self, object: &Object) -> Result<Option<Object>, String> {
+        let failed = |error: String| format!("{}/{}: {error}", object.kind(), object.name());
+        let mut value: Value =
+            serde_json::from_slice(&object.to_json()).map_err(|error| failed(error.to_string()))?;
+        match self {
+            Change::Json(patch) => {
+                json_patch::patch(&mut value, patch).map_err(|error| failed(error.to_string()))?;
+            }
+            Change::Strategic(patch) => match strategic::is_deletion(patch) {
+                true => return Ok(None),
+                false => strategic::merge(&mut value, patch),
+            },
+        }
+        let bytes = serde_json::to_vec(&value).map_err(|error| failed(error.to_string()))?;
+        Object::read_json(&bytes).map(Some).map_err(|error| failed(error.to_string()))
+    }
+}
+
+/// Adds labels and annotations to every object.
+#[derive(Debug)]
+struct AddMetadata(CommonMetadata);
+
+impl pintle::PostRenderer for AddMetadata {
+    fn run(&self, manifests: &[u8]) -> Result<Vec<u8>, String> {
+        each_document(manifests, |mut object| {
+            self.0.labels.iter().for_each(|(key, value)| object.set_label(key, value));
+            self.0.annotations.iter().for_each(|(key, value)| object.set_annotation(key, value));
+            Ok(Some(object))
+        })
+    }
+}
+
+/// Keeps a copy of what passes.
+#[derive(Debug, Default)]
+pub(crate) struct Capture(Mutex<Vec<u8>>);
+
+impl Capture {
+    /// What passed last.
+    pub(crate) fn taken(&self) -> Vec<u8> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl pintle::PostRenderer for Capture {
+    fn run(&self, manifests: &[u8]) -> Result<Vec<u8>, String> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = manifests.to_vec();
+        Ok(manifests.to_vec())
+    }
+}
+
+/// Replaces what was rendered by the objects of an approved plan, so that random values and `lookup` cannot change them
+/// after the approval.
+#[derive(Debug)]
+pub(crate) struct Frozen(pub(crate) Vec<u8>);
+
+impl pintle::PostRenderer for Frozen {
+    fn run(&self, _: &[u8]) -> Result<Vec<u8>, String> {
+        Ok(self.0.clone())
+    }
+}
+
+/// Changes each object of a stream; `None` removes it.
+fn each_document(
+    stream: &[u8],
+    change: impl Fn(Object) -> Result<Option<Object>, String>,
+) -> Result<Vec<u8>, String> {
+    let mut out = Vec::new();
+    for object in Object::read_manifest(stream, "rendered objects").map_err(|error| error.to_string())? {
+        let Some(object) = change(object)? else { continue };
+        let text = pintle_yaml::write(&Node::Map(object.into_body())).map_err(|error| error.to_string())?;
+        if !out.is_empty() {
+            out.extend_from_slice(b"---\n");
+        }
+        out.extend_from_slice(&text);
+    }
+    Ok(out)
+}
+
+fn to_json(node: &Node) -> Result<Value, String> {
+    let text = pintle_tree::json::write_raw(node).map_err(|error| error.to_string())?;
+    serde_json::from_slice(&text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use pintle::PostRenderer as _;
+
+    use super::*;
+    use crate::request::{Patch, Target};
+
+    const OBJECTS: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1
+  template:
+    spec:
+      containers:
+      - {name: web, image: 'nginx:1', env: [{name: A, value: '1'}]}
+      - {name: side, image: 'registry.example.com:5000/side@sha256:aa'}
+---
+apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {ports: [{port: 80, name: http}]}
+";
+
+    fn patched(patch: &str, target: Option<Target>) -> Result<String, String> {
+        let patches = vec![Patch { patch: patch.to_owned(), target }];
+        let compiled = compile(&PostRenderer { patches, images: Vec::new() })?;
+        Ok(String::from_utf8(compiled.run(OBJECTS.as_bytes())?).expect("text"))
+    }
+
+    #[test]
+    fn a_strategic_patch_merges_containers_by_name() {
+        let patch = "kind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 3\n  template: {spec: {containers: [{name: web, env: [{name: B, value: '2'}]}]}}";
+        let text = patched(patch, None).expect("patched");
+        assert!(text.contains("replicas: 3") && text.contains("image: nginx:1"), "{text}");
+        assert!(
+            text.contains("name: A") && text.contains("name: B") && text.contains("name: side"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn a_strategic_patch_can_delete_an_item_or_an_object() {
+        let item = "spec: {template: {spec: {containers: [{name: side, $patch: delete}]}}}";
+        let target = Target { kind: Some("Deployment".to_owned()), ..Target::default() };
+        let text = patched(item, Some(target)).expect("patched");
+        assert!(!text.contains("side") && text.contains("nginx:1"), "{text}");
+        let object = "$patch: delete\nkind: Service\nmetadata: {name: web}";
+        let text = patched(object, None).expect("patched");
+        assert!(!text.contains("Service"), "{text}");
+    }
+
+    #[test]
+    fn operations_are_applied_to_what_the_target_selects() {
+        let target = Target { kind: Some("Service|Ingress".to_owned()), ..Target::default() };
+        let patch = "[{op: replace, path: /spec/ports/0/port, value: 81}]";
+        let text = patched(patch, Some(target.clone())).expect("patched");
+        assert!(text.contains("port: 81") && text.contains("replicas: 1"), "{text}");
+        let wrong = patched("[{op: remove, path: /spec/nothing}]", Some(target)).expect_err("no such field");
+        assert!(wrong.starts_with("Service/web: "), "{wrong}");
+    }
+
+    #[test]
+    fn wrong_patches_are_refused_with_the_reason() {
+        assert_eq!(patched("[]", None).unwrap_err(), "patches[0]: a list of operations needs a target");
+        assert!(patched("spec: {}", None).unwrap_err().contains("must have kind and metadata.name"));
+        assert!(patched("just text", None).unwrap_err().contains("neither a map nor a list"));
+        let target = Target { name: Some("(".to_owned()), ..Target::default() };
+        assert!(patched("spec: {}", Some(target)).unwrap_err().starts_with("patches[0]: target: name: "));
+    }
+
+    #[test]
+    fn images_are_replaced_by_name() {
+        let image = |name: &str, new_name: Option<&str>, tag: Option<&str>, digest: Option<&str>| Image {
+            name: name.to_owned(),
+            new_name: new_name.map(str::to_owned),
+            new_tag: tag.map(str::to_owned),
+            digest: digest.map(str::to_owned),
+        };
+        let images = vec![
+            image("nginx", Some("mirror.example.com/nginx"), Some("2"), None),
+            image("registry.example.com:5000/side", None, None, Some("sha256:bb")),
+            image("ngin", Some("never"), None, None),
+        ];
+        let compiled = compile(&PostRenderer { patches: Vec::new(), images }).expect("valid");
+        let text = String::from_utf8(compiled.run(OBJECTS.as_bytes()).expect("runs")).expect("text");
+        assert!(text.contains("image: mirror.example.com/nginx:2"), "{text}");
+        assert!(text.contains("image: registry.example.com:5000/side@sha256:bb"), "{text}");
+        assert!(!text.contains("never"), "{text}");
+    }
+
+    #[test]
+    fn common_metadata_is_added_to_every_object() {
+        let metadata =
+            CommonMetadata { labels: [("team".to_owned(), "blue".to_owned())].into(), ..Default::default() };
+        let text = AddMetadata(metadata).run(OBJECTS.as_bytes()).expect("runs");
+        assert_eq!(String::from_utf8_lossy(&text).matches("team: blue").count(), 2);
+    }
+}

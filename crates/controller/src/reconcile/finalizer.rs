@@ -1,0 +1,125 @@
+//! The finalizer: a request that is deleted stays until its release is uninstalled.
+
+use pintle::cluster::{PatchType, WriteParams};
+use pintle::objects::{Object, ObjectId};
+use pintle::release::Summary;
+use serde_json::json;
+
+use super::status::backoff;
+use super::{Reconciliation, Requeue};
+use crate::conditions::{READY, RECONCILING};
+use crate::error::{Error, Result};
+use crate::events::Kind;
+use crate::request::{DELETION_POLICY_ANNOTATION, FINALIZER, LastError, ORPHAN, Phase};
+use crate::{FIELD_MANAGER, stamp};
+
+impl Reconciliation<'_> {
+    /// Uninstalls the release of a request that is to be deleted, and lets the request go.
+    pub(super) async fn finalize(&mut self) -> Result<Requeue> {
+        if !self.request.has_finalizer() {
+            return Ok(Requeue(None));
+        }
+        let orphans = self.request.annotation(DELETION_POLICY_ANNOTATION) == ORPHAN;
+        // As in Flux, a suspended release is left alone to the end.
+        let uninstalls = !orphans && !self.request.spec.suspend;
+        if uninstalls
+            && self.status.release_name.is_empty()
+            && let Err(error) = self.find_unreported_release().await
+        {
+            let error = LastError {
+                step: error.step().to_owned(),
+                message: error.to_string(),
+                ..LastError::default()
+            };
+            return self.note_failed_deletion(error).await;
+        }
+        if uninstalls && !self.status.release_name.is_empty() {
+            if self.status.phase != Phase::Deleting {
+                self.status.phase = Phase::Deleting;
+                self.condition(RECONCILING, true, "Progressing", "Running 'uninstall' action");
+                self.write_status().await?;
+            }
+            if let Err(error) = self.uninstall_for_deletion().await {
+                return self.note_failed_deletion(error).await;
+            }
+        }
+        self.remove_finalizer().await?;
+        Ok(Requeue(None))
+    }
+
+    /// Finds the release of a request whose status has none. A controller that was killed may have installed it and not
+    /// written the status.
+    async fn find_unreported_release(&mut self) -> Result<()> {
+        // Whoever gets no connection, or may not read the records, has installed nothing.
+        let Ok(clusters) = self.clusters().await else { return Ok(()) };
+        let storage = self.request.storage_namespace().to_owned();
+        let session = self.session(&clusters.target, self.request.release_namespace(), &storage);
+        let Ok(session) = session else { return Ok(()) };
+        let history = match self.history(&session).await {
+            Err(Error::Operation(error)) if error.is_forbidden_store() => return Ok(()),
+            history => history?,
+        };
+        let is_ours =
+            |newest: &Summary| stamp::owner(newest).is_some_and(|owner| owner.uid == self.request.uid());
+        if history.last().is_some_and(is_ours) {
+            self.note_history(&history);
+        }
+        Ok(())
+    }
+
+    async fn note_failed_deletion(&mut self, error: LastError) -> Result<Requeue> {
+        if self.reconciler.cancel.is_cancelled() {
+            return Ok(Requeue(None));
+        }
+        let text = format!(
+            "{}; to delete the request and leave the release as it is, set the annotation {DELETION_POLICY_ANNOTATION}: {ORPHAN}",
+            error.message
+        );
+        let is_new = self.status.condition(READY).is_none_or(|ready| ready.message != text);
+        self.status.failures = self.status.failures.saturating_add(1);
+        self.condition(READY, false, "UninstallFailed", &text);
+        self.status.last_error = Some(LastError { time: self.now(), ..error });
+        if is_new {
+            self.publish(Kind::Warning, "UninstallFailed", "uninstall", &text);
+        }
+        self.write_status().await?;
+        Ok(Requeue(Some(backoff(self.status.failures))))
+    }
+
+    pub(super) fn id(&self) -> ObjectId {
+        ObjectId::new("helm.sh/v3", "HelmRequest", self.request.namespace(), self.request.name())
+    }
+
+    pub(super) async fn add_finalizer(&mut self) -> Result<()> {
+        let mut finalizers = self.request.metadata.finalizers.clone().unwrap_or_default();
+        finalizers.push(FINALIZER.to_owned());
+        self.write_finalizers(finalizers).await
+    }
+
+    async fn remove_finalizer(&mut self) -> Result<()> {
+        let mut finalizers = self.request.metadata.finalizers.clone().unwrap_or_default();
+        finalizers.retain(|name| name != FINALIZER);
+        match self.write_finalizers(finalizers).await {
+            Err(Error::Cluster(error)) if error.is_not_found() => Ok(()),
+            done => done,
+        }
+    }
+
+    /// Writes the finalizers, unless the request has changed since it was read: others have finalizers in the same list.
+    async fn write_finalizers(&mut self, finalizers: Vec<String>) -> Result<()> {
+        let version = self.request.metadata.resource_version.clone();
+        let patch = json!({"metadata": {"finalizers": finalizers, "resourceVersion": version}});
+        let params = WriteParams { field_manager: FIELD_MANAGER, ..WriteParams::default() };
+        let body = serde_json::to_vec(&patch).unwrap_or_default();
+        let written = self.reconciler.cluster.patch(&self.id(), PatchType::Merge, body, &params).await?;
+        self.request.metadata.finalizers = Some(finalizers);
+        self.note_written(&written.body);
+        Ok(())
+    }
+
+    pub(super) fn note_written(&mut self, body: &[u8]) {
+        if let Ok(object) = Object::read_json(body) {
+            self.request.metadata.resource_version = Some(object.resource_version().to_owned());
+        }
+    }
+}

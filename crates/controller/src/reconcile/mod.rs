@@ -1,0 +1,377 @@
+//! One reconciliation of a request: determine the state of its release, act until nothing is left to do, and write the status.
+
+mod actions;
+mod approval;
+mod drift;
+mod finalizer;
+mod status;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pintle::cluster::{Cluster, crds};
+use pintle::objects::Object;
+use pintle::release::{Status, Summary};
+use pintle::{Cancel, Clock, LeaseHolder, Session};
+use pintle_tree::{LogLevel, LogLine};
+use tokio::time::Instant;
+
+use crate::charts::{Charts, LoadedChart, config_digest, inventory_entry};
+use crate::clusters::{Clusters, RequestClusters};
+use crate::conditions::{READY, REMEDIATED};
+use crate::error::{Error, Result};
+use crate::events::PendingEvent;
+use crate::metrics::Metrics;
+use crate::request::{
+    Approval, DriftMode, FORCE_ANNOTATION, HelmRequest, HelmRequestStatus, HistoryEntry, Phase,
+    RECONCILE_ANNOTATION, RESET_ANNOTATION,
+};
+use crate::state::{Action, Attempts, Facts, Newest, Next, Tests};
+use crate::value_files::ValueFiles;
+use crate::{dependency, stamp, values};
+
+/// How many versions the status shows.
+const MAX_HISTORY: usize = 10;
+/// How many objects the status lists.
+const MAX_INVENTORY: usize = 500;
+
+/// Receives what the controller has to say.
+pub type Log = Arc<dyn Fn(&LogLine) + Send + Sync>;
+
+/// What all requests share.
+pub struct Reconciler {
+    /// The cluster, with the controller's own rights.
+    pub cluster: Cluster,
+    /// The charts.
+    pub charts: Charts,
+    /// Files with values.
+    pub value_files: ValueFiles,
+    /// Connections to other clusters.
+    pub clusters: ClusterCache,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Who we are in leases on releases.
+    pub holder: LeaseHolder,
+    /// The service account for requests that name none; the controller's own rights if empty.
+    pub default_service_account: String,
+    /// How much intervals vary, in percent.
+    pub jitter: u8,
+    /// How often a dependency that is not ready is checked.
+    pub requeue_dependency: Duration,
+    /// Stops all operations.
+    pub cancel: Cancel,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+    /// Receives log lines.
+    pub log: Log,
+}
+
+/// Connections to the clusters that requests name by a kubeconfig.
+#[derive(Default)]
+pub struct ClusterCache(pub(crate) Clusters);
+
+/// When to reconcile a request again; `None` when it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Requeue(pub Option<Duration>);
+
+impl Reconciler {
+    /// Brings the release of a request to what it asks for. What goes wrong is in the status of the request; an error is
+    /// returned when that cannot be written.
+    ///
+    /// # Errors
+    /// When the API server refuses changes of the request.
+    pub async fn reconcile(&self, request: HelmRequest) -> Result<Requeue> {
+        Ok(self.reconcile_tracked(request).await?.0)
+    }
+
+    /// As [`Reconciler::reconcile`], with the resource version of the request after our last write.
+    pub(crate) async fn reconcile_tracked(&self, request: HelmRequest) -> Result<(Requeue, Option<u64>)> {
+        self.metrics.begin();
+        let begin = Instant::now();
+        let mut reconciliation = Reconciliation::new(self, request);
+        let done = Box::pin(reconciliation.run()).await;
+        let outcome = match &done {
+            Err(_) => "error",
+            Ok(_) if reconciliation.status.is_true(READY) => "ready",
+            Ok(_) => "not-ready",
+        };
+        self.metrics.end(outcome, begin.elapsed());
+        let version = reconciliation.request.metadata.resource_version.as_deref();
+        let version = version.and_then(|version| version.parse().ok());
+        Ok((done?, version))
+    }
+
+    fn log(&self, request: &HelmRequest, level: LogLevel, message: String) {
+        let attributes =
+            vec![("namespace", request.namespace().to_owned()), ("name", request.name().to_owned())];
+        (self.log)(&LogLine { level, message: message.into(), attributes });
+    }
+
+    /// An interval that differs a little from that of other requests, so that they do not all come at once.
+    fn jittered(&self, interval: Duration) -> Duration {
+        let spread = f64::from(self.jitter.min(100)) / 100.0;
+        let random = (self.clock.random() % 10_000) as f64 / 10_000.0;
+        interval.mul_f64(1.0 + spread * (2.0 * random - 1.0))
+    }
+}
+
+/// A reconciliation.
+pub(crate) struct Reconciliation<'r> {
+    pub(crate) reconciler: &'r Reconciler,
+    pub(crate) request: HelmRequest,
+    pub(crate) status: HelmRequestStatus,
+    /// The status as the API server has it.
+    written: HelmRequestStatus,
+    /// What went wrong, as condition reason and message.
+    failure: Option<(&'static str, String)>,
+    last_success: &'static str,
+    /// The actions so far.
+    taken: Vec<Action>,
+    /// The history as the last action left it, if that is known without reading it again.
+    known_history: Option<Vec<Summary>>,
+    /// Events that are not published yet.
+    events: Vec<PendingEvent>,
+}
+
+/// What is to be deployed.
+pub(crate) struct Desired {
+    pub(crate) chart: LoadedChart,
+    pub(crate) values: pintle_tree::Map<pintle_tree::Node>,
+    pub(crate) digest: String,
+    /// The rendered objects of an approved plan, which are deployed instead of rendering the chart again.
+    pub(crate) frozen: Option<Vec<u8>>,
+}
+
+impl<'r> Reconciliation<'r> {
+    fn new(reconciler: &'r Reconciler, request: HelmRequest) -> Reconciliation<'r> {
+        let status = request.status.clone().unwrap_or_default();
+        let written = status.clone();
+        Reconciliation {
+            reconciler,
+            request,
+            status,
+            written,
+            failure: None,
+            last_success: "",
+            taken: Vec::new(),
+            known_history: None,
+            events: Vec::new(),
+        }
+    }
+
+    async fn run(&mut self) -> Result<Requeue> {
+        if self.request.is_deleted() {
+            return self.finalize().await;
+        }
+        if self.request.spec.suspend {
+            return self.suspend().await;
+        }
+        if !self.request.has_finalizer() {
+            self.add_finalizer().await?;
+        }
+        let outcome = Box::pin(self.reconcile()).await;
+        self.finish(outcome).await
+    }
+
+    /// The clusters of the request, with its rights.
+    async fn clusters(&self) -> Result<RequestClusters> {
+        let Reconciler { cluster, clusters, default_service_account, .. } = self.reconciler;
+        clusters.0.of(cluster, &self.request, default_service_account).await
+    }
+
+    async fn suspend(&mut self) -> Result<Requeue> {
+        self.status.phase = Phase::Suspended;
+        self.write_status().await?;
+        Ok(Requeue(None))
+    }
+
+    async fn reconcile(&mut self) -> Result<Next> {
+        self.request.spec.validate().map_err(Error::InvalidSpec)?;
+        if self.request.is_requested(RESET_ANNOTATION, &self.status.last_handled_reset_at) {
+            self.forget_failures();
+            self.status.last_handled_reset_at = self.request.annotation(RESET_ANNOTATION).to_owned();
+        }
+        let clusters = self.clusters().await?;
+        dependency::check(&self.reconciler.cluster, &clusters.local, &self.request).await?;
+        self.uninstall_former_release(&clusters.target).await?;
+        let storage = self.request.storage_namespace().to_owned();
+        let session = self.session(&clusters.target, self.request.release_namespace(), &storage)?;
+        let fresh = self.is_reconcile_requested();
+        let mut desired = self.desired(&clusters.local, fresh).await?;
+        if self.status.last_attempted_digest != desired.digest {
+            self.forget_failures();
+        }
+        loop {
+            let history = match self.known_history.take() {
+                Some(history) => history,
+                None => self.history(&session).await?,
+            };
+            let facts = self.facts(&session, &history, &desired).await?;
+            self.note_history(&history);
+            let spec = &self.request.spec;
+            let action = match facts.next(spec, &self.taken) {
+                Next::Act(action) => action,
+                next => return Ok(next),
+            };
+            if matches!(action, Action::Install | Action::Upgrade) && spec.approval == Approval::Manual {
+                let approved = self.approved(&clusters.local, &session, action, &desired, &history).await?;
+                match approved {
+                    Some(objects) => desired.frozen = Some(objects),
+                    None => return Ok(Next::AwaitApproval),
+                }
+            }
+            self.note_progress(action)?;
+            Box::pin(self.act(&session, action, &desired, &history)).await?;
+            self.taken.push(action);
+        }
+    }
+
+    fn is_reconcile_requested(&self) -> bool {
+        self.request.annotation(RECONCILE_ANNOTATION) != self.status.last_handled_reconcile_at
+    }
+
+    fn forget_failures(&mut self) {
+        let status = &mut self.status;
+        (status.failures, status.install_failures, status.upgrade_failures) = (0, 0, 0);
+        status.remediated = false;
+        status.remove_condition(REMEDIATED);
+    }
+
+    async fn desired(&self, cluster: &Cluster, fresh: bool) -> Result<Desired> {
+        let chart = self.reconciler.charts.get(cluster, &self.request, fresh);
+        let values = values::compose(cluster, &self.reconciler.value_files, &self.request);
+        let (chart, values) = futures::try_join!(chart, values)?;
+        let digest = config_digest(&chart.digest, &values, &self.request.spec);
+        Ok(Desired { chart, values, digest, frozen: None })
+    }
+
+    /// All versions of the release, oldest first.
+    pub(crate) async fn history(&self, session: &Session) -> Result<Vec<Summary>> {
+        let (namespace, name) = (self.request.release_namespace(), self.request.release_name());
+        for store in std::iter::once(&session.store).chain(&session.other_stores) {
+            let history = store.history(namespace, &name).await.map_err(pintle::Error::from)?;
+            if !history.is_empty() {
+                return Ok(history);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    async fn facts(&mut self, session: &Session, history: &[Summary], desired: &Desired) -> Result<Facts> {
+        let newest = history.last();
+        if let Some(newest) = newest {
+            self.check_owner(newest).await?;
+        }
+        let attempts = Attempts {
+            digest: self.status.last_attempted_digest.clone(),
+            install_failures: self.status.install_failures,
+            upgrade_failures: self.status.upgrade_failures,
+            remediated: self.status.remediated,
+        };
+        let now = self.reconciler.clock.now();
+        let mut facts = Facts {
+            newest: newest.map(|version| Newest {
+                status: version.status,
+                digest: stamp::digest(version, self.request.uid()),
+                held: version.lease.as_ref().is_some_and(|lease| {
+                    !lease.is_expired(now) && !(self.reconciler.holder.is_dead)(&lease.holder)
+                }),
+            }),
+            has_good_version: history
+                .iter()
+                .any(|version| matches!(version.status, Status::Deployed | Status::Superseded)),
+            desired: desired.digest.clone(),
+            attempts,
+            tests: self.tests(newest),
+            drifted: false,
+            force: self.request.is_requested(FORCE_ANNOTATION, &self.status.last_handled_force_at),
+        };
+        if facts.state() == crate::state::State::InSync && !self.taken.contains(&Action::CorrectDrift) {
+            facts.drifted = self.detect_drift(session).await?;
+        }
+        Ok(facts)
+    }
+
+    fn tests(&self, newest: Option<&Summary>) -> Tests {
+        let test = &self.request.spec.test;
+        let id = newest.map(version_id).unwrap_or_default();
+        match (test.enable, self.status.tested_version == id, self.status.tests_failed) {
+            (false, ..) => Tests::Unwanted,
+            (true, false, _) => Tests::Pending,
+            (true, true, true) if test.ignore_failures => Tests::Passed,
+            (true, true, true) => Tests::Failed,
+            (true, true, false) => Tests::Passed,
+        }
+    }
+
+    /// Fails if another request that exists has made the release, so that two requests do not fight.
+    async fn check_owner(&self, newest: &Summary) -> Result<()> {
+        let Some(owner) = stamp::owner(newest) else { return Ok(()) };
+        if owner.uid == self.request.uid() || newest.status == Status::Uninstalled {
+            return Ok(());
+        }
+        let own = &self.reconciler.cluster;
+        let found = own.get_metadata(&crds::helm_requests(), &owner.namespace, &owner.name).await?;
+        match found {
+            Some(other) if other.uid() == owner.uid => Err(Error::OwnedByAnother {
+                release: newest.name.clone(),
+                owner: format!("{}/{}", owner.namespace, owner.name),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Notes the history after an install or upgrade that succeeded, where that needs no other look at the records. Tests and
+    /// drift detection read them anyway, and versions beyond the limit were deleted.
+    fn note_deployed(&mut self, history: &[Summary], version: &pintle::release::ReleaseVersion) {
+        let spec = &self.request.spec;
+        let is_pruned = spec.max_history() > 0 && history.len() as u64 >= spec.max_history();
+        if is_pruned || spec.test.enable || spec.drift_detection.mode != DriftMode::Disabled {
+            return;
+        }
+        let mut history = history.to_vec();
+        for earlier in history.iter_mut().filter(|earlier| earlier.status == Status::Deployed) {
+            earlier.status = Status::Superseded;
+        }
+        history.push(Summary::from_version(version));
+        self.known_history = Some(history);
+    }
+
+    fn note_history(&mut self, history: &[Summary]) {
+        let uid = self.request.uid().to_owned();
+        let time =
+            |time: Option<pintle::release::Timestamp>| time.map(|time| time.to_string()).unwrap_or_default();
+        let entry = |version: &Summary| HistoryEntry {
+            number: version.number,
+            id: version_id(version),
+            status: version.status.as_str().to_owned(),
+            chart_name: version.chart_name.clone(),
+            chart_version: version.chart_version.clone(),
+            app_version: version.app_version.clone(),
+            digest: stamp::digest(version, &uid).unwrap_or_default(),
+            first_deployed: time(version.first_deployed),
+            last_deployed: time(version.last_deployed),
+        };
+        self.status.history = history.iter().rev().take(MAX_HISTORY).map(entry).collect();
+        if let Some(newest) = history.last() {
+            self.status.current_version = version_id(newest);
+            self.status.chart_version.clone_from(&newest.chart_version);
+            self.status.release_name = self.request.release_name();
+            self.status.release_namespace = self.request.release_namespace().to_owned();
+            self.status.storage_namespace = self.request.storage_namespace().to_owned();
+        }
+    }
+
+    /// Notes the objects of a version.
+    pub(crate) fn note_inventory(&mut self, version: &pintle::release::ReleaseVersion) {
+        let objects = Object::read_readable(version.manifest.as_bytes());
+        let entries =
+            objects.iter().take(MAX_INVENTORY).map(|object| inventory_entry(object, &version.namespace));
+        self.status.inventory = entries.collect();
+    }
+}
+
+/// The id of a version; its number where the store has no ids.
+pub(crate) fn version_id(version: &Summary) -> String {
+    version.id.map_or_else(|| version.number.to_string(), |id| id.to_string())
+}

@@ -1,0 +1,168 @@
+//! What a user requests.
+
+mod drift;
+#[cfg(test)]
+mod every_field;
+mod operations;
+mod post_render;
+mod references;
+mod source;
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+pub use drift::{DriftDetection, DriftIgnore, DriftMode, Target};
+pub use operations::{
+    CrdPolicy, Install, Propagation, ReleaseOptions, Remediation, RemediationStrategy, Rollback, RunOptions,
+    Strategy, StrategyName, Test, TestFilter, Uninstall, Upgrade,
+};
+pub use post_render::{CommonMetadata, Image, Patch, PostRenderer};
+pub use references::{Dependency, KubeConfig, SecretKeyReference, ValuesKind, ValuesReference};
+pub use source::{Archive, ArchiveKind, ChartSource, LocalReference, Verification, VerificationProvider};
+
+use super::duration;
+
+/// The spec of a `HelmRequest`.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct HelmRequestSpec {
+    /// Where the chart comes from.
+    pub chart: ChartSource,
+    /// The name of the release.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release_name: Option<String>,
+    /// The namespace of the release.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub target_namespace: Option<String>,
+    /// The namespace of the records; that of the release by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storage_namespace: Option<String>,
+    /// How often the release is compared with the request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<String>,
+    /// How long one wait may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<String>,
+    /// How many versions are kept; 0 for all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_history: Option<u64>,
+    /// Whether the controller leaves the release alone.
+    #[serde(skip_serializing_if = "is_false")]
+    pub suspend: bool,
+    /// The service account that is impersonated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub service_account_name: Option<String>,
+    /// The cluster of the release, if it is another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kube_config: Option<KubeConfig>,
+    /// Whether installs and upgrades wait for an approval.
+    #[serde(skip_serializing_if = "is_default")]
+    pub approval: Approval,
+    /// What must be ready before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub depends_on: Vec<Dependency>,
+    /// The values.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub values: Map<String, Value>,
+    /// Where further values come from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub values_from: Vec<ValuesReference>,
+    /// Labels and annotations of every object.
+    #[serde(skip_serializing_if = "is_default")]
+    pub common_metadata: CommonMetadata,
+    /// Changes to the rendered objects, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub post_renderers: Vec<PostRenderer>,
+    /// Options of an install.
+    #[serde(skip_serializing_if = "is_default")]
+    pub install: Install,
+    /// Options of an upgrade.
+    #[serde(skip_serializing_if = "is_default")]
+    pub upgrade: Upgrade,
+    /// Options of a rollback.
+    #[serde(skip_serializing_if = "is_default")]
+    pub rollback: Rollback,
+    /// Options of an uninstall.
+    #[serde(skip_serializing_if = "is_default")]
+    pub uninstall: Uninstall,
+    /// Whether and how tests are run.
+    #[serde(skip_serializing_if = "is_default")]
+    pub test: Test,
+    /// What happens about changes by others.
+    #[serde(skip_serializing_if = "is_default")]
+    pub drift_detection: DriftDetection,
+    /// What scripts of the chart may use.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub permissions: Vec<String>,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+/// Whether installs and upgrades wait for an approval.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+pub enum Approval {
+    /// They do not.
+    #[default]
+    Automatic,
+    /// They wait until the digest of the plan is approved.
+    Manual,
+}
+
+impl HelmRequestSpec {
+    /// The interval.
+    ///
+    /// # Errors
+    /// When it is no duration.
+    pub fn interval(&self) -> Result<Duration, String> {
+        duration("spec.interval", self.interval.as_deref().unwrap_or("10m"))
+    }
+
+    /// The timeout of an operation: its own, or that of the request.
+    ///
+    /// # Errors
+    /// When it is no duration.
+    pub fn timeout(&self, operation: &Option<String>) -> Result<Duration, String> {
+        let text = operation.as_deref().or(self.timeout.as_deref()).unwrap_or("5m");
+        duration("spec.timeout", text)
+    }
+
+    /// How many versions are kept.
+    pub fn max_history(&self) -> u64 {
+        self.max_history.unwrap_or(5)
+    }
+
+    /// Checks what an API server without CEL validation would let pass, and what a schema cannot express.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn validate(&self) -> Result<(), String> {
+        self.chart.validate()?;
+        self.interval()?;
+        let (install, upgrade) = (&self.install.release, &self.upgrade.release);
+        let timeouts = [&install.run.timeout, &upgrade.run.timeout, &self.rollback.run.timeout];
+        for timeout in timeouts.into_iter().chain([&self.uninstall.timeout, &self.test.timeout]) {
+            self.timeout(timeout)?;
+        }
+        for strategy in [&install.strategy, &upgrade.strategy] {
+            strategy.retry_interval()?;
+        }
+        for (index, reference) in self.values_from.iter().enumerate() {
+            reference.validate().map_err(|error| format!("spec.valuesFrom[{index}]: {error}"))?;
+        }
+        for (index, ignore) in self.drift_detection.ignore.iter().enumerate() {
+            ignore.validate().map_err(|error| format!("spec.driftDetection.ignore[{index}]: {error}"))?;
+        }
+        for (index, renderer) in self.post_renderers.iter().enumerate() {
+            renderer.validate().map_err(|error| format!("spec.postRenderers[{index}]: {error}"))?;
+        }
+        Ok(())
+    }
+}

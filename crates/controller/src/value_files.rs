@@ -1,0 +1,89 @@
+//! Files with values from web servers and registries. Each is named by its digest, so what was fetched once is good for ever,
+//! and a server cannot change the values of a release.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use pintle::registry::{Client, ImageName, Settings};
+use pintle::repo::{Getter, Proxies, Request};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::{Error, Result};
+use crate::request::{ValuesReference, hex};
+use crate::values::describe;
+
+/// The largest file.
+const MAX_FILE: u64 = 4 << 20;
+/// How much is kept in memory.
+const MAX_KEPT: usize = 16 << 20;
+/// How long a request may take.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Fetches and keeps files with values.
+pub struct ValueFiles {
+    proxies: Proxies,
+    kept: Mutex<BTreeMap<String, Vec<u8>>>,
+}
+
+impl ValueFiles {
+    /// Fetches through these proxies.
+    pub fn new(proxies: Proxies) -> ValueFiles {
+        ValueFiles { proxies, kept: Mutex::default() }
+    }
+
+    /// Returns the file of a reference that has a URL and a digest.
+    pub(crate) async fn get(&self, reference: &ValuesReference) -> Result<Vec<u8>> {
+        let digest = reference.digest.clone().unwrap_or_default().to_ascii_lowercase();
+        let url = reference.url.clone().unwrap_or_default();
+        // The digest of an artifact is that of its manifest, so the name of the file counts, too.
+        let known =
+            if url.starts_with("oci://") { format!("{digest} {}", reference.key()) } else { digest.clone() };
+        if let Some(bytes) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&known) {
+            return Ok(bytes.clone());
+        }
+        let failed = |text: String| Error::Values(format!("{}: {text}", describe(reference)));
+        let bytes = match url.strip_prefix("oci://") {
+            Some(name) => self.artifact(name, &digest, reference.key()).await,
+            None => self.download(url.clone(), &digest).await,
+        };
+        let bytes = bytes.map_err(failed)?;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.values().map(Vec::len).sum::<usize>() + bytes.len() > MAX_KEPT {
+            kept.clear();
+        }
+        kept.insert(known, bytes.clone());
+        Ok(bytes)
+    }
+
+    async fn download(&self, url: String, digest: &str) -> std::result::Result<Vec<u8>, String> {
+        let proxies = self.proxies.clone();
+        let fetch = move || {
+            let getter =
+                Getter::new(proxies, TIMEOUT, concat!("pintle-controller/", env!("CARGO_PKG_VERSION")));
+            let request = Request { url: &url, home: &url, limit: MAX_FILE, ..Request::default() };
+            let mut bytes = Vec::new();
+            getter.get(&request, &mut bytes).map(|_| bytes).map_err(|error| error.to_string())
+        };
+        let bytes = tokio::task::spawn_blocking(fetch).await.map_err(|error| error.to_string())??;
+        let found = format!("sha256:{}", hex(&Sha256::digest(&bytes)));
+        match found == digest {
+            true => Ok(bytes),
+            false => Err(format!("its digest is {found}, not {digest}")),
+        }
+    }
+
+    async fn artifact(&self, name: &str, digest: &str, file: &str) -> std::result::Result<Vec<u8>, String> {
+        // A tag is for people; the digest decides.
+        let repository = name.split('@').next().unwrap_or(name);
+        let name: ImageName = format!("{repository}@{digest}").parse().map_err(text)?;
+        let settings = Settings { proxies: self.proxies.clone(), ..Settings::default() };
+        let client = Arc::new(Client::new(settings).map_err(text)?);
+        let bytes = client.artifact_file(&name, file, MAX_FILE).await.map_err(text)?;
+        Ok(bytes.to_vec())
+    }
+}
+
+fn text(error: pintle::registry::Error) -> String {
+    error.to_string()
+}
