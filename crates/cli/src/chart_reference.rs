@@ -8,9 +8,10 @@ use pintle_tree::quote::quote;
 use pintle_tree::redact::redacted;
 
 use crate::failure::{Failure, FailureKind, reason};
+use crate::flag::names;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
-use crate::{provenance, remote};
+use crate::{cosign, provenance, remote};
 
 /// What to do about a chart that is not where it was looked for.
 const PATHS: &str = "give the path of a folder or an archive, or repo/name of a repository";
@@ -51,7 +52,7 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
     std::fs::create_dir_all(cache)
         .map_err(|error| Failure::run_time(format!("mkdir {}: {}", cache.display(), reason(&error))))?;
     let resolved = resolver.resolve(wanted);
-    let resolved = resolved.map_err(|error| {
+    let mut resolved = resolved.map_err(|error| {
         let failure = Failure::from(error);
         match failure.text.starts_with("non-absolute URLs") {
             true => failure
@@ -62,6 +63,10 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
     })?;
     for line in &resolved.log {
         invocation.ui.log(line);
+    }
+    if cosign::is_asked(&invocation.flags) {
+        let verified = cosign::verify(invocation, &resolver, &mut resolved)?;
+        verified.lines().for_each(|line| invocation.ui.note(line));
     }
     let fetched = resolver.fetch(&resolved);
     notice(invocation, &getter)?;
@@ -74,7 +79,8 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
             digest: format!("sha256:{}", fetched.digest),
         });
     }
-    if invocation.flags.declares("verify") && invocation.flags.on("verify") {
+    let verify = invocation.flags.declares(names::VERIFY) && invocation.flags.on(names::VERIFY);
+    if verify && !cosign::is_asked(&invocation.flags) {
         let provenance = resolver.cached_provenance(&resolved, &fetched.digest);
         notice(invocation, &getter)?;
         let provenance = provenance.map_err(|error| no_provenance(&resolved, &error))?;

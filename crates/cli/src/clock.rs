@@ -3,7 +3,6 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use pintle::chart::metadata::Timestamp as ChartTimestamp;
 use pintle::release::Timestamp;
 use pintle_time::Zone;
 
@@ -13,15 +12,21 @@ pub(crate) fn now() -> i64 {
     i64::try_from(since).unwrap_or(i64::MAX)
 }
 
+/// The time since the start of 1970.
+#[cfg(feature = "wasm")]
+pub(crate) fn since_epoch() -> std::time::Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
 /// The current time, for comparison with those of files.
 pub(crate) fn system_time() -> SystemTime {
     SystemTime::now()
 }
 
-/// The current time with nanoseconds, as archives record it.
-pub(crate) fn timestamp() -> ChartTimestamp {
+/// The current time in UTC with nanoseconds, as archives record it.
+pub(crate) fn timestamp() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    ChartTimestamp::from_unix(i64::try_from(since.as_secs()).unwrap_or(i64::MAX), since.subsec_nanos())
+    Timestamp::from_unix(i64::try_from(since.as_secs()).unwrap_or(i64::MAX), since.subsec_nanos())
 }
 
 /// The system clock, with the offset of the user's time zone, which Helm records too.
@@ -29,10 +34,8 @@ pub(crate) struct SystemClock;
 
 impl pintle::Clock for SystemClock {
     fn now(&self) -> Timestamp {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
-        let minutes = Zone::local().offset(seconds) / 60;
-        Timestamp::from_unix(seconds, since.subsec_nanos()).with_offset(minutes)
+        let now = timestamp();
+        now.with_offset(Zone::local().offset(now.unix()) / 60)
     }
 
     fn random(&self) -> u128 {

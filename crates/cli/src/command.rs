@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::flag::Flag;
 use crate::flag::groups::GLOBAL;
 use crate::invocation::Invocation;
+use crate::personality::Personality;
 
 /// The number of positional arguments that a command takes.
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +98,8 @@ pub(crate) struct Command {
     pub(crate) may_ignore_unknown_flags: bool,
     /// `None` for a command that only has subcommands.
     pub(crate) run: Option<Run>,
+    /// The command under Helm's name, where that is another one.
+    pub(crate) as_helm: Option<&'static Command>,
 }
 
 impl Command {
@@ -116,7 +119,16 @@ impl Command {
         answers_by_exit_code: false,
         may_ignore_unknown_flags: false,
         run: None,
+        as_helm: None,
     };
+
+    /// The command that is meant under the name of the program.
+    pub(crate) fn under(&'static self, personality: Personality) -> &'static Command {
+        match (personality, self.as_helm) {
+            (Personality::Helm, Some(command)) => command,
+            _ => self,
+        }
+    }
 
     /// Whether `name` is the name or an alias.
     pub(crate) fn is_called(&self, name: &str) -> bool {
@@ -136,8 +148,12 @@ impl Command {
     }
 
     /// The subcommands that are not hidden.
-    pub(crate) fn shown_subcommands(&self) -> impl Iterator<Item = &'static Command> + use<> {
-        self.subcommands.iter().copied().filter(|command| !command.hidden)
+    pub(crate) fn shown_subcommands(
+        &self,
+        personality: Personality,
+    ) -> impl Iterator<Item = &'static Command> + use<> {
+        let commands = self.subcommands.iter().copied().map(move |command| command.under(personality));
+        commands.filter(|command| !command.hidden)
     }
 }
 

@@ -1,11 +1,15 @@
 //! The table of all commands.
 
 pub(crate) mod adopt;
+pub(crate) mod apply;
 pub(crate) mod cache;
+pub(crate) mod check;
 pub(crate) mod cluster;
 pub(crate) mod cm_push;
 pub(crate) mod completion;
+pub(crate) mod controller;
 pub(crate) mod create;
+pub(crate) mod ct;
 pub(crate) mod dependency;
 pub(crate) mod diff;
 pub(crate) mod docs;
@@ -44,6 +48,7 @@ pub(crate) mod uninstall;
 pub(crate) mod unittest;
 pub(crate) mod unlock;
 pub(crate) mod upgrade;
+pub(crate) mod values;
 pub(crate) mod verify;
 pub(crate) mod version;
 
@@ -59,11 +64,15 @@ pub(crate) static ROOT: Command = Command {
     subcommands: &[
         &reference::COMMAND,
         &adopt::COMMAND,
+        &apply::COMMAND,
         &cache::COMMAND,
+        &check::COMMAND,
         &cluster::COMMAND,
         &cm_push::COMMAND,
         &completion::COMMAND,
+        &controller::COMMAND,
         &create::COMMAND,
+        &ct::COMMAND,
         &dependency::COMMAND,
         &diff::COMMAND,
         &docs::COMMAND,
@@ -101,6 +110,7 @@ pub(crate) static ROOT: Command = Command {
         &unittest::COMMAND,
         &unlock::COMMAND,
         &upgrade::COMMAND,
+        &values::COMMAND,
         &verify::COMMAND,
         &version::COMMAND,
     ],

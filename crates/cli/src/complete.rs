@@ -12,6 +12,7 @@ use crate::command::{ArgCompletion, CommandPath};
 use crate::commands::ROOT;
 use crate::env::Environment;
 use crate::failure::Failure;
+use crate::flag::names;
 use crate::flag::parse::{Unknown, parse, with_help};
 use crate::help::named;
 use crate::invocation::Invocation;
@@ -160,7 +161,7 @@ fn answer(
         let rest = rest.join(" ");
         return Completions::error(format!("Error while parsing flags from args [{rest}]: {error}"));
     }
-    if parsed.given("help") {
+    if parsed.given(names::HELP) {
         return Completions::nothing(Directive::NoFiles);
     }
     let mut invocation = Invocation {
@@ -177,7 +178,10 @@ fn answer(
     }
     let (command_path, parsed) = (&invocation.command_path, &invocation.flags);
     if unfinished.starts_with('-') && !unfinished.contains('=') && !flags_end {
-        return Completions::new(Directive::NoFiles, flags::names(command_path, parsed, unfinished));
+        return Completions::new(
+            Directive::NoFiles,
+            flags::names(command_path, parsed, personality, unfinished),
+        );
     }
     let own_flag_given =
         parsed.given_flags().any(|flag| command_path.command.own_flags().any(|own| own.name == flag.name));
@@ -221,7 +225,7 @@ fn plugin(
     let mut directive = Directive::Default;
     if unfinished.starts_with('-') && !unfinished.contains('=') {
         let (parsed, _) = parse(with_help(completed.command_path.command.all_flags()), &[], Unknown::Refuse);
-        choices = flags::names(&completed.command_path, &parsed, unfinished);
+        choices = flags::names(&completed.command_path, &parsed, caller.0, unfinished);
         directive = Directive::NoFiles;
     } else if completed.arguments.is_empty() {
         if !completed.subcommands.is_empty() {
@@ -260,9 +264,24 @@ fn subcommands(
     personality: Personality,
     unfinished: &str,
 ) -> Vec<(String, String)> {
-    let fits =
-        command_path.command.shown_subcommands().filter(|command| command.name.starts_with(unfinished));
+    let shown = command_path.command.shown_subcommands(personality);
+    let fits = shown.filter(|command| {
+        command.name.starts_with(unfinished) && is_offered(command_path, personality, command.name)
+    });
     fits.map(|command| (command.name.to_owned(), named(command.short, personality))).collect()
+}
+
+/// Whether a subcommand is completed. Called `helm`, only those are that Helm has: scripts and people who come from Helm get
+/// the completions they know. All others work when they are typed.
+fn is_offered(command_path: &CommandPath, personality: Personality, name: &str) -> bool {
+    let parent = command_path.path.split_once(' ').map_or("", |(_, parent)| parent);
+    personality == Personality::Pintle
+        || match parent {
+            "" => plugins::HELM_COMMANDS.contains(&name) || name == "help",
+            "dependency" => !matches!(name, "add" | "upgrade"),
+            "show" => name != "permissions",
+            _ => true,
+        }
 }
 
 fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Completions {
@@ -293,7 +312,7 @@ fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Completions {
             Completions::new(Directive::NoFiles, choices)
         }
         ArgCompletion::NameAndChart => {
-            let before = usize::from(!parsed.on("generate-name"));
+            let before = usize::from(!parsed.on(names::GENERATE_NAME));
             if count == before {
                 charts::charts(invocation, unfinished, true)
             } else {
@@ -318,9 +337,10 @@ fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Completions {
         }
         ArgCompletion::Plugins => {
             let given = parsed.operands.clone();
-            let found = plugins::commands(personality, environment, invocation.ui);
-            let found =
-                found.iter().map(|plugin| &plugin.metadata).filter(|plugin| !given.contains(&plugin.name));
+            let folders = plugins::folders(environment);
+            let found = plugins::load(personality, &folders, invocation.ui).unwrap_or_default();
+            let found = found.iter().map(|plugin| &plugin.metadata);
+            let found = found.filter(|plugin| plugin.cli.is_some() && !given.contains(&plugin.name));
             let choices = found.map(|plugin| {
                 let help = plugin.cli.as_ref().map_or("", |cli| cli.short_help.as_str());
                 (plugin.name.clone(), help.to_owned())
@@ -335,7 +355,11 @@ fn operands(invocation: &mut Invocation<'_>, unfinished: &str) -> Completions {
                 }
                 Err(_) => return Completions::nothing(Directive::NoFiles),
             };
-            Completions::new(Directive::NoFiles, subcommands(&command_path, personality, unfinished))
+            let mut choices = subcommands(&command_path, personality, unfinished);
+            if std::ptr::eq(command_path.command, &ROOT) {
+                add_plugins(&mut choices, unfinished, personality, invocation.environment, invocation.ui);
+            }
+            Completions::new(Directive::NoFiles, choices)
         }
         _ => no_more(),
     }

@@ -20,6 +20,7 @@ use crate::exit;
 use crate::failure::{Failure, FailureKind, reason};
 use crate::flag::parsed::Parsed;
 use crate::flag::value::Value;
+use crate::flag::{Name, names};
 use crate::invocation::Invocation;
 use crate::output::terminal::SanitizedWriter;
 use crate::personality::Personality;
@@ -157,37 +158,37 @@ pub(crate) fn runtime() -> Result<Runtime, Failure> {
 }
 
 fn lease_duration(flags: &Parsed) -> Duration {
-    if flags.declares("lease") { flags.duration("lease") } else { Duration::from_secs(30) }
+    if flags.declares(names::LEASE) { flags.duration(names::LEASE) } else { Duration::from_secs(30) }
 }
 
 /// The connection settings from flags and environment.
-fn settings(flags: &Parsed, environment: &Environment, namespace: String) -> Settings {
-    let text = |name: &str| flags.text_or_setting(name, environment);
-    let as_groups = match flags.list("kube-as-group") {
+pub(crate) fn settings(flags: &Parsed, environment: &Environment, namespace: String) -> Settings {
+    let text = |name: Name<String>| flags.text_or_setting(name, environment);
+    let as_groups = match flags.list(names::KUBE_AS_GROUP) {
         [] => environment.groups(),
         groups => groups.to_vec(),
     };
-    let qps = match flags.number("qps") {
+    let qps = match flags.number(names::QPS) {
         Some(Value::Float32(number)) => *number,
         _ => environment.qps(),
     };
     let insecure = flags
-        .switch("kube-insecure-skip-tls-verify")
+        .switch(names::KUBE_INSECURE_SKIP_TLS_VERIFY)
         .unwrap_or_else(|| environment.setting(Setting::KubeInsecure) == "true");
     Settings {
-        kubeconfig: kubeconfig::files(flags.text("kubeconfig"), environment),
-        explicit_kubeconfig: !flags.text("kubeconfig").is_empty(),
-        context: text("kube-context"),
-        server: text("kube-apiserver"),
-        token: text("kube-token"),
-        ca_file: text("kube-ca-file"),
-        tls_server_name: text("kube-tls-server-name"),
+        kubeconfig: kubeconfig::files(flags.text(names::KUBECONFIG), environment),
+        explicit_kubeconfig: !flags.text(names::KUBECONFIG).is_empty(),
+        context: text(names::KUBE_CONTEXT),
+        server: text(names::KUBE_APISERVER),
+        token: text(names::KUBE_TOKEN),
+        ca_file: text(names::KUBE_CA_FILE),
+        tls_server_name: text(names::KUBE_TLS_SERVER_NAME),
         insecure,
-        as_user: text("kube-as-user"),
+        as_user: text(names::KUBE_AS_USER),
         as_groups,
         namespace,
         qps,
-        burst: u32::try_from(flags.int("burst-limit", environment)).unwrap_or(0),
+        burst: u32::try_from(flags.int(names::BURST_LIMIT, environment)).unwrap_or(0),
         user_agent: concat!("pintle/", env!("CARGO_PKG_VERSION")).to_owned(),
         proxies: proxies(environment),
     }
@@ -264,7 +265,7 @@ impl Driver {
         match (self, personality) {
             (Driver::Memory, Personality::Pintle) => Ok(offline()),
             (Driver::Memory, Personality::Helm) => {
-                Ok(Cluster::connect(settings).await.unwrap_or_else(|_| offline()).noop())
+                Ok(Cluster::connect(settings).await.unwrap_or_else(|_| offline()).discarding_writes())
             }
             _ => Cluster::connect_lazily(settings).await,
         }

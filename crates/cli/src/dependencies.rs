@@ -7,6 +7,7 @@ use pintle::registry::Client;
 use pintle::repo::{DependencySource, Folders, Getter, Verification};
 
 use crate::failure::Failure;
+use crate::flag::names;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::provenance::KeyringFile;
@@ -29,14 +30,14 @@ impl Sources {
     /// What the flags of a command describe.
     pub(crate) fn of_flags(invocation: &Invocation<'_>) -> Result<Sources, Failure> {
         let flags = &invocation.flags;
-        let is_dependency = flags.declares("skip-refresh");
+        let is_dependency = flags.declares(names::SKIP_REFRESH);
         Ok(Sources {
             folders: remote::folders(flags, invocation.environment),
             getter: remote::getter(invocation, remote::TIMEOUT),
             registry: registry_access::client(invocation)?,
             all_repositories: invocation.personality == Personality::Helm,
-            skip_refresh: is_dependency && flags.on("skip-refresh"),
-            keyring: (is_dependency && flags.on("verify")).then(|| provenance::keyring_file(invocation)),
+            skip_refresh: is_dependency && flags.on(names::SKIP_REFRESH),
+            keyring: (is_dependency && flags.on(names::VERIFY)).then(|| provenance::keyring_file(invocation)),
             must_be_signed: invocation.command_path.command.name == "update",
         })
     }

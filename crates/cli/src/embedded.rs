@@ -7,12 +7,13 @@ use pintle::embedded::{self, Embedded};
 
 use crate::env::Environment;
 use crate::failure::Failure;
+use crate::flag::names;
 use crate::flag::parsed::Parsed;
 use crate::ui::Ui;
 
 /// The selected embedded cluster; `None` for a real one.
 pub(crate) fn from_flags(flags: &Parsed, environment: &Environment) -> Result<Option<Embedded>, Failure> {
-    let word = flags.text_or_setting("cluster", environment);
+    let word = flags.text_or_setting(names::CLUSTER, environment);
     match word.as_str() {
         "" => Ok(None),
         "embedded" => Ok(Some(Embedded { seed: rand::random(), ..Embedded::default() })),

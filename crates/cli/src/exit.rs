@@ -11,8 +11,8 @@ pub(crate) fn code(personality: Personality, class: FailureKind) -> u8 {
         (_, FailureKind::BrokenPipe) => 0,
         (_, FailureKind::Exit(code)) => code,
         (_, FailureKind::Changes) => CHANGES,
-        (Personality::Helm, _)
-        | (_, FailureKind::RunTime | FailureKind::NotBuilt | FailureKind::AlreadyReported) => 1,
+        (_, FailureKind::StalePlan) => STALE_PLAN,
+        (Personality::Helm, _) | (_, FailureKind::RunTime | FailureKind::AlreadyReported) => 1,
         (Personality::Pintle, FailureKind::Cancelled) => CANCELLED,
         (Personality::Pintle, FailureKind::BadInput) => 2,
         (Personality::Pintle, FailureKind::BadChart) => 3,
@@ -23,6 +23,9 @@ pub(crate) fn code(personality: Personality, class: FailureKind) -> u8 {
 
 /// There are differences, which is what was asked.
 const CHANGES: u8 = 2;
+
+/// What a saved plan is about has changed, and nothing was applied.
+const STALE_PLAN: u8 = 3;
 
 /// 128 + SIGINT, as shells report it.
 const CANCELLED: u8 = 130;

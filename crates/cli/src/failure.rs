@@ -20,9 +20,6 @@ pub(crate) enum FailureKind {
     BadImage,
     /// The chart has a structure that `--strict` rejects.
     Unsupported,
-    /// A feature of Helm that is not supported yet. Helm has no text for it, so ours is printed under both names, with
-    /// the hint.
-    NotBuilt,
     /// The reader of our output has closed the pipe; no error.
     BrokenPipe,
     /// The error has been printed already.
@@ -33,6 +30,8 @@ pub(crate) enum FailureKind {
     Exit(u8),
     /// There are differences, and the exit code says so.
     Changes,
+    /// What a saved plan is about has changed.
+    StalePlan,
 }
 
 /// A failed command. Boxed, because every `Result` of a command has it and a large error type slows down the success
@@ -77,11 +76,6 @@ impl Failure {
         Failure::new(FailureKind::BadInput, text)
     }
 
-    /// A feature of Helm that is not supported yet.
-    pub(crate) fn not_built(text: impl Into<String>, hint: impl Into<String>) -> Failure {
-        Failure::new(FailureKind::NotBuilt, text).hint(hint)
-    }
-
     /// A failure at run time.
     pub(crate) fn run_time(text: impl Into<String>) -> Failure {
         Failure::new(FailureKind::RunTime, text)
@@ -95,11 +89,9 @@ impl Failure {
 
     /// Prefixes Helm's text with the action; our own text has no prefix.
     pub(crate) fn during(mut self, action: &str) -> Failure {
-        if self.class != FailureKind::NotBuilt {
-            let text = format!("{action}: {}", self.text);
-            let own = std::mem::replace(&mut self.text, text);
-            self.own.get_or_insert(own);
-        }
+        let text = format!("{action}: {}", self.text);
+        let own = std::mem::replace(&mut self.text, text);
+        self.own.get_or_insert(own);
         self
     }
 

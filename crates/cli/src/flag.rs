@@ -4,9 +4,13 @@
 pub(crate) mod csv;
 pub(crate) mod deploy;
 pub(crate) mod groups;
+pub(crate) mod names;
 pub(crate) mod parse;
 pub(crate) mod parsed;
 pub(crate) mod value;
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
 
 use crate::env::Setting;
 
@@ -15,6 +19,8 @@ use crate::env::Setting;
 pub(crate) enum Kind {
     /// `--f`, `--f=false`.
     Bool,
+    /// A switch that may also be the word `cosign`.
+    Verification,
     /// Any text.
     Text,
     /// A signed integer in Go's spelling.
@@ -47,7 +53,7 @@ impl Kind {
     /// The name of the type in help; empty for switches.
     pub(crate) fn placeholder(self) -> &'static str {
         match self {
-            Kind::Bool => "",
+            Kind::Bool | Kind::Verification => "",
             Kind::Text => "string",
             Kind::Int | Kind::Revision => "int",
             Kind::Uint => "uint",
@@ -74,7 +80,7 @@ impl Kind {
     /// Whether help hides this default, as pflag's `defaultIsZeroValue` does.
     pub(crate) fn is_zero(self, text: &str) -> bool {
         match self {
-            Kind::Bool => text == "false" || text.is_empty(),
+            Kind::Bool | Kind::Verification => text == "false" || text.is_empty(),
             Kind::Duration => text == "0s",
             Kind::Int | Kind::Uint | Kind::Float32 | Kind::Revision => text == "0",
             Kind::List | Kind::Array => text == "[]",
@@ -116,6 +122,35 @@ pub(crate) enum FlagCompletion {
     KubeVersions,
 }
 
+/// The name of a flag, without dashes, and the type as which its value is read.
+#[derive(Debug)]
+pub(crate) struct Name<T> {
+    text: &'static str,
+    value: PhantomData<fn() -> T>,
+}
+
+// Derived, these would ask the same of `T`.
+impl<T> Clone for Name<T> {
+    fn clone(&self) -> Name<T> {
+        *self
+    }
+}
+
+impl<T> Copy for Name<T> {}
+
+impl<T> Name<T> {
+    pub(crate) const fn new(text: &'static str) -> Name<T> {
+        Name { text, value: PhantomData }
+    }
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        self.text
+    }
+}
+
+/// The value of a flag with `key=value` pairs.
+pub(crate) type Pairs = BTreeMap<String, String>;
+
 /// One flag.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flag {
@@ -139,9 +174,9 @@ pub(crate) struct Flag {
 }
 
 impl Flag {
-    const fn new(name: &'static str, kind: Kind, fallback: &'static str, usage: &'static str) -> Flag {
+    const fn new<T>(name: Name<T>, kind: Kind, fallback: &'static str, usage: &'static str) -> Flag {
         Flag {
-            name,
+            name: name.as_str(),
             short: None,
             kind,
             fallback: Fallback::Text(fallback),
@@ -154,30 +189,30 @@ impl Flag {
     }
 
     /// A boolean flag that is off by default.
-    pub(crate) const fn switch(name: &'static str, usage: &'static str) -> Flag {
+    pub(crate) const fn switch(name: Name<bool>, usage: &'static str) -> Flag {
         let mut flag = Flag::new(name, Kind::Bool, "false", usage);
         flag.bare = Some("true");
         flag
     }
 
     /// A string flag.
-    pub(crate) const fn text(name: &'static str, usage: &'static str) -> Flag {
+    pub(crate) const fn text(name: Name<String>, usage: &'static str) -> Flag {
         Flag::new(name, Kind::Text, "", usage)
     }
 
     /// A `stringSlice` flag.
-    pub(crate) const fn list(name: &'static str, usage: &'static str) -> Flag {
+    pub(crate) const fn list(name: Name<Vec<String>>, usage: &'static str) -> Flag {
         Flag::new(name, Kind::List, "[]", usage)
     }
 
     /// A `stringArray` flag.
-    pub(crate) const fn array(name: &'static str, usage: &'static str) -> Flag {
+    pub(crate) const fn array(name: Name<Vec<String>>, usage: &'static str) -> Flag {
         Flag::new(name, Kind::Array, "[]", usage)
     }
 
     /// A flag of another kind, with the text of its default.
-    pub(crate) const fn of(
-        name: &'static str,
+    pub(crate) const fn of<T>(
+        name: Name<T>,
         kind: Kind,
         fallback: &'static str,
         usage: &'static str,
@@ -238,4 +273,4 @@ impl Flag {
 }
 
 /// The help flag that every command has.
-pub(crate) static HELP: Flag = Flag::switch("help", "").short('h');
+pub(crate) static HELP: Flag = Flag::switch(names::HELP, "").short('h');

@@ -46,7 +46,7 @@ pub(crate) fn usage(
     }
     if !command.subcommands.is_empty() {
         text.push_str("\n\nAvailable Commands:");
-        let shown = command.shown_subcommands();
+        let shown = command.shown_subcommands(personality);
         let mut rows: Vec<(String, String)> =
             shown.map(|sub| (sub.name.to_owned(), named(sub.short, personality))).collect();
         if std::ptr::eq(command, &ROOT) {
@@ -135,7 +135,7 @@ fn head(flag: &Flag) -> String {
     }
     match (flag.bare, flag.kind) {
         (Some(bare), Kind::Text) => head.push_str(&format!("[=\"{bare}\"]")),
-        (None, _) | (_, Kind::Bool) => {}
+        (None, _) | (_, Kind::Bool | Kind::Verification) => {}
         (Some(bare), _) => head.push_str(&format!("[={bare}]")),
     }
     head

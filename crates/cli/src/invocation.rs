@@ -4,6 +4,7 @@ use pintle::release::ChartSource;
 
 use crate::command::CommandPath;
 use crate::env::Environment;
+use crate::flag::names;
 use crate::flag::parsed::Parsed;
 use crate::personality::Personality;
 use crate::ui::Ui;
@@ -34,6 +35,6 @@ impl Invocation<'_> {
     /// Whether verbose output is enabled, by the flag or the environment.
     pub(crate) fn debug(&self) -> bool {
         use crate::env::Setting;
-        self.flags.switch("debug").unwrap_or_else(|| self.environment.setting(Setting::Debug) == "true")
+        self.flags.switch(names::DEBUG).unwrap_or_else(|| self.environment.setting(Setting::Debug) == "true")
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use pintle_tree::{Map, Node};
 
 use crate::env::Environment;
+use crate::flag::names;
 use crate::flag::parsed::Parsed;
 use crate::path::join;
 use crate::read;
@@ -14,17 +15,17 @@ use crate::read;
 /// The namespace: of the flag or its variable, of the current context, of the Pod we run in, or `default`. An
 /// unreadable kubeconfig is ignored, as in Helm.
 pub(crate) fn namespace(flags: &Parsed, environment: &Environment) -> String {
-    let given = flags.text_or_setting("namespace", environment);
+    let given = flags.text_or_setting(names::NAMESPACE, environment);
     if !given.is_empty() {
         return given;
     }
     let fallback = || "default".to_owned();
     // The embedded cluster does not use a kubeconfig.
-    if !flags.text_or_setting("cluster", environment).is_empty() {
+    if !flags.text_or_setting(names::CLUSTER, environment).is_empty() {
         return fallback();
     }
-    let Some(config) = Config::load(flags.text("kubeconfig"), environment) else { return fallback() };
-    let context = match flags.text_or_setting("kube-context", environment) {
+    let Some(config) = Config::load(flags.text(names::KUBECONFIG), environment) else { return fallback() };
+    let context = match flags.text_or_setting(names::KUBE_CONTEXT, environment) {
         name if !name.is_empty() => name,
         _ => config.current.clone().unwrap_or_default(),
     };

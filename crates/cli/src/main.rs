@@ -7,6 +7,7 @@ mod commands;
 mod complete;
 mod connect;
 mod copy_progress;
+mod cosign;
 mod dependencies;
 mod download_progress;
 mod embedded;

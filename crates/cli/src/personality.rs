@@ -14,13 +14,14 @@ pub(crate) enum Personality {
 
 impl Personality {
     /// Decides by the base name of `argv[0]`. Helm is often installed with its version in the name, so `helm3`,
-    /// `helm4`, `helm4.2` and `helm-v4.2.4` are Helm; `helm-hooks` and `irr` are entry points of ours.
+    /// `helm4`, `helm4.2` and `helm-v4.2.4` are Helm, and so is `myhelm`; `helm-hooks` and `irr` are entry points of ours.
     pub(crate) fn from_name(called_as: &str) -> Personality {
         let name = Path::new(called_as).file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let name = name.strip_suffix(".exe").unwrap_or(name);
         let is_helm = name.strip_prefix("helm").is_some_and(|rest| {
             rest.is_empty() || rest.starts_with(|letter: char| letter == '-' || letter.is_ascii_digit())
         });
+        let is_helm = is_helm || name.ends_with("helm") && !name.starts_with("pintle");
         if is_helm && EntryPoint::from_name(called_as).is_none() {
             Personality::Helm
         } else {
@@ -80,7 +81,9 @@ mod tests {
 
     #[test]
     fn helm_with_a_version_in_its_name_is_helm_and_commands_of_ours_are_not() {
-        for name in ["helm3", "helm4", "/opt/helm4.2", "helm-v4.2.4", "helm-4.exe", "helm-linux-amd64"] {
+        for name in
+            ["helm3", "helm4", "/opt/helm4.2", "helm-v4.2.4", "helm-4.exe", "helm-linux-amd64", "myhelm"]
+        {
             assert_eq!(Personality::from_name(name), Personality::Helm, "{name}");
         }
         for name in ["helm-hooks", "helm-hooks.exe", "irr", "helmfile", "helm_4"] {

@@ -1,16 +1,21 @@
 //! Installed plugins: where they are, which command a word means, and the errors of programs that were run.
 
 pub(crate) mod bin;
+mod cluster;
 pub(crate) mod command;
 pub(crate) mod complete;
 pub(crate) mod getter;
 mod git;
+mod lua;
+pub(crate) mod permissions;
 pub(crate) mod post_renderer;
 pub(crate) mod process;
+#[cfg(feature = "wasm")]
+mod wasm;
 
 use std::path::PathBuf;
 
-use pintle_plugin::{Plugin, PluginType, Runtime, check_duplicates, load_all};
+use pintle_plugin::{Plugin, PluginType, check_duplicates, load_all};
 use pintle_tree::quote::quote;
 use pintle_tree::{LogLevel, LogLine};
 
@@ -204,10 +209,12 @@ pub(crate) fn exited(name: &str, code: u8) -> Failure {
         .with_pintle_text(format!("the plugin `{name}` failed with exit code {code}"))
 }
 
-/// The failure of a plugin that cannot run here.
-pub(crate) fn unsupported(name: &str, runtime: &Runtime) -> Failure {
-    Failure::not_built(
-        format!("the plugin `{name}` cannot run: the runtime `{}` is not supported yet", runtime.name()),
-        "plugins of the runtime `subprocess` can run",
-    )
+/// The failure of a plugin in WebAssembly in a program that was built without it.
+#[cfg(not(feature = "wasm"))]
+pub(crate) fn without_wasm(plugin: &Plugin) -> Failure {
+    let name = &plugin.metadata.name;
+    Failure::run_time(format!(
+        "the plugin `{name}` cannot run: this program was built without the runtime `extism/v1` (the Cargo feature `wasm`)"
+    ))
+    .hint("`cargo build --release --features wasm` builds it with that runtime")
 }

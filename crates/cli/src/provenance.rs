@@ -15,11 +15,12 @@ use pintle_tree::quote::quote;
 use crate::command::ArgCompletion;
 use crate::env::Setting;
 use crate::failure::{Failure, reason};
+use crate::flag::names;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::report::Reporting;
 use crate::ui::Ui;
-use crate::{chart_reference, clock, path, prompt};
+use crate::{chart_reference, clock, cosign, path, prompt};
 
 /// The size limit of a passphrase file.
 const PASSPHRASE_LIMIT: usize = 64 << 10;
@@ -37,8 +38,8 @@ impl From<Error> for Failure {
 /// Verifies the signature of a local chart before it is read. Downloaded charts are verified by the download.
 pub(crate) fn check_local_chart(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
-    let asked = ["verify", "repo"].iter().all(|name| flags.declares(name));
-    if !asked || !flags.on("verify") || !flags.text("repo").is_empty() {
+    let asked = flags.declares(names::VERIFY) && flags.declares(names::REPO);
+    if !asked || !flags.on(names::VERIFY) || !flags.text(names::REPO).is_empty() {
         return Ok(());
     }
     let is_install = invocation.command_path.command.name == "install";
@@ -46,7 +47,9 @@ pub(crate) fn check_local_chart(invocation: &mut Invocation<'_>) -> Result<(), F
         (ArgCompletion::Chart, 1) => 0,
         // Without a name `install` reports another error first, as Helm does.
         (ArgCompletion::NameAndChart, 1)
-            if is_install && !flags.on("generate-name") && flags.text("name-template").is_empty() =>
+            if is_install
+                && !flags.on(names::GENERATE_NAME)
+                && flags.text(names::NAME_TEMPLATE).is_empty() =>
         {
             return Ok(());
         }
@@ -60,6 +63,12 @@ pub(crate) fn check_local_chart(invocation: &mut Invocation<'_>) -> Result<(), F
         return Ok(());
     }
     let chart = chart_reference::absolute(reference);
+    if cosign::is_asked(flags) {
+        return Err(Failure::usage(format!(
+            "--verify=cosign is for charts of registries, and {chart} is a file"
+        ))
+        .hint("without =cosign, --verify looks for a provenance file"));
+    }
     match verify_archive(invocation, &chart, &format!("{chart}.prov")) {
         Ok(_) => Ok(()),
         Err(failure) if is_install => Err(failure.during("INSTALLATION FAILED")),
@@ -171,8 +180,8 @@ impl KeyringFile {
 
 /// The keyring of `--keyring`. Where nobody named one and GnuPG has no file of the old kind, it is its keybox.
 pub(crate) fn keyring_file(invocation: &Invocation<'_>) -> KeyringFile {
-    let file = invocation.flags.text_or_setting("keyring", invocation.environment);
-    if !invocation.flags.given("keyring") && std::fs::metadata(&file).is_err() {
+    let file = invocation.flags.text_or_setting(names::KEYRING, invocation.environment);
+    if !invocation.flags.given(names::KEYRING) && std::fs::metadata(&file).is_err() {
         let gnupg = invocation.environment.setting(Setting::Keyring);
         let keybox = gnupg.strip_suffix("pubring.gpg").map(|folder| path::join(&[folder, "pubring.kbx"]));
         if let Some(keybox) = keybox.filter(|keybox| std::fs::metadata(keybox).is_ok()) {
@@ -198,18 +207,18 @@ impl Signer {
     /// The signer of `--sign` and its flags; `None` without it.
     pub(crate) fn from_flags(invocation: &Invocation<'_>) -> Result<Option<Signer>, Failure> {
         let flags = &invocation.flags;
-        if !flags.on("sign") {
+        if !flags.on(names::SIGN) {
             return Ok(None);
         }
-        if flags.text("key").is_empty() {
+        if flags.text(names::KEY).is_empty() {
             return Err(Failure::usage("--key is required for signing a package"));
         }
-        if flags.text_or_setting("keyring", invocation.environment).is_empty() {
+        if flags.text_or_setting(names::KEYRING, invocation.environment).is_empty() {
             return Err(Failure::usage("--keyring is required for signing a package"));
         }
         Ok(Some(Signer {
-            key: flags.text("key").to_owned(),
-            passphrase_file: flags.text("passphrase-file").to_owned(),
+            key: flags.text(names::KEY).to_owned(),
+            passphrase_file: flags.text(names::PASSPHRASE_FILE).to_owned(),
             passphrase: RefCell::new(None),
         }))
     }
@@ -221,7 +230,7 @@ impl Signer {
     /// A keyring that cannot be read, and none with the key.
     pub(crate) fn for_plugin(invocation: &Invocation<'_>) -> Result<Signer, Failure> {
         let flags = &invocation.flags;
-        let (key, reading) = (flags.text("key").to_owned(), "error reading from keyring");
+        let (key, reading) = (flags.text(names::KEY).to_owned(), "error reading from keyring");
         if !may_use_gnupg(invocation) {
             let keyring = keyring(invocation).map_err(|failure| failure.during(reading))?;
             if key.is_empty() {
@@ -229,8 +238,20 @@ impl Signer {
             }
             keyring.find(&key)?;
         }
-        let passphrase_file = flags.text("passphrase-file").to_owned();
-        Ok(Signer { key, passphrase_file, passphrase: RefCell::new(None) })
+        let passphrase_file = flags.text(names::PASSPHRASE_FILE).to_owned();
+        let signer = Signer { key, passphrase_file, passphrase: RefCell::new(None) };
+        signer.read_whole_passphrase()?;
+        Ok(signer)
+    }
+
+    /// Takes the whole passphrase file, as Helm does for plugins: it may be empty.
+    fn read_whole_passphrase(&self) -> Result<(), Failure> {
+        if !matches!(self.passphrase_file.as_str(), "" | "-") {
+            let text = read(&self.passphrase_file, PASSPHRASE_LIMIT)?;
+            let end = text.iter().rposition(|byte| !matches!(byte, b'\r' | b'\n')).map_or(0, |at| at + 1);
+            *self.passphrase.borrow_mut() = Some(text[..end].to_vec());
+        }
+        Ok(())
     }
 
     /// Signs an archive: writes the provenance file next to it.
@@ -253,7 +274,9 @@ impl Signer {
         let keyring = match keyring(invocation) {
             Ok(keyring) => keyring,
             // GnuPG's agent may have the secret key, wherever the public key is.
-            Err(_) if may_use_gnupg(invocation) && !invocation.flags.given("keyring") => Keyring::default(),
+            Err(_) if may_use_gnupg(invocation) && !invocation.flags.given(names::KEYRING) => {
+                Keyring::default()
+            }
             Err(failure) => return Err(failure),
         };
         let found = keyring.find(&self.key);

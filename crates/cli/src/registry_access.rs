@@ -9,6 +9,7 @@ use pintle::repo::{Credentials, Registries};
 
 use crate::commands::images::access;
 use crate::failure::{Failure, reason};
+use crate::flag::{Name, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::remote;
@@ -21,12 +22,13 @@ pub(crate) fn client(invocation: &Invocation<'_>) -> Result<Arc<Client>, Failure
 /// Settings for charts in registries, as the flags of `groups::REMOTE` want it, as far as a command has these.
 fn chart_settings(invocation: &Invocation<'_>) -> Result<Settings, Failure> {
     let flags = &invocation.flags;
-    let text = |name: &str| if flags.declares(name) { flags.text(name) } else { "" };
-    let login = match (text("username"), text("password")) {
+    let text = |name: Name<String>| if flags.declares(name) { flags.text(name) } else { "" };
+    let login = match (text(names::USERNAME), text(names::PASSWORD)) {
         ("", _) | (_, "") => None,
         (user, password) => Some(Login::Password { user: user.to_owned(), password: password.to_owned() }),
     };
-    let insecure = flags.declares("insecure-skip-tls-verify") && flags.on("insecure-skip-tls-verify");
+    let insecure =
+        flags.declares(names::INSECURE_SKIP_TLS_VERIFY) && flags.on(names::INSECURE_SKIP_TLS_VERIFY);
     let settings = Settings { login, ..settings(invocation, insecure)? };
     if let Some((certificate, key)) = &settings.certificate {
         for (file, what) in [(certificate, "cert"), (key, "key")] {
@@ -67,8 +69,8 @@ fn no_tls(text: &str, own: String) -> Failure {
 /// first, wherever the chart comes from.
 pub(crate) fn check_tls_flags(invocation: &Invocation<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
-    let is_asked = flags.declares("plain-http")
-        && ["ca-file", "cert-file", "key-file"].iter().any(|name| flags.given(name))
+    let is_asked = flags.declares(names::PLAIN_HTTP)
+        && [names::CA_FILE, names::CERT_FILE, names::KEY_FILE].into_iter().any(|name| flags.given(name))
         && !flags.operands.is_empty()
         && !matches!(invocation.command_path.command.name, "login" | "repo" | "copy");
     if !is_asked {
@@ -96,10 +98,10 @@ pub(crate) fn registries(invocation: &Invocation<'_>) -> Registries {
 /// Settings from the flags that all commands for registries have.
 pub(crate) fn settings(invocation: &Invocation<'_>, insecure: bool) -> Result<Settings, Failure> {
     let flags = &invocation.flags;
-    let text = |name: &str| if flags.declares(name) { flags.text(name) } else { "" };
-    let file = |name: &str| Some(text(name)).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let text = |name: Name<String>| if flags.declares(name) { flags.text(name) } else { "" };
+    let file = |name: Name<String>| Some(text(name)).filter(|path| !path.is_empty()).map(PathBuf::from);
     // Helm reads the authorities itself, and says so in its own words.
-    if let Some(path) = file("ca-file")
+    if let Some(path) = file(names::CA_FILE)
         && let Err(error) = std::fs::read(&path)
     {
         let path = path.display();
@@ -113,12 +115,12 @@ pub(crate) fn settings(invocation: &Invocation<'_>, insecure: bool) -> Result<Se
     }
     Ok(Settings {
         login_files: access::login_files(invocation),
-        plain_http: flags.declares("plain-http") && flags.on("plain-http"),
+        plain_http: flags.declares(names::PLAIN_HTTP) && flags.on(names::PLAIN_HTTP),
         // Called `pintle`, registries on this machine may do without TLS.
         always_tls: invocation.personality == Personality::Helm,
         insecure,
-        authorities: file("ca-file"),
-        certificate: file("cert-file").zip(file("key-file")),
+        authorities: file(names::CA_FILE),
+        certificate: file(names::CERT_FILE).zip(file(names::KEY_FILE)),
         proxies: access::proxies(invocation.environment),
         retries: 3,
         pause: Duration::from_millis(200),

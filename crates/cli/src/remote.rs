@@ -10,6 +10,7 @@ use crate::download_progress;
 use crate::env::Environment;
 use crate::failure::{Failure, FailureKind};
 use crate::flag::parsed::Parsed;
+use crate::flag::{Name, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::plugins::getter::Getters;
@@ -20,11 +21,11 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Where Helm keeps what it knows about repositories.
 pub(crate) fn folders(flags: &Parsed, environment: &Environment) -> Folders {
-    let path = |name: &str| PathBuf::from(flags.text_or_setting(name, environment));
+    let path = |name: Name<String>| PathBuf::from(flags.text_or_setting(name, environment));
     Folders {
-        repository_config: path("repository-config"),
-        repository_cache: path("repository-cache"),
-        content_cache: path("content-cache"),
+        repository_config: path(names::REPOSITORY_CONFIG),
+        repository_cache: path(names::REPOSITORY_CACHE),
+        content_cache: path(names::CONTENT_CACHE),
     }
 }
 
@@ -56,43 +57,44 @@ pub(crate) fn resolver<'g>(invocation: &Invocation<'_>, getter: &'g Getter) -> R
     Resolver {
         folders: folders(flags, invocation.environment),
         getter,
-        skip_digest: flags.declares("insecure-skip-digest") && flags.on("insecure-skip-digest"),
+        skip_digest: flags.declares(names::INSECURE_SKIP_DIGEST) && flags.on(names::INSECURE_SKIP_DIGEST),
         needs_all_indexes: invocation.personality == Personality::Helm,
     }
 }
 
 /// How servers are reached, by the flags.
 pub(crate) fn access(flags: &Parsed) -> Access {
-    let text = |name: &str| if flags.declares(name) { flags.text(name).to_owned() } else { String::new() };
-    let on = |name: &str| flags.declares(name) && flags.on(name);
+    let text =
+        |name: Name<String>| if flags.declares(name) { flags.text(name).to_owned() } else { String::new() };
+    let on = |name: Name<bool>| flags.declares(name) && flags.on(name);
     Access {
-        username: text("username"),
-        password: text("password"),
-        cert_file: text("cert-file"),
-        key_file: text("key-file"),
-        ca_file: text("ca-file"),
-        insecure_skip_tls_verify: on("insecure-skip-tls-verify"),
-        pass_credentials_all: on("pass-credentials"),
+        username: text(names::USERNAME),
+        password: text(names::PASSWORD),
+        cert_file: text(names::CERT_FILE),
+        key_file: text(names::KEY_FILE),
+        ca_file: text(names::CA_FILE),
+        insecure_skip_tls_verify: on(names::INSECURE_SKIP_TLS_VERIFY),
+        pass_credentials_all: on(names::PASS_CREDENTIALS),
         token: None,
     }
 }
 
 /// The range of versions that --devel stands for; empty without it.
 pub(crate) fn devel(flags: &Parsed) -> &'static str {
-    if flags.declares("devel") && flags.on("devel") { ">0.0.0-0" } else { "" }
+    if flags.declares(names::DEVEL) && flags.on(names::DEVEL) { ">0.0.0-0" } else { "" }
 }
 
 /// The chart that a reference and the flags ask for.
 pub(crate) fn wanted(flags: &Parsed, reference: &str) -> Wanted {
-    let text = |name: &str| if flags.declares(name) { flags.text(name) } else { "" };
-    let version = match text("version") {
+    let text = |name: Name<String>| if flags.declares(name) { flags.text(name) } else { "" };
+    let version = match text(names::VERSION) {
         "" => devel(flags),
         version => version,
     };
     Wanted {
         reference: reference.to_owned(),
         version: version.to_owned(),
-        repo_url: text("repo").to_owned(),
+        repo_url: text(names::REPO).to_owned(),
         access: access(flags),
     }
 }

@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
 
+use pintle::ops::SensitivePath;
+use pintle::plan::ConflictPolicy;
 use pintle::release::VersionRef;
 use pintle::render::KubeVersion;
 use pintle::values::Overrides;
-use pintle::{DeployOptions, DryRun, HookLogs, Method, MethodChoice, RecordObjects, WaitStrategy};
+use pintle::{CrdPolicy, DeployOptions, DryRun, HookLogs, Method, MethodChoice, RecordObjects, WaitStrategy};
 use pintle_tree::number::{IntError, parse_int};
 use pintle_tree::quote::quote;
 
 use crate::failure::Failure;
 use crate::flag::parsed::Parsed;
 use crate::flag::value::{bad_number, read_bool};
+use crate::flag::{Name, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::plugins::getter::scheme_of;
@@ -25,14 +28,14 @@ pub(crate) fn name_and_chart(
     flags: &Parsed,
     alone: impl FnOnce(&str) -> Result<String, Failure>,
 ) -> Result<(String, String), Failure> {
-    let template = flags.text("name-template");
+    let template = flags.text(names::NAME_TEMPLATE);
     let conflict = |flag: &str| Err(Failure::usage(format!("cannot set --{flag} and also specify a name")));
     match flags.operands.as_slice() {
         [_, _, more @ ..] if !more.is_empty() => Err(Failure::usage(format!(
             "expected at most two arguments, unexpected arguments: {}",
             more.join(", ")
         ))),
-        [_, _, ..] if flags.on("generate-name") => conflict("generate-name"),
+        [_, _, ..] if flags.on(names::GENERATE_NAME) => conflict("generate-name"),
         [_, _, ..] if !template.is_empty() => conflict("name-template"),
         [name, chart, ..] => Ok((name.clone(), chart.clone())),
         [chart] if template.is_empty() => Ok((alone(chart)?, chart.clone())),
@@ -48,8 +51,8 @@ pub(crate) fn name_and_chart(
 /// Values files at URLs that cannot be downloaded.
 pub(crate) fn overrides(invocation: &Invocation<'_>) -> Result<Overrides, Failure> {
     let flags = &invocation.flags;
-    let files = flags.list("values");
-    let set_files = flags.list("set-file").iter().flat_map(|text| text.split(','));
+    let files = flags.list(names::VALUES);
+    let set_files = flags.list(names::SET_FILE).iter().flat_map(|text| text.split(','));
     let set_files: Vec<&str> =
         set_files.filter_map(|part| part.split_once('=')).map(|(_, file)| file).collect();
     let mut fetched = BTreeMap::new();
@@ -75,11 +78,11 @@ pub(crate) fn overrides(invocation: &Invocation<'_>) -> Result<Overrides, Failur
     Ok(Overrides {
         fetched,
         files: files.to_vec(),
-        set_json: flags.list("set-json").to_vec(),
-        set: flags.list("set").to_vec(),
-        set_string: flags.list("set-string").to_vec(),
-        set_file: flags.list("set-file").to_vec(),
-        set_literal: flags.list("set-literal").to_vec(),
+        set_json: flags.list(names::SET_JSON).to_vec(),
+        set: flags.list(names::SET).to_vec(),
+        set_string: flags.list(names::SET_STRING).to_vec(),
+        set_file: flags.list(names::SET_FILE).to_vec(),
+        set_literal: flags.list(names::SET_LITERAL).to_vec(),
     })
 }
 
@@ -104,7 +107,7 @@ fn is_url(name: &str) -> bool {
 ///
 /// Not a version.
 pub(crate) fn kube_version(invocation: &Invocation<'_>) -> Result<Option<KubeVersion>, Failure> {
-    let text = invocation.flags.text("kube-version");
+    let text = invocation.flags.text(names::KUBE_VERSION);
     if text.is_empty() {
         return Ok(None);
     }
@@ -117,7 +120,7 @@ pub(crate) fn kube_version(invocation: &Invocation<'_>) -> Result<Option<KubeVer
 pub(crate) fn record_objects(invocation: &Invocation<'_>) -> RecordObjects {
     let flags = &invocation.flags;
     match invocation.personality {
-        _ if flags.declares("allow-release-records") && flags.on("allow-release-records") => {
+        _ if flags.declares(names::ALLOW_RELEASE_RECORDS) && flags.on(names::ALLOW_RELEASE_RECORDS) => {
             RecordObjects::Allow
         }
         Personality::Helm => RecordObjects::Warn,
@@ -132,34 +135,114 @@ pub(crate) fn record_objects(invocation: &Invocation<'_>) -> RecordObjects {
 /// An unknown value of `--logs`.
 pub(crate) fn deploy_options(invocation: &Invocation<'_>) -> Result<DeployOptions, Failure> {
     let flags = &invocation.flags;
-    let on = |name: &str| flags.declares(name) && flags.on(name);
-    let wait = match flags.text("wait") {
-        "watcher" | "true" => WaitStrategy::Watcher,
+    let on = |name: Name<bool>| flags.declares(name) && flags.on(name);
+    let wait = match flags.text(names::WAIT) {
+        "watcher" | "true" | ORDERED => WaitStrategy::Watcher,
         "legacy" => WaitStrategy::Legacy,
         _ => WaitStrategy::HookOnly,
     };
     Ok(DeployOptions {
-        force_conflicts: on("force-conflicts"),
-        force_replace: on("force-replace") || on("force"),
+        conflicts: conflict_policy(invocation)?,
+        recreate: recreated(flags)?,
+        force_replace: on(names::FORCE_REPLACE) || on(names::FORCE),
         wait,
-        wait_for_jobs: on("wait-for-jobs"),
-        timeout: flags.duration("timeout"),
-        hooks: !on("no-hooks"),
-        hook_parallelism: usize::try_from(flags.uint("hook-parallelism")).unwrap_or(usize::MAX).max(1),
-        hook_env: flags.on("hook-env"),
+        wait_for_jobs: on(names::WAIT_FOR_JOBS),
+        ordered: is_ordered(invocation),
+        timeout: flags.duration(names::TIMEOUT),
+        hook_timeout: Some(flags.duration(names::HOOK_TIMEOUT)).filter(|limit| !limit.is_zero()),
+        hooks: !on(names::NO_HOOKS),
+        hook_parallelism: usize::try_from(flags.uint(names::HOOK_PARALLELISM)).unwrap_or(usize::MAX).max(1),
+        hook_env: flags.on(names::HOOK_ENV),
         logs: hook_logs(invocation)?,
+        sensitive_paths: sensitive_paths(flags)?,
         init_logs: invocation.personality == Personality::Pintle,
         // Helm waits until the timeout even if an object has failed.
         fail_fast: invocation.personality == Personality::Pintle,
     })
 }
 
+/// The strategy of `--wait` that HIP-0025 proposes.
+const ORDERED: &str = "ordered";
+
+/// Whether objects are applied in the order that the chart asks for. Helm knows no such order.
+fn is_ordered(invocation: &Invocation<'_>) -> bool {
+    let flags = &invocation.flags;
+    match flags.declares(names::ORDERED) && flags.given(names::ORDERED) {
+        true => flags.on(names::ORDERED),
+        false => invocation.personality == Personality::Pintle || flags.text(names::WAIT) == ORDERED,
+    }
+}
+
+/// What is done about fields of other managers. Without a flag, Helm fails, and we yield what is theirs by nature.
+fn conflict_policy(invocation: &Invocation<'_>) -> Result<ConflictPolicy, Failure> {
+    let flags = &invocation.flags;
+    if flags.declares(names::FORCE_CONFLICTS) && flags.on(names::FORCE_CONFLICTS) {
+        return Ok(ConflictPolicy::Take);
+    }
+    let word = if flags.declares(names::CONFLICTS) { flags.text(names::CONFLICTS) } else { "" };
+    match (word, invocation.personality) {
+        ("", Personality::Helm) | ("fail", _) => Ok(ConflictPolicy::Fail),
+        ("", Personality::Pintle) => Ok(ConflictPolicy::YieldInjected),
+        ("yield", _) => Ok(ConflictPolicy::Yield),
+        ("take", _) => Ok(ConflictPolicy::Take),
+        (other, _) => Err(Failure::usage(format!("--conflicts is {}", quote(other.as_bytes())))
+            .hint("it may be yield, take or fail")),
+    }
+}
+
+/// The objects of `--recreate`.
+fn recreated(flags: &Parsed) -> Result<Vec<String>, Failure> {
+    if !flags.declares(names::RECREATE) {
+        return Ok(Vec::new());
+    }
+    let names = flags.list(names::RECREATE);
+    let is_name = |text: &&String| {
+        text.split_once('/').is_some_and(|(kind, name)| !kind.is_empty() && !name.is_empty())
+    };
+    match names.iter().find(|text| !is_name(text)) {
+        Some(bad) => Err(Failure::usage(format!("--recreate is {}", quote(bad.as_bytes())))
+            .hint("name an object as Kind/name, such as StatefulSet/db")),
+        None => Ok(names.to_vec()),
+    }
+}
+
+/// The paths of `--sensitive-path`.
+fn sensitive_paths(flags: &Parsed) -> Result<Vec<SensitivePath>, Failure> {
+    let given = if flags.declares(names::SENSITIVE_PATH) { flags.list(names::SENSITIVE_PATH) } else { &[] };
+    let parse = |text: &String| {
+        SensitivePath::parse(text).ok_or_else(|| {
+            Failure::usage(format!("--sensitive-path is {}", quote(text.as_bytes())))
+                .hint("write a path such as spec.containers[*].env[0].value or data[\"tls.key\"]")
+        })
+    };
+    given.iter().map(parse).collect()
+}
+
+/// What is done about the CRDs of the chart.
+///
+/// # Errors
+///
+/// An unknown value of `--crds`.
+pub(crate) fn crd_policy(flags: &Parsed) -> Result<CrdPolicy, Failure> {
+    let word = if flags.declares(names::CRDS) { flags.text(names::CRDS) } else { "" };
+    match word {
+        _ if flags.on(names::SKIP_CRDS) => Ok(CrdPolicy::Skip),
+        "" => Ok(CrdPolicy::Helm),
+        "skip" => Ok(CrdPolicy::Skip),
+        "create" => Ok(CrdPolicy::Create),
+        "update" => Ok(CrdPolicy::Update),
+        "force" => Ok(CrdPolicy::Force),
+        other => Err(Failure::usage(format!("--crds is {}", quote(other.as_bytes())))
+            .hint("it may be create, update, skip or force")),
+    }
+}
+
 fn hook_logs(invocation: &Invocation<'_>) -> Result<HookLogs, Failure> {
     let flags = &invocation.flags;
-    if flags.on("no-log-output") {
+    if flags.on(names::NO_LOG_OUTPUT) {
         return Ok(HookLogs::Off);
     }
-    match flags.text("logs") {
+    match flags.text(names::LOGS) {
         // An interactive user gets live output by default.
         "" if invocation.personality == Personality::Pintle && io::stdout().is_terminal() => {
             Ok(HookLogs::Stream)
@@ -179,7 +262,7 @@ fn hook_logs(invocation: &Invocation<'_>) -> Result<HookLogs, Failure> {
 ///
 /// An unknown value.
 pub(crate) fn mode(flags: &Parsed, ui: &mut Ui) -> Result<DryRun, Failure> {
-    let word = flags.text("dry-run");
+    let word = flags.text(names::DRY_RUN_TEXT);
     let (mode, warning) = match word {
         "none" => return Ok(DryRun::None),
         "client" => return Ok(DryRun::Client),
@@ -212,7 +295,7 @@ pub(crate) fn mode(flags: &Parsed, ui: &mut Ui) -> Result<DryRun, Failure> {
 ///
 /// An unknown value.
 pub(crate) fn method_choice(flags: &Parsed) -> Result<MethodChoice, Failure> {
-    match flags.text("server-side") {
+    match flags.text(names::SERVER_SIDE) {
         "auto" => Ok(MethodChoice::Auto),
         "true" => Ok(MethodChoice::Fixed(Method::ServerSide)),
         "false" => Ok(MethodChoice::Fixed(Method::ClientSide)),
@@ -224,7 +307,7 @@ pub(crate) fn method_choice(flags: &Parsed) -> Result<MethodChoice, Failure> {
 
 /// The number of versions to keep; 0 for all.
 pub(crate) fn max_history(invocation: &Invocation<'_>) -> u64 {
-    u64::try_from(invocation.flags.int("history-max", invocation.environment)).unwrap_or(0)
+    u64::try_from(invocation.flags.int(names::HISTORY_MAX, invocation.environment)).unwrap_or(0)
 }
 
 /// The version of `--revision`. Helm accepts numbers only.
@@ -233,7 +316,7 @@ pub(crate) fn max_history(invocation: &Invocation<'_>) -> u64 {
 ///
 /// Not a reference to a version.
 pub(crate) fn revision(invocation: &Invocation<'_>) -> Result<VersionRef, Failure> {
-    let text = invocation.flags.text("revision");
+    let text = invocation.flags.text(names::REVISION);
     if let Ok(number) = parse_int(text, 0) {
         return Ok(match u64::try_from(number) {
             Ok(number) if number > 0 => VersionRef::Number(number),

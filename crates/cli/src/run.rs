@@ -12,6 +12,7 @@ use crate::env::{Environment, Setting};
 use crate::exit;
 use crate::failure::{Failure, FailureKind};
 use crate::flag::groups::GLOBAL;
+use crate::flag::names;
 use crate::flag::parse::{Unknown, parse, with_help};
 use crate::flag::parsed::Parsed;
 use crate::help;
@@ -44,7 +45,17 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> u8 {
     }
 }
 
-fn dispatch(personality: Personality, called_as: &str, words: &[String], ui: &mut Ui) -> Result<(), Failure> {
+/// Runs a command line in this process.
+///
+/// # Errors
+///
+/// What the command fails with; nothing is printed about it.
+pub(crate) fn dispatch(
+    personality: Personality,
+    called_as: &str,
+    words: &[String],
+    ui: &mut Ui,
+) -> Result<(), Failure> {
     let environment = Environment::from_process();
     Zone::set_local(environment.variable("TZ"));
     if let Some(request) = complete_request(words) {
@@ -94,11 +105,11 @@ fn run_command(
     if personality == Personality::Helm {
         warn_about_deprecated_repositories(&flags, environment, ui);
     }
-    let Some(command) = command_path.command.run.filter(|_| !flags.on("help")) else {
+    let Some(command) = command_path.command.run.filter(|_| !flags.on(names::HELP)) else {
         return ui.print(&help::help(&command_path, personality, environment));
     };
     command_path.check_operands(&flags.operands)?;
-    command_path.check_exclusive(&|name| flags.given(name))?;
+    command_path.check_exclusive(&|name| flags.is_given(name))?;
     let mut invocation =
         Invocation { personality, called_as, command_path, flags, environment, chart_source: None, ui };
     if personality == Personality::Helm {
@@ -122,7 +133,7 @@ fn set_color(
     environment: &Environment,
     ui: &mut Ui,
 ) -> Result<(), Failure> {
-    let word = match flags.last_text(&["color", "colour"]) {
+    let word = match flags.last_text(&[names::COLOR_TEXT, names::COLOUR]) {
         Some(word) => word.to_owned(),
         None => environment.setting(Setting::Color),
     };
@@ -157,7 +168,7 @@ fn warn_about_deprecated_repositories(flags: &Parsed, environment: &Environment,
             "https://charts.helm.sh/incubator",
         ),
     ];
-    let path = flags.text_or_setting("repository-config", environment);
+    let path = flags.text_or_setting(names::REPOSITORY_CONFIG, environment);
     let text = std::fs::read(path).unwrap_or_default();
     // Most files contain neither; a cheap text search saves parsing the file at every start.
     if !String::from_utf8_lossy(&text).contains("kubernetes-charts") {
@@ -177,7 +188,7 @@ fn warn_about_deprecated_repositories(flags: &Parsed, environment: &Environment,
 
 /// Warns about the deprecated booleans of `--wait`, which still work.
 fn warn_about_boolean_wait(flags: &Parsed, ui: &mut Ui) {
-    let given = if flags.declares("wait") { flags.text("wait") } else { return };
+    let given = if flags.declares(names::WAIT) { flags.text(names::WAIT) } else { return };
     let better = match given {
         "true" => "watcher",
         "false" => "hookOnly",

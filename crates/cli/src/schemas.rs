@@ -8,6 +8,7 @@ use pintle::repo::{Error, Getter, Request};
 
 use crate::connect;
 use crate::env::Home;
+use crate::flag::names;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::remote;
@@ -23,7 +24,7 @@ const LIMIT: u64 = 16 << 20;
 
 /// Lets schemas be fetched by the settings of this run.
 pub(crate) fn fetch_for(invocation: &Invocation<'_>) {
-    if !invocation.flags.declares("skip-schema-validation")
+    if !invocation.flags.declares(names::SKIP_SCHEMA_VALIDATION)
         && invocation.command_path.command.name != "rehearse"
     {
         return;

@@ -15,7 +15,7 @@ use pintle_tree::{LogLevel, LogLine};
 use crate::clock::{self, SystemClock};
 use crate::env::Environment;
 use crate::failure::Failure;
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::grants::{Grant, Grants};
 use crate::invocation::Invocation;
 use crate::output::terminal::sanitize;
@@ -24,14 +24,18 @@ use crate::ui;
 
 /// Flags of every command that runs scripts.
 pub(crate) static SCRIPTS: &[Flag] = &[
-    Flag::switch("yes", "grant the scripts of the chart all permissions that they request").short('y'),
-    Flag::list("accept-perms", "grant the scripts of the chart these permissions: network, filesystem, os")
-        .completes(FlagCompletion::Words(&["network", "filesystem", "os"])),
-    Flag::switch("skip-scripts", "do not run the scripts of the chart"),
-    Flag::switch("explain", "report on stderr what the scripts of the chart changed"),
-    Flag::text("scripts-folder", "the directory that scripts with the filesystem permission may use").or("."),
+    Flag::switch(names::YES, "grant the scripts of the chart all permissions that they request").short('y'),
+    Flag::list(
+        names::ACCEPT_PERMS,
+        "grant the scripts of the chart these permissions: network, filesystem, os",
+    )
+    .completes(FlagCompletion::Words(&["network", "filesystem", "os"])),
+    Flag::switch(names::SKIP_SCRIPTS, "do not run the scripts of the chart"),
+    Flag::switch(names::EXPLAIN, "report on stderr what the scripts of the chart changed"),
+    Flag::text(names::SCRIPTS_FOLDER, "the directory that scripts with the filesystem permission may use")
+        .or("."),
     Flag::switch(
-        "allow-private-network",
+        names::ALLOW_PRIVATE_NETWORK,
         "allow scripts with the network permission to reach private addresses",
     ),
 ];
@@ -52,29 +56,32 @@ pub(crate) fn offline_session(invocation: &Invocation<'_>) -> Result<OfflineSess
 /// An unknown permission.
 pub(crate) fn lifecycle(invocation: &Invocation<'_>) -> Result<Lifecycle, Failure> {
     let flags = &invocation.flags;
-    if !flags.declares("skip-scripts") || flags.on("skip-scripts") {
+    if !flags.declares(names::SKIP_SCRIPTS) || flags.on(names::SKIP_SCRIPTS) {
         return Ok(Lifecycle::default());
     }
-    let accepted = Permissions::parse(&flags.list("accept-perms").join(","))
+    let accepted = Permissions::parse(&flags.list(names::ACCEPT_PERMS).join(","))
         .map_err(|error| Failure::usage(error.to_string()))?;
     let consent = ConsentPrompt {
-        all: flags.on("yes"),
-        accepted: flags.given("accept-perms").then_some(accepted),
+        all: flags.on(names::YES),
+        accepted: flags.given(names::ACCEPT_PERMS).then_some(accepted),
         grants: Grants::for_user(invocation.environment),
         answered: Mutex::default(),
         can_ask: io::stdin().is_terminal() && io::stderr().is_terminal(),
     };
-    let network =
-        if flags.on("allow-private-network") { Network::with_private_addresses() } else { Network::public() };
+    let network = if flags.on(names::ALLOW_PRIVATE_NETWORK) {
+        Network::with_private_addresses()
+    } else {
+        Network::public()
+    };
     let ear = UiScriptObserver {
         personality: invocation.personality,
-        explains: flags.on("explain"),
+        explains: flags.on(names::EXPLAIN),
         debug: invocation.debug(),
     };
     let services = Services {
         listener: Some(Arc::new(ear)),
         network: Some(Arc::new(network)),
-        folder: Some(PathBuf::from(flags.text("scripts-folder"))),
+        folder: Some(PathBuf::from(flags.text(names::SCRIPTS_FOLDER))),
         system: Some(Arc::new(HostSystem)),
         ..Services::default()
     };
@@ -176,7 +183,7 @@ pub(crate) fn is_asking() -> bool {
 }
 
 /// Asks until there is a valid answer; the end of input means no.
-fn confirm(question: &str) -> bool {
+pub(crate) fn confirm(question: &str) -> bool {
     ASKING.store(true, Ordering::Relaxed);
     let answer = ask_until_answered(question);
     ASKING.store(false, Ordering::Relaxed);

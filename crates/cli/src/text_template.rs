@@ -65,6 +65,19 @@ pub(crate) fn diff(name: &str, template: &str, entries: Vec<Rc<Summary>>) -> Res
     Ok(out)
 }
 
+/// Renders an additional command of `ct`: `{{ .Path }}` is the directory of the chart.
+///
+/// # Errors
+///
+/// Go's error text.
+pub(crate) fn chart_command(template: &str, path: &str, name: &str, version: &str) -> Result<String, String> {
+    let chart =
+        Value::map([("Name".into(), name.into()), ("Version".into(), version.into())].into_iter().collect());
+    let fields = [("Path".into(), path.into()), ("Yaml".into(), chart)];
+    let text = execute("command", template, Functions::new(), &Value::map(fields.into_iter().collect()))?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
 /// Whether an index is that of the last item.
 fn last(arguments: Args<'_>) -> CallResult {
     let index = usize::try_from(arguments.int(0)).ok();

@@ -159,12 +159,9 @@ impl Ui {
 }
 
 fn format_as_helm(failure: &Failure) -> String {
-    match (&failure.pointer, &failure.hint) {
-        (Some(pointer), _) => format!("Error: {}\n{pointer}", failure.text),
-        (None, Some(hint)) if failure.class == FailureKind::NotBuilt => {
-            format!("Error: {}; {hint}", failure.text)
-        }
-        (None, _) => format!("Error: {}", failure.text),
+    match &failure.pointer {
+        Some(pointer) => format!("Error: {}\n{pointer}", failure.text),
+        None => format!("Error: {}", failure.text),
     }
 }
 

@@ -3,12 +3,12 @@
 use crate::support;
 
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use support::TestEnv;
+use support::archive::{gzip, tar};
 
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 0.1.0\n";
 const TEMPLATE: &[&str] = &["template", "r", "web"];
@@ -279,36 +279,11 @@ fn templates_without_end_are_refused() {
     }
 }
 
-/// A tar archive of one kind of entry after Chart.yaml, packed without compression.
-fn archive(entries: &[(&str, u8, &[u8])]) -> Vec<u8> {
-    let mut tar = Vec::new();
-    for (name, kind, data) in [("web/Chart.yaml", b'0', CHART.as_bytes())].iter().chain(entries) {
-        let mut header = [0; 512];
-        header[..name.len()].copy_from_slice(name.as_bytes());
-        header[100..107].copy_from_slice(b"0000644");
-        header[124..135].copy_from_slice(format!("{:011o}", data.len()).as_bytes());
-        header[136..147].copy_from_slice(b"00000000000");
-        header[148..156].copy_from_slice(b"        ");
-        header[156] = *kind;
-        header[157..168].copy_from_slice(b"/etc/passwd");
-        header[257..265].copy_from_slice(b"ustar\x0000");
-        let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
-        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
-        tar.extend_from_slice(&header);
-        tar.extend_from_slice(data);
-        tar.resize(tar.len().next_multiple_of(512), 0);
-    }
-    tar.resize(tar.len() + 1024, 0);
-    tar
-}
-
-/// Packs a file with the system's gzip into its final path.
-fn pack(env: &TestEnv, tar: &[u8]) {
-    let file = fs::File::create(env.path().join("web.tgz")).expect("a file can be made");
-    let mut gzip =
-        Command::new("gzip").arg("-1").stdin(Stdio::piped()).stdout(file).spawn().expect("gzip is there");
-    gzip.stdin.take().expect("the input is a pipe").write_all(tar).expect("gzip reads");
-    assert!(gzip.wait().expect("gzip ends").success());
+/// Writes an archive with these entries after Chart.yaml.
+fn pack(env: &TestEnv, entries: &[(&str, u8, &[u8])]) {
+    let chart = [("web/Chart.yaml", b'0', CHART.as_bytes())];
+    let packed = gzip(&tar(&[&chart, entries].concat()));
+    fs::write(env.path().join("web.tgz"), packed).expect("a file can be written");
 }
 
 #[test]
@@ -318,7 +293,7 @@ fn archives_with_path_traversal_or_bombs_are_rejected() {
     let burst: Vec<(&str, u8, &[u8])> = many.iter().map(|name| (&**name, b'0', &zeros[..4 << 20])).collect();
     for entries in [vec![("web/../../x", b'0', &b"x"[..])], vec![("web/large", b'0', &zeros)], burst] {
         let env = TestEnv::new();
-        pack(&env, &archive(&entries));
+        pack(&env, &entries);
         refused(&env, &["template", "r", "web.tgz"], "error: ");
         refused(&env, &["show", "all", "web.tgz"], "error: ");
         refused(&env, &["lint", "web.tgz"], "");
@@ -326,7 +301,7 @@ fn archives_with_path_traversal_or_bombs_are_rejected() {
     // Links and devices are skipped or refused, never followed.
     for kind in [b'1', b'2', b'3', b'6'] {
         let env = TestEnv::new();
-        pack(&env, &archive(&[("web/templates/b.yaml", kind, b"")]));
+        pack(&env, &[("web/templates/b.yaml", kind, b"")]);
         let Outcome { code, errors } = run(&env, &["template", "r", "web.tgz"]);
         assert!(matches!(code, Some(0..=3)) && !errors.contains("root:"), "{kind}: {errors}");
     }

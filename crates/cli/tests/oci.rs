@@ -73,6 +73,16 @@ fn a_tag_that_moved_is_noticed() {
 }
 
 #[test]
+fn a_chart_that_cannot_be_fetched_is_reported_before_a_missing_folder() {
+    let (place, fake, web) = set_up();
+    let missing = format!("pull oci://{}/charts/none --version 1.0.0 -d nowhere", fake.host);
+    let printed = place.pintle(&missing);
+    assert!(printed.contains("none:1.0.0: not found") && !printed.contains("nowhere"), "{printed}");
+    let printed = place.pintle(&format!("pull {web} -d nowhere"));
+    assert!(printed.contains("open nowhere/web-0.1.0.tgz: no such file or directory"), "{printed}");
+}
+
+#[test]
 fn notices_about_charts_of_registries_stay_out_of_what_pintle_prints() {
     let (place, fake, web) = set_up();
     let name = format!("Pulled: {}/charts/web:0.1.0\nDigest: sha256:", fake.host);

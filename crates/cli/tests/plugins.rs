@@ -1,8 +1,14 @@
 //! Plugins: scenarios beside the real Helm, and what is ours.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
+mod bad_input;
 mod beside_helm;
+mod lua;
 mod ours;
+mod registry;
+mod shapes;
+#[cfg(feature = "wasm")]
+mod wasm;
 
 use std::path::Path;
 

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 use crate::registries::program::{Program, distribution};
-use crate::registries::{LayoutBuilder, OCI_MANIFEST, client, copy, local, open, remote};
 use crate::support::terminal::Terminal;
 use crate::support::{TestEnv, chart};
 
@@ -164,69 +163,4 @@ fn a_pushed_chart_is_pulled_with_its_provenance() {
     assert!(fetched.provenance.is_none());
     let error = fetch(web, "^2", WantedProvenance::No).err().unwrap().to_string();
     assert_eq!(error, "could not locate a version matching provided version string ^2");
-}
-
-/// Signs the manifest of a tag as `cosign sign --key` does: a manifest under another tag, with the signature of each
-/// payload in an annotation.
-fn cosign(host: &str, digest: &str, key: &p256::ecdsa::SigningKey) {
-    use base64::Engine as _;
-    use p256::ecdsa::signature::Signer as _;
-
-    let payload = format!(
-        r#"{{"critical":{{"identity":{{"docker-reference":"{host}/charts/web"}},"image":{{"docker-manifest-digest":"{digest}"}},"type":"cosign container image signature"}},"optional":null}}"#
-    );
-    let signature: p256::ecdsa::Signature = key.sign(payload.as_bytes());
-    let signature = base64::engine::general_purpose::STANDARD.encode(signature.to_der().as_bytes());
-    let folder = tempfile::tempdir().unwrap();
-    let mut maker = LayoutBuilder::new(folder.path());
-    let config = maker.blob("application/vnd.oci.image.config.v1+json", b"{}");
-    let layer = maker.blob("application/vnd.dev.cosign.simplesigning.v1+json", payload.as_bytes());
-    let note = format!(r#","annotations":{{"dev.cosignproject.cosign/signature":"{signature}"}}"#);
-    let text = format!(
-        r#"{{"schemaVersion":2,"mediaType":"{OCI_MANIFEST}","config":{},"layers":[{}]}}"#,
-        config.descriptor(""),
-        layer.descriptor(&note)
-    );
-    let manifest = maker.blob(OCI_MANIFEST, text.as_bytes());
-    maker.name("signature", &manifest);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let name = format!("{host}/charts/web:{}.sig", digest.replace(':', "-"));
-    runtime.block_on(copy(local(&open(folder.path()), "signature"), remote(&client(), &name))).unwrap();
-}
-
-#[test]
-fn charts_in_registries_are_verified_by_the_signatures_of_cosign() {
-    use p256::pkcs8::EncodePublicKey as _;
-
-    let env = TestEnv::new();
-    chart::write(&env);
-    let Some(registry) = distribution("") else { return };
-    let host = &registry.host;
-    assert!(env.pintle("package web").starts_with("exit 0\n"));
-    let pushed = env.pintle(&format!("push web-0.1.0.tgz oci://{host}/charts"));
-    let digest = pushed.lines().find_map(|line| line.strip_prefix("Digest: ")).unwrap().to_owned();
-    let [key, other] = [[7; 32], [8; 32]].map(|seed| p256::ecdsa::SigningKey::from_slice(&seed).unwrap());
-    for (name, key) in [("cosign.pub", &key), ("other.pub", &other)] {
-        let text = key.verifying_key().to_public_key_pem(p256::pkcs8::LineEnding::LF).unwrap();
-        env.write(name, &text);
-    }
-    let verify = |more: &str| env.pintle(&format!("verify oci://{host}/charts/web {more}"));
-    assert!(verify("--key cosign.pub").contains("error: no signatures found"));
-    cosign(host, &digest, &key);
-    let good = format!(
-        "exit 0\n--- stdout\nSigned chart: {host}/charts/web:0.1.0\nManifest Digest Verified: {digest}\n"
-    );
-    assert_eq!(verify("--key cosign.pub"), good);
-    assert_eq!(verify("--key cosign.pub --version ^0.1 --devel"), good);
-    let refused = verify("--key other.pub");
-    assert!(
-        refused.starts_with("exit 1\n") && refused.contains("no matching signatures: 1 found"),
-        "{refused}"
-    );
-    assert!(verify("").contains("error: no key to verify"));
-    assert!(verify("--key web/Chart.yaml").contains("this is no public key"));
-    // Another chart under the same tag was not signed.
-    assert!(env.pintle("package web --app-version 2").starts_with("exit 0\n"));
-    assert!(env.pintle(&format!("push web-0.1.0.tgz oci://{host}/charts")).starts_with("exit 0\n"));
-    assert!(verify("--key cosign.pub").contains("no signatures found"));
 }

@@ -111,3 +111,42 @@ fn values_that_violate_the_schema_are_reported() {
     - at '/greeting': got number, want string
     ");
 }
+
+#[test]
+fn schema_comments_count_and_a_schema_can_be_checked() {
+    let env = TestEnv::new();
+    env.write("a/Chart.yaml", "apiVersion: v2\nname: a\nversion: 1.0.0\n");
+    env.write("a/values.yaml", "tag: x # @schema type:[string, null]; required\n");
+    env.write("a/templates/a.yaml", "{{ .Values.image.name }}{{ range .Values.list }}{{ .x }}{{ end }}");
+    let derived = env.pintle("schema derive a --from-templates");
+    assert_snapshot!(derived, @r#"
+    exit 0
+    --- stdout
+    {
+      "$schema": "http://json-schema.org/draft-07/schema#",
+      "properties": {
+        "image": {
+          "properties": {
+            "name": {}
+          }
+        },
+        "list": {},
+        "tag": {
+          "default": "x",
+          "type": [
+            "string",
+            "null"
+          ]
+        }
+      },
+      "required": [
+        "tag"
+      ],
+      "type": "object"
+    }
+    "#);
+    assert!(env.pintle("schema derive a --check").contains("a/values.schema.json is not up to date"));
+    let (_, text) = derived.split_once("--- stdout\n").expect("a schema");
+    env.write("a/values.schema.json", text);
+    assert_eq!(env.pintle("schema derive a --check --from-templates"), "exit 0\n");
+}

@@ -1,8 +1,11 @@
 //! `unittest`
 
+use std::process::Command;
+
 use crate::support;
 
 use support::TestEnv;
+use support::terminal::Terminal;
 
 const SUITE: &str = "\
 suite: greeting
@@ -166,7 +169,7 @@ fn unreadable_suites_and_charts_are_errors() {
 #[test]
 fn schemas_and_post_renderers_take_part() {
     let env = greeter(
-        "suite: s\npostRenderer: {cmd: sed, args: [s/hello/changed/]}\ntests: [{it: x, asserts: [{equal: {path: data.text, value: changed}}]}]\n",
+        "suite: s\npostRenderer: {cmd: /bin/sed, args: [s/hello/changed/]}\ntests: [{it: x, asserts: [{equal: {path: data.text, value: changed}}]}]\n",
     );
     assert!(env.helm("unittest web").starts_with("exit 0"));
     env.write("web/values.schema.json", "{\"properties\": {\"greeting\": {\"type\": \"integer\"}}}");
@@ -209,4 +212,158 @@ fn the_suites_of_our_example_pass() {
     let chart = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/charts/greeter");
     let output = env.pintle(&format!("unittest {chart}"));
     assert!(output.contains("Tests:       8 passed, 8 total"), "{output}");
+}
+
+#[test]
+fn coverage_says_what_no_test_reaches() {
+    let env = greeter(SUITE);
+    env.write("web/values.yaml", "greeting: hello\nname:\n  first: a\n  last: b\n");
+    env.write(
+        "web/templates/greeting.yaml",
+        "kind: ConfigMap\ndata:\n  text: {{ required \"say something\" .Values.greeting }}\n{{- if .Values.loud }}\n  loud: 'yes'\n{{- end }}\n  \
+         name: {{ .Values.name.first }}\n",
+    );
+    let output = env.pintle("unittest web --coverage --coverage-file c.info --coverage-file c.html");
+    let at = output.find("### Coverage").expect("a report");
+    insta::assert_snapshot!(&output[at..], @"
+    ### Coverage [ web ]
+
+      lines  branches  template
+      83.3%     50.0%  templates/greeting.yaml
+                       not run: 5
+                       never true: if .Values.loud (line 4)
+      83.3%     50.0%  all: 5 of 6 lines, 1 of 2 branches
+
+    Values: 66.7%, 2 of 3 keys of values.yaml are read
+      not read: name.last (values.yaml:4)
+    ");
+    let lcov = read(&env, "c.info");
+    assert!(lcov.contains("SF:web/templates/greeting.yaml\nBRDA:4,0,0,0\nBRDA:4,0,1,1\n"), "{lcov}");
+    assert!(
+        lcov.contains("DA:5,0\n") && lcov.contains("SF:web/values.yaml\nDA:1,1\nDA:3,1\nDA:4,0\n"),
+        "{lcov}"
+    );
+    assert!(read(&env, "c.html").contains("<span class=\"m\">  loud: 'yes'</span>"));
+}
+
+#[test]
+fn suites_run_again_when_the_chart_changes() {
+    let env = greeter(SUITE);
+    let terminal = Terminal::start_as(&env, "pintle", "unittest web --watch", true);
+    terminal.wait_for("waiting for changes", 1).wait_for("2 passed, 2 total", 1);
+    env.write("web/values.yaml", "greeting: changed\n");
+    terminal.wait_for("changed: web/values.yaml", 1).wait_for("waiting for changes", 2);
+    env.write("web/tests/greeting_test.yaml", &SUITE.replace("value: Moin", "value: Hallo"));
+    terminal.wait_for("waiting for changes", 3).wait_for("1 passed, 2 total", 1);
+    terminal.interrupt();
+    terminal.end();
+}
+
+#[test]
+fn only_what_changed_is_tested() {
+    let env = greeter(SUITE);
+    env.write("web/templates/other.yaml", "kind: Secret\n");
+    env.write(
+        "web/tests/other_test.yaml",
+        "suite: other\ntemplates: [other.yaml]\ntests: [{it: x, asserts: [{isKind: {of: Secret}}]}]\n",
+    );
+    assert!(env.pintle("unittest web --changed").contains("--changed needs a git repository"));
+    assert!(env.pintle("unittest web --since main").starts_with("exit 2"));
+    git(&env, "init -q -b main");
+    git(&env, "add .");
+    git(&env, "commit -q -m one");
+    let nothing = "exit 0\n--- stderr\nno suite is affected by what changed\n";
+    assert_eq!(env.pintle("unittest web --changed"), nothing);
+    env.write("web/templates/other.yaml", "kind: Secret\ndata: {}\n");
+    let output = env.pintle("unittest web --changed");
+    assert!(output.contains(" PASS  other") && output.contains("Test Suites: 1 passed, 1 total"), "{output}");
+    git(&env, "checkout -q -b topic");
+    git(&env, "commit -q -a -m two");
+    assert_eq!(env.pintle("unittest web --changed"), nothing);
+    let output = env.pintle("unittest web --changed --since main");
+    assert!(output.contains("Test Suites: 1 passed, 1 total"), "{output}");
+    assert!(env.pintle("unittest web --changed --since none").contains("cannot compare with `none`"));
+    // New files count too.
+    env.write("web/templates/_new.tpl", "");
+    assert!(env.pintle("unittest web --changed").contains("Test Suites: 2 passed, 2 total"));
+}
+
+fn git(env: &TestEnv, line: &str) {
+    let identity =
+        ["-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false"];
+    let mut command = Command::new("git");
+    command
+        .args(identity)
+        .args(line.split(' '))
+        .current_dir(env.path())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null");
+    assert!(command.status().expect("git").success(), "git {line}");
+}
+
+/// A chart with a hook, an image and a script.
+fn with_lifecycle(expected: &str) -> TestEnv {
+    let suite = format!("suite: release\ntests:\n  - it: works\n{expected}");
+    let env = greeter(&suite);
+    env.write(
+        "web/templates/greeting.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  text: {{ .Values.greeting }}\n",
+    );
+    for (name, weight) in [("migrate", "1"), ("seed", "0")] {
+        let job = format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {name}\n  annotations: {{helm.sh/hook: pre-install, helm.sh/hook-weight: '{weight}'}}\nspec:\n  template:\n    spec:\n      restartPolicy: Never\n      containers: [{{name: a, image: 'ghcr.io/acme/{name}:1'}}]\n"
+        );
+        env.write(&format!("web/templates/{name}.yaml"), &job);
+    }
+    env.write(
+        "web/ext/lua/chart.lua",
+        "events.on('pre-render', function(ctx) ctx.values.greeting = 'from a script'; log.info('greeting set') end)\n",
+    );
+    env
+}
+
+const LIFECYCLE: &str = "    asserts:
+      - equal: {path: data.text, value: from a script}
+        template: greeting.yaml
+    pintle:
+      events: [pre-render]
+      log: [greeting]
+      hooks:
+        pre-install: [Job/seed, Job/migrate]
+        post-install: []
+      images:
+        equal: ['ghcr.io/acme/migrate:1', 'ghcr.io/acme/seed:1']
+        registries: [ghcr.io]
+      rehearsal: {kubeVersion: '1.36'}
+";
+
+#[test]
+fn releases_are_tested_too() {
+    let env = with_lifecycle(LIFECYCLE);
+    let output = env.pintle("unittest web");
+    assert!(output.starts_with("exit 0"), "{output}");
+    let wrong = LIFECYCLE.replace("[Job/seed, Job/migrate]", "[Job/migrate]").replace("[pre-render]", "[]");
+    let output = with_lifecycle(&wrong).pintle("unittest web");
+    assert!(
+        output.contains("- pintle `hooks` fail") && output.contains("- pintle `events` fail"),
+        "{output}"
+    );
+    assert!(output.contains("+  - Job/seed"), "{output}");
+    // A test can do without other assertions, and keys have no misspellings.
+    let env = with_lifecycle("    pintle: {images: {registries: [docker.io]}}\n");
+    assert!(env.pintle("unittest web").contains("Expected images from the registries:"));
+    let output = with_lifecycle("    pintle: {hook: {}}\n").pintle("unittest web");
+    assert!(output.contains("line 4: field hook not found in type pintle"), "{output}");
+}
+
+#[test]
+fn a_rehearsal_of_a_test_fails_as_expected() {
+    let bad = "    pintle: {rehearsal: {fails: 'unknown field'}}\n";
+    let env = with_lifecycle(bad);
+    assert!(env.pintle("unittest web").contains("- pintle `rehearsal` fail"));
+    env.write(
+        "web/templates/bad.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: bad}\ndatum: {}\n",
+    );
+    let output = env.pintle("unittest web");
+    assert!(output.starts_with("exit 0"), "{output}");
 }

@@ -27,6 +27,7 @@ pub(crate) fn find(
         else {
             break;
         };
+        let next = next.under(personality);
         rest.remove(at);
         command_path.path = format!("{} {}", command_path.path, next.name);
         command_path.command = next;
@@ -106,7 +107,7 @@ fn takes_next(argument: &str, flags: &[&'static Flag]) -> bool {
 
 /// The failure of a word that is no command. `plugins` are the commands of plugins.
 pub(crate) fn unknown(personality: Personality, word: &str, plugins: &[String]) -> Failure {
-    let names = suggestions(word, plugins);
+    let names = suggestions(personality, word, plugins);
     let mut text =
         format!("unknown command {} for {}", quote(word.as_bytes()), quote(personality.program().as_bytes()));
     if !names.is_empty() {

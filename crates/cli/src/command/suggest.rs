@@ -3,19 +3,31 @@
 use pintle_tree::suggest::distance;
 
 use crate::commands::ROOT;
+use crate::personality::Personality;
 
 /// Commands that are at most two edits away (cobra's `SuggestionsMinimumDistance`), or that begin with what was typed,
-/// in Helm's order. `plugins` are the commands of plugins, which come last.
-pub(crate) fn suggestions(typed: &str, plugins: &[String]) -> Vec<String> {
+/// in Helm's order. `plugins` are the commands of plugins.
+pub(crate) fn suggestions(personality: Personality, typed: &str, plugins: &[String]) -> Vec<String> {
     let typed = typed.to_lowercase();
     let likely =
         |name: &str| distance(&typed, &name.to_lowercase()) <= 2 || name.to_lowercase().starts_with(&typed);
-    let shown = ROOT.shown_subcommands().map(|command| command.name).filter(|name| *name != "help");
+    // Called `helm`, the answer to a typing error is Helm's.
+    let is_known = |name: &&str| personality == Personality::Pintle || HELMS_ORDER.contains(name);
+    let shown =
+        ROOT.shown_subcommands(personality).map(|command| command.name).filter(|name| *name != "help");
+    let shown = shown.filter(is_known);
     let mut names: Vec<&str> = shown.filter(|name| likely(name)).collect();
     names.sort_by_key(|name| HELMS_ORDER.iter().position(|other| other == name).unwrap_or(HELMS_ORDER.len()));
-    let plugins = plugins.iter().map(String::as_str).filter(|name| likely(name) && !names.contains(name));
-    let plugins: Vec<&str> = plugins.collect();
-    names.into_iter().chain(plugins).map(str::to_owned).collect()
+    // Loading a plugin sorts the commands that are there before it.
+    if let Some((last, others)) = plugins.split_last() {
+        let is_new = |name: &&str| likely(name) && !names.contains(name);
+        let others: Vec<&str> = others.iter().map(String::as_str).filter(is_new).collect();
+        let last = Some(last.as_str()).filter(is_new);
+        names.extend(others);
+        names.sort_unstable();
+        names.extend(last);
+    }
+    names.into_iter().map(str::to_owned).collect()
 }
 
 /// The order in which Helm registers its commands.
@@ -53,8 +65,13 @@ mod tests {
 
     #[test]
     fn near_names_and_longer_names_are_suggested_in_helms_order() {
-        assert_eq!(suggestions("temp", &[]), ["test", "template"]);
-        assert_eq!(suggestions("instal", &["installer".to_owned()]), ["install", "installer"]);
-        assert!(suggestions("nope", &[]).is_empty());
+        assert_eq!(suggestions(Personality::Helm, "temp", &[]), ["test", "template"]);
+        assert_eq!(
+            suggestions(Personality::Helm, "instal", &["installer".to_owned()]),
+            ["install", "installer"]
+        );
+        let plugins = ["cat".to_owned(), "crab".to_owned()];
+        assert_eq!(suggestions(Personality::Helm, "c", &plugins), ["cat", "completion", "create", "crab"]);
+        assert!(suggestions(Personality::Helm, "nope", &[]).is_empty());
     }
 }

@@ -9,7 +9,7 @@ use crate::clock;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
-use crate::flag::{Flag, FlagCompletion, Kind as FlagKind};
+use crate::flag::{Flag, FlagCompletion, Kind as FlagKind, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;
@@ -49,10 +49,10 @@ Remove charts from the content cache that were downloaded a while ago. A chart t
     operands: Operands::None,
     completion: ArgCompletion::Nothing,
     flags: &[&[
-        Flag::of("older-than", FlagKind::Duration, "720h0m0s", "remove charts that were downloaded longer ago than this")
+        Flag::of(names::OLDER_THAN, FlagKind::Duration, "720h0m0s", "remove charts that were downloaded longer ago than this")
             .completes(FlagCompletion::Nothing),
-        Flag::switch("all", "remove all cached charts"),
-        Flag::switch("dry-run", "only show what would be removed"),
+        Flag::switch(names::ALL, "remove all cached charts"),
+        Flag::switch(names::DRY_RUN, "only show what would be removed"),
     ]],
     exclusive: &[&["older-than", "all"]],
     run: Some(prune),
@@ -94,14 +94,14 @@ fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 fn prune(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
-    let age = if flags.on("all") { Duration::ZERO } else { flags.duration("older-than") };
-    let dry = flags.on("dry-run");
+    let age = if flags.on(names::ALL) { Duration::ZERO } else { flags.duration(names::OLDER_THAN) };
+    let dry = flags.on(names::DRY_RUN);
     let now = clock::system_time();
     let (mut count, mut bytes) = (0, 0);
     for entry in cache(invocation).entries() {
         // A modification time in the future, after the clock was set back, counts as new.
         if age > Duration::ZERO && now.duration_since(entry.modified).is_ok_and(|since| since >= age)
-            || invocation.flags.on("all")
+            || invocation.flags.on(names::ALL)
         {
             if !dry {
                 entry.remove()?;

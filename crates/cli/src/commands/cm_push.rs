@@ -13,7 +13,7 @@ use pintle_tree::{Node, redact::redacted};
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, reason};
-use crate::flag::{Flag, FlagCompletion, Kind};
+use crate::flag::{Flag, FlagCompletion, Kind, Name, names};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
 use crate::upload::{self, Destination};
@@ -40,28 +40,36 @@ Flags and variables are those of the plugin of this name. `pintle push` does the
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("version", "write this version into Chart.yaml").short('v').completes(FlagCompletion::Nothing),
-    Flag::text("app-version", "write this appVersion into Chart.yaml")
+    Flag::text(names::VERSION, "write this version into Chart.yaml")
+        .short('v')
+        .completes(FlagCompletion::Nothing),
+    Flag::text(names::APP_VERSION, "write this appVersion into Chart.yaml")
         .short('a')
         .completes(FlagCompletion::Nothing),
-    Flag::text("username", "the user to log in as ($HELM_REPO_USERNAME)").short('u'),
-    Flag::text("password", "the password ($HELM_REPO_PASSWORD)").short('p'),
-    Flag::text("access-token", "the token to send ($HELM_REPO_ACCESS_TOKEN)"),
-    Flag::text("auth-header", "the header of the token instead of Authorization ($HELM_REPO_AUTH_HEADER)"),
-    Flag::text("context-path", "where the API of the repository begins ($HELM_REPO_CONTEXT_PATH)"),
-    Flag::text("ca-file", "verify the certificate of the server with this CA bundle ($HELM_REPO_CA_FILE)"),
-    Flag::text("cert-file", "the client certificate to present over TLS ($HELM_REPO_CERT_FILE)"),
-    Flag::text("key-file", "the key of the client certificate ($HELM_REPO_KEY_FILE)"),
-    Flag::text("keyring", "accepted and ignored").hidden(),
-    Flag::switch("insecure", "do not check the certificate of the server ($HELM_REPO_INSECURE)"),
-    Flag::switch("force", "replace a version that exists").short('f'),
-    Flag::switch("dependency-update", "update the dependencies before packaging").short('d'),
-    Flag::switch("check-helm-version", "print the major version of Helm").hidden(),
-    Flag::of("timeout", Kind::Int, "30", "how many seconds to wait for the server").short('t'),
+    Flag::text(names::USERNAME, "the user to log in as ($HELM_REPO_USERNAME)").short('u'),
+    Flag::text(names::PASSWORD, "the password ($HELM_REPO_PASSWORD)").short('p'),
+    Flag::text(names::ACCESS_TOKEN, "the token to send ($HELM_REPO_ACCESS_TOKEN)"),
+    Flag::text(
+        names::AUTH_HEADER,
+        "the header of the token instead of Authorization ($HELM_REPO_AUTH_HEADER)",
+    ),
+    Flag::text(names::CONTEXT_PATH, "where the API of the repository begins ($HELM_REPO_CONTEXT_PATH)"),
+    Flag::text(
+        names::CA_FILE,
+        "verify the certificate of the server with this CA bundle ($HELM_REPO_CA_FILE)",
+    ),
+    Flag::text(names::CERT_FILE, "the client certificate to present over TLS ($HELM_REPO_CERT_FILE)"),
+    Flag::text(names::KEY_FILE, "the key of the client certificate ($HELM_REPO_KEY_FILE)"),
+    Flag::text(names::KEYRING, "accepted and ignored").hidden(),
+    Flag::switch(names::INSECURE, "do not check the certificate of the server ($HELM_REPO_INSECURE)"),
+    Flag::switch(names::FORCE, "replace a version that exists").short('f'),
+    Flag::switch(names::DEPENDENCY_UPDATE, "update the dependencies before packaging").short('d'),
+    Flag::switch(names::CHECK_HELM_VERSION, "print the major version of Helm").hidden(),
+    Flag::of(names::TIMEOUT_SECONDS, Kind::Int, "30", "how many seconds to wait for the server").short('t'),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    if invocation.flags.on("check-helm-version") {
+    if invocation.flags.on(names::CHECK_HELM_VERSION) {
         // The plugin knows 2 and 3; the behavior of 3 is meant.
         return invocation.ui.print("3\n");
     }
@@ -72,7 +80,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let to = destination(invocation)?;
     let scratch = tempfile::Builder::new().prefix("helm-push-").tempdir()?;
     let archive = archive(invocation, scratch.path())?;
-    let seconds = invocation.flags.int("timeout", invocation.environment);
+    let seconds = invocation.flags.int(names::TIMEOUT_SECONDS, invocation.environment);
     let timeout = Duration::from_secs(u64::try_from(seconds).unwrap_or_default());
     let getter = remote::getter(invocation, timeout);
     let body = UploadBody::Form { provenance: None };
@@ -89,7 +97,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 }
 
 /// A flag, or else its variable.
-fn setting(invocation: &Invocation<'_>, flag: &str, variable: &str) -> String {
+fn setting(invocation: &Invocation<'_>, flag: Name<String>, variable: &str) -> String {
     match invocation.flags.text(flag) {
         "" => invocation.environment.variable(variable).unwrap_or_default(),
         given => given.to_owned(),
@@ -97,18 +105,18 @@ fn setting(invocation: &Invocation<'_>, flag: &str, variable: &str) -> String {
 }
 
 fn destination(invocation: &Invocation<'_>) -> Result<Destination, Failure> {
-    let of = |flag: &str, variable: &str| setting(invocation, flag, variable);
+    let of = |flag: Name<String>, variable: &str| setting(invocation, flag, variable);
     let is_on = |variable: &str| {
         let text = invocation.environment.variable(variable).unwrap_or_default();
         crate::flag::value::read_bool(&text).unwrap_or(false)
     };
     let mut access = Access {
-        username: of("username", "HELM_REPO_USERNAME"),
-        password: of("password", "HELM_REPO_PASSWORD"),
-        cert_file: of("cert-file", "HELM_REPO_CERT_FILE"),
-        key_file: of("key-file", "HELM_REPO_KEY_FILE"),
-        ca_file: of("ca-file", "HELM_REPO_CA_FILE"),
-        insecure_skip_tls_verify: invocation.flags.on("insecure") || is_on("HELM_REPO_INSECURE"),
+        username: of(names::USERNAME, "HELM_REPO_USERNAME"),
+        password: of(names::PASSWORD, "HELM_REPO_PASSWORD"),
+        cert_file: of(names::CERT_FILE, "HELM_REPO_CERT_FILE"),
+        key_file: of(names::KEY_FILE, "HELM_REPO_KEY_FILE"),
+        ca_file: of(names::CA_FILE, "HELM_REPO_CA_FILE"),
+        insecure_skip_tls_verify: invocation.flags.on(names::INSECURE) || is_on("HELM_REPO_INSECURE"),
         ..Access::default()
     };
     let name = invocation.operand(1).to_owned();
@@ -130,8 +138,8 @@ fn destination(invocation: &Invocation<'_>) -> Result<Destination, Failure> {
     }
     Address::parse(&url).map_err(Failure::usage)?;
     let mut token = AccessToken {
-        token: of("access-token", "HELM_REPO_ACCESS_TOKEN"),
-        header: of("auth-header", "HELM_REPO_AUTH_HEADER"),
+        token: of(names::ACCESS_TOKEN, "HELM_REPO_ACCESS_TOKEN"),
+        header: of(names::AUTH_HEADER, "HELM_REPO_AUTH_HEADER"),
     };
     if token.token.is_empty() {
         token.token = codefresh_token(invocation).unwrap_or_default();
@@ -141,8 +149,8 @@ fn destination(invocation: &Invocation<'_>) -> Result<Destination, Failure> {
         url,
         access,
         token,
-        context_path: of("context-path", "HELM_REPO_CONTEXT_PATH"),
-        force: invocation.flags.on("force"),
+        context_path: of(names::CONTEXT_PATH, "HELM_REPO_CONTEXT_PATH"),
+        force: invocation.flags.on(names::FORCE),
     })
 }
 
@@ -163,15 +171,15 @@ fn archive(invocation: &mut Invocation<'_>, scratch: &Path) -> Result<PathBuf, F
     let found = std::fs::metadata(&chart)
         .map_err(|error| Failure::usage(format!("stat {chart}: {}", reason(&error))))?;
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    let version = given(invocation.flags.text("version"));
-    let app_version = given(invocation.flags.text("app-version"));
+    let version = given(invocation.flags.text(names::VERSION));
+    let app_version = given(invocation.flags.text(names::APP_VERSION));
     let mut folder = PathBuf::from(chart_reference::absolute(&chart));
     if !found.is_dir() {
         if version.is_none() && app_version.is_none() {
             return Ok(folder);
         }
         folder = pull::expand(&folder, &scratch.join("unpacked"))?;
-    } else if invocation.flags.on("dependency-update") {
+    } else if invocation.flags.on(names::DEPENDENCY_UPDATE) {
         let sources = dependencies::Sources::of_flags(invocation)?;
         dependencies::update_from(&sources, &folder, &mut Reporting::new(invocation.ui))?;
     }

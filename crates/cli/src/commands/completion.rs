@@ -3,7 +3,7 @@
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::complete::script::{Shell, script};
 use crate::failure::Failure;
-use crate::flag::Flag;
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 
 /// `completion`
@@ -15,7 +15,7 @@ pub(crate) static COMMAND: Command = Command {
     ..Command::BLANK
 };
 
-static FLAGS: &[&[Flag]] = &[&[Flag::switch("no-descriptions", "disable completion descriptions")]];
+static FLAGS: &[&[Flag]] = &[&[Flag::switch(names::NO_DESCRIPTIONS, "disable completion descriptions")]];
 
 const SHELL: Command =
     Command { operands: Operands::None, completion: ArgCompletion::Nothing, flags: FLAGS, ..Command::BLANK };
@@ -91,7 +91,7 @@ For every session, add the same line to your profile.",
 };
 
 fn print(invocation: &mut Invocation<'_>, shell: Shell) -> Result<(), Failure> {
-    let described = !invocation.flags.on("no-descriptions");
+    let described = !invocation.flags.on(names::NO_DESCRIPTIONS);
     let text = script(shell, invocation.personality.program(), described);
     invocation.ui.print(&text)
 }

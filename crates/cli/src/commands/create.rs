@@ -8,7 +8,7 @@ use crate::clock;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::env::Home;
 use crate::failure::Failure;
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::path::{base, directory};
 use crate::report::Reporting;
@@ -35,12 +35,12 @@ warning; other files are kept.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::FirstFile,
     flags: &[&[
-        Flag::text("starter", "the chart to start from: a name in the starters folder, or an absolute path").short('p'),
-        Flag::text("chart-api-version", "the API version of the chart: v2 or v3")
+        Flag::text(names::STARTER, "the chart to start from: a name in the starters folder, or an absolute path").short('p'),
+        Flag::text(names::CHART_API_VERSION, "the API version of the chart: v2 or v3")
             .or("v2")
             .completes(FlagCompletion::Words(&["v2", "v3"]))
             .hidden(),
-        Flag::switch("lua", "include a script with lifecycle event handlers"),
+        Flag::switch(names::LUA, "include a script with lifecycle event handlers"),
     ], SCRIPTS],
     run: Some(run),
     ..Command::BLANK
@@ -58,7 +58,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         name: base(&name).to_owned(),
         starter: starter(invocation),
         now: clock::now(),
-        scripts: invocation.flags.on("lua"),
+        scripts: invocation.flags.on(names::LUA),
         generation,
     };
     let session = scripts::offline_session(invocation)?;
@@ -68,7 +68,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 /// The starter chart: in the starters directory, unless its path is absolute.
 fn starter(invocation: &Invocation<'_>) -> Option<PathBuf> {
-    match invocation.flags.text("starter") {
+    match invocation.flags.text(names::STARTER) {
         "" => None,
         path if Path::new(path).is_absolute() => Some(PathBuf::from(path)),
         name => Some(PathBuf::from(invocation.environment.home(Home::Data, &format!("starters/{name}")))),
@@ -77,7 +77,7 @@ fn starter(invocation: &Invocation<'_>) -> Option<PathBuf> {
 
 fn generation(invocation: &Invocation<'_>) -> Result<Generation, Failure> {
     let enabled = || invocation.environment.variable(V3_FEATURE_GATE).is_some_and(|text| !text.is_empty());
-    match invocation.flags.text("chart-api-version") {
+    match invocation.flags.text(names::CHART_API_VERSION) {
         "v2" | "" => Ok(Generation::V2),
         "v3" if enabled() => Ok(Generation::V3),
         "v3" => Err(Failure::usage(format!(

@@ -15,7 +15,7 @@ use crate::env::Setting;
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
 use crate::flag::groups::REMOTE;
-use crate::flag::{Flag, Kind};
+use crate::flag::{Flag, Kind, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;
@@ -47,13 +47,13 @@ library/ and library.lock the same way.",
 };
 
 static FETCH: &[Flag] = &[
-    Flag::switch("verify", "verify the signatures of what is fetched"),
-    Flag::text("keyring", "the file of public keys for --verify").or_setting(Setting::Keyring),
-    Flag::switch("skip-refresh", "do not refresh the cached repository indexes"),
+    Flag::switch(names::VERIFY, "verify the signatures of what is fetched"),
+    Flag::text(names::KEYRING, "the file of public keys for --verify").or_setting(Setting::Keyring),
+    Flag::switch(names::SKIP_REFRESH, "do not refresh the cached repository indexes"),
 ];
 
 static RECURSIVE: &[Flag] = &[Flag::switch(
-    "recursive",
+    names::RECURSIVE,
     "first do the same for charts in folders that the chart depends on, and for unpacked charts in charts/",
 )];
 
@@ -79,7 +79,7 @@ static LIST: Command = Command {
 Lists what Chart.yaml asks for, and whether charts/ has it. CHART is a folder or an archive, the current folder if not
 given.",
     operands: Operands::AtMost(1),
-    flags: &[&[Flag::of("max-col-width", Kind::Uint, "80", "the maximum width of a column")], OUTPUT],
+    flags: &[&[Flag::of(names::MAX_COL_WIDTH, Kind::Uint, "80", "the maximum width of a column")], OUTPUT],
     run: Some(list),
     ..Command::BLANK
 };
@@ -105,7 +105,7 @@ fn chart(invocation: &Invocation<'_>) -> PathBuf {
 /// The chart, after those that are to be done before it with --recursive.
 fn charts(invocation: &Invocation<'_>) -> Result<Vec<PathBuf>, Failure> {
     let chart = chart(invocation);
-    match invocation.flags.on("recursive") {
+    match invocation.flags.on(names::RECURSIVE) {
         true => Ok(build_order(&chart).map_err(pintle::Error::from)?),
         false => Ok(vec![chart]),
     }
@@ -166,7 +166,7 @@ fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             let status = row.status.as_str().to_owned();
             vec![row.name.clone(), row.version.clone(), row.repository.clone(), status]
         }));
-        let limit = usize::try_from(invocation.flags.uint("max-col-width")).unwrap_or(usize::MAX);
+        let limit = usize::try_from(invocation.flags.uint(names::MAX_COL_WIDTH)).unwrap_or(usize::MAX);
         invocation.ui.print(&format!("{}\n\n", table(&cells, limit)))?;
     }
     for warning in &listing.warnings {

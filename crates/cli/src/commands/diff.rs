@@ -17,11 +17,12 @@ use pintle_tree::quote::quote;
 
 use crate::command::{ArgCompletion, Command};
 use crate::failure::{Failure, FailureKind};
-use crate::flag::{Flag, FlagCompletion, Kind};
+use crate::flag::{Flag, FlagCompletion, Kind, names};
 use crate::invocation::Invocation;
+use crate::personality::Personality;
 
 /// The version of helm-diff whose behavior is followed.
-const HELM_DIFF: &str = "3.15.11";
+pub(crate) const HELM_DIFF: &str = "3.15.11";
 
 /// `diff`
 pub(crate) static COMMAND: Command = Command {
@@ -66,7 +67,7 @@ Without a subcommand, `{program} diff RELEASE CHART` is the same as `{program} d
 };
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    if invocation.flags.operands.is_empty() {
+    if invocation.flags.operands.is_empty() && invocation.personality == Personality::Pintle {
         let text =
             crate::help::help(&invocation.command_path, invocation.personality, invocation.environment);
         return invocation.ui.print(&text);
@@ -77,36 +78,39 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 /// The flags of the output.
 pub(crate) static OUTPUT: &[Flag] = &[
-    Flag::switch("no-color", "disable colored output"),
-    Flag::switch("color", "use colored output, also if it does not go to a terminal ($HELM_DIFF_COLOR)"),
-    Flag::switch("suppress-secrets", "do not show changes of Secrets").short('q'),
-    Flag::switch("show-secrets", "show the values of Secrets"),
-    Flag::switch("show-secrets-decoded", "show the values of Secrets decoded"),
-    Flag::array("suppress", "do not show changes of this kind; may be repeated"),
-    Flag::of("context", Kind::Int, "-1", "the number of equal lines around changes; all if negative")
+    Flag::switch(names::NO_COLOR, "disable colored output"),
+    Flag::switch(names::COLOR, "use colored output, also if it does not go to a terminal ($HELM_DIFF_COLOR)"),
+    Flag::switch(names::SUPPRESS_SECRETS, "do not show changes of Secrets").short('q'),
+    Flag::switch(names::SHOW_SECRETS, "show the values of Secrets"),
+    Flag::switch(names::SHOW_SECRETS_DECODED, "show the values of Secrets decoded"),
+    Flag::array(names::SUPPRESS, "do not show changes of this kind; may be repeated"),
+    Flag::of(names::CONTEXT, Kind::Int, "-1", "the number of equal lines around changes; all if negative")
         .short('C'),
-    Flag::text("output", "the format: diff, simple, template, json, structured or dyff ($HELM_DIFF_OUTPUT)")
-        .or("diff")
-        .completes(FlagCompletion::Words(&["diff", "simple", "template", "json", "structured", "dyff"])),
-    Flag::switch("strip-trailing-cr", "ignore carriage returns at the ends of lines"),
+    Flag::text(
+        names::OUTPUT,
+        "the format: diff, simple, template, json, structured or dyff ($HELM_DIFF_OUTPUT)",
+    )
+    .or("diff")
+    .completes(FlagCompletion::Words(&["diff", "simple", "template", "json", "structured", "dyff"])),
+    Flag::switch(names::STRIP_TRAILING_CR, "ignore carriage returns at the ends of lines"),
     Flag::of(
-        "find-renames",
+        names::FIND_RENAMES,
         Kind::Float32,
         "0",
         "show objects as renamed if at most this fraction of their lines differs",
     )
     .short('D'),
     Flag::array(
-        "suppress-output-line-regex",
+        names::SUPPRESS_OUTPUT_LINE_REGEX,
         "do not show lines that match this regular expression; may be repeated",
     ),
 ];
 
 /// The flags that all commands but `diff version` have.
 pub(crate) static COMMON: &[Flag] = &[
-    Flag::switch("detailed-exitcode", "exit with 2 if there are differences"),
-    Flag::switch("include-tests", "include test hooks"),
-    Flag::switch("normalize-manifests", "ignore differences of style in YAML"),
+    Flag::switch(names::DETAILED_EXITCODE, "exit with 2 if there are differences"),
+    Flag::switch(names::INCLUDE_TESTS, "include test hooks"),
+    Flag::switch(names::NORMALIZE_MANIFESTS, "ignore differences of style in YAML"),
 ];
 
 /// Checks the number of operands, with helm-diff's text.
@@ -122,12 +126,12 @@ fn check_operands(invocation: &Invocation<'_>, names: &[&str]) -> Result<(), Fai
 
 /// The namespace that helm-diff gets: the flag or the variable, and nothing from the kubeconfig.
 fn given_namespace(invocation: &Invocation<'_>) -> String {
-    invocation.flags.text_or_setting("namespace", invocation.environment)
+    invocation.flags.text_or_setting(names::NAMESPACE, invocation.environment)
 }
 
 /// The failure of `--detailed-exitcode`, if there are differences.
 fn answer(invocation: &Invocation<'_>, has_changes: bool) -> Result<(), Failure> {
-    if !has_changes || !invocation.flags.on("detailed-exitcode") {
+    if !has_changes || !invocation.flags.on(names::DETAILED_EXITCODE) {
         return Ok(());
     }
     Err(Failure::new(

@@ -1,23 +1,50 @@
-//! `docs`: writes reference pages of all commands as Markdown or manual pages, or the completion script of bash.
+//! `docs`: READMEs of charts; with `--type`, reference pages of all commands. Under Helm's name only the latter.
 
-use std::path::Path;
+mod chart;
+mod reference;
 
-use pintle_time::{GoTime, Zone};
-use pintle_tree::quote::quote;
-
-use crate::clock;
-use crate::command::find::walk;
-use crate::command::{ArgCompletion, Command, CommandPath, Operands};
-use crate::commands::ROOT;
-use crate::complete::script::{Shell, script};
-use crate::failure::{Failure, reason};
-use crate::flag::{Flag, FlagCompletion};
-use crate::help::pages;
+use crate::command::{ArgCompletion, Command, Operands};
+use crate::failure::Failure;
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
-use crate::path::join;
 
 /// `docs`
 pub(crate) static COMMAND: Command = Command {
+    name: "docs",
+    operands_text: "[CHART...]",
+    short: "write READMEs of charts from the comments in their values",
+    long: "\
+Write README.md of charts: what Chart.yaml says, and a table of all values with their types, defaults and the comments
+above them. Comments, templates and output are those of helm-docs.
+
+    # values.yaml
+    # -- Number of pods
+    replicaCount: 1
+    image:
+      # -- (string) Tag of the image
+      # @default -- the version of the chart
+      tag:
+
+    {program} docs ./web
+
+Without operands, all charts below the current directory are documented. A chart with a file README.md.gotmpl has its own
+layout. With --check, nothing is written, and the command fails if a README is not up to date. Every flag can also be set
+in the environment, as in HELM_DOCS_SORT_VALUES_ORDER=file.
+
+With --type or --dir, write a page for each command into an existing directory instead, as Markdown or as manual pages, or
+the completion script of bash:
+
+    {program} docs --type man --dir man1",
+    completion: ArgCompletion::Chart,
+    flags: &[chart::FLAGS, REFERENCE_FLAGS],
+    exclusive: &[&["check", "dry-run"]],
+    run: Some(run),
+    as_helm: Some(&AS_HELM),
+    ..Command::BLANK
+};
+
+/// `docs` under Helm's name.
+static AS_HELM: Command = Command {
     name: "docs",
     short: "write reference documentation for all commands",
     long: "\
@@ -28,85 +55,29 @@ Write a page for each command into an existing directory, as Markdown or as manu
 With --type bash, write the completion script for bash.",
     operands: Operands::None,
     completion: ArgCompletion::Nothing,
-    flags: &[&[
-        Flag::text("dir", "the directory to write to").or("./"),
-        Flag::text("type", "what to write: markdown, man or bash")
-            .or("markdown")
-            .completes(FlagCompletion::Words(&["bash", "man", "markdown"])),
-        Flag::switch("generate-headers", "start Markdown pages with a front matter that has the title"),
-    ]],
+    flags: &[REFERENCE_FLAGS],
     hidden: true,
-    run: Some(run),
+    run: Some(reference::run),
     ..Command::BLANK
 };
 
+static REFERENCE_FLAGS: &[Flag] = &[
+    Flag::text(names::DIR, "the directory to write to").or("./"),
+    Flag::text(names::TYPE, "what to write: markdown, man or bash")
+        .or("markdown")
+        .completes(FlagCompletion::Words(&["bash", "man", "markdown"])),
+    Flag::switch(names::GENERATE_HEADERS, "start Markdown pages with a front matter that has the title"),
+];
+
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let folder = invocation.flags.text("dir").to_owned();
-    let headers = invocation.flags.on("generate-headers");
-    let page: fn(&PageContext<'_>, &CommandPath) -> (String, String) = match invocation.flags.text("type") {
-        "markdown" | "mdown" | "md" if headers => |context, command_path| {
-            let (name, text) = markdown(context, command_path);
-            (name, format!("---\ntitle: \"{}\"\n---\n\n{text}", title(&command_path.path)))
-        },
-        "markdown" | "mdown" | "md" => markdown,
-        "man" => manual,
-        "bash" => {
-            let text = script(Shell::Bash, invocation.personality.program(), true);
-            return write(&folder, "completions.bash", &text);
-        }
-        other => {
-            let text = format!("unknown doc type {}. Try 'markdown' or 'man'", quote(other.as_bytes()));
-            return Err(Failure::usage(text));
-        }
-    };
-    let seconds = invocation.environment.source_date_epoch().unwrap_or_else(clock::now);
-    let context = PageContext {
-        invocation,
-        day: GoTime::from_unix(seconds, 0, Zone::local()).format("2-Jan-2006"),
-        month: GoTime::from_unix(seconds, 0, Zone::local()).format("Jan 2006"),
-    };
-    let root = CommandPath { command: &ROOT, path: invocation.personality.program().to_owned() };
-    let mut outcome = Ok(());
-    walk(&root, &mut |command_path| {
-        let left_out = command_path.command.hidden || command_path.command.name == "help";
-        if outcome.is_ok() && !left_out {
-            let (name, text) = page(&context, command_path);
-            outcome = write(&folder, &name, &text);
-        }
-    });
-    outcome
-}
-
-/// The data that all pages share.
-struct PageContext<'a> {
-    invocation: &'a Invocation<'a>,
-    day: String,
-    month: String,
-}
-
-fn markdown(context: &PageContext<'_>, command_path: &CommandPath) -> (String, String) {
-    let Invocation { personality, environment, .. } = *context.invocation;
-    let text = pages::markdown(command_path, personality, environment, &context.day);
-    (format!("{}.md", command_path.path.replace(' ', "_")), text)
-}
-
-fn manual(context: &PageContext<'_>, command_path: &CommandPath) -> (String, String) {
-    let Invocation { personality, environment, .. } = *context.invocation;
-    let text = pages::manual(command_path, personality, environment, (&context.day, &context.month));
-    (format!("{}.1", command_path.path.replace(' ', "-")), text)
-}
-
-/// `helm get all` as a title: `Helm Get All`.
-fn title(path: &str) -> String {
-    let capital = |word: &str| {
-        let mut letters = word.chars();
-        letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>())
-    };
-    path.split(' ').filter_map(capital).collect::<Vec<_>>().join(" ")
-}
-
-fn write(folder: &str, name: &str, text: &str) -> Result<(), Failure> {
-    let path = join(&[folder, name]);
-    std::fs::write(Path::new(&path), text)
-        .map_err(|error| Failure::run_time(format!("open {path}: {}", reason(&error))))
+    let flags = &invocation.flags;
+    if !REFERENCE_FLAGS.iter().any(|flag| flags.is_given(flag.name)) {
+        return chart::run(invocation);
+    }
+    match flags.operands.first() {
+        Some(chart) => Err(Failure::usage(format!(
+            "--type, --dir and --generate-headers are not for charts (`{chart}`)"
+        ))),
+        None => reference::run(invocation),
+    }
 }

@@ -1,16 +1,14 @@
 //! `drift`: shows how live objects differ from what was recorded.
 
-use pintle::ops::{
-    DriftedField, DriftedObject, ListRequest, ReleaseDrift, ReleaseDriftRequest, RollbackRequest,
-};
-use pintle::release::{Status, VersionRef};
+use pintle::ops::{DriftRequest, DriftedField, DriftedObject, ListRequest, ReleaseDrift};
+use pintle::release::Status;
 use pintle::tree::{Map, Node, json};
 use pintle_tree::quote::quote;
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::{Failure, FailureKind};
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::report::ClusterReporter;
 
@@ -28,10 +26,10 @@ gone.
     {program} drift -A
 
 The server restores each object in a dry run, and what that would change has drifted. So fields that other controllers
-add, defaults, and other spellings of a value are not reported. With --fix, releases that have drifted are deployed
-again: their newest version becomes a new version, as `{program} rollback` does it.
+add, defaults, and other spellings of a value are not reported. CRDs of crds/ folders are compared too, as far as other
+field managers have changed them. With --fix, objects that have drifted are restored; the release gets no new version.
 
-The exit code is 0 if nothing has drifted, 2 if something has, and 1 on errors.",
+The exit code is 0 if nothing has drifted or everything was restored, 2 if something has, and 1 on errors.",
     operands: Operands::AtMost(1),
     completion: ArgCompletion::Release,
     flags: &[OWN],
@@ -41,16 +39,16 @@ The exit code is 0 if nothing has drifted, 2 if something has, and 1 on errors."
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("all-namespaces", "look at the releases of all namespaces").short('A'),
-    Flag::switch("fix", "deploy releases that have drifted again"),
-    Flag::text("output", "the format: text or json")
+    Flag::switch(names::ALL_NAMESPACES, "look at the releases of all namespaces").short('A'),
+    Flag::switch(names::FIX, "restore objects that have drifted"),
+    Flag::text(names::OUTPUT, "the format: text or json")
         .short('o')
         .or("text")
         .completes(FlagCompletion::Words(&["text", "json"])),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let data = match invocation.flags.text("output") {
+    let data = match invocation.flags.text(names::OUTPUT) {
         "text" => false,
         "json" => true,
         other => {
@@ -59,31 +57,31 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         }
     };
     let connection = Connection::open(invocation)?;
+    let correct = invocation.flags.on(names::FIX);
     let mut found = Vec::new();
     for (namespace, name) in releases(invocation, &connection)? {
-        let request = ReleaseDriftRequest { name, namespace };
-        found.push(connection.run(pintle::ops::release_drift(&connection.session, &request))?);
+        let request = DriftRequest { name, namespace, correct, ..DriftRequest::default() };
+        let drift = connection.run(pintle::ops::drift(&connection.session, &request))?;
+        if !data {
+            invocation.ui.print(&describe(&drift))?;
+        }
+        found.push(drift);
     }
     if data {
         let bytes = json::write_pretty(&Node::List(found.iter().map(tree).collect())).unwrap_or_default();
         invocation.ui.print(&format!("{}\n", String::from_utf8_lossy(&bytes)))?;
-    } else {
-        for drift in &found {
-            let text = describe(drift);
-            invocation.ui.print(&text)?;
-        }
     }
-    let drifted: Vec<&ReleaseDrift> = found.iter().filter(|drift| !drift.objects.is_empty()).collect();
-    if drifted.is_empty() {
-        return Ok(());
+    answer(&found, correct)
+}
+
+/// Answers by the exit code.
+fn answer(found: &[ReleaseDrift], correct: bool) -> Result<(), Failure> {
+    let objects = || found.iter().flat_map(|drift| &drift.objects);
+    match objects().filter(|object| object.problem.is_some()).count() {
+        0 if correct || objects().next().is_none() => Ok(()),
+        count if correct => Err(Failure::run_time(format!("{count} objects cannot be restored"))),
+        _ => Err(Failure::new(FailureKind::Changes, "")),
     }
-    if !invocation.flags.on("fix") {
-        return Err(Failure::new(FailureKind::Changes, ""));
-    }
-    for drift in drifted {
-        fix(invocation, &connection, drift, data)?;
-    }
-    Ok(())
 }
 
 /// The releases to look at, as namespace and name.
@@ -94,33 +92,11 @@ fn releases(
     if let Some(name) = invocation.flags.operands.first() {
         return Ok(vec![(connection.namespace.clone(), name.clone())]);
     }
-    let namespace = (!invocation.flags.on("all-namespaces")).then(|| connection.namespace.clone());
+    let namespace = (!invocation.flags.on(names::ALL_NAMESPACES)).then(|| connection.namespace.clone());
     let request = ListRequest { namespace, statuses: vec![Status::Deployed], ..ListRequest::default() };
     let mut reporter = ClusterReporter::new(invocation.ui, true);
     let listed = connection.run(pintle::ops::list(&connection.session, &request, &mut reporter))?;
     Ok(listed.into_iter().map(|summary| (summary.namespace, summary.name)).collect())
-}
-
-/// Deploys the newest version again.
-fn fix(
-    invocation: &mut Invocation<'_>,
-    connection: &Connection,
-    drift: &ReleaseDrift,
-    data: bool,
-) -> Result<(), Failure> {
-    let version = &drift.version;
-    let mut request = RollbackRequest {
-        name: version.name.clone(),
-        namespace: version.namespace.clone(),
-        to: VersionRef::Number(version.number),
-        ..RollbackRequest::default()
-    };
-    request.deploy.force_conflicts = version.apply_method == "ssa";
-    {
-        let mut reporter = ClusterReporter::new(invocation.ui, true);
-        connection.run(pintle::ops::rollback(&connection.session, &request, &mut reporter))?;
-    }
-    if data { Ok(()) } else { invocation.ui.print(&format!("release {} restored\n", version.name)) }
 }
 
 fn describe(drift: &ReleaseDrift) -> String {
@@ -138,10 +114,13 @@ fn describe(drift: &ReleaseDrift) -> String {
             text.push_str("    does not exist\n");
         }
         if let Some(problem) = &object.problem {
-            text.push_str(&format!("    cannot be compared: {problem}\n"));
+            text.push_str(&format!("    problem: {problem}\n"));
         }
         for field in &object.fields {
             text.push_str(&format!("    {}\n", field_line(field)));
+        }
+        if object.is_corrected {
+            text.push_str("    restored\n");
         }
     }
     text
@@ -192,6 +171,7 @@ fn object_tree(object: &DriftedObject) -> Node {
         ("namespace", object.id.namespace.as_str().into()),
         ("name", object.id.name.as_str().into()),
         ("missing", object.is_missing.into()),
+        ("restored", object.is_corrected.into()),
         ("fields", Node::List(fields.collect())),
     ];
     if let Some(problem) = &object.problem {

@@ -5,6 +5,7 @@ use crate::env::{Environment, Home, Setting};
 use crate::failure::Failure;
 use crate::flag::parsed::Parsed;
 use crate::flag::value::Value;
+use crate::flag::{Name, names};
 use crate::invocation::Invocation;
 use crate::kubeconfig;
 
@@ -40,12 +41,12 @@ pub(crate) fn variables(
     flags: &Parsed,
     environment: &Environment,
 ) -> Vec<(&'static str, String)> {
-    let flag = |name: &str| flags.text_or_setting(name, environment);
-    let switch = |name: &str, setting: Setting| match flags.switch(name) {
+    let flag = |name: Name<String>| flags.text_or_setting(name, environment);
+    let switch = |name: Name<bool>, setting: Setting| match flags.switch(name) {
         Some(on) => on.to_string(),
         None => environment.setting(setting),
     };
-    let groups = match flags.list("kube-as-group") {
+    let groups = match flags.list(names::KUBE_AS_GROUP) {
         [] => environment.groups().join(","),
         groups => groups.join(","),
     };
@@ -54,27 +55,30 @@ pub(crate) fn variables(
         ("HELM_BURST_LIMIT", burst_limit(flags, environment)),
         ("HELM_CACHE_HOME", environment.home(Home::Cache, "")),
         ("HELM_CONFIG_HOME", environment.home(Home::Config, "")),
-        ("HELM_CONTENT_CACHE", flag("content-cache")),
+        ("HELM_CONTENT_CACHE", flag(names::CONTENT_CACHE)),
         ("HELM_DATA_HOME", environment.home(Home::Data, "")),
-        ("HELM_DEBUG", switch("debug", Setting::Debug)),
-        ("HELM_KUBEAPISERVER", flag("kube-apiserver")),
+        ("HELM_DEBUG", switch(names::DEBUG, Setting::Debug)),
+        ("HELM_KUBEAPISERVER", flag(names::KUBE_APISERVER)),
         ("HELM_KUBEASGROUPS", groups),
-        ("HELM_KUBEASUSER", flag("kube-as-user")),
-        ("HELM_KUBECAFILE", flag("kube-ca-file")),
-        ("HELM_KUBECONTEXT", flag("kube-context")),
-        ("HELM_KUBEINSECURE_SKIP_TLS_VERIFY", switch("kube-insecure-skip-tls-verify", Setting::KubeInsecure)),
-        ("HELM_KUBETLS_SERVER_NAME", flag("kube-tls-server-name")),
-        ("HELM_KUBETOKEN", flag("kube-token")),
+        ("HELM_KUBEASUSER", flag(names::KUBE_AS_USER)),
+        ("HELM_KUBECAFILE", flag(names::KUBE_CA_FILE)),
+        ("HELM_KUBECONTEXT", flag(names::KUBE_CONTEXT)),
+        (
+            "HELM_KUBEINSECURE_SKIP_TLS_VERIFY",
+            switch(names::KUBE_INSECURE_SKIP_TLS_VERIFY, Setting::KubeInsecure),
+        ),
+        ("HELM_KUBETLS_SERVER_NAME", flag(names::KUBE_TLS_SERVER_NAME)),
+        ("HELM_KUBETOKEN", flag(names::KUBE_TOKEN)),
         ("HELM_MAX_HISTORY", environment.setting(Setting::MaxHistory)),
         ("HELM_NAMESPACE", kubeconfig::namespace(flags, environment)),
         ("HELM_PLUGINS", environment.setting(Setting::Plugins)),
         ("HELM_QPS", qps(flags, environment)),
-        ("HELM_REGISTRY_CONFIG", flag("registry-config")),
-        ("HELM_REPOSITORY_CACHE", flag("repository-cache")),
-        ("HELM_REPOSITORY_CONFIG", flag("repository-config")),
+        ("HELM_REGISTRY_CONFIG", flag(names::REGISTRY_CONFIG)),
+        ("HELM_REPOSITORY_CACHE", flag(names::REPOSITORY_CACHE)),
+        ("HELM_REPOSITORY_CONFIG", flag(names::REPOSITORY_CONFIG)),
     ];
     // Helm ignores the variable here and shows only the flag.
-    let kubeconfig = flags.text("kubeconfig");
+    let kubeconfig = flags.text(names::KUBECONFIG);
     if !kubeconfig.is_empty() {
         variables.push(("KUBECONFIG", kubeconfig.to_owned()));
     }
@@ -82,14 +86,14 @@ pub(crate) fn variables(
 }
 
 fn burst_limit(flags: &Parsed, environment: &Environment) -> String {
-    match flags.number("burst-limit") {
+    match flags.number(names::BURST_LIMIT) {
         Some(Value::Int(number)) => number.to_string(),
         _ => environment.setting(Setting::BurstLimit),
     }
 }
 
 fn qps(flags: &Parsed, environment: &Environment) -> String {
-    let number = match flags.number("qps") {
+    let number = match flags.number(names::QPS) {
         Some(Value::Float32(number)) => *number,
         _ => environment.qps(),
     };

@@ -4,7 +4,7 @@ use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
-use crate::flag::{Flag, Kind};
+use crate::flag::{Flag, Kind, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Records, print_data};
 use crate::output::history::{records, rows};
@@ -25,11 +25,11 @@ List the versions of a release, oldest first. At most the --max newest versions 
     ..Command::BLANK
 };
 
-static OWN: &[Flag] = &[Flag::of("max", Kind::Int, "256", "the maximum number of revisions to show")];
+static OWN: &[Flag] = &[Flag::of(names::MAX, Kind::Int, "256", "the maximum number of revisions to show")];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let connection = Connection::open(invocation)?;
-    let max = usize::try_from(invocation.flags.int("max", invocation.environment)).unwrap_or(0);
+    let max = usize::try_from(invocation.flags.int(names::MAX, invocation.environment)).unwrap_or(0);
     let name = invocation.operand(0).to_owned();
     let (session, namespace) = (&connection.session, &connection.namespace);
     let mut versions = match connection.try_run(pintle::ops::history(session, namespace, &name, max)) {

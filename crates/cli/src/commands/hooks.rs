@@ -12,7 +12,7 @@ use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
 use crate::flag::groups::VALUES;
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;
@@ -50,9 +50,8 @@ same weight; with --hook-parallelism they run concurrently.",
     ..Command::BLANK
 };
 
-static OWN: &[Flag] =
-    &[Flag::list("event", "only hooks that run at these events")
-        .completes(FlagCompletion::Words(EVENT_NAMES))];
+static OWN: &[Flag] = &[Flag::list(names::EVENT, "only hooks that run at these events")
+    .completes(FlagCompletion::Words(EVENT_NAMES))];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let selected = events(invocation)?;
@@ -81,7 +80,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 /// The events of `--event`.
 fn events(invocation: &Invocation<'_>) -> Result<Vec<HookEvent>, Failure> {
-    let words = invocation.flags.list("event");
+    let words = invocation.flags.list(names::EVENT);
     let event = |word: &String| {
         HookEvent::parse(&word.trim().to_lowercase()).ok_or_else(|| {
             let known = HookEvent::ALL.map(HookEvent::as_str).join(", ");

@@ -11,8 +11,9 @@ use super::images::rewrite::{self, REWRITE};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{Connection, run_offline};
 use crate::failure::Failure;
-use crate::flag::deploy::{DRY_RUN, EXCLUSIVE, HOOKS, INSTALL, NOTES, OUTPUT};
-use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::deploy::{APPLY, CRD_POLICY, DRY_RUN, EXCLUSIVE, HOOKS, INSTALL, NOTES, OUTPUT};
+use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::names;
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::output::format::Format;
@@ -41,7 +42,7 @@ A chart may contain scripts. You are asked before they get permission for more t
 --accept-perms and --yes answer in advance.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::NameAndChart,
-    flags: &[INSTALL, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS, SCRIPTS, RECORDS],
+    flags: &[INSTALL, NOTES, DEVEL, SCHEMA, VALUES, CHART, COSIGN, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS, APPLY, CRD_POLICY, SCRIPTS, RECORDS],
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK
@@ -64,8 +65,12 @@ fn install(
         request::name_and_chart(&invocation.flags, |chart| name_for(chart, &invocation.flags))?;
     let request = InstallRequest {
         name,
-        replace: invocation.flags.on("replace"),
-        method: if invocation.flags.on("server-side") { Method::ServerSide } else { Method::ClientSide },
+        replace: invocation.flags.on(names::REPLACE),
+        method: if invocation.flags.on(names::SERVER_SIDE_SWITCH) {
+            Method::ServerSide
+        } else {
+            Method::ClientSide
+        },
         ..request_of(invocation, &reference, mode, delivery)?
     };
     deliver(invocation, None, request)
@@ -79,6 +84,16 @@ pub(crate) fn request_of(
     delivery: DeployOptions,
 ) -> Result<InstallRequest, Failure> {
     let chart = PathBuf::from(chart_reference::locate(invocation, reference)?);
+    request_for(invocation, chart, mode, delivery)
+}
+
+/// As [`request_of`], for a chart that has been located.
+pub(crate) fn request_for(
+    invocation: &mut Invocation<'_>,
+    chart: PathBuf,
+    mode: DryRun,
+    delivery: DeployOptions,
+) -> Result<InstallRequest, Failure> {
     let values = request::overrides(invocation)?;
     let post_render = post_renderer::from_flags(invocation)?;
     let flags = &invocation.flags;
@@ -87,18 +102,18 @@ pub(crate) fn request_of(
         source: invocation.chart_source.clone(),
         namespace: kubeconfig::namespace(flags, invocation.environment),
         values,
-        create_namespace: flags.on("create-namespace"),
-        skip_crds: flags.on("skip-crds"),
-        take_ownership: flags.on("take-ownership"),
-        description: flags.text("description").to_owned(),
-        labels: flags.pairs("labels"),
-        rollback_on_failure: flags.on("rollback-on-failure") || flags.on("atomic"),
+        create_namespace: flags.on(names::CREATE_NAMESPACE),
+        crds: request::crd_policy(flags)?,
+        take_ownership: flags.on(names::TAKE_OWNERSHIP),
+        description: flags.text(names::DESCRIPTION).to_owned(),
+        labels: flags.pairs(names::LABELS),
+        rollback_on_failure: flags.on(names::ROLLBACK_ON_FAILURE) || flags.on(names::ATOMIC),
         render: RenderOptions {
-            skip_schema: flags.on("skip-schema-validation"),
-            dns: flags.on("enable-dns"),
-            subchart_notes: flags.on("render-subchart-notes"),
-            hide_secrets: flags.on("hide-secret"),
-            disable_openapi: flags.on("disable-openapi-validation"),
+            skip_schema: flags.on(names::SKIP_SCHEMA_VALIDATION),
+            dns: flags.on(names::ENABLE_DNS),
+            subchart_notes: flags.on(names::RENDER_SUBCHART_NOTES),
+            hide_secrets: flags.on(names::HIDE_SECRET),
+            disable_openapi: flags.on(names::DISABLE_OPENAPI_VALIDATION),
             images: rewrite::policy_from_flags(flags)?,
             record_objects: request::record_objects(invocation),
             post_render,
@@ -164,7 +179,7 @@ pub(crate) fn with_dependencies<T>(
     mut operation: impl FnMut(&mut Invocation<'_>) -> pintle::Result<T>,
 ) -> Result<T, Failure> {
     match operation(invocation) {
-        Err(pintle::Error::MissingDependencies(_)) if invocation.flags.on("dependency-update") => {
+        Err(pintle::Error::MissingDependencies(_)) if invocation.flags.on(names::DEPENDENCY_UPDATE) => {
             let sources = dependencies::Sources::of_flags(invocation)?;
             let mut reporter = crate::report::Reporting::new(invocation.ui);
             dependencies::update_from(&sources, &request.chart, &mut reporter)?;
@@ -187,13 +202,13 @@ pub(crate) fn cancel_on_signals(
 
 /// Shows the release.
 pub(crate) fn show(invocation: &mut Invocation<'_>, version: &ReleaseVersion) -> Result<(), Failure> {
-    let shown = Shown { notes: !invocation.flags.on("hide-notes"), ..Shown::of(version, invocation) };
+    let shown = Shown { notes: !invocation.flags.on(names::HIDE_NOTES), ..Shown::of(version, invocation) };
     shown.print(Format::from_flags(&invocation.flags), invocation.ui)
 }
 
 /// The generated name of a release.
 pub(super) fn name_for(reference: &str, flags: &Parsed) -> Result<String, Failure> {
-    if flags.on("generate-name") {
+    if flags.on(names::GENERATE_NAME) {
         return Ok(generated_name(reference, clock::now()));
     }
     Err(Failure::usage("must either provide a name or specify --generate-name"))

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
+use pintle::check::Severity as CheckSeverity;
+use pintle::check::report::{self, Format};
 use pintle::lint::Severity;
-use pintle::ops::{LintRequest, Linted};
+use pintle::ops::{CheckRequest, LintRequest, Linted};
 
 use crate::command::{Command, Operands};
+use crate::commands::check;
 use crate::failure::Failure;
 use crate::flag::groups::{SCHEMA, VALUES};
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::report::Reporting;
@@ -22,7 +25,8 @@ pub(crate) static COMMAND: Command = Command {
     short: "examine a chart for problems",
     long: "\
 Examine charts in directories or archives. Problems that make a chart fail are reported as [ERROR], violations of
-conventions as [WARNING], and recommendations as [INFO].",
+conventions as [WARNING], and recommendations as [INFO]. With --all, what the charts render is checked too, see
+`{program} check --help`.",
     operands: Operands::AtLeast(1),
     flags: &[SCHEMA, VALUES, OWN, SCRIPTS],
     run: Some(run),
@@ -30,10 +34,12 @@ conventions as [WARNING], and recommendations as [INFO].",
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("strict", "fail on warnings"),
-    Flag::switch("with-subcharts", "lint the subcharts too"),
-    Flag::switch("quiet", "print warnings and errors only"),
-    Flag::text("kube-version", "the Kubernetes version to check against").completes(FlagCompletion::Nothing),
+    Flag::switch(names::STRICT, "fail on warnings"),
+    Flag::switch(names::WITH_SUBCHARTS, "lint the subcharts too"),
+    Flag::switch(names::QUIET, "print warnings and errors only"),
+    Flag::switch(names::ALL, "also check the rendered objects, as the command check does"),
+    Flag::text(names::KUBE_VERSION, "the Kubernetes version to check against")
+        .completes(FlagCompletion::Nothing),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
@@ -44,13 +50,13 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         kube_version: request::kube_version(invocation)?,
         namespace: kubeconfig::namespace(flags, invocation.environment),
         values,
-        skip_schema: flags.on("skip-schema-validation"),
+        skip_schema: flags.on(names::SKIP_SCHEMA_VALIDATION),
         extra_rules: invocation.personality == Personality::Pintle,
         scratch: invocation.environment.temporary_folder(),
     };
-    let (quiet, strict) = (flags.on("quiet"), flags.on("strict"));
+    let (quiet, strict) = (flags.on(names::QUIET), flags.on(names::STRICT));
     let mut charts = flags.operands.clone();
-    if flags.on("with-subcharts") {
+    if flags.on(names::WITH_SUBCHARTS) {
         for chart in &flags.operands {
             let folders = pintle::ops::subchart_folders(Path::new(chart))?;
             charts.extend(folders.iter().map(|folder| crate::path::clean(&folder.to_string_lossy())));
@@ -72,11 +78,34 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         failed += usize::from(linted.problem.is_some() || worst >= Some(limit));
         print(invocation, chart, &linted, quiet)?;
     }
+    if invocation.flags.on(names::ALL) {
+        failed += check_objects(invocation, &charts, strict)?;
+    }
     let summary = format!("{} chart(s) linted, {failed} chart(s) failed", charts.len());
     if failed > 0 {
         return Err(Failure::run_time(summary));
     }
     if !quiet || remarkable { invocation.ui.print(&format!("{summary}\n")) } else { Ok(()) }
+}
+
+/// Runs `check` on the charts. Returns how many of them fail.
+fn check_objects(invocation: &mut Invocation<'_>, charts: &[String], strict: bool) -> Result<usize, Failure> {
+    let flags = &invocation.flags;
+    let version = request::kube_version(invocation)?;
+    let request = CheckRequest {
+        charts: charts.to_vec(),
+        values: request::overrides(invocation)?,
+        namespace: kubeconfig::namespace(flags, invocation.environment),
+        kubernetes_versions: version.map(|it| format!("{}.{}", it.major, it.minor)).into_iter().collect(),
+        skip_schema: flags.on(names::SKIP_SCHEMA_VALIDATION),
+        ..CheckRequest::default()
+    };
+    let reports: Vec<_> =
+        check::check(invocation, &request)?.into_iter().map(|checked| checked.report).collect();
+    let text = report::write(Format::Text, &reports, env!("CARGO_PKG_VERSION"));
+    invocation.ui.print(&format!("{text}\n"))?;
+    let limit = if strict { CheckSeverity::Warning } else { CheckSeverity::Error };
+    Ok(reports.iter().filter(|report| report.worst() >= Some(limit)).count())
 }
 
 fn print(invocation: &mut Invocation<'_>, chart: &str, linted: &Linted, quiet: bool) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use crate::connect::{self, Connection};
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
 use crate::flag::parsed::Parsed;
-use crate::flag::{Flag, FlagCompletion, Kind};
+use crate::flag::{Flag, FlagCompletion, Kind, Name, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Records, print_data};
 use crate::output::list::{names, records, rows};
@@ -35,27 +35,28 @@ regular expression:
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("short", "print only the release names").short('q'),
-    Flag::switch("no-headers", "do not print the headers of the table"),
-    Flag::text("time-format", "a Go time layout, such as \"2006-01-02 15:04:05Z0700\"")
+    Flag::switch(names::SHORT, "print only the release names").short('q'),
+    Flag::switch(names::NO_HEADERS, "do not print the headers of the table"),
+    Flag::text(names::TIME_FORMAT, "a Go time layout, such as \"2006-01-02 15:04:05Z0700\"")
         .completes(FlagCompletion::Nothing),
-    Flag::switch("date", "sort by release date").short('d'),
-    Flag::switch("reverse", "reverse the sort order").short('r'),
-    Flag::switch("uninstalled", "show uninstalled releases (if kept with --keep-history)"),
-    Flag::switch("superseded", "show superseded releases"),
-    Flag::switch("uninstalling", "show releases that are uninstalling"),
-    Flag::switch("deployed", "show deployed releases"),
-    Flag::switch("failed", "show failed releases"),
-    Flag::switch("pending", "show pending releases"),
+    Flag::switch(names::DATE, "sort by release date").short('d'),
+    Flag::switch(names::REVERSE, "reverse the sort order").short('r'),
+    Flag::switch(names::UNINSTALLED, "show uninstalled releases (if kept with --keep-history)"),
+    Flag::switch(names::SUPERSEDED, "show superseded releases"),
+    Flag::switch(names::UNINSTALLING, "show releases that are uninstalling"),
+    Flag::switch(names::DEPLOYED, "show deployed releases"),
+    Flag::switch(names::FAILED, "show failed releases"),
+    Flag::switch(names::PENDING, "show pending releases"),
     // A flag of Helm 3 that scripts still use.
-    Flag::switch("all", "").short('a').deprecated("it has no effect: releases in any status are shown"),
-    Flag::switch("all-namespaces", "show the releases of all namespaces").short('A'),
-    Flag::of("max", Kind::Int, "256", "the maximum number of releases to show; 0 for no limit").short('m'),
-    Flag::of("offset", Kind::Int, "0", "the number of releases to skip"),
-    Flag::text("filter", "a regular expression that names must match")
+    Flag::switch(names::ALL, "").short('a').deprecated("it has no effect: releases in any status are shown"),
+    Flag::switch(names::ALL_NAMESPACES, "show the releases of all namespaces").short('A'),
+    Flag::of(names::MAX, Kind::Int, "256", "the maximum number of releases to show; 0 for no limit")
+        .short('m'),
+    Flag::of(names::OFFSET, Kind::Int, "0", "the number of releases to skip"),
+    Flag::text(names::FILTER_TEXT, "a regular expression that names must match")
         .short('f')
         .completes(FlagCompletion::Nothing),
-    Flag::text("selector", "labels that releases must have: a=x,b!=y")
+    Flag::text(names::SELECTOR, "labels that releases must have: a=x,b!=y")
         .short('l')
         .completes(FlagCompletion::Nothing),
 ];
@@ -63,30 +64,30 @@ static OWN: &[Flag] = &[
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let connection = Connection::open(invocation)?;
     let flags = &invocation.flags;
-    let count = |name: &str| usize::try_from(flags.int(name, invocation.environment)).unwrap_or(0);
+    let count = |name: Name<i64>| usize::try_from(flags.int(name, invocation.environment)).unwrap_or(0);
     let request = ListRequest {
-        namespace: Some(connection.namespace.clone()).filter(|_| !flags.on("all-namespaces")),
+        namespace: Some(connection.namespace.clone()).filter(|_| !flags.on(names::ALL_NAMESPACES)),
         statuses: statuses(flags),
-        filter: flags.text("filter").to_owned(),
-        selector: flags.text("selector").to_owned(),
-        by_date: flags.on("date"),
-        reverse: flags.on("reverse"),
-        limit: count("max"),
-        offset: count("offset"),
+        filter: flags.text(names::FILTER_TEXT).to_owned(),
+        selector: flags.text(names::SELECTOR).to_owned(),
+        by_date: flags.on(names::DATE),
+        reverse: flags.on(names::REVERSE),
+        limit: count(names::MAX),
+        offset: count(names::OFFSET),
     };
     let releases = {
         let mut reporter = Reporting::new(invocation.ui);
         connection.run(pintle::ops::list(&connection.session, &request, &mut reporter))?
     };
-    let layout = flags.text("time-format");
+    let layout = flags.text(names::TIME_FORMAT);
     let ids = connect::keeps_ids(invocation.personality, invocation.environment);
-    match (Format::from_flags(flags), flags.on("short")) {
+    match (Format::from_flags(flags), flags.on(names::SHORT)) {
         (Format::Table, true) => {
             let lines: String = releases.iter().map(|release| format!("{}\n", release.name)).collect();
             invocation.ui.print(&lines)
         }
         (Format::Table, false) => {
-            let table = rows(&releases, layout, !flags.on("no-headers"), invocation.ui.paint());
+            let table = rows(&releases, layout, !flags.on(names::NO_HEADERS), ids, invocation.ui.paint());
             invocation.ui.print(&table)
         }
         (format, true) => print_data(invocation.ui, format, &names(&releases)),
@@ -96,17 +97,17 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 /// The selected statuses; empty for all.
 fn statuses(flags: &Parsed) -> Vec<Status> {
-    const FLAGS: [(&str, &[Status]); 6] = [
-        ("deployed", &[Status::Deployed]),
-        ("uninstalled", &[Status::Uninstalled]),
-        ("uninstalling", &[Status::Uninstalling]),
-        ("pending", &[Status::PendingInstall, Status::PendingUpgrade, Status::PendingRollback]),
-        ("failed", &[Status::Failed]),
-        ("superseded", &[Status::Superseded]),
+    const FLAGS: [(Name<bool>, &[Status]); 6] = [
+        (names::DEPLOYED, &[Status::Deployed]),
+        (names::UNINSTALLED, &[Status::Uninstalled]),
+        (names::UNINSTALLING, &[Status::Uninstalling]),
+        (names::PENDING, &[Status::PendingInstall, Status::PendingUpgrade, Status::PendingRollback]),
+        (names::FAILED, &[Status::Failed]),
+        (names::SUPERSEDED, &[Status::Superseded]),
     ];
     FLAGS
         .iter()
-        .filter(|(name, _)| flags.on(name))
+        .filter(|(name, _)| flags.on(*name))
         .flat_map(|(_, statuses)| statuses.iter().copied())
         .collect()
 }

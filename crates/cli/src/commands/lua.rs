@@ -8,9 +8,9 @@ use pintle_tree::Node;
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, FailureKind};
-use crate::flag::Flag;
 use crate::flag::deploy::OUTPUT;
 use crate::flag::groups::VALUES;
+use crate::flag::{Flag, names};
 use crate::grants::{self, Grant, Grants};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, print_data, yaml};
@@ -62,10 +62,10 @@ record of a release cannot grant anything.
 
 static GRANTS_OWN: &[Flag] = &[
     Flag::array(
-        "revoke",
+        names::REVOKE,
         "revoke the grants of this digest, or its beginning, or of this chart; may be repeated",
     ),
-    Flag::switch("revoke-all", "revoke all grants"),
+    Flag::switch(names::REVOKE_ALL, "revoke all grants"),
 ];
 
 static RUN: Command = Command {
@@ -86,8 +86,8 @@ is rendered without them.
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("release", "the name of the release").or("release-name"),
-    Flag::switch("is-upgrade", "run handlers as for an upgrade instead of an install"),
+    Flag::text(names::RELEASE, "the name of the release").or("release-name"),
+    Flag::switch(names::IS_UPGRADE, "run handlers as for an upgrade instead of an install"),
 ];
 
 static TYPES: Command = Command {
@@ -119,8 +119,8 @@ fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 fn grants(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let grants = Grants::for_user(invocation.environment);
-    let revoked = invocation.flags.list("revoke").to_vec();
-    if invocation.flags.on("revoke-all") || !revoked.is_empty() {
+    let revoked = invocation.flags.list(names::REVOKE).to_vec();
+    if invocation.flags.on(names::REVOKE_ALL) || !revoked.is_empty() {
         return revoke(invocation, &grants, &revoked);
     }
     let all = grants.all().map_err(Failure::run_time)?;
@@ -143,7 +143,7 @@ fn rows(grants: &[Grant]) -> Vec<Vec<String>> {
 const MIN_DIGEST_LENGTH: usize = 6;
 
 fn revoke(invocation: &mut Invocation<'_>, grants: &Grants, revoked: &[String]) -> Result<(), Failure> {
-    let all = invocation.flags.on("revoke-all");
+    let all = invocation.flags.on(names::REVOKE_ALL);
     let is_meant = |grant: &Grant, name: &String| {
         let digest = grant.digest.trim_start_matches("sha256:");
         let start = name.trim_start_matches("sha256:");
@@ -176,9 +176,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         chart,
         event,
         values,
-        name: flags.text("release").to_owned(),
+        name: flags.text(names::RELEASE).to_owned(),
         namespace: kubeconfig::namespace(flags, invocation.environment),
-        is_upgrade: flags.on("is-upgrade"),
+        is_upgrade: flags.on(names::IS_UPGRADE),
     };
     let TriedEvent { before, after, has_handlers } =
         pintle::ops::try_event(&session, &request, &mut Reporting::new(invocation.ui))?;

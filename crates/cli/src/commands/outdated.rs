@@ -11,9 +11,9 @@ use pintle_semver::Version;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::Flag;
 use crate::flag::deploy::OUTPUT;
 use crate::flag::groups::{DEVEL, REMOTE};
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;
@@ -39,9 +39,9 @@ Other releases are compared with the chart of the same name in the repositories 
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("all-namespaces", "look at the releases of all namespaces").short('A'),
-    Flag::switch("all", "also list releases that are up to date, and those whose source is unknown"),
-    Flag::switch("fail-on-outdated", "fail if there is an outdated release"),
+    Flag::switch(names::ALL_NAMESPACES, "look at the releases of all namespaces").short('A'),
+    Flag::switch(names::ALL, "also list releases that are up to date, and those whose source is unknown"),
+    Flag::switch(names::FAIL_ON_OUTDATED, "fail if there is an outdated release"),
 ];
 
 /// A release, and what its source has.
@@ -73,7 +73,7 @@ impl Row {
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let connection = Connection::open(invocation)?;
     let request = ListRequest {
-        namespace: Some(connection.namespace.clone()).filter(|_| !invocation.flags.on("all-namespaces")),
+        namespace: Some(connection.namespace.clone()).filter(|_| !invocation.flags.on(names::ALL_NAMESPACES)),
         ..ListRequest::default()
     };
     let releases = {
@@ -93,10 +93,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         invocation.ui.warn(&format!("release {}: {}", row.release.name, row.problem));
     }
     let is_any_outdated = rows.iter().any(Row::is_outdated);
-    let all = invocation.flags.on("all");
+    let all = invocation.flags.on(names::ALL);
     rows.retain(|row| all || row.is_outdated());
     print(invocation, &rows)?;
-    if is_any_outdated && invocation.flags.on("fail-on-outdated") {
+    if is_any_outdated && invocation.flags.on(names::FAIL_ON_OUTDATED) {
         return Err(Failure::run_time("there are outdated releases"));
     }
     Ok(())

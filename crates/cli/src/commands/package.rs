@@ -9,7 +9,7 @@ use crate::command::Command;
 use crate::env::Setting;
 use crate::failure::Failure;
 use crate::flag::groups::REMOTE;
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
 use crate::scripts::{self, SCRIPTS};
@@ -27,16 +27,16 @@ pub(crate) static COMMAND: Command = Command {
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("sign", "sign the archive with a PGP key"),
-    Flag::text("key", "the name of the key to sign with"),
-    Flag::text("keyring", "the file of keys to sign with").or_setting(Setting::Keyring),
-    Flag::text("passphrase-file", "the file with the passphrase of the key; - for standard input"),
-    Flag::text("version", "write this version into the archive's Chart.yaml")
+    Flag::switch(names::SIGN, "sign the archive with a PGP key"),
+    Flag::text(names::KEY, "the name of the key to sign with"),
+    Flag::text(names::KEYRING, "the file of keys to sign with").or_setting(Setting::Keyring),
+    Flag::text(names::PASSPHRASE_FILE, "the file with the passphrase of the key; - for standard input"),
+    Flag::text(names::VERSION, "write this version into the archive's Chart.yaml")
         .completes(FlagCompletion::Nothing),
-    Flag::text("app-version", "write this appVersion into the archive's Chart.yaml")
+    Flag::text(names::APP_VERSION, "write this appVersion into the archive's Chart.yaml")
         .completes(FlagCompletion::Nothing),
-    Flag::text("destination", "the directory to write the archive to").short('d').or("."),
-    Flag::switch("dependency-update", "update dependencies from Chart.yaml before packaging").short('u'),
+    Flag::text(names::DESTINATION, "the directory to write the archive to").short('d').or("."),
+    Flag::switch(names::DEPENDENCY_UPDATE, "update dependencies from Chart.yaml before packaging").short('u'),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
@@ -54,14 +54,14 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         }
         let path = chart_reference::absolute(&chart);
         let now = clock::now();
-        if invocation.flags.on("dependency-update") {
+        if invocation.flags.on(names::DEPENDENCY_UPDATE) {
             dependencies::update(invocation, Path::new(&path), &mut Silent)?;
         }
         let request = PackageRequest {
             chart: PathBuf::from(path),
-            version: given(invocation.flags.text("version")),
-            app_version: given(invocation.flags.text("app-version")),
-            destination: PathBuf::from(match invocation.flags.text("destination") {
+            version: given(invocation.flags.text(names::VERSION)),
+            app_version: given(invocation.flags.text(names::APP_VERSION)),
+            destination: PathBuf::from(match invocation.flags.text(names::DESTINATION) {
                 // Helm prints the absolute path of the current directory.
                 "." => chart_reference::absolute("."),
                 folder => folder.to_owned(),

@@ -1,8 +1,12 @@
 //! `plan`: shows what an operation would do.
 
+pub(super) mod file;
 mod output;
+mod releases;
 
-use pintle::ops::{InstallRequest, ReleasePlan, RollbackRequest, UninstallRequest, UpgradeRequest};
+use pintle::ops::{
+    InstallRequest, PlanRequest, Planned, ReleasePlan, RollbackRequest, UninstallRequest, UpgradeRequest,
+};
 use pintle::{DryRun, Method};
 use pintle_tree::quote::quote;
 
@@ -12,9 +16,11 @@ use super::{uninstall, upgrade};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::{Failure, FailureKind};
-use crate::flag::deploy::{EXCLUSIVE, HOOKS, INSTALL, NOTES, ROLLBACK, UNINSTALL, UPGRADE};
-use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
-use crate::flag::{Flag, FlagCompletion, Kind};
+use crate::flag::deploy::{
+    APPLY, CRD_POLICY, EXCLUSIVE, HOOKS, INSTALL, NOTES, ROLLBACK, UNINSTALL, UPGRADE,
+};
+use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::{Flag, FlagCompletion, Kind, names};
 use crate::invocation::Invocation;
 use crate::report::ClusterReporter;
 use crate::request;
@@ -35,20 +41,39 @@ The steps are those of the operation itself, and the server tries each of them i
 So defaults and admission webhooks are taken into account, and conflicts with other field managers and changes of
 immutable fields are found. Values of Secrets are not shown.
 
+With --save the plan is written to a file, which `{program} apply` applies later if nothing has changed until then. The
+file is encrypted: what it contains can be read only with the key of --plan-key.
+
 The exit code is 0 if no object would change, 2 if some would, and 1 on errors and if the operation would fail.",
-    subcommands: &[&INSTALL_COMMAND, &ROLLBACK_COMMAND, &UNINSTALL_COMMAND, &UPGRADE_COMMAND],
+    subcommands: &[&INSTALL_COMMAND, &releases::COMMAND, &ROLLBACK_COMMAND, &SHOW_COMMAND, &UNINSTALL_COMMAND, &UPGRADE_COMMAND],
     ..Command::BLANK
 };
 
+/// Flags of commands that make a plan.
+static SAVE: &[Flag] = &[
+    Flag::text(names::SAVE, "write the plan to a file, for apply"),
+    Flag::of(names::PLAN_LIFETIME, Kind::Duration, "2h0m0s", "how long the saved plan can be applied"),
+];
+
+/// The flag of commands that read or write plan files.
+pub(super) static PLAN_KEY: &[Flag] = &[Flag::text(
+    names::PLAN_KEY,
+    "a file with the key of saved plans; by default $PINTLE_PLAN_KEY_FILE, or a key of your own that is created on first use",
+)];
+
 static PLAN: &[Flag] = &[
-    Flag::text("output", "the format: text, json, markdown or dot")
+    Flag::text(names::OUTPUT, "the format: text, json, markdown or dot")
         .short('o')
         .or("text")
         .completes(FlagCompletion::Words(&["text", "json", "markdown", "dot"])),
-    Flag::of("context", Kind::Int, "3", "the number of equal lines around changes; all if negative")
+    Flag::of(names::CONTEXT, Kind::Int, "3", "the number of equal lines around changes; all if negative")
         .short('C'),
-    Flag::switch("show-unchanged", "list objects that do not change"),
-    Flag::switch("no-detailed-exitcode", "exit with 0 if objects would change"),
+    Flag::list(
+        names::SENSITIVE_PATH,
+        "a path whose values are not shown, such as spec.env[*].value; may be repeated",
+    ),
+    Flag::switch(names::SHOW_UNCHANGED, "list objects that do not change"),
+    Flag::switch(names::NO_DETAILED_EXITCODE, "exit with 0 if objects would change"),
 ];
 
 static INSTALL_COMMAND: Command = Command {
@@ -65,13 +90,18 @@ static INSTALL_COMMAND: Command = Command {
         SCHEMA,
         VALUES,
         CHART,
+        COSIGN,
         REMOTE,
         POST_RENDER,
         REWRITE,
         HOOKS,
+        APPLY,
+        CRD_POLICY,
         SCRIPTS,
         RECORDS,
         PLAN,
+        SAVE,
+        PLAN_KEY,
     ],
     exclusive: EXCLUSIVE,
     answers_by_exit_code: true,
@@ -88,7 +118,7 @@ Show what `{program} upgrade` would do with the same arguments. With --install, 
 as an install.",
     operands: Operands::Exactly(2),
     completion: ArgCompletion::ReleaseAndChart,
-    flags: &[UPGRADE, NOTES, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, HOOKS, SCRIPTS, RECORDS, PLAN],
+    flags: &[UPGRADE, NOTES, DEVEL, SCHEMA, VALUES, CHART, COSIGN, REMOTE, POST_RENDER, REWRITE, HOOKS, APPLY, CRD_POLICY, SCRIPTS, RECORDS, PLAN, SAVE, PLAN_KEY],
     exclusive: EXCLUSIVE,
     answers_by_exit_code: true,
     run: Some(plan_upgrade),
@@ -102,7 +132,7 @@ static ROLLBACK_COMMAND: Command = Command {
     long: "Show what `{program} rollback` would do with the same arguments.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::ReleaseAndVersion,
-    flags: &[ROLLBACK, HOOKS, SCRIPTS, RECORDS, PLAN],
+    flags: &[ROLLBACK, HOOKS, APPLY, SCRIPTS, RECORDS, PLAN, SAVE, PLAN_KEY],
     exclusive: EXCLUSIVE,
     answers_by_exit_code: true,
     run: Some(plan_rollback),
@@ -116,9 +146,21 @@ static UNINSTALL_COMMAND: Command = Command {
     long: "Show what `{program} uninstall` would do with the same arguments.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Release,
-    flags: &[UNINSTALL, HOOKS, SCRIPTS, RECORDS, PLAN],
+    flags: &[UNINSTALL, HOOKS, SCRIPTS, RECORDS, PLAN, SAVE, PLAN_KEY],
     answers_by_exit_code: true,
     run: Some(plan_uninstall),
+    ..Command::BLANK
+};
+
+static SHOW_COMMAND: Command = Command {
+    name: "show",
+    operands_text: "FILE",
+    short: "show a saved plan",
+    long: "Show a plan that was saved with --save. Nothing is asked from the cluster.",
+    operands: Operands::Exactly(1),
+    flags: &[PLAN, PLAN_KEY],
+    answers_by_exit_code: true,
+    run: Some(show_saved),
     ..Command::BLANK
 };
 
@@ -129,16 +171,22 @@ fn plan_install(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         request::name_and_chart(&invocation.flags, |chart| name_for(chart, &invocation.flags))?;
     let request = InstallRequest {
         name,
-        replace: invocation.flags.on("replace"),
-        method: if invocation.flags.on("server-side") { Method::ServerSide } else { Method::ClientSide },
-        ..request_of(invocation, &reference, DryRun::Server, deploy)?
+        replace: invocation.flags.on(names::REPLACE),
+        method: if invocation.flags.on(names::SERVER_SIDE_SWITCH) {
+            Method::ServerSide
+        } else {
+            Method::ClientSide
+        },
+        ..request_of(invocation, &reference, DryRun::None, deploy)?
     };
     let connection = Connection::open_or_create(invocation, DryRun::Server)?;
-    let plan = with_dependencies(invocation, &request, |invocation| {
+    let target = request.clone();
+    let request = PlanRequest::Install(Box::new(request));
+    let planned = with_dependencies(invocation, &target, |invocation| {
         let mut reporter = ClusterReporter::new(invocation.ui, true);
-        connection.try_run(pintle::ops::plan_install(&connection.session, &request, &mut reporter))
+        connection.try_run(pintle::ops::plan(&connection.session, &request, &mut reporter))
     })?;
-    finish(invocation, &plan, format)
+    finish(invocation, &connection, &request, planned, format)
 }
 
 fn plan_upgrade(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
@@ -147,21 +195,23 @@ fn plan_upgrade(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let reference = invocation.operand(1).to_owned();
     let target = InstallRequest {
         name: invocation.operand(0).to_owned(),
-        ..request_of(invocation, &reference, DryRun::Server, deploy)?
+        ..request_of(invocation, &reference, DryRun::None, deploy)?
     };
     let request = UpgradeRequest {
         method: request::method_choice(&invocation.flags)?,
         values_policy: upgrade::values_policy(&invocation.flags),
-        install: invocation.flags.on("install"),
-        target,
-        ..UpgradeRequest::default()
+        install: invocation.flags.on(names::INSTALL),
+        cleanup_on_fail: invocation.flags.on(names::CLEANUP_ON_FAIL),
+        max_history: request::max_history(invocation),
+        target: target.clone(),
     };
     let connection = Connection::open_or_create(invocation, DryRun::Server)?;
-    let plan = with_dependencies(invocation, &request.target, |invocation| {
+    let request = PlanRequest::Upgrade(Box::new(request));
+    let planned = with_dependencies(invocation, &target, |invocation| {
         let mut reporter = ClusterReporter::new(invocation.ui, true);
-        connection.try_run(pintle::ops::plan_upgrade(&connection.session, &request, &mut reporter))
+        connection.try_run(pintle::ops::plan(&connection.session, &request, &mut reporter))
     })?;
-    finish(invocation, &plan, format)
+    finish(invocation, &connection, &request, planned, format)
 }
 
 fn plan_rollback(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
@@ -176,15 +226,12 @@ fn plan_rollback(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         namespace: connection.namespace.clone(),
         to,
         method,
+        cleanup_on_fail: invocation.flags.on(names::CLEANUP_ON_FAIL),
+        max_history: request::max_history(invocation),
         deploy,
-        dry_run: DryRun::Server,
-        ..RollbackRequest::default()
+        dry_run: DryRun::None,
     };
-    let plan = {
-        let mut reporter = ClusterReporter::new(invocation.ui, true);
-        connection.run(pintle::ops::plan_rollback(&connection.session, &request, &mut reporter))?
-    };
-    finish(invocation, &plan, format)
+    plan_stored(invocation, &connection, &PlanRequest::Rollback(Box::new(request)), format)
 }
 
 fn plan_uninstall(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
@@ -194,18 +241,39 @@ fn plan_uninstall(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let request = UninstallRequest {
         name: invocation.operand(0).to_owned(),
         namespace: connection.namespace.clone(),
-        keep_history: invocation.flags.on("keep-history"),
-        cascade: uninstall::cascade(invocation.flags.text("cascade"))?,
+        keep_history: invocation.flags.on(names::KEEP_HISTORY),
+        cascade: uninstall::cascade(invocation.flags.text(names::CASCADE))?,
+        description: invocation.flags.text(names::DESCRIPTION).to_owned(),
         deploy,
-        dry_run: true,
         ..UninstallRequest::default()
     };
-    let plan = connection.run(pintle::ops::plan_uninstall(&connection.session, &request))?;
-    finish(invocation, &plan, format)
+    plan_stored(invocation, &connection, &PlanRequest::Uninstall(Box::new(request)), format)
+}
+
+/// Plans an operation that needs no chart.
+fn plan_stored(
+    invocation: &mut Invocation<'_>,
+    connection: &Connection,
+    request: &PlanRequest,
+    format: Format,
+) -> Result<(), Failure> {
+    let planned = {
+        let mut reporter = ClusterReporter::new(invocation.ui, true);
+        connection.run(pintle::ops::plan(&connection.session, request, &mut reporter))?
+    };
+    finish(invocation, connection, request, planned, format)
+}
+
+/// Shows a plan that was saved.
+fn show_saved(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let format = format(invocation)?;
+    let saved = file::read(invocation, invocation.operand(0))?;
+    print(invocation, &saved.plan, format)?;
+    answer(invocation, &saved.plan)
 }
 
 fn format(invocation: &Invocation<'_>) -> Result<Format, Failure> {
-    match invocation.flags.text("output") {
+    match invocation.flags.text(names::OUTPUT) {
         "text" => Ok(Format::Text),
         "json" => Ok(Format::Json),
         "markdown" | "md" => Ok(Format::Markdown),
@@ -215,17 +283,36 @@ fn format(invocation: &Invocation<'_>) -> Result<Format, Failure> {
     }
 }
 
-/// Prints the plan and answers by the exit code.
-fn finish(invocation: &mut Invocation<'_>, plan: &ReleasePlan, format: Format) -> Result<(), Failure> {
-    print(invocation, plan, format)?;
+/// Prints the plan, saves it if a file is given, and answers by the exit code.
+fn finish(
+    invocation: &mut Invocation<'_>,
+    connection: &Connection,
+    request: &PlanRequest,
+    planned: Planned,
+    format: Format,
+) -> Result<(), Failure> {
+    let plan = planned.plan.clone();
+    print(invocation, &plan, format)?;
+    let path = invocation.flags.text(names::SAVE).to_owned();
+    if !path.is_empty() {
+        let lifetime = invocation.flags.duration(names::PLAN_LIFETIME).as_secs();
+        let lifetime = i64::try_from(lifetime).unwrap_or(i64::MAX);
+        let saved = connection.run(planned.save(&connection.session, request, lifetime))?;
+        file::write(invocation, &path, &saved)?;
+    }
+    answer(invocation, &plan)
+}
+
+/// Answers by the exit code.
+fn answer(invocation: &Invocation<'_>, plan: &ReleasePlan) -> Result<(), Failure> {
     let problems = plan.problems().count();
     if problems > 0 {
         let plural = if problems == 1 { "object" } else { "objects" };
         return Err(Failure::run_time(format!(
             "the {} would fail: {problems} {plural} cannot be applied",
-            plan.operation
+            plan.operation.name()
         )));
     }
-    let changes = plan.has_changes() && !invocation.flags.on("no-detailed-exitcode");
+    let changes = plan.has_changes() && !invocation.flags.on(names::NO_DETAILED_EXITCODE);
     if changes { Err(Failure::new(FailureKind::Changes, "")) } else { Ok(()) }
 }

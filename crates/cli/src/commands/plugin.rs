@@ -1,5 +1,8 @@
 //! `plugin`: manages plugins.
 
+pub(crate) mod built_in;
+mod create;
+mod grant;
 mod install;
 mod list;
 mod package;
@@ -12,6 +15,7 @@ use std::path::PathBuf;
 use std::process::Command as Process;
 
 use pintle_plugin::{Git, GitFailure, Locations, Plugin};
+use pintle_tree::{LogLevel, LogLine};
 
 use crate::command::Command;
 use crate::env::{Environment, Home};
@@ -27,8 +31,10 @@ pub(crate) static COMMAND: Command = Command {
     long: "\
 Manage plugins: commands, getters for URLs, and post-renderers that are not part of {program}.
 
-Plugins of Helm work, of both generations.",
+Plugins of Helm work, of both generations. Plugins in Lua need no program at all: `{program} plugin create` makes one.",
     subcommands: &[
+        &create::COMMAND,
+        &grant::COMMAND,
         &install::COMMAND,
         &list::COMMAND,
         &package::COMMAND,
@@ -80,14 +86,12 @@ fn run_hook(invocation: &mut Invocation<'_>, plugin: &Plugin, event: &str) -> Re
     let mut command = variables.command(&prepared, environment)?;
     invocation.ui.flush()?;
     debug(invocation, "executing plugin hook command", plugin, &command);
-    let status = command
-        .stdin(std::process::Stdio::null())
-        .status()
-        .map_err(|error| process::not_started(&command, &error))?;
+    let name = pintle_tree::quote::quote(plugin.metadata.name.as_bytes());
+    let what = format!("the {event} hook of the plugin {name}");
+    let status = process::run_for(&what, &mut command, process::timeout(environment)?)?;
     if status.success() {
         return Ok(());
     }
-    let name = pintle_tree::quote::quote(plugin.metadata.name.as_bytes());
     Err(Failure::new(FailureKind::RunTime, format!("plugin {event} hook for {name} exited with error")))
 }
 
@@ -95,6 +99,13 @@ fn run_hook(invocation: &mut Invocation<'_>, plugin: &Plugin, event: &str) -> Re
 fn debug(invocation: &mut Invocation<'_>, message: &'static str, plugin: &Plugin, command: &Process) {
     if invocation.debug() {
         process::log_command(invocation.ui, message, &plugin.metadata.name, command);
+    }
+}
+
+/// Logs a step with `--debug`, as Helm does.
+fn trace(invocation: &mut Invocation<'_>, message: &'static str, attributes: Vec<(&'static str, String)>) {
+    if invocation.debug() && invocation.personality == Personality::Helm {
+        invocation.ui.log(&LogLine { level: LogLevel::Debug, message: message.into(), attributes });
     }
 }
 

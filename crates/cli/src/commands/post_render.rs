@@ -5,7 +5,7 @@ use pintle::hooks::Filter;
 use super::images::rewrite::FILTER;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, FailureKind};
-use crate::flag::Flag;
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::read;
 
@@ -50,7 +50,7 @@ When called as `helm-hooks`, the program does only this. With Helm 4 it is a plu
 Nothing is printed if there is an error. {program} itself does not need the filter: it supports these annotations.",
     operands: Operands::AtMost(1),
     completion: ArgCompletion::Nothing,
-    flags: &[&[Flag::switch("version", "print the version").short('v')]],
+    flags: &[&[Flag::switch(names::VERSION_SWITCH, "print the version").short('v')]],
     run: Some(run),
     ..Command::BLANK
 };
@@ -60,7 +60,7 @@ const NAME: &str = "helm-hooks";
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let word = invocation.operand(0);
-    if word == "version" || invocation.flags.on("version") {
+    if word == "version" || invocation.flags.on(names::VERSION_SWITCH) {
         return invocation.ui.print(&format!("{NAME} {}\n", env!("CARGO_PKG_VERSION")));
     }
     if !word.is_empty() {

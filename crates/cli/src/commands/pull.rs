@@ -8,10 +8,10 @@ use pintle::repo::{Registries, Resolved, Resolver, pull};
 use crate::chart_reference::no_provenance;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
-use crate::flag::Flag;
-use crate::flag::groups::{CHART, DEVEL, REMOTE};
+use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE};
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
-use crate::{path, provenance, remote};
+use crate::{cosign, path, provenance, remote};
 
 /// `pull CHART…`
 pub(crate) static COMMAND: Command = Command {
@@ -29,27 +29,30 @@ Fetches the archive of a chart into the current folder, or into another (-d).
 The digest that the index or the registry declares is compared with what comes, and nothing is kept when it differs.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::RemoteChart,
-    flags: &[DEVEL, OWN, CHART, REMOTE],
+    flags: &[DEVEL, OWN, CHART, COSIGN, REMOTE],
     run: Some(run),
     ..Command::BLANK
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("untar", "unpack the archive"),
-    Flag::switch("prov", "fetch the provenance file too, without checking it"),
-    Flag::text("untardir", "the folder to unpack into, inside of --destination").or("."),
-    Flag::text("destination", "the folder to write to").short('d').or("."),
+    Flag::switch(names::UNTAR, "unpack the archive"),
+    Flag::switch(names::PROV, "fetch the provenance file too, without checking it"),
+    Flag::text(names::UNTARDIR, "the folder to unpack into, inside of --destination").or("."),
+    Flag::text(names::DESTINATION, "the folder to write to").short('d').or("."),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let getter = remote::getter(invocation, remote::TIMEOUT);
     for reference in invocation.flags.operands.clone() {
         let resolver = remote::resolver(invocation, &getter);
-        let resolved = resolver.resolve(&remote::wanted(&invocation.flags, &reference))?;
+        let mut resolved = resolver.resolve(&remote::wanted(&invocation.flags, &reference))?;
         for line in &resolved.log {
             invocation.ui.log(line);
         }
-        let mut text = String::new();
+        let mut text = match cosign::is_asked(&invocation.flags) {
+            true => cosign::verify(invocation, &resolver, &mut resolved)?,
+            false => String::new(),
+        };
         let outcome = fetch(invocation, &resolver, &resolved, &reference, &mut text);
         // What came from registries comes first, also if there is something wrong with it.
         let notices = getter.registries().map(Registries::take_notices).unwrap_or_default();
@@ -68,8 +71,8 @@ fn fetch(
     text: &mut String,
 ) -> Result<(), Failure> {
     let flags = &invocation.flags;
-    let destination = flags.text("destination").to_owned();
-    let untar_to = flags.on("untar").then(|| match flags.text("untardir") {
+    let destination = flags.text(names::DESTINATION).to_owned();
+    let untar_to = flags.on(names::UNTAR).then(|| match flags.text(names::UNTARDIR) {
         folder if folder.starts_with('/') => path::clean(folder),
         folder => path::join(&[&destination, folder]),
     });
@@ -82,13 +85,16 @@ fn fetch(
         None => Path::new(&destination),
     };
     let (archive, _) = pull::pull(resolver, resolved, folder)?;
-    let verify = invocation.flags.on("verify");
-    if verify || invocation.flags.on("prov") {
+    let verify = flags.on(names::VERIFY) && !cosign::is_asked(flags);
+    if verify || invocation.flags.on(names::PROV) {
         let file = format!("{}.prov", archive.display());
         match resolver.provenance(resolved) {
             Ok(content) => fs::write(&file, content)?,
             Err(error) if verify => return Err(no_provenance(resolved, &error)),
             Err(error) => {
+                // A chart that was looked up in the index of `--repo` is named by its URL.
+                let by_index = !invocation.flags.text(names::REPO).is_empty();
+                let reference = if by_index { resolved.source.url.as_str() } else { reference };
                 text.push_str(&format!("WARNING: Verification not found for {reference}: {error}\n"))
             }
         }

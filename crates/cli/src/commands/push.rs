@@ -14,8 +14,8 @@ use pintle_tree::redact::redacted;
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, reason};
-use crate::flag::Flag;
 use crate::flag::groups::REMOTE;
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::report::Reporting;
@@ -47,17 +47,20 @@ When called as pintle, the archive can also go to a chart repository that has th
 
 static OWN: &[Flag] = &[
     Flag::switch(
-        "force",
+        names::FORCE,
         "replace a version that exists in the repository; not for registries, which always do",
     ),
-    Flag::text("context-path", "where the API of the repository begins; by default, what its index says"),
+    Flag::text(
+        names::CONTEXT_PATH,
+        "where the API of the repository begins; by default, what its index says",
+    ),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let client = registry_access::client(invocation)?;
     let (archive, remote) = (invocation.operand(0).to_owned(), invocation.operand(1).to_owned());
-    match scheme(&remote) {
-        Err(()) => {
+    match scheme(&remote).map(str::to_ascii_lowercase).as_deref() {
+        Err(_) => {
             return Err(Failure::usage(format!("invalid chart URL format: {remote}")).hint(REMOTE_HINT));
         }
         Ok("") => {
@@ -69,7 +72,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             return push_to_repository(invocation, Path::new(&archive), &remote);
         }
         Ok(other) => {
-            let text = format!("scheme {} not supported", quote(other.to_ascii_lowercase().as_bytes()));
+            let text = format!("scheme {} not supported", quote(other.as_bytes()));
             return Err(Failure::usage(text).hint(REMOTE_HINT));
         }
     }
@@ -77,6 +80,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let seconds = found.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let seconds = seconds.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or_default());
     let created = GoTime::from_unix(seconds, 0, Zone::local()).format("2006-01-02T15:04:05Z07:00");
+    // Helm says nothing about remotes that are spelled in another way.
+    let silent = invocation.personality == Personality::Helm && !remote.starts_with("oci://");
     let request = PushRequest { archive: PathBuf::from(archive), remote, created };
     let quiet = invocation.personality == Personality::Helm || !std::io::stderr().is_terminal();
     let (progress, _) = copy_progress::progress(quiet, found.len());
@@ -86,6 +91,9 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         progress,
         &mut Reporting::new(invocation.ui),
     ))??;
+    if silent {
+        return Ok(());
+    }
     let mut text = format!("Pushed: {}\nDigest: {}\n", pushed.reference, pushed.manifest);
     let tag = pushed.reference.rsplit(':').next().unwrap_or_default();
     if tag.contains('_') {
@@ -134,8 +142,8 @@ fn push_to_repository(invocation: &mut Invocation<'_>, archive: &Path, url: &str
         url: url.to_owned(),
         access,
         token: AccessToken::default(),
-        context_path: flags.text("context-path").to_owned(),
-        force: flags.on("force"),
+        context_path: flags.text(names::CONTEXT_PATH).to_owned(),
+        force: flags.on(names::FORCE),
     };
     // A slow connection is given its time: 100 kB a second.
     let getter = remote::getter(invocation, remote::TIMEOUT + Duration::from_secs(size / 100_000));

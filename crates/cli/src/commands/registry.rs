@@ -9,7 +9,7 @@ use pintle_tree::quote::quote;
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
-use crate::flag::Flag;
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::{prompt, registry_access};
@@ -53,14 +53,14 @@ static LOGOUT: Command = Command {
 };
 
 static FLAGS: &[Flag] = &[
-    Flag::text("username", "the user").short('u'),
-    Flag::text("password", "the password or token; better is --password-stdin").short('p'),
-    Flag::switch("password-stdin", "read the password or token from standard input"),
-    Flag::switch("insecure", "do not check the certificate of the registry (insecure)"),
-    Flag::text("cert-file", "the client certificate to present over TLS"),
-    Flag::text("key-file", "the key of the client certificate"),
-    Flag::text("ca-file", "the file of certificate authorities to trust"),
-    Flag::switch("plain-http", "speak to the registry without TLS"),
+    Flag::text(names::USERNAME, "the user").short('u'),
+    Flag::text(names::PASSWORD, "the password or token; better is --password-stdin").short('p'),
+    Flag::switch(names::PASSWORD_STDIN, "read the password or token from standard input"),
+    Flag::switch(names::INSECURE, "do not check the certificate of the registry (insecure)"),
+    Flag::text(names::CERT_FILE, "the client certificate to present over TLS"),
+    Flag::text(names::KEY_FILE, "the key of the client certificate"),
+    Flag::text(names::CA_FILE, "the file of certificate authorities to trust"),
+    Flag::switch(names::PLAIN_HTTP, "speak to the registry without TLS"),
 ];
 
 fn login(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
@@ -78,9 +78,10 @@ fn login(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         let text = format!("invalid reference: invalid registry {}", quote(registry.as_bytes()));
         return Err(Failure::usage(text).hint("a registry is HOST or HOST:PORT"));
     }
-    let settings = registry_access::settings(invocation, invocation.flags.on("insecure"))?;
+    let settings = registry_access::settings(invocation, invocation.flags.on(names::INSECURE))?;
     let client = registry_access::build(settings)?;
-    let file = PathBuf::from(invocation.flags.text_or_setting("registry-config", invocation.environment));
+    let file =
+        PathBuf::from(invocation.flags.text_or_setting(names::REGISTRY_CONFIG, invocation.environment));
     let helper = default_helper(invocation);
     let key = login_key(&host).to_owned();
     let outcome = registry_access::run(async {
@@ -104,7 +105,8 @@ fn is_host(text: &str) -> bool {
 
 fn logout(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let host = invocation.operand(0).to_owned();
-    let file = PathBuf::from(invocation.flags.text_or_setting("registry-config", invocation.environment));
+    let file =
+        PathBuf::from(invocation.flags.text_or_setting(names::REGISTRY_CONFIG, invocation.environment));
     let key = login_key(&host).to_owned();
     registry_access::run(forget_login(&file, &key))?.map_err(|error| {
         Failure::from(pintle::Error::from(error))
@@ -115,9 +117,9 @@ fn logout(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 /// User name and password: from flags, standard input, or a prompt.
 fn user_and_password(invocation: &mut Invocation<'_>) -> Result<(String, String), Failure> {
-    let mut user = invocation.flags.text("username").to_owned();
-    let given = invocation.flags.text("password").to_owned();
-    if invocation.flags.on("password-stdin") {
+    let mut user = invocation.flags.text(names::USERNAME).to_owned();
+    let given = invocation.flags.text(names::PASSWORD).to_owned();
+    if invocation.flags.on(names::PASSWORD_STDIN) {
         let mut text = String::new();
         std::io::stdin().lock().take(1 << 20).read_to_string(&mut text)?;
         let text = text.strip_suffix('\n').unwrap_or(&text);

@@ -14,8 +14,8 @@ use pintle::rehearse::{RehearseRequest, Severity};
 use crate::clock::SystemClock;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, FailureKind};
-use crate::flag::groups::{CHART, DEVEL, REMOTE, VALUES};
-use crate::flag::{Flag, FlagCompletion, Kind};
+use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE, VALUES};
+use crate::flag::{Flag, FlagCompletion, Kind, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, print_json};
 use crate::scripts::{self, SCRIPTS};
@@ -45,47 +45,57 @@ No container runs, but the scripts of the chart do; annotations control what hap
 Exit codes: 0 if the chart works, 1 if it does not (with --strict, also if there are warnings), 2 for invalid input.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Chart,
-    flags: &[VALUES, OWN, DEVEL, CHART, REMOTE, SCRIPTS],
+    flags: &[VALUES, OWN, DEVEL, CHART, COSIGN, REMOTE, SCRIPTS],
     run: Some(run),
     ..Command::BLANK
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("from", "the previous chart to upgrade from: a directory, an archive, a version, or git:REF"),
+    Flag::text(
+        names::FROM,
+        "the previous chart to upgrade from: a directory, an archive, a version, or git:REF",
+    ),
     Flag::list(
-        "given",
+        names::GIVEN,
         "objects that exist before the chart: a file or folder of objects, or a chart for its CRDs",
     ),
-    Flag::text("release-name", "the name of the release").or("rehearsal").completes(FlagCompletion::Nothing),
-    Flag::text("kube-version", "the Kubernetes version to rehearse on")
+    Flag::text(names::RELEASE_NAME, "the name of the release")
+        .or("rehearsal")
+        .completes(FlagCompletion::Nothing),
+    Flag::text(names::KUBE_VERSION, "the Kubernetes version to rehearse on")
         .completes(FlagCompletion::KubeVersions),
-    Flag::of("timeout", Kind::Duration, "3s", "the real time to wait for objects that do not become ready"),
-    Flag::text("output", "text, json, or junit")
+    Flag::of(
+        names::TIMEOUT,
+        Kind::Duration,
+        "3s",
+        "the real time to wait for objects that do not become ready",
+    ),
+    Flag::text(names::OUTPUT, "text, json, or junit")
         .short('o')
         .or("text")
         .completes(FlagCompletion::Words(&["text", "json", "junit"])),
-    Flag::switch("no-log-output", "do not show the logs of hooks"),
-    Flag::switch("strict", "fail on warnings"),
-    Flag::switch("verbose", "show every finding and every object").short('v'),
+    Flag::switch(names::NO_LOG_OUTPUT, "do not show the logs of hooks"),
+    Flag::switch(names::STRICT, "fail on warnings"),
+    Flag::switch(names::VERBOSE, "show every finding and every object").short('v'),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
-    let output = flags.text("output").to_owned();
+    let output = flags.text(names::OUTPUT).to_owned();
     if !matches!(output.as_str(), "text" | "json" | "junit") {
         return Err(Failure::usage(format!("`{output}` is not a report format"))
             .hint("the formats are text, json and junit"));
     }
     let reference = invocation.operand(0).to_owned();
     let chart = chart_reference::locate(invocation, &reference)?;
-    let from = invocation.flags.text("from").to_owned();
+    let from = invocation.flags.text(names::FROM).to_owned();
     let from = previous::PreviousChart::find(invocation, (&reference, &chart), &from)?;
     let values = request::overrides(invocation)?;
     let flags = &invocation.flags;
-    let given = flags.list("given").iter().map(PathBuf::from).collect();
+    let given = flags.list(names::GIVEN).iter().map(PathBuf::from).collect();
     let events = scripts::lifecycle(invocation)?;
     let version = request::kube_version(invocation)?;
-    let namespace = match flags.text_or_setting("namespace", invocation.environment) {
+    let namespace = match flags.text_or_setting(names::NAMESPACE, invocation.environment) {
         namespace if namespace.is_empty() => "default".to_owned(),
         namespace => namespace,
     };
@@ -93,17 +103,17 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         chart: PathBuf::from(chart),
         from: from.path(),
         fixtures: given,
-        name: flags.text("release-name").to_owned(),
+        name: flags.text(names::RELEASE_NAME).to_owned(),
         namespace,
         values,
         kube_version: version.map(|it| format!("{}.{}", it.major, it.minor)).unwrap_or_default(),
-        timeout: flags.duration("timeout"),
+        timeout: flags.duration(names::TIMEOUT),
         clock: Arc::new(SystemClock),
         events,
     };
-    let strict = flags.on("strict");
-    let verbose = flags.on("verbose");
-    let no_logs = flags.on("no-log-output");
+    let strict = flags.on(names::STRICT);
+    let verbose = flags.on(names::VERBOSE);
+    let no_logs = flags.on(names::NO_LOG_OUTPUT);
     let runtime = connect::runtime()?;
     let mut report = runtime.block_on(pintle::rehearse::rehearse(&rehearsal)).map_err(|error| {
         let mut failure = Failure::from(error);

@@ -7,7 +7,7 @@ mod remove;
 mod update;
 
 use crate::command::{Command, Operands};
-use crate::flag::{Flag, Kind};
+use crate::flag::{Flag, Kind, names};
 
 /// `repo`
 pub(crate) static COMMAND: Command = Command {
@@ -28,5 +28,5 @@ The list of repositories and the cached indexes are shared with Helm.",
 };
 
 /// The timeout for downloading an index.
-const TIMEOUT: Flag = Flag::of("timeout", Kind::Duration, "2m0s", "how long fetching an index may take")
+const TIMEOUT: Flag = Flag::of(names::TIMEOUT, Kind::Duration, "2m0s", "how long fetching an index may take")
     .completes(crate::flag::FlagCompletion::Nothing);

@@ -1,5 +1,10 @@
 //! `request`: the requests of the controller, `HelmRequest` objects.
 
+mod export;
+mod logs;
+
+use std::collections::BTreeMap;
+
 use pintle::cluster::{Cluster, ListParams, PatchType, WriteParams, crds};
 use pintle::objects::{Object, ObjectId};
 use pintle_tree::{Map, Node, json};
@@ -7,10 +12,11 @@ use pintle_tree::{Map, Node, json};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::Flag;
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::format::yaml;
 use crate::output::table::table;
+use crate::personality::Personality;
 
 /// The widest column of the list.
 const MAX_COLUMN: usize = 80;
@@ -22,7 +28,16 @@ pub(crate) static COMMAND: Command = Command {
     long: "\
 A HelmRequest describes a release, and `pintle-controller` keeps it as described. These commands show requests and tell the
 controller what to do about them.",
-    subcommands: &[&APPROVE, &GET, &LIST, &RECONCILE, &RESUME, &SUSPEND],
+    subcommands: &[
+        &APPROVE,
+        &export::COMMAND,
+        &GET,
+        &LIST,
+        &logs::COMMAND,
+        &RECONCILE,
+        &RESUME,
+        &SUSPEND,
+    ],
     ..Command::BLANK
 };
 
@@ -31,8 +46,8 @@ static APPROVE: Command = Command {
     operands_text: "NAME",
     short: "approve what a request waits to do",
     long: "\
-Approve the install or upgrade that a request with `approval: Manual` waits to do. Only the chart and values that are shown
-are approved; what changes after that waits again.",
+Approve the install or upgrade that a request with `approval: Manual` waits to do. Exactly the objects of the plan are
+deployed; if the cluster changes what would happen to them, a new plan waits.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Nothing,
     run: Some(approve),
@@ -98,16 +113,16 @@ static SUSPEND: Command = Command {
     ..Command::BLANK
 };
 
-static ALL: &[Flag] = &[Flag::switch("all-namespaces", "list requests of all namespaces").short('A')];
+static ALL: &[Flag] = &[Flag::switch(names::ALL_NAMESPACES, "list requests of all namespaces").short('A')];
 
 static HOW: &[Flag] = &[
-    Flag::switch("force", "upgrade the release even if nothing changed"),
-    Flag::switch("reset", "forget failures"),
+    Flag::switch(names::FORCE, "upgrade the release even if nothing changed"),
+    Flag::switch(names::RESET, "forget failures"),
 ];
 
 fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let connection = Connection::open(invocation)?;
-    let all = invocation.flags.on("all-namespaces");
+    let all = invocation.flags.on(names::ALL_NAMESPACES);
     let namespace = if all { "" } else { connection.namespace.as_str() };
     let cluster = &connection.session.cluster;
     let listed = connection
@@ -164,7 +179,9 @@ fn reconcile(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let name = invocation.operand(0).to_owned();
     let token = connection.session.clock.now().to_string();
     let mut annotations = vec![("helm.sh/reconcile-requested-at", token.clone())];
-    for (flag, key) in [("force", "helm.sh/force-requested-at"), ("reset", "helm.sh/reset-requested-at")] {
+    for (flag, key) in
+        [(names::FORCE, "helm.sh/force-requested-at"), (names::RESET, "helm.sh/reset-requested-at")]
+    {
         if invocation.flags.on(flag) {
             annotations.push((key, token.clone()));
         }
@@ -183,7 +200,26 @@ fn approve(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     }
     annotate(&connection, &name, vec![("helm.sh/approve", digest.clone())])?;
     let summary = request.text(&["status", "planSummary"]);
-    invocation.ui.print(&format!("approved: {summary} ({digest})\n"))
+    let objects = request.at(&["status", "planObjects"]).and_then(Node::as_list).unwrap_or_default();
+    let lines: String = objects.iter().filter_map(Node::as_str).map(|line| format!("  {line}\n")).collect();
+    invocation.ui.print(&format!("approved: {summary} ({digest})\n{lines}"))
+}
+
+/// Warns that the controller will undo what was done to a release by hand.
+pub(super) fn warn_if_managed(
+    invocation: &mut Invocation<'_>,
+    labels: &BTreeMap<String, String>,
+    undo: &str,
+) {
+    if invocation.personality != Personality::Pintle {
+        return;
+    }
+    let Some(owner) = pintle_controller::stamp::owner_of(labels) else { return };
+    invocation.ui.warn(&format!(
+        "HelmRequest {}/{} manages this release, and the controller will {undo}; change the request instead, or suspend it: \
+         `pintle request suspend {} --namespace {}`",
+        owner.namespace, owner.name, owner.name, owner.namespace
+    ));
 }
 
 /// A field of the condition `Ready`.

@@ -2,11 +2,13 @@
 
 use pintle::ops::RollbackRequest;
 
+use super::request::warn_if_managed;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::deploy::{DRY_RUN, EXCLUSIVE, HOOKS, ROLLBACK};
+use crate::flag::deploy::{APPLY, DRY_RUN, EXCLUSIVE, HOOKS, ROLLBACK};
 use crate::flag::groups::RECORDS;
+use crate::flag::names;
 use crate::invocation::Invocation;
 use crate::report::ClusterReporter;
 use crate::request;
@@ -24,7 +26,7 @@ versions of a release.
 Nothing is rendered again: the stored objects of that version are applied as a new version.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::ReleaseAndVersion,
-    flags: &[ROLLBACK, DRY_RUN, HOOKS, SCRIPTS, RECORDS],
+    flags: &[ROLLBACK, DRY_RUN, HOOKS, APPLY, SCRIPTS, RECORDS],
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK
@@ -42,15 +44,18 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         namespace: connection.namespace.clone(),
         to,
         method,
-        cleanup_on_fail: invocation.flags.on("cleanup-on-fail"),
+        cleanup_on_fail: invocation.flags.on(names::CLEANUP_ON_FAIL),
         max_history: request::max_history(invocation),
         deploy: delivery,
         dry_run: mode,
     };
     connection.cancel_on_signals(None);
-    {
+    let version = {
         let mut reporter = ClusterReporter::new(invocation.ui, false);
-        connection.run(pintle::ops::rollback(&connection.session, &request, &mut reporter))?;
+        connection.run(pintle::ops::rollback(&connection.session, &request, &mut reporter))?
+    };
+    if !mode.is_dry_run() {
+        warn_if_managed(invocation, &version.labels, "upgrade it again");
     }
     invocation.ui.print("Rollback was a success! Happy Helming!\n")
 }

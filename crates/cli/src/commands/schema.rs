@@ -9,7 +9,7 @@ use crate::chart_reference;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::groups::VALUES;
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
 use crate::request;
@@ -42,19 +42,32 @@ static DERIVE: Command = Command {
     long: "\
 Print a JSON schema that matches values.yaml, with its comments as descriptions:
 
-    {program} schema derive ./web > ./web/values.schema.json",
+    {program} schema derive ./web > ./web/values.schema.json
+
+`@schema` comments say more about a value, as blocks of YAML between two `# @schema` lines, or on one line:
+
+    # @schema
+    # type: [string, 'null']
+    # @schema
+    tag:
+    policy: Always # @schema enum:[Always, Never]; required
+
+With --from-templates, values that templates read but values.yaml does not have are included. With --check, nothing is printed,
+and the command fails if values.schema.json of the chart is not what would be printed.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Chart,
-    flags: &[&[Flag::text("output", "the format of the schema: json or yaml")
+    flags: &[&[Flag::text(names::OUTPUT, "the format of the schema: json or yaml")
         .short('o')
         .or("json")
-        .completes(FlagCompletion::Words(&["json", "yaml"]))]],
+        .completes(FlagCompletion::Words(&["json", "yaml"])),
+        Flag::switch(names::FROM_TEMPLATES, "include values that only templates mention"),
+        Flag::switch(names::CHECK, "fail if the schema file of the chart is not up to date")]],
     run: Some(derive),
     ..Command::BLANK
 };
 
 fn derive(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let format = match invocation.flags.text("output") {
+    let format = match invocation.flags.text(names::OUTPUT) {
         "json" => SchemaFormat::Json,
         "yaml" => SchemaFormat::Yaml,
         other => {
@@ -63,8 +76,17 @@ fn derive(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     };
     let reference = invocation.operand(0).to_owned();
     let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
-    let schema =
-        pintle::ops::derive_schema(&DeriveRequest { chart, format }, &mut Reporting::new(invocation.ui))?;
+    let file =
+        chart.join(if format == SchemaFormat::Json { "values.schema.json" } else { "values.schema.yaml" });
+    let from_templates = invocation.flags.on(names::FROM_TEMPLATES);
+    let request = DeriveRequest { chart, format, from_templates };
+    let schema = pintle::ops::derive_schema(&request, &mut Reporting::new(invocation.ui))?;
+    if invocation.flags.on(names::CHECK) {
+        return match std::fs::read(&file) {
+            Ok(text) if text.trim_ascii_end() == schema.trim_ascii_end() => Ok(()),
+            _ => Err(Failure::run_time(format!("{} is not up to date", file.display()))),
+        };
+    }
     invocation.ui.out().write_all(&schema)?;
     if schema.ends_with(b"\n") { Ok(()) } else { invocation.ui.print("\n") }
 }

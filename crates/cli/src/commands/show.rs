@@ -7,8 +7,8 @@ use pintle::ops::Shown;
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
-use crate::flag::Flag;
-use crate::flag::groups::{CHART, DEVEL, REMOTE};
+use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE};
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::table::table;
 use crate::report::Reporting;
@@ -28,7 +28,7 @@ const PART: Command = Command {
     operands_text: "[CHART]",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Chart,
-    flags: &[DEVEL, CHART, REMOTE],
+    flags: &[DEVEL, CHART, COSIGN, REMOTE],
     ..Command::BLANK
 };
 
@@ -78,12 +78,12 @@ static VALUES_COMMAND: Command = Command {
     name: "values",
     short: "show the values of a chart",
     long: "Show the values.yaml of a chart.",
-    flags: &[DEVEL, CHART, REMOTE, JSONPATH],
+    flags: &[DEVEL, CHART, COSIGN, REMOTE, JSONPATH],
     run: Some(|invocation| run(invocation, Part::Values)),
     ..PART
 };
 
-static JSONPATH: &[Flag] = &[Flag::text("jsonpath", "a JSONPath expression to select the output")];
+static JSONPATH: &[Flag] = &[Flag::text(names::JSONPATH, "a JSONPath expression to select the output")];
 
 /// What to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,8 +100,8 @@ fn run(invocation: &mut Invocation<'_>, part: Part) -> Result<(), Failure> {
     let chart = chart_reference::locate(invocation, &reference)?;
     let shown = pintle::ops::show(Path::new(&chart), &mut Reporting::new(invocation.ui))?;
     let out = match part {
-        Part::Values if invocation.flags.given("jsonpath") => {
-            pick(invocation.flags.text("jsonpath"), &shown)?
+        Part::Values if invocation.flags.given(names::JSONPATH) => {
+            pick(invocation.flags.text(names::JSONPATH), &shown)?
         }
         part => text(part, &shown),
     };

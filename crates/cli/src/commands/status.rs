@@ -5,8 +5,8 @@ use pintle::ops::{ResourceView, StatusReport};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{self, Connection};
 use crate::failure::Failure;
-use crate::flag::Flag;
 use crate::flag::deploy::{OUTPUT, REVISION};
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, print_data};
 use crate::output::release::Shown;
@@ -31,8 +31,8 @@ cluster, results of tests, and notes.",
 
 /// Flags of Helm 3 that scripts still use.
 static HELM_3: &[Flag] = &[
-    Flag::switch("show-desc", "").deprecated("it has no effect: the description is always shown"),
-    Flag::switch("show-resources", "").deprecated("it has no effect: the resources are always shown"),
+    Flag::switch(names::SHOW_DESC, "").deprecated("it has no effect: the description is always shown"),
+    Flag::switch(names::SHOW_RESOURCES, "").deprecated("it has no effect: the resources are always shown"),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {

@@ -15,9 +15,9 @@ use crate::connect::{Connection, run_offline};
 use crate::dependencies::{self, Sources};
 use crate::failure::Failure;
 use crate::flag::deploy::INSTALL;
-use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
 use crate::flag::value::read_bool;
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::plugins::post_renderer;
 use crate::report::Reporting;
@@ -39,7 +39,7 @@ taken from --kube-version and --api-versions, which can be repeated or take a li
     {program} template --api-versions monitoring.coreos.com/v1,cert-manager.io/v1 web ./web",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::NameAndChart,
-    flags: &[INSTALL, DEVEL, SCHEMA, VALUES, CHART, REMOTE, POST_RENDER, REWRITE, OWN, SCRIPTS, RECORDS],
+    flags: &[INSTALL, DEVEL, SCHEMA, VALUES, CHART, COSIGN, REMOTE, POST_RENDER, REWRITE, OWN, SCRIPTS, RECORDS],
     exclusive: &[
         &["force-replace", "force-conflicts"],
         &["force", "force-conflicts"],
@@ -50,41 +50,45 @@ taken from --kube-version and --api-versions, which can be repeated or take a li
 };
 
 static OWN: &[Flag] = &[
-    Flag::array("show-only", "print only the objects of these templates; may be repeated").short('s'),
-    Flag::text("output-dir", "write files to this directory instead of stdout"),
-    Flag::switch("validate", "validate the objects against the cluster")
+    Flag::array(names::SHOW_ONLY, "print only the objects of these templates; may be repeated").short('s'),
+    Flag::text(names::OUTPUT_DIR, "write files to this directory instead of stdout"),
+    Flag::switch(names::VALIDATE, "validate the objects against the cluster")
         .deprecated("use '--dry-run=server' instead"),
-    Flag::switch("include-crds", "include CRDs in the output"),
-    Flag::switch("skip-tests", "skip test hooks"),
-    Flag::switch("is-upgrade", "set .Release.IsUpgrade instead of .Release.IsInstall"),
-    Flag::text("kube-version", "the Kubernetes version to render for").completes(FlagCompletion::Nothing),
-    Flag::list("api-versions", "additional API versions of the cluster; may be repeated")
+    Flag::switch(names::INCLUDE_CRDS, "include CRDs in the output"),
+    Flag::switch(names::SKIP_TESTS, "skip test hooks"),
+    Flag::switch(names::IS_UPGRADE, "set .Release.IsUpgrade instead of .Release.IsInstall"),
+    Flag::text(names::KUBE_VERSION, "the Kubernetes version to render for")
+        .completes(FlagCompletion::Nothing),
+    Flag::list(names::API_VERSIONS, "additional API versions of the cluster; may be repeated")
         .short('a')
         .completes(FlagCompletion::Nothing),
-    Flag::switch("release-name", "with --output-dir, write files to a directory named after the release"),
-    Flag::text("dry-run", "the source of capabilities: client or server")
+    Flag::switch(
+        names::RELEASE_NAME_SWITCH,
+        "with --output-dir, write files to a directory named after the release",
+    ),
+    Flag::text(names::DRY_RUN_TEXT, "the source of capabilities: client or server")
         .or("client")
         .bare("unset")
         .completes(FlagCompletion::Words(&["client", "server"])),
-    Flag::text("compat", "the Helm version whose behavior to follow: 3 or 4 ($PINTLE_COMPAT)")
+    Flag::text(names::COMPAT, "the Helm version whose behavior to follow: 3 or 4 ($PINTLE_COMPAT)")
         .completes(FlagCompletion::Words(&["3", "4"])),
     // Notes are never printed here; the flags are accepted because `install` has them.
-    Flag::switch("hide-notes", "")
+    Flag::switch(names::HIDE_NOTES, "")
         .deprecated("this flag has no effect for 'helm template' and will be removed in Helm 5"),
-    Flag::switch("render-subchart-notes", "")
+    Flag::switch(names::RENDER_SUBCHART_NOTES, "")
         .deprecated("this flag has no effect for 'helm template' and will be removed in Helm 5"),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let kube_version = request::kube_version(invocation)?;
-    let live = asks_the_cluster(invocation)? || invocation.flags.on("validate");
+    let live = asks_the_cluster(invocation)? || invocation.flags.on(names::VALIDATE);
     // `release-name` counts as an explicit name, so --generate-name has no effect.
     let (name, reference) = request::name_and_chart(&invocation.flags, |_| Ok("release-name".to_owned()))?;
     let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
     let values = request::overrides(invocation)?;
     let post_render = post_renderer::from_flags(invocation)?;
     let flags = &invocation.flags;
-    let layout = match (flags.text("output-dir"), flags.on("release-name")) {
+    let layout = match (flags.text(names::OUTPUT_DIR), flags.on(names::RELEASE_NAME_SWITCH)) {
         ("", _) => Layout::Stream,
         (folder, true) => Layout::Folder(path::join(&[folder, &name]).into()),
         (folder, false) => Layout::Folder(folder.into()),
@@ -95,16 +99,16 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         namespace: kubeconfig::namespace(flags, invocation.environment),
         values,
         kube_version,
-        api_versions: flags.list("api-versions").to_vec(),
-        is_upgrade: flags.on("is-upgrade"),
-        include_crds: flags.on("include-crds"),
-        skip_tests: flags.on("skip-tests"),
-        no_hooks: flags.on("no-hooks"),
-        skip_crds: flags.on("skip-crds"),
-        skip_schema: flags.on("skip-schema-validation"),
-        dns: flags.on("enable-dns"),
+        api_versions: flags.list(names::API_VERSIONS).to_vec(),
+        is_upgrade: flags.on(names::IS_UPGRADE),
+        include_crds: flags.on(names::INCLUDE_CRDS),
+        skip_tests: flags.on(names::SKIP_TESTS),
+        no_hooks: flags.on(names::NO_HOOKS),
+        skip_crds: flags.on(names::SKIP_CRDS),
+        skip_schema: flags.on(names::SKIP_SCHEMA_VALIDATION),
+        dns: flags.on(names::ENABLE_DNS),
         nulls: generation(invocation)?,
-        show_only: flags.list("show-only").to_vec(),
+        show_only: flags.list(names::SHOW_ONLY).to_vec(),
         layout,
         images: rewrite::policy_from_flags(flags)?,
         record_objects: request::record_objects(invocation),
@@ -133,7 +137,7 @@ enum Target {
 /// The rules to follow where Helm 3 and Helm 4 differ.
 pub(crate) fn generation(invocation: &Invocation<'_>) -> Result<NullRules, Failure> {
     let flags = &invocation.flags;
-    let flag = if flags.declares("compat") { flags.text("compat") } else { "" };
+    let flag = if flags.declares(names::COMPAT) { flags.text(names::COMPAT) } else { "" };
     let word = match flag {
         "" => invocation.environment.variable("PINTLE_COMPAT").unwrap_or_default(),
         word => word.to_owned(),
@@ -154,7 +158,7 @@ fn render(
 ) -> Result<pintle::Result<Templated>, Failure> {
     let outcome = render_once(request, target, invocation.ui);
     if matches!(outcome, Err(pintle::Error::MissingDependencies(_)))
-        && invocation.flags.on("dependency-update")
+        && invocation.flags.on(names::DEPENDENCY_UPDATE)
     {
         let sources = Sources::of_flags(invocation)?;
         dependencies::update_from(&sources, &request.chart, &mut Reporting::new(invocation.ui))?;
@@ -245,7 +249,7 @@ fn print(
 
 /// Whether `--dry-run` uses the cluster; its deprecated values do not.
 fn asks_the_cluster(invocation: &mut Invocation<'_>) -> Result<bool, Failure> {
-    let word = invocation.flags.text("dry-run");
+    let word = invocation.flags.text(names::DRY_RUN_TEXT);
     let invalid = |allowed: &str| {
         Failure::usage(format!("invalid dry-run value ({}). Must be {allowed}", quote(word.as_bytes())))
     };

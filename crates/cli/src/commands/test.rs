@@ -8,7 +8,7 @@ use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::deploy::PATIENCE;
 use crate::flag::groups::RECORDS;
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::output::format::Format;
 use crate::output::release::Shown;
@@ -33,30 +33,33 @@ Run the test hooks of a deployed release and show the results. --filter selects 
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("no-log-output", "do not show the logs of tests, regardless of their policy"),
-    Flag::switch("logs", "print the logs of the test pods after all tests have run"),
-    Flag::list("filter", "run only tests with this name (name=x), or all others (!name=x); may be repeated")
-        .completes(FlagCompletion::Nothing),
+    Flag::switch(names::NO_LOG_OUTPUT, "do not show the logs of tests, regardless of their policy"),
+    Flag::switch(names::LOGS_SWITCH, "print the logs of the test pods after all tests have run"),
+    Flag::list(
+        names::FILTER,
+        "run only tests with this name (name=x), or all others (!name=x); may be repeated",
+    )
+    .completes(FlagCompletion::Nothing),
     // A flag of Helm 3 that scripts still use.
-    Flag::switch("hide-notes", "").deprecated("it has no effect: notes are not shown"),
+    Flag::switch(names::HIDE_NOTES, "").deprecated("it has no effect: notes are not shown"),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let connection = Connection::open(invocation)?;
     let defaults = TestRequest::default();
-    let (include, exclude) = parse_filters(invocation.flags.list("filter"));
+    let (include, exclude) = parse_filters(invocation.flags.list(names::FILTER));
     let is_ours = invocation.personality == Personality::Pintle;
     let request = TestRequest {
         name: invocation.operand(0).to_owned(),
         namespace: connection.namespace.clone(),
         include,
         exclude,
-        logs: invocation.flags.on("logs"),
+        logs: invocation.flags.on(names::LOGS_SWITCH),
         deploy: DeployOptions {
-            timeout: invocation.flags.duration("timeout"),
+            timeout: invocation.flags.duration(names::TIMEOUT),
             init_logs: is_ours,
             fail_fast: is_ours,
-            logs: match invocation.flags.on("no-log-output") {
+            logs: match invocation.flags.on(names::NO_LOG_OUTPUT) {
                 true => HookLogs::Off,
                 false => defaults.deploy.logs,
             },

@@ -3,11 +3,13 @@
 use pintle::cluster::PropagationPolicy;
 use pintle::ops::UninstallRequest;
 
+use super::request::warn_if_managed;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
 use crate::flag::deploy::{HOOKS, UNINSTALL};
 use crate::flag::groups::RECORDS;
+use crate::flag::names;
 use crate::invocation::Invocation;
 use crate::report::ClusterReporter;
 use crate::request;
@@ -32,7 +34,7 @@ kept too, so that `{program} rollback` can restore the release.",
 };
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let cascade = cascade(invocation.flags.text("cascade"))?;
+    let cascade = cascade(invocation.flags.text(names::CASCADE))?;
     let delivery = request::deploy_options(invocation)?;
     let connection = Connection::open(invocation)?;
     connection.cancel_on_signals(None);
@@ -40,17 +42,20 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         let request = UninstallRequest {
             name: name.clone(),
             namespace: connection.namespace.clone(),
-            keep_history: invocation.flags.on("keep-history"),
-            ignore_not_found: invocation.flags.on("ignore-not-found"),
+            keep_history: invocation.flags.on(names::KEEP_HISTORY),
+            ignore_not_found: invocation.flags.on(names::IGNORE_NOT_FOUND),
             cascade,
-            description: invocation.flags.text("description").to_owned(),
+            description: invocation.flags.text(names::DESCRIPTION).to_owned(),
             deploy: delivery.clone(),
-            dry_run: invocation.flags.on("dry-run"),
+            dry_run: invocation.flags.on(names::DRY_RUN),
         };
         let uninstalled = {
             let mut reporter = ClusterReporter::new(invocation.ui, false);
             connection.run(pintle::ops::uninstall(&connection.session, &request, &mut reporter))?
         };
+        if let Some(uninstalled) = uninstalled.as_ref().filter(|_| !request.dry_run) {
+            warn_if_managed(invocation, &uninstalled.version.labels, "install it again");
+        }
         if let Some(uninstalled) = uninstalled.filter(|uninstalled| !uninstalled.kept.is_empty()) {
             invocation.ui.print(&format!("{}\n", uninstalled.kept))?;
         }

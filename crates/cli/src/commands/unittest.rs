@@ -1,24 +1,27 @@
 //! `unittest`: runs the helm-unittest suites of charts.
 
-use std::io::Write as _;
-use std::path::PathBuf;
-use std::process::{Command as Process, Stdio};
-use std::time::{Duration, Instant};
+mod changed;
+mod host;
+mod watch;
 
-use pintle::ops::{TestedChart, UnittestHost, UnittestRequest};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use pintle::ops::{TestedChart, UnittestHost as _, UnittestRequest};
 use pintle::unittest::report::console::{Console, Totals};
 use pintle::unittest::report::{self, Format, Setting};
-use pintle::unittest::{Options, PostRenderer};
+use pintle::unittest::{Options, coverage};
 use pintle::values::NullRules;
 use pintle_time::{GoTime, Zone};
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::commands::template;
 use crate::failure::{Failure, FailureKind};
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::lease_holder;
 use crate::personality::Personality;
+use host::Host;
 
 /// `unittest CHART...`
 pub(crate) static COMMAND: Command = Command {
@@ -43,7 +46,15 @@ checks the rendered documents.
     {program} unittest ./web
 
 Suites run in parallel and need no cluster; `lookup` finds the objects that a suite declares. Snapshots are stored in
-__snapshot__ next to the suites, as helm-unittest stores them.",
+__snapshot__ next to the suites, as helm-unittest stores them.
+
+With --watch, suites run again whenever their chart changes. With --changed, only suites run whose outcome the uncommitted
+changes of a git repository can affect; --since adds those of a branch:
+
+    {program} unittest charts/* --changed --since origin/main
+
+The key `pintle` of a test has expectations about the release: which lifecycle events scripts handle, the order of hooks,
+images, and a rehearsal in the embedded cluster.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::Chart,
     flags: &[FLAGS],
@@ -52,29 +63,41 @@ __snapshot__ next to the suites, as helm-unittest stores them.",
 };
 
 static FLAGS: &[Flag] = &[
-    Flag::switch("color", "use colors even if the output is not a terminal; with =false, never"),
-    Flag::switch("strict", "fail on unknown keys in suites"),
+    Flag::switch(names::COLOR, "use colors even if the output is not a terminal; with =false, never"),
+    Flag::switch(names::STRICT, "fail on unknown keys in suites"),
     Flag::array(
-        "file",
+        names::FILE_LIST,
         "a pattern of suite files, relative to the chart (default tests/*_test.yaml); may be repeated",
     )
     .short('f'),
-    Flag::array("values", "a values file for all tests, or a pattern of them; may be repeated").short('v'),
-    Flag::switch("update-snapshot", "store what was rendered as the new snapshots").short('u'),
-    Flag::switch("with-subchart", "also run the suites of subcharts").short('s').or("true"),
-    Flag::text("output-file", "write a report to this file").short('o'),
-    Flag::text("output-type", "the format of the report: JUnit, NUnit, XUnit or Sonar")
+    Flag::array(names::VALUES, "a values file for all tests, or a pattern of them; may be repeated")
+        .short('v'),
+    Flag::switch(names::UPDATE_SNAPSHOT, "store what was rendered as the new snapshots").short('u'),
+    Flag::switch(names::WITH_SUBCHART, "also run the suites of subcharts").short('s').or("true"),
+    Flag::text(names::OUTPUT_FILE, "write a report to this file").short('o'),
+    Flag::text(names::OUTPUT_TYPE, "the format of the report: JUnit, NUnit, XUnit or Sonar")
         .short('t')
         .or("XUnit")
         .completes(FlagCompletion::Words(&["JUnit", "NUnit", "XUnit", "Sonar"])),
     Flag::text(
-        "chart-tests-path",
+        names::CHART_TESTS_PATH,
         "the directory, relative to the chart, of a chart whose templates are suites",
     ),
-    Flag::switch("failfast", "stop at the first failure").short('q'),
-    Flag::switch("debugPlugin", "also write what was rendered to the directory .debug").short('d'),
-    Flag::switch("skip-schema-validation", "skip the check of values against JSON schemas"),
-    Flag::text("compat", "the Helm version whose behavior to follow: 3 or 4 ($PINTLE_COMPAT)")
+    Flag::switch(names::FAILFAST, "stop at the first failure").short('q'),
+    Flag::switch(names::DEBUGPLUGIN, "also write what was rendered to the directory .debug").short('d'),
+    Flag::switch(names::SKIP_SCHEMA_VALIDATION, "skip the check of values against JSON schemas"),
+    Flag::switch(names::WATCH, "run again whenever a chart or a values file changes; ends with Ctrl-C"),
+    Flag::switch(names::CHANGED, "run only suites that files can affect which differ from the commit in git"),
+    Flag::text(names::SINCE, "with --changed, also what changed since this branch or commit was left"),
+    Flag::switch(
+        names::COVERAGE,
+        "show which lines and branches of templates and which values the tests did not reach",
+    ),
+    Flag::array(
+        names::COVERAGE_FILE,
+        "write the coverage to this file: LCOV for .info and .lcov, a page for .html, text for others; may be repeated",
+    ),
+    Flag::text(names::COMPAT, "the Helm version whose behavior to follow: 3 or 4 ($PINTLE_COMPAT)")
         .completes(FlagCompletion::Words(&["3", "4"])),
 ];
 
@@ -84,36 +107,94 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         .map_err(|error| Failure::run_time(format!("cannot find the current directory: {error}")))?;
     let nulls = template::generation(invocation)?;
     let defaults = UnittestRequest::default();
-    let files = match flags.list("file") {
+    let files = match flags.list(names::FILE_LIST) {
         [] => defaults.files,
         files => files.to_vec(),
     };
     let request = UnittestRequest {
         charts: flags.operands.clone(),
         files,
-        values: flags.list("values").to_vec(),
-        chart_tests_path: flags.text("chart-tests-path").to_owned(),
-        strict: flags.on("strict"),
-        with_subcharts: flags.switch("with-subchart").unwrap_or(true),
+        values: flags.list(names::VALUES).to_vec(),
+        chart_tests_path: flags.text(names::CHART_TESTS_PATH).to_owned(),
+        strict: flags.on(names::STRICT),
+        with_subcharts: flags.switch(names::WITH_SUBCHART).unwrap_or(true),
         current_folder,
-        rendered_folder: flags.on("debugPlugin").then(|| PathBuf::from(".debug")),
+        rendered_folder: flags.on(names::DEBUGPLUGIN).then(|| PathBuf::from(".debug")),
+        changed: None,
         options: Options {
-            update_snapshots: flags.on("update-snapshot"),
-            fail_fast: flags.on("failfast"),
-            skip_schema: flags.on("skip-schema-validation"),
+            update_snapshots: flags.on(names::UPDATE_SNAPSHOT),
+            fail_fast: flags.on(names::FAILFAST),
+            skip_schema: flags.on(names::SKIP_SCHEMA_VALIDATION),
             nulls,
             // Under Helm's name suites have the verdicts of helm-unittest, also where these are wrong.
             quirks: invocation.personality == Personality::Helm || nulls == NullRules::Helm3,
             threads: 0,
+            coverage: flags.on(names::COVERAGE) || !flags.list(names::COVERAGE_FILE).is_empty(),
         },
     };
-    let host = Host { start: Instant::now() };
-    let tested = pintle::ops::unittest(&request, &host);
-    print(invocation, &request, &tested, &host)?;
-    if tested.iter().all(TestedChart::passed) {
+    if invocation.flags.on(names::WATCH) {
+        return watch(invocation, request);
+    }
+    let request = UnittestRequest { changed: changed_files(invocation, &request)?, ..request };
+    if run_once(invocation, &request)? {
         return Ok(());
     }
     Err(Failure::new(FailureKind::AlreadyReported, "some tests failed"))
+}
+
+/// Runs all suites, and returns whether they passed.
+fn run_once(invocation: &mut Invocation<'_>, request: &UnittestRequest) -> Result<bool, Failure> {
+    let host = Host { start: Instant::now(), environment: invocation.environment };
+    let tested = pintle::ops::unittest(request, &host);
+    if tested.is_empty() && request.changed.is_some() {
+        invocation.ui.note("no suite is affected by what changed");
+        return Ok(true);
+    }
+    print(invocation, request, &tested, &host)?;
+    cover(invocation, &tested)?;
+    Ok(tested.iter().all(TestedChart::passed))
+}
+
+/// Runs the suites, and again those of each chart that changes.
+fn watch(invocation: &mut Invocation<'_>, mut request: UnittestRequest) -> Result<(), Failure> {
+    let charts = std::mem::take(&mut request.charts);
+    let mut paths = charts.clone();
+    paths.extend(request.values.iter().cloned());
+    let flags = &invocation.flags;
+    let mut written: Vec<PathBuf> = flags.list(names::COVERAGE_FILE).iter().map(PathBuf::from).collect();
+    written.push(PathBuf::from(flags.text(names::OUTPUT_FILE)));
+    request.charts.clone_from(&charts);
+    loop {
+        // What changes while tests run is seen after them.
+        let before = watch::Files::read(&paths, &written);
+        request.changed = changed_files(invocation, &request)?;
+        run_once(invocation, &request)?;
+        invocation.ui.note("waiting for changes; press Ctrl-C to end");
+        let changed = watch::wait(&before, &paths, &written);
+        let is_in = |chart: &&String| changed.iter().any(|file| file.starts_with(chart));
+        request.charts = charts.iter().filter(is_in).cloned().collect();
+        if request.charts.is_empty() {
+            request.charts.clone_from(&charts);
+        }
+        for file in changed {
+            invocation.ui.note(&format!("changed: {}", file.display()));
+        }
+    }
+}
+
+/// The files that differ in git, if only what they affect is to run.
+fn changed_files(
+    invocation: &Invocation<'_>,
+    request: &UnittestRequest,
+) -> Result<Option<Vec<PathBuf>>, Failure> {
+    let since = invocation.flags.text(names::SINCE);
+    if !invocation.flags.on(names::CHANGED) {
+        return match since {
+            "" => Ok(None),
+            _ => Err(Failure::usage("--since is for --changed")),
+        };
+    }
+    changed::files(&request.current_folder, since).map(Some)
 }
 
 /// Prints the results, and writes the report.
@@ -123,7 +204,7 @@ fn print(
     tested: &[TestedChart],
     host: &Host,
 ) -> Result<(), Failure> {
-    let colors = invocation.flags.switch("color").unwrap_or_else(|| invocation.ui.paint().on);
+    let colors = invocation.flags.switch(names::COLOR).unwrap_or_else(|| invocation.ui.paint().on);
     let console = Console { colors };
     let mut totals = Totals::default();
     for chart in tested {
@@ -153,14 +234,31 @@ fn print(
     invocation.ui.print(&console.summary(&totals, &elapsed.to_string()))
 }
 
+/// Shows and writes the coverage, if it is wanted.
+fn cover(invocation: &mut Invocation<'_>, tested: &[TestedChart]) -> Result<(), Failure> {
+    let reports: Vec<_> = tested.iter().filter_map(|chart| chart.coverage.clone()).collect();
+    let text = || reports.iter().map(|report| report.to_text()).collect::<String>();
+    for file in invocation.flags.list(names::COVERAGE_FILE) {
+        let path = PathBuf::from(file);
+        let content = match path.extension().and_then(|extension| extension.to_str()) {
+            Some("info" | "lcov") => coverage::lcov(&reports),
+            Some("html" | "htm") => coverage::html(&reports),
+            _ => text(),
+        };
+        pintle::chart::write_atomic(&path, content.as_bytes())
+            .map_err(|error| Failure::run_time(format!("cannot write {file}: {error}")))?;
+    }
+    if invocation.flags.on(names::COVERAGE) { invocation.ui.print(&text()) } else { Ok(()) }
+}
+
 /// Writes the report, if one is wanted. A format that does not exist is no report, as in helm-unittest.
 fn write_report(
     invocation: &Invocation<'_>,
     request: &UnittestRequest,
     tested: &[TestedChart],
 ) -> Result<(), String> {
-    let file = invocation.flags.text("output-file");
-    let format = Format::by_name(invocation.flags.text("output-type"));
+    let file = invocation.flags.text(names::OUTPUT_FILE);
+    let format = Format::by_name(invocation.flags.text(names::OUTPUT_TYPE));
     let (Some(format), false) = (format, file.is_empty()) else { return Ok(()) };
     let now = GoTime::now(Zone::local());
     let setting = Setting {
@@ -188,49 +286,4 @@ fn write_report(
     }
     std::fs::write(&path, report::write(format, &suites, &setting))
         .map_err(|error| format!("open {file}: {error}"))
-}
-
-/// Runs post-renderers and has the clock.
-struct Host {
-    start: Instant,
-}
-
-impl UnittestHost for Host {
-    fn post_render(&self, post_renderer: &PostRenderer, text: &[u8]) -> Result<Vec<u8>, String> {
-        let failed = |error: std::io::Error| {
-            format!("post-render failed: error while running command {}: {error}", post_renderer.command)
-        };
-        let mut child = Process::new(&post_renderer.command)
-            .args(&post_renderer.arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
-        let stdin = child.stdin.take();
-        let output = std::thread::scope(|scope| {
-            // A program that does not read its input is no error.
-            scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(text)));
-            child.wait_with_output()
-        })
-        .map_err(failed)?;
-        let errors = String::from_utf8_lossy(&output.stderr);
-        if !output.status.success() {
-            return Err(format!(
-                "post-render failed: error while running command {}. error output:\n{errors}: {}",
-                post_renderer.command, output.status
-            ));
-        }
-        if output.stdout.trim_ascii().is_empty() {
-            return Err(format!(
-                "post-render failed: post-renderer {:?} produced empty output",
-                post_renderer.command
-            ));
-        }
-        Ok(output.stdout)
-    }
-
-    fn elapsed(&self) -> Duration {
-        self.start.elapsed()
-    }
 }

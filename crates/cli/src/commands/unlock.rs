@@ -5,7 +5,7 @@ use pintle::ops::Unlocked;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::Flag;
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::time;
 
@@ -26,12 +26,12 @@ as a version that Helm left pending.",
     ..Command::BLANK
 };
 
-static OWN: &[Flag] = &[Flag::switch("free", "mark the pending revision as failed")];
+static OWN: &[Flag] = &[Flag::switch(names::FREE, "mark the pending revision as failed")];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let connection = Connection::open(invocation)?;
     let name = invocation.operand(0).to_owned();
-    let free = invocation.flags.on("free");
+    let free = invocation.flags.on(names::FREE);
     let (session, namespace) = (&connection.session, &connection.namespace);
     let unlocked = connection.run(pintle::ops::unlock(session, namespace, &name, free))?;
     invocation.ui.print(&describe(&name, &unlocked))

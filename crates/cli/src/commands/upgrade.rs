@@ -1,17 +1,22 @@
 //! `upgrade`: upgrades a release to another chart or other values.
 
+use std::path::PathBuf;
+
 use pintle::ops::{InstallRequest, UpgradeRequest, ValuesPolicy};
 use pintle::release::{Status, Summary};
 use pintle::{DeployOptions, DryRun, Method, values};
 use pintle_tree::quote::quote;
 
 use super::images::rewrite::REWRITE;
-use super::install::{cancel_on_signals, deliver, request_of, show, with_dependencies};
+use super::install::{cancel_on_signals, deliver, request_for, request_of, show, with_dependencies};
+use super::request::warn_if_managed;
+use crate::chart_reference;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::deploy::{DRY_RUN, EXCLUSIVE, HOOKS, NOTES, OUTPUT, UPGRADE};
-use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::deploy::{APPLY, CRD_POLICY, DRY_RUN, EXCLUSIVE, HOOKS, NOTES, OUTPUT, UPGRADE};
+use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::names;
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::output::format::Format;
@@ -42,12 +47,15 @@ With --dry-run nothing is applied, and the objects are shown, including Secrets 
         SCHEMA,
         VALUES,
         CHART,
+        COSIGN,
         REMOTE,
         POST_RENDER,
         REWRITE,
         DRY_RUN,
         OUTPUT,
         HOOKS,
+        APPLY,
+        CRD_POLICY,
         SCRIPTS,
         RECORDS,
     ],
@@ -62,7 +70,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let name = invocation.operand(0).to_owned();
     let reference = invocation.operand(1).to_owned();
     let table = !Format::from_flags(&invocation.flags).is_data();
-    if invocation.flags.on("install") {
+    if invocation.flags.on(names::INSTALL) {
         let connection = Connection::open_or_create(invocation, mode)?;
         let last = last(&connection, &name)?;
         let uninstalled = last.as_ref().is_some_and(|last| last.status == Status::Uninstalled);
@@ -73,12 +81,13 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             }
             return install(invocation, &connection, &reference, mode, delivery, uninstalled);
         }
-        return upgrade(invocation, &connection, &reference, mode, delivery);
+        let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
+        return upgrade(invocation, &connection, chart, mode, delivery);
     }
     // A missing chart is reported before the cluster is contacted.
-    let reference = crate::chart_reference::locate(invocation, &reference)?;
+    let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
     let connection = Connection::open(invocation)?;
-    upgrade(invocation, &connection, &reference, mode, delivery)
+    upgrade(invocation, &connection, chart, mode, delivery)
 }
 
 /// The last version of the release, if it exists.
@@ -104,7 +113,7 @@ fn install(
     delivery: DeployOptions,
     replace: bool,
 ) -> Result<(), Failure> {
-    let client_side = invocation.flags.text("server-side") == "false";
+    let client_side = invocation.flags.text(names::SERVER_SIDE) == "false";
     let request = InstallRequest {
         name: invocation.operand(0).to_owned(),
         replace,
@@ -118,21 +127,20 @@ fn install(
 fn upgrade(
     invocation: &mut Invocation<'_>,
     connection: &Connection,
-    reference: &str,
+    chart: PathBuf,
     mode: DryRun,
     delivery: DeployOptions,
 ) -> Result<(), Failure> {
     let name = invocation.operand(0).to_owned();
     let method =
         request::method_choice(&invocation.flags).map_err(|failure| failure.during("UPGRADE FAILED"))?;
-    let target = InstallRequest { name: name.clone(), ..request_of(invocation, reference, mode, delivery)? };
+    let target = InstallRequest { name: name.clone(), ..request_for(invocation, chart, mode, delivery)? };
     let request = UpgradeRequest {
         method,
         values_policy: values_policy(&invocation.flags),
-        cleanup_on_fail: invocation.flags.on("cleanup-on-fail"),
+        cleanup_on_fail: invocation.flags.on(names::CLEANUP_ON_FAIL),
         max_history: request::max_history(invocation),
         install: false,
-        apply_crds: false,
         target,
     };
     let data = Format::from_flags(&invocation.flags).is_data();
@@ -146,6 +154,9 @@ fn upgrade(
     });
     let upgraded =
         upgraded.map_err(|failure| if early { failure } else { failure.during("UPGRADE FAILED") })?;
+    if !mode.is_dry_run() {
+        warn_if_managed(invocation, &upgraded.version.labels, "upgrade it back");
+    }
     if !data {
         let name = quote(name.as_bytes());
         invocation.ui.print(&format!("Release {name} has been upgraded. Happy Helming!\n"))?;
@@ -170,11 +181,11 @@ fn is_early(error: &pintle::Error) -> bool {
 }
 
 pub(super) fn values_policy(flags: &Parsed) -> ValuesPolicy {
-    if flags.on("reset-values") {
+    if flags.on(names::RESET_VALUES) {
         ValuesPolicy::Reset
-    } else if flags.on("reuse-values") {
+    } else if flags.on(names::REUSE_VALUES) {
         ValuesPolicy::Reuse
-    } else if flags.on("reset-then-reuse-values") {
+    } else if flags.on(names::RESET_THEN_REUSE_VALUES) {
         ValuesPolicy::ResetThenReuse
     } else {
         ValuesPolicy::ReuseIfNoneGiven

@@ -2,7 +2,7 @@
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
-use crate::flag::Flag;
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::text_template;
@@ -22,10 +22,10 @@ With --template, the fields Version, GitCommit, GitTreeState, GoVersion and Kube
     operands: Operands::None,
     completion: ArgCompletion::Nothing,
     flags: &[&[
-        Flag::switch("short", "print only the version number"),
-        Flag::text("template", "a Go template for the output"),
+        Flag::switch(names::SHORT, "print only the version number"),
+        Flag::text(names::TEMPLATE, "a Go template for the output"),
         // A flag of Helm 3 that scripts still use.
-        Flag::switch("client", "").short('c').deprecated("it has no effect: there is only a client"),
+        Flag::switch(names::CLIENT, "").short('c').deprecated("it has no effect: there is only a client"),
     ]],
     run: Some(run),
     ..Command::BLANK
@@ -45,12 +45,12 @@ const FIELDS: [(&str, &str); 5] = [
 const OWN: &str = env!("CARGO_PKG_VERSION");
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let template = invocation.flags.text("template");
+    let template = invocation.flags.text(names::TEMPLATE);
     if !template.is_empty() {
         let text = text_template::build(template, &FIELDS).map_err(Failure::usage)?;
         return Ok(invocation.ui.out().write_all(&text)?);
     }
-    let text = match (invocation.personality, invocation.flags.on("short")) {
+    let text = match (invocation.personality, invocation.flags.on(names::SHORT)) {
         (Personality::Helm, true) => HELM.to_owned(),
         (Personality::Helm, false) => format!(
             "version.BuildInfo{{Version:\"{HELM}\", GitCommit:\"\", GitTreeState:\"\", GoVersion:\"{GO}\", \

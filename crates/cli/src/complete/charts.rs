@@ -7,6 +7,7 @@ use pintle::repo::{Cached, Entry, Repositories};
 use pintle_time::{GoTime, Zone};
 
 use super::{Completions, Directive};
+use crate::flag::names;
 use crate::invocation::Invocation;
 use crate::remote;
 
@@ -97,7 +98,9 @@ fn charts_of(invocation: &Invocation<'_>, repository: &str) -> Vec<(String, Stri
 pub(super) fn versions(invocation: &Invocation<'_>) -> Completions {
     let operands = &invocation.flags.operands;
     let before = match invocation.command_path.command.completion {
-        crate::command::ArgCompletion::NameAndChart => usize::from(!invocation.flags.on("generate-name")),
+        crate::command::ArgCompletion::NameAndChart => {
+            usize::from(!invocation.flags.on(names::GENERATE_NAME))
+        }
         crate::command::ArgCompletion::ReleaseAndChart => 1,
         _ => 0,
     };

@@ -6,9 +6,10 @@ use super::{Completions, Directive, live};
 use crate::command::CommandPath;
 use crate::flag::groups::GLOBAL;
 use crate::flag::parsed::Parsed;
-use crate::flag::{Flag, FlagCompletion, HELP};
+use crate::flag::{Flag, FlagCompletion, HELP, names};
 use crate::help::flag_usage;
 use crate::invocation::Invocation;
+use crate::personality::Personality;
 
 /// Finds the flag whose value is being typed, if any, and returns the arguments without it.
 ///
@@ -66,7 +67,7 @@ pub(super) fn values(flag: &Flag, invocation: &mut Invocation<'_>) -> Completion
             Completions::new(Directive::NoFiles, choices.collect())
         }
         FlagCompletion::Contexts => {
-            let file = invocation.flags.text("kubeconfig");
+            let file = invocation.flags.text(names::KUBECONFIG);
             Completions::new(Directive::NoFiles, crate::kubeconfig::contexts(file, invocation.environment))
         }
         FlagCompletion::KubeVersions => {
@@ -83,12 +84,19 @@ pub(super) fn values(flag: &Flag, invocation: &mut Invocation<'_>) -> Completion
 }
 
 /// The flags that begin as typed: global ones first, then those of the command, in cobra's order.
-pub(super) fn names(command_path: &CommandPath, parsed: &Parsed, unfinished: &str) -> Vec<(String, String)> {
+pub(super) fn names(
+    command_path: &CommandPath,
+    parsed: &Parsed,
+    personality: Personality,
+    unfinished: &str,
+) -> Vec<(String, String)> {
     let is_root = !command_path.path.contains(' ');
     let mut own: Vec<&Flag> = command_path.command.own_flags().collect();
     own.push(&HELP);
     let mut global: Vec<&Flag> =
         GLOBAL.iter().filter(|flag| own.iter().all(|other| other.name != flag.name)).collect();
+    // A global flag that Helm does not have.
+    global.retain(|flag| personality == Personality::Pintle || flag.name != "cluster");
     if is_root {
         own.append(&mut global);
     }
@@ -96,7 +104,7 @@ pub(super) fn names(command_path: &CommandPath, parsed: &Parsed, unfinished: &st
     global.sort_by_key(|flag| flag.name);
     let mut choices = Vec::new();
     for flag in global.into_iter().chain(own) {
-        let again = !parsed.given(flag.name) || flag.kind.repeats();
+        let again = !parsed.is_given(flag.name) || flag.kind.repeats();
         if flag.hidden || !again || excluded(command_path, parsed, flag) {
             continue;
         }
@@ -114,6 +122,6 @@ pub(super) fn names(command_path: &CommandPath, parsed: &Parsed, unfinished: &st
 /// Whether a flag on the command line excludes this one.
 fn excluded(command_path: &CommandPath, parsed: &Parsed, flag: &Flag) -> bool {
     command_path.command.exclusive.iter().any(|group| {
-        group.contains(&flag.name) && group.iter().any(|other| *other != flag.name && parsed.given(other))
+        group.contains(&flag.name) && group.iter().any(|other| *other != flag.name && parsed.is_given(other))
     })
 }

@@ -15,6 +15,11 @@ pub(crate) fn hint(error: &Error) -> Option<String> {
             "review its scripts in `ext/lua`, then grant it with `--accept-perms {}` or `--yes`",
             asked.all()
         ),
+        Error::StalePlan { .. } => "make the plan again, and review it".to_owned(),
+        Error::SealedPlan => "name the key that it was saved with by `--plan-key`".to_owned(),
+        Error::UnsafeCrds { .. } => {
+            "change these objects first, or set `--crds=force` if the loss is intended".to_owned()
+        }
         Error::EmbeddedCorrupt { .. } => {
             "restore the file from a backup, or delete it to start with an empty cluster".to_owned()
         }

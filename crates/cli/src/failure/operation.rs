@@ -138,6 +138,8 @@ fn class(error: &Error) -> FailureKind {
             _ => FailureKind::RunTime,
         },
         Error::Images(error) => policy::class(error),
+        Error::StalePlan { .. } => FailureKind::StalePlan,
+        Error::BadPlan { .. } | Error::SealedPlan => FailureKind::BadInput,
         Error::Embedded { .. } | Error::EmbeddedCorrupt { .. } => FailureKind::BadInput,
         Error::EmbeddedInUse { .. } => FailureKind::RunTime,
         Error::Scripts(_) | Error::RecordObject { .. } => FailureKind::BadChart,

@@ -1,29 +1,48 @@
 //! The flags of commands that change a cluster; many of these commands share them.
 
-use super::{Flag, FlagCompletion, Kind};
+use super::{Flag, FlagCompletion, Kind, names};
 use crate::env::Setting;
 
-const FORCE_REPLACE: Flag = Flag::switch("force-replace", "replace objects instead of patching them");
-const FORCE: Flag = Flag::switch("force", "replace objects instead of patching them")
+const FORCE_REPLACE: Flag = Flag::switch(names::FORCE_REPLACE, "replace objects instead of patching them");
+const FORCE: Flag = Flag::switch(names::FORCE, "replace objects instead of patching them")
     .deprecated("use --force-replace instead");
 const FORCE_CONFLICTS: Flag =
-    Flag::switch("force-conflicts", "take over fields owned by other managers in server-side apply");
-const NO_HOOKS: Flag = Flag::switch("no-hooks", "do not run hooks");
+    Flag::switch(names::FORCE_CONFLICTS, "take over fields owned by other managers in server-side apply");
+const CONFLICTS: Flag = Flag::text(
+    names::CONFLICTS,
+    "what server-side apply does about fields that other managers own: yield, take or fail; by default, replicas that were scaled and injected CA bundles are yielded, and others fail",
+)
+.completes(FlagCompletion::Words(&["yield", "take", "fail"]));
+const RECREATE: Flag = Flag::list(
+    names::RECREATE,
+    "objects, as Kind/name, that may be deleted and created again if an immutable field changes",
+);
+const CRDS: Flag = Flag::text(
+    names::CRDS,
+    "what to do about the CRDs in crds/: create missing ones, update (unless data would be lost), force, or skip",
+)
+.completes(FlagCompletion::Words(&["create", "update", "skip", "force"]));
+const ORDERED: Flag = Flag::switch(
+    names::ORDERED,
+    "apply objects and subcharts in the order that the chart asks for (helm.sh/depends-on/...), waiting in between; as helm, only if given",
+)
+.or("true");
+const NO_HOOKS: Flag = Flag::switch(names::NO_HOOKS, "do not run hooks");
 const TIMEOUT: Flag =
-    Flag::of("timeout", Kind::Duration, "5m0s", "how long to wait for one operation in the cluster");
-const WAIT_FOR_JOBS: Flag = Flag::switch("wait-for-jobs", "with --wait, also wait for Jobs to complete");
-const DESCRIPTION: Flag = Flag::text("description", "a custom description of the release");
+    Flag::of(names::TIMEOUT, Kind::Duration, "5m0s", "how long to wait for one operation in the cluster");
+const WAIT_FOR_JOBS: Flag = Flag::switch(names::WAIT_FOR_JOBS, "with --wait, also wait for Jobs to complete");
+const DESCRIPTION: Flag = Flag::text(names::DESCRIPTION, "a custom description of the release");
 const CLEANUP_ON_FAIL: Flag =
-    Flag::switch("cleanup-on-fail", "delete new objects created by an operation that fails");
+    Flag::switch(names::CLEANUP_ON_FAIL, "delete new objects created by an operation that fails");
 const HISTORY_MAX: Flag = Flag::of(
-    "history-max",
+    names::HISTORY_MAX,
     Kind::Int,
     "10",
     "the maximum number of revisions to keep per release; 0 for no limit",
 )
 .or_setting(Setting::MaxHistory);
 const WAIT: Flag = Flag::of(
-    "wait",
+    names::WAIT,
     Kind::WaitStrategy,
     "hookOnly",
     "wait until resources are ready: watcher (the default without a value), hookOnly or legacy",
@@ -31,51 +50,56 @@ const WAIT: Flag = Flag::of(
 .bare("watcher")
 .completes(FlagCompletion::Words(&["watcher", "hookOnly", "legacy"]));
 const SERVER_SIDE_LIKE_BEFORE: Flag = Flag::text(
-    "server-side",
+    names::SERVER_SIDE,
     "use server-side apply: true, false, or auto for the method of the previous revision",
 )
 .or("auto")
 .completes(FlagCompletion::Words(&["auto", "true", "false"]));
 
 /// The mutually exclusive flags of commands that change objects.
-pub(crate) const EXCLUSIVE: &[&[&str]] =
-    &[&["force-replace", "force-conflicts"], &["force", "force-conflicts"]];
+pub(crate) const EXCLUSIVE: &[&[&str]] = &[
+    &["force-replace", "force-conflicts"],
+    &["force", "force-conflicts"],
+    &["conflicts", "force-conflicts"],
+    &["skip-crds", "crds"],
+];
 
 /// Flags that `install` and `upgrade` share.
 const DEPENDENCY_UPDATE: Flag =
-    Flag::switch("dependency-update", "update dependencies that are missing first");
+    Flag::switch(names::DEPENDENCY_UPDATE, "update dependencies that are missing first");
 const DISABLE_OPENAPI: Flag = Flag::switch(
-    "disable-openapi-validation",
+    names::DISABLE_OPENAPI_VALIDATION,
     "do not validate objects against the cluster's OpenAPI schema",
 );
 const ROLLBACK_ON_FAILURE: Flag =
-    Flag::switch("rollback-on-failure", "roll back if the operation fails; implies --wait=watcher");
-const ATOMIC: Flag = Flag::switch("atomic", "roll back if the operation fails")
+    Flag::switch(names::ROLLBACK_ON_FAILURE, "roll back if the operation fails; implies --wait=watcher");
+const ATOMIC: Flag = Flag::switch(names::ATOMIC, "roll back if the operation fails")
     .deprecated("use --rollback-on-failure instead");
 /// A flag of Helm 3 that scripts still use.
-const RECREATE_PODS: Flag = Flag::switch("recreate-pods", "")
+const RECREATE_PODS: Flag = Flag::switch(names::RECREATE_PODS, "")
     .deprecated("it has no effect: change an annotation of the pod template to restart pods");
-const SKIP_CRDS: Flag = Flag::switch("skip-crds", "do not install custom resource definitions");
-const LABELS: Flag = Flag::of("labels", Kind::Pairs, "[]", "labels of the release: a=x,b=y").short('l');
-const ENABLE_DNS: Flag = Flag::switch("enable-dns", "enable DNS lookups in templates");
-const TAKE_OWNERSHIP: Flag = Flag::switch("take-ownership", "take ownership of objects that exist already");
+const SKIP_CRDS: Flag = Flag::switch(names::SKIP_CRDS, "do not install custom resource definitions");
+const LABELS: Flag = Flag::of(names::LABELS, Kind::Pairs, "[]", "labels of the release: a=x,b=y").short('l');
+const ENABLE_DNS: Flag = Flag::switch(names::ENABLE_DNS, "enable DNS lookups in templates");
+const TAKE_OWNERSHIP: Flag =
+    Flag::switch(names::TAKE_OWNERSHIP, "take ownership of objects that exist already");
 
 /// Flags that `install` and `template` share.
 pub(crate) static INSTALL: &[Flag] = &[
-    Flag::switch("create-namespace", "create the namespace of the release if it is missing"),
+    Flag::switch(names::CREATE_NAMESPACE, "create the namespace of the release if it is missing"),
     FORCE_REPLACE,
     FORCE,
     FORCE_CONFLICTS,
-    Flag::switch("server-side", "use server-side apply").or("true"),
+    Flag::switch(names::SERVER_SIDE_SWITCH, "use server-side apply").or("true"),
     NO_HOOKS,
     Flag::switch(
-        "replace",
+        names::REPLACE,
         "reuse the name of a release that was deleted but is still in the history (unsafe)",
     ),
     TIMEOUT,
     WAIT_FOR_JOBS,
-    Flag::switch("generate-name", "generate the release name").short('g'),
-    Flag::text("name-template", "a template for the release name"),
+    Flag::switch(names::GENERATE_NAME, "generate the release name").short('g'),
+    Flag::text(names::NAME_TEMPLATE, "a template for the release name"),
     DESCRIPTION,
     DEPENDENCY_UPDATE,
     DISABLE_OPENAPI,
@@ -90,8 +114,11 @@ pub(crate) static INSTALL: &[Flag] = &[
 
 /// Flags of `upgrade`.
 pub(crate) static UPGRADE: &[Flag] = &[
-    Flag::switch("create-namespace", "with --install, create the namespace of the release if it is missing"),
-    Flag::switch("install", "install the release if there is none of that name").short('i'),
+    Flag::switch(
+        names::CREATE_NAMESPACE,
+        "with --install, create the namespace of the release if it is missing",
+    ),
+    Flag::switch(names::INSTALL, "install the release if there is none of that name").short('i'),
     FORCE_REPLACE,
     FORCE,
     FORCE_CONFLICTS,
@@ -100,10 +127,10 @@ pub(crate) static UPGRADE: &[Flag] = &[
     DISABLE_OPENAPI,
     SKIP_CRDS,
     TIMEOUT,
-    Flag::switch("reset-values", "reset to the chart's values"),
-    Flag::switch("reuse-values", "reuse the values of the previous revision, including its defaults"),
+    Flag::switch(names::RESET_VALUES, "reset to the chart's values"),
+    Flag::switch(names::REUSE_VALUES, "reuse the values of the previous revision, including its defaults"),
     Flag::switch(
-        "reset-then-reuse-values",
+        names::RESET_THEN_REUSE_VALUES,
         "reset to the chart's values, then apply the values of the previous revision",
     ),
     WAIT_FOR_JOBS,
@@ -137,11 +164,11 @@ pub(crate) static ROLLBACK: &[Flag] = &[
 
 /// Flags of `uninstall`.
 pub(crate) static UNINSTALL: &[Flag] = &[
-    Flag::switch("dry-run", "simulate the uninstall"),
+    Flag::switch(names::DRY_RUN, "simulate the uninstall"),
     NO_HOOKS,
-    Flag::switch("ignore-not-found", "succeed if the release does not exist"),
-    Flag::switch("keep-history", "keep the record of the release, marked as uninstalled"),
-    Flag::text("cascade", "the deletion propagation: background, foreground or orphan")
+    Flag::switch(names::IGNORE_NOT_FOUND, "succeed if the release does not exist"),
+    Flag::switch(names::KEEP_HISTORY, "keep the record of the release, marked as uninstalled"),
+    Flag::text(names::CASCADE, "the deletion propagation: background, foreground or orphan")
         .or("background")
         .completes(FlagCompletion::Words(&["background", "foreground", "orphan"])),
     TIMEOUT,
@@ -154,14 +181,14 @@ pub(crate) static PATIENCE: &[Flag] = &[TIMEOUT];
 
 /// Flags for notes and Secrets in the output.
 pub(crate) static NOTES: &[Flag] = &[
-    Flag::switch("render-subchart-notes", "render the notes of subcharts along with the parent"),
-    Flag::switch("hide-notes", "do not print the notes"),
-    Flag::switch("hide-secret", "with --dry-run, hide Secrets"),
+    Flag::switch(names::RENDER_SUBCHART_NOTES, "render the notes of subcharts along with the parent"),
+    Flag::switch(names::HIDE_NOTES, "do not print the notes"),
+    Flag::switch(names::HIDE_SECRET, "with --dry-run, hide Secrets"),
 ];
 
 /// The dry-run flag.
 pub(crate) static DRY_RUN: &[Flag] = &[Flag::text(
-    "dry-run",
+    names::DRY_RUN_TEXT,
     "simulate the operation: none, client (without the cluster) or server (against the cluster)",
 )
 .or("none")
@@ -170,7 +197,7 @@ pub(crate) static DRY_RUN: &[Flag] = &[Flag::text(
 
 /// The output format.
 pub(crate) static OUTPUT: &[Flag] =
-    &[Flag::of("output", Kind::Format, "table", "the output format: table, json or yaml")
+    &[Flag::of(names::OUTPUT, Kind::Format, "table", "the output format: table, json, yaml")
         .short('o')
         .completes(FlagCompletion::Described(&[
             ("json", "Output result in JSON format"),
@@ -180,18 +207,36 @@ pub(crate) static OUTPUT: &[Flag] =
 
 /// The version of a release.
 pub(crate) static REVISION: &[Flag] =
-    &[Flag::of("revision", Kind::Revision, "0", "the revision of the release; the latest by default")
+    &[Flag::of(names::REVISION, Kind::Revision, "0", "the revision of the release; the latest by default")
         .completes(FlagCompletion::Revisions)];
 
 /// Flags for hooks that Helm does not have.
 pub(crate) static HOOKS: &[Flag] = &[
-    Flag::of("hook-parallelism", Kind::Uint, "1", "the number of hooks of equal weight to run in parallel"),
-    Flag::switch("hook-env", "set the hook's event and weight as environment variables in every hook"),
-    Flag::text("logs", "show the logs of hooks: end, or stream for live output")
+    Flag::of(
+        names::HOOK_PARALLELISM,
+        Kind::Uint,
+        "1",
+        "the number of hooks of equal weight to run in parallel",
+    ),
+    Flag::switch(names::HOOK_ENV, "set the hook's event and weight as environment variables in every hook"),
+    Flag::text(names::LOGS, "show the logs of hooks: end, or stream for live output")
         .completes(FlagCompletion::Words(&["end", "stream"])),
-    Flag::switch("no-log-output", "do not show the logs of hooks"),
+    Flag::switch(names::NO_LOG_OUTPUT, "do not show the logs of hooks"),
+    Flag::of(
+        names::HOOK_TIMEOUT,
+        Kind::Duration,
+        "0s",
+        "how long a hook may take that has no helm.sh/hook-timeout; 0s for --timeout",
+    ),
+    ORDERED,
     LEASE,
 ];
 
+/// Flags for objects that others have changed or that cannot be changed in place, which Helm does not have.
+pub(crate) static APPLY: &[Flag] = &[CONFLICTS, RECREATE];
+
+/// Flags for the CRDs of charts, which Helm does not have.
+pub(crate) static CRD_POLICY: &[Flag] = &[CRDS];
+
 /// The duration of the lease: after this time without a renewal, others may take the release over. Hidden, for tests.
-pub(crate) const LEASE: Flag = Flag::of("lease", Kind::Duration, "30s", "").hidden();
+pub(crate) const LEASE: Flag = Flag::of(names::LEASE, Kind::Duration, "30s", "").hidden();

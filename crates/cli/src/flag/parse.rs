@@ -162,16 +162,16 @@ pub(crate) fn with_help(mut declared: Vec<&'static Flag>) -> Vec<&'static Flag> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flag::Kind;
+    use crate::flag::{Kind, Name, names};
 
     static FLAGS: &[Flag] = &[
-        Flag::switch("all", "").short('a'),
-        Flag::text("name", "").short('n'),
-        Flag::list("values", "").short('f'),
-        Flag::array("set", ""),
-        Flag::of("timeout", Kind::Duration, "5m0s", ""),
-        Flag::text("dry-run", "").bare("unset"),
-        Flag::switch("old", "").deprecated("use --all instead"),
+        Flag::switch(names::ALL, "").short('a'),
+        Flag::text(Name::new("name"), "").short('n'),
+        Flag::list(names::VALUES, "").short('f'),
+        Flag::array(names::SET, ""),
+        Flag::of(names::TIMEOUT, Kind::Duration, "5m0s", ""),
+        Flag::text(names::DRY_RUN_TEXT, "").bare("unset"),
+        Flag::switch(Name::new("old"), "").deprecated("use --all instead"),
     ];
 
     fn read(arguments: &[&str]) -> Result<Parsed, String> {
@@ -185,24 +185,24 @@ mod tests {
         for arguments in
             [&["--name", "x"][..], &["--name=x"], &["-nx"], &["-n", "x"], &["-n=x"], &["-an", "x"]]
         {
-            assert_eq!(read(arguments).unwrap().text("name"), "x", "{arguments:?}");
+            assert_eq!(read(arguments).unwrap().text(Name::new("name")), "x", "{arguments:?}");
         }
     }
 
     #[test]
     fn an_optional_value_is_taken_only_after_an_equals_sign() {
         let parsed = read(&["--dry-run", "server", "--all=false"]).unwrap();
-        assert_eq!(parsed.text("dry-run"), "unset");
+        assert_eq!(parsed.text(names::DRY_RUN_TEXT), "unset");
         assert_eq!(parsed.operands, ["server"]);
-        assert!(!parsed.on("all"));
-        assert_eq!(read(&["--dry-run=server"]).unwrap().text("dry-run"), "server");
+        assert!(!parsed.on(names::ALL));
+        assert_eq!(read(&["--dry-run=server"]).unwrap().text(names::DRY_RUN_TEXT), "server");
     }
 
     #[test]
     fn lists_split_at_commas_and_arrays_do_not() {
         let parsed = read(&["-f", "a,b", "-f", "c", "--set", "x=1,y=2", "-", "--", "--set"]).unwrap();
-        assert_eq!(parsed.list("values"), ["a", "b", "c"]);
-        assert_eq!(parsed.list("set"), ["x=1,y=2"]);
+        assert_eq!(parsed.list(names::VALUES), ["a", "b", "c"]);
+        assert_eq!(parsed.list(names::SET), ["x=1,y=2"]);
         assert_eq!(parsed.operands, ["-", "--set"]);
     }
 
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn a_deprecated_flag_works_and_leaves_a_note() {
         let parsed = read(&["--old"]).unwrap();
-        assert!(parsed.on("old"));
+        assert!(parsed.on(Name::new("old")));
         assert_eq!(parsed.deprecated, [("old", "use --all instead")]);
     }
 
@@ -238,6 +238,6 @@ mod tests {
     fn unknown_flags_can_be_skipped_with_their_values() {
         let arguments: Vec<String> = ["--what", "x", "-z", "-nfoo", "y"].map(str::to_owned).to_vec();
         let (parsed, result) = parse(FLAGS.iter().collect(), &arguments, Unknown::Skip);
-        assert_eq!((result, parsed.text("name")), (Ok(()), "foo"));
+        assert_eq!((result, parsed.text(Name::new("name"))), (Ok(()), "foo"));
     }
 }

@@ -1,10 +1,9 @@
 //! The parsed command line: the flags that were set, the operands, and defaults for the rest.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::value::{Value, read, read_duration};
-use super::{Fallback, Flag};
+use super::{Fallback, Flag, Kind, Name, Pairs};
 use crate::env::Environment;
 
 /// The flags and operands of one command line.
@@ -35,7 +34,7 @@ impl Parsed {
     }
 
     /// Sets a flag from the environment; a value that does not parse is ignored.
-    pub(crate) fn set_from_environment(&mut self, name: &str, text: &str) {
+    pub(crate) fn set_from_environment<T>(&mut self, name: Name<T>, text: &str) {
         let flag = self.declared(name);
         if let Ok(value) = read(flag, None, text) {
             self.set(flag, value);
@@ -48,36 +47,42 @@ impl Parsed {
     }
 
     /// Whether the flag was set, with any value.
-    pub(crate) fn given(&self, name: &str) -> bool {
+    pub(crate) fn given<T>(&self, name: Name<T>) -> bool {
         self.value(name).is_some()
     }
 
-    fn value(&self, name: &str) -> Option<&Value> {
-        self.given.iter().find(|(flag, _)| flag.name == name).map(|(_, value)| value)
+    /// Whether the flag with this name was set: for lists of flags, whose types differ.
+    pub(crate) fn is_given(&self, name: &str) -> bool {
+        self.given.iter().any(|(flag, _)| flag.name == name)
+    }
+
+    fn value<T>(&self, name: Name<T>) -> Option<&Value> {
+        self.given.iter().find(|(flag, _)| flag.name == name.as_str()).map(|(_, value)| value)
     }
 
     /// Whether the command has the flag.
-    pub(crate) fn declares(&self, name: &str) -> bool {
-        self.declared.iter().any(|flag| flag.name == name)
+    pub(crate) fn declares<T>(&self, name: Name<T>) -> bool {
+        self.declared.iter().any(|flag| flag.name == name.as_str())
     }
 
-    fn declared(&self, name: &str) -> &'static Flag {
+    fn declared<T>(&self, name: Name<T>) -> &'static Flag {
         self.declared
             .iter()
-            .find(|flag| flag.name == name)
+            .find(|flag| flag.name == name.as_str())
             .expect("a command reads only flags of its own tables")
     }
 
-    /// Whether a boolean flag is on.
-    pub(crate) fn on(&self, name: &str) -> bool {
+    /// Whether a boolean flag is on, or has a word for its value.
+    pub(crate) fn on(&self, name: Name<bool>) -> bool {
         match self.value(name) {
             Some(Value::Bool(on)) => *on,
+            Some(Value::Text(_)) if self.declared(name).kind == Kind::Verification => true,
             _ => matches!(self.declared(name).fallback, Fallback::Text("true")),
         }
     }
 
     /// The value of a boolean flag; `None` if it was not set.
-    pub(crate) fn switch(&self, name: &str) -> Option<bool> {
+    pub(crate) fn switch(&self, name: Name<bool>) -> Option<bool> {
         match self.value(name) {
             Some(Value::Bool(on)) => Some(*on),
             _ => None,
@@ -85,7 +90,7 @@ impl Parsed {
     }
 
     /// The value of a string flag, or its default.
-    pub(crate) fn text(&self, name: &str) -> &str {
+    pub(crate) fn text(&self, name: Name<String>) -> &str {
         match (self.value(name), self.declared(name).fallback) {
             (Some(Value::Text(text)), _) => text,
             (_, Fallback::Text(text)) => text,
@@ -94,7 +99,7 @@ impl Parsed {
     }
 
     /// The value of a string flag whose default comes from the environment.
-    pub(crate) fn text_or_setting(&self, name: &str, environment: &Environment) -> String {
+    pub(crate) fn text_or_setting(&self, name: Name<String>, environment: &Environment) -> String {
         match (self.value(name), self.declared(name).fallback) {
             (Some(Value::Text(text)), _) => text.clone(),
             (_, Fallback::Text(text)) => text.to_owned(),
@@ -103,17 +108,19 @@ impl Parsed {
     }
 
     /// The value of whichever of several equivalent flags was set last.
-    pub(crate) fn last_text(&self, names: &[&str]) -> Option<&str> {
-        self.given.iter().rev().find(|(flag, _)| names.contains(&flag.name)).and_then(
-            |(_, value)| match value {
+    pub(crate) fn last_text(&self, names: &[Name<String>]) -> Option<&str> {
+        self.given
+            .iter()
+            .rev()
+            .find(|(flag, _)| names.iter().any(|name| name.as_str() == flag.name))
+            .and_then(|(_, value)| match value {
                 Value::Text(text) => Some(text.as_str()),
                 _ => None,
-            },
-        )
+            })
     }
 
     /// The values of a list flag.
-    pub(crate) fn list(&self, name: &str) -> &[String] {
+    pub(crate) fn list(&self, name: Name<Vec<String>>) -> &[String] {
         match self.value(name) {
             Some(Value::List(list)) => list,
             _ => &[],
@@ -121,12 +128,12 @@ impl Parsed {
     }
 
     /// The number that was set for a flag.
-    pub(crate) fn number(&self, name: &str) -> Option<&Value> {
+    pub(crate) fn number<T>(&self, name: Name<T>) -> Option<&Value> {
         self.value(name)
     }
 
     /// An unsigned number, or its default.
-    pub(crate) fn uint(&self, name: &str) -> u64 {
+    pub(crate) fn uint(&self, name: Name<u64>) -> u64 {
         match (self.value(name), self.declared(name).fallback) {
             (Some(Value::Uint(number)), _) => *number,
             (_, Fallback::Text(text)) => text.parse().unwrap_or(0),
@@ -135,7 +142,7 @@ impl Parsed {
     }
 
     /// A signed number, or its default, which the environment may decide.
-    pub(crate) fn int(&self, name: &str, environment: &Environment) -> i64 {
+    pub(crate) fn int(&self, name: Name<i64>, environment: &Environment) -> i64 {
         match (self.value(name), self.declared(name).fallback) {
             (Some(Value::Int(number)), _) => *number,
             (_, Fallback::Text(text)) => text.parse().unwrap_or(0),
@@ -144,7 +151,7 @@ impl Parsed {
     }
 
     /// A duration, or its default; a negative one counts as zero.
-    pub(crate) fn duration(&self, name: &str) -> Duration {
+    pub(crate) fn duration(&self, name: Name<Duration>) -> Duration {
         let nanoseconds = match (self.value(name), self.declared(name).fallback) {
             (Some(Value::Duration(nanoseconds)), _) => *nanoseconds,
             (_, Fallback::Text(text)) => read_duration(text).unwrap_or(0),
@@ -154,10 +161,10 @@ impl Parsed {
     }
 
     /// The pairs of a flag.
-    pub(crate) fn pairs(&self, name: &str) -> BTreeMap<String, String> {
+    pub(crate) fn pairs(&self, name: Name<Pairs>) -> Pairs {
         match self.value(name) {
             Some(Value::Pairs(pairs)) => pairs.clone(),
-            _ => BTreeMap::new(),
+            _ => Pairs::new(),
         }
     }
 }
@@ -165,55 +172,25 @@ impl Parsed {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::path::{Path, PathBuf};
 
     use crate::command::CommandPath;
     use crate::command::find::walk;
     use crate::commands::ROOT;
 
-    /// The functions of [`super::Parsed`] that take the name of a flag.
-    const READERS: [&str; 11] = [
-        ".on(",
-        ".given(",
-        ".text(",
-        ".list(",
-        ".uint(",
-        ".int(",
-        ".duration(",
-        ".pairs(",
-        ".switch(",
-        ".number(",
-        ".text_or_setting(",
-    ];
-
-    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-        for entry in std::fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            match path.is_dir() {
-                true => sources(&path, found),
-                false => found.push(path),
-            }
-        }
-    }
-
-    /// Reading a flag that no table declares would panic at run time; here it fails for every command at once.
+    /// The compiler holds readers to `names`; this holds `names` to the tables.
     #[test]
-    fn every_flag_that_is_read_is_in_a_table() {
-        let mut declared = BTreeSet::from(["help"]);
+    fn every_name_is_in_a_table() {
+        let (mut declared, mut exclusive) = (BTreeSet::from(["help"]), Vec::new());
         let root = CommandPath { command: &ROOT, path: "pintle".to_owned() };
-        walk(&root, &mut |path| declared.extend(path.command.all_flags().iter().map(|flag| flag.name)));
-        let (mut files, mut read) = (Vec::new(), 0);
-        sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
-        for file in files {
-            let text = std::fs::read_to_string(&file).expect("source");
-            for reader in READERS {
-                for rest in text.split(&format!("flags{reader}\"")).skip(1) {
-                    let name = rest.split('"').next().unwrap_or_default();
-                    assert!(declared.contains(name), "{}: no table has the flag `{name}`", file.display());
-                    read += 1;
-                }
-            }
+        walk(&root, &mut |path| {
+            declared.extend(path.command.all_flags().iter().map(|flag| flag.name));
+            exclusive.extend(path.command.exclusive.iter().copied().flatten().copied());
+        });
+        let names = include_str!("names.rs").split("Name::new(\"").skip(1);
+        let names: Vec<&str> = names.filter_map(|rest| rest.split('"').next()).collect();
+        assert!(names.len() > 300, "only {} names were found", names.len());
+        for name in names.into_iter().chain(exclusive) {
+            assert!(declared.contains(name), "no table has the flag `{name}`");
         }
-        assert!(read > 200, "only {read} reads were found");
     }
 }

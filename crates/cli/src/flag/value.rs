@@ -34,7 +34,8 @@ pub(crate) enum Value {
 /// Only the reason, in Go's text; the parser adds the flag and the value.
 pub(crate) fn read(flag: &Flag, previous: Option<Value>, text: &str) -> Result<Value, String> {
     Ok(match flag.kind {
-        Kind::Bool => Value::Bool(read_bool(text)?),
+        Kind::Verification if text == "cosign" => Value::Text(text.to_owned()),
+        Kind::Bool | Kind::Verification => Value::Bool(read_bool(text)?),
         Kind::Text | Kind::Revision => Value::Text(text.to_owned()),
         Kind::Format => match text {
             "table" | "json" | "yaml" => Value::Text(text.to_owned()),
@@ -117,7 +118,7 @@ fn read_pairs(previous: Option<Value>, text: &str) -> Result<BTreeMap<String, St
 /// Parses a wait strategy. The deprecated booleans are kept as they are, so that the command can warn.
 fn read_wait_strategy(text: &str) -> Result<String, String> {
     match text {
-        "watcher" | "legacy" | "hookOnly" | "true" | "false" => Ok(text.to_owned()),
+        "watcher" | "legacy" | "hookOnly" | "ordered" | "true" | "false" => Ok(text.to_owned()),
         _ => Err(format!(
             "invalid wait input {}. Valid inputs are watcher, hookOnly, and legacy",
             quoted(text)

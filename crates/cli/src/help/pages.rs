@@ -30,7 +30,7 @@ pub(crate) fn markdown(
         }
     }
     page.push_str("### SEE ALSO\n\n");
-    for (path, command) in related(command_path) {
+    for (path, command) in related(command_path, personality) {
         let file = path.replace(' ', "_");
         page.push_str(&format!("* [{path}]({file}.md)\t - {}\n", named(command.short, personality)));
     }
@@ -65,7 +65,7 @@ pub(crate) fn manual(
             page.push_str(&format!("\n.SH {title}\n{}\n", flags.join("\n.PP\n")));
         }
     }
-    let related: Vec<String> = related(command_path)
+    let related: Vec<String> = related(command_path, personality)
         .into_iter()
         .map(|(path, _)| format!("\\fB{}(1)\\fP", path.replace(' ', "-")))
         .collect();
@@ -87,12 +87,12 @@ fn option(flag: &Flag, command_path: &CommandPath, environment: &Environment) ->
 }
 
 /// The parent and the subcommands, with their paths.
-fn related(command_path: &CommandPath) -> Vec<(String, &'static Command)> {
+fn related(command_path: &CommandPath, personality: Personality) -> Vec<(String, &'static Command)> {
     let mut related = Vec::new();
     if let Some((parent, _)) = command_path.path.rsplit_once(' ') {
         related.push((parent.to_owned(), command_at(parent)));
     }
-    let below = command_path.command.shown_subcommands().filter(|command| command.name != "help");
+    let below = command_path.command.shown_subcommands(personality).filter(|command| command.name != "help");
     related.extend(below.map(|command| (format!("{} {}", command_path.path, command.name), command)));
     related
 }

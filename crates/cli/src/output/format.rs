@@ -3,6 +3,7 @@
 use pintle_tree::{Node, Sink, Walk, json};
 
 use crate::failure::Failure;
+use crate::flag::names;
 use crate::flag::parsed::Parsed;
 use crate::ui::Ui;
 
@@ -20,7 +21,7 @@ pub(crate) enum Format {
 impl Format {
     /// The format of `--output`.
     pub(crate) fn from_flags(flags: &Parsed) -> Format {
-        match flags.text("output") {
+        match flags.text(names::OUTPUT) {
             "json" => Format::Json,
             "yaml" => Format::Yaml,
             _ => Format::Table,

@@ -11,14 +11,31 @@ use super::time;
 /// The columns of the table.
 const HEADINGS: [&str; 7] = ["NAME", "NAMESPACE", "REVISION", "UPDATED", "STATUS", "CHART", "APP VERSION"];
 
-/// The table, with a trailing line break.
-pub(crate) fn rows(releases: &[Summary], layout: &str, headings: bool, paint: Paint) -> String {
-    let mut rows = Vec::with_capacity(releases.len() + 1);
+/// The heading of the column that is shown if a HelmRequest manages one of the releases.
+const MANAGED_BY: &str = "MANAGED BY";
+
+/// The HelmRequest that manages a release, as `namespace/name`.
+pub(crate) fn manager(release: &Summary) -> Option<String> {
+    let owner = pintle_controller::stamp::owner(release)?;
+    Some(format!("{}/{}", owner.namespace, owner.name))
+}
+
+/// The table, with a trailing line break. With `managers`, a column says which HelmRequests manage releases, if there are any.
+pub(crate) fn rows(
+    releases: &[Summary],
+    layout: &str,
+    headings: bool,
+    managers: bool,
+    paint: Paint,
+) -> String {
+    let mut rows: Vec<Vec<String>> = Vec::with_capacity(releases.len() + 1);
+    let shows_managers = managers && releases.iter().any(|release| manager(release).is_some());
     if headings {
-        rows.push(HEADINGS.iter().map(|heading| paint.heading(heading)).collect());
+        let managed = shows_managers.then_some(&MANAGED_BY);
+        rows.push(HEADINGS.iter().chain(managed).map(|heading| paint.heading(heading)).collect());
     }
     for release in releases {
-        rows.push(vec![
+        let mut row = vec![
             release.name.clone(),
             paint.namespace(&release.namespace),
             release.number.to_string(),
@@ -26,7 +43,9 @@ pub(crate) fn rows(releases: &[Summary], layout: &str, headings: bool, paint: Pa
             paint.status(release.status, &release.status_word),
             chart(release),
             release.app_version.clone(),
-        ]);
+        ];
+        row.extend(shows_managers.then(|| manager(release).unwrap_or_default()));
+        rows.push(row);
     }
     format!("{}\n", table(&rows, 0))
 }
@@ -42,6 +61,7 @@ pub(crate) fn records(releases: &[Summary], layout: &str, ids: bool) -> Vec<Reco
             .with("status", release.status_word.as_str())
             .with("chart", chart(release))
             .with("app_version", release.app_version.as_str())
+            .with_option("managed_by", manager(release).filter(|_| ids))
             .with_option("id", release.id.as_ref().filter(|_| ids).map(ToString::to_string))
     };
     releases.iter().map(record).collect()

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use pintle::ObjectProgress;
+use pintle::cluster::wait::PodProgress;
 use pintle::objects::ObjectId;
 
 use super::terminal::sanitize;
@@ -11,13 +12,35 @@ use super::terminal::sanitize;
 /// The most objects the table lists. It must fit on a small terminal: lines that have scrolled off cannot be erased.
 const MAX_ROWS: usize = 12;
 
+/// How many pods of one object are listed.
+const MAX_PODS: usize = 3;
+
 /// An object that is waited for.
 struct Row {
     id: ObjectId,
+    first_seen: Instant,
+    state: RowState,
+}
+
+#[derive(PartialEq, Eq)]
+struct RowState {
     state: String,
     message: String,
+    /// The name of each pod that is not ready, and the reason.
+    pods: Vec<(String, String)>,
     ready: bool,
-    first_seen: Instant,
+}
+
+impl RowState {
+    fn new(progress: &ObjectProgress<'_>) -> RowState {
+        let pod = |pod: &PodProgress| (sanitize(&pod.name).into_owned(), one_line(&pod.reason));
+        RowState {
+            state: sanitize(progress.state).into_owned(),
+            message: one_line(progress.message),
+            pods: progress.pods.iter().map(pod).collect(),
+            ready: progress.ready,
+        }
+    }
 }
 
 /// The objects that are waited for, and how many lines of them are on the terminal.
@@ -40,17 +63,20 @@ impl ProgressTable {
         now: Instant,
         out: &mut dyn Write,
     ) -> io::Result<()> {
-        let (state, message) = (sanitize(progress.state).into_owned(), one_line(progress.message));
-        let ready = progress.ready;
-        match self.rows.iter_mut().find(|row| row.id == *progress.id) {
-            Some(row) if row.state == state && row.message == message && row.ready == ready => return Ok(()),
+        let state = RowState::new(progress);
+        let index = match self.rows.iter().position(|row| row.id == *progress.id) {
+            Some(index) if self.rows[index].state == state => return Ok(()),
             // The time since it was first seen goes on.
-            Some(row) => (row.state, row.message, row.ready) = (state, message, ready),
-            None => {
-                self.rows.push(Row { id: progress.id.clone(), state, message, ready, first_seen: now });
+            Some(index) => {
+                self.rows[index].state = state;
+                index
             }
-        }
-        if self.terminal { self.draw(now, out) } else { write_line(progress, out) }
+            None => {
+                self.rows.push(Row { id: progress.id.clone(), first_seen: now, state });
+                self.rows.len() - 1
+            }
+        };
+        if self.terminal { self.draw(now, out) } else { write_line(&self.rows[index], out) }
     }
 
     /// Draws a table that is on the terminal again, for the elapsed times. One that was cleared stays off until an
@@ -82,21 +108,24 @@ impl ProgressTable {
         out.flush()
     }
 
-    /// A row for each object that is not ready, and a line that counts the ready ones.
+    /// A row for each object that is not ready, below it its pods, and a line that counts the ready ones.
     fn lines(&self, now: Instant) -> Vec<String> {
-        let waiting: Vec<&Row> = self.rows.iter().filter(|row| !row.ready).collect();
+        let waiting: Vec<&Row> = self.rows.iter().filter(|row| !row.state.ready).collect();
         let ready = self.rows.len() - waiting.len();
         let omitted = waiting.len().saturating_sub(MAX_ROWS);
         // The namespace is noise while there is only one.
         let namespaces = self.rows.iter().any(|row| row.id.namespace != self.rows[0].id.namespace);
-        let cells: Vec<[String; 3]> = waiting
-            .iter()
-            .take(MAX_ROWS)
-            .map(|row| {
-                let elapsed = now.saturating_duration_since(row.first_seen);
-                [name(&row.id, namespaces), short_duration(elapsed), reason(&row.state, &row.message)]
-            })
-            .collect();
+        // Objects come first; pods get the lines that are left.
+        let mut spare = MAX_ROWS.saturating_sub(waiting.len());
+        let mut cells: Vec<[String; 3]> = Vec::new();
+        for row in waiting.iter().take(MAX_ROWS) {
+            let elapsed = short_duration(now.saturating_duration_since(row.first_seen));
+            let why = reason(&row.state.state, &row.state.message);
+            cells.push([name(&row.id, namespaces), elapsed, why]);
+            let pods = pod_cells(&row.state.pods, spare);
+            spare -= pods.len();
+            cells.extend(pods);
+        }
         let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let (names, times) = (width(0), width(1));
         let mut lines: Vec<String> = cells
@@ -109,13 +138,29 @@ impl ProgressTable {
     }
 }
 
-fn write_line(progress: &ObjectProgress<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let (id, state) = (progress.id.to_string(), sanitize(progress.state));
-    let name = sanitize(&id);
-    match one_line(progress.message) {
-        message if message.is_empty() => writeln!(out, "{name}: {state}"),
-        message => writeln!(out, "{name}: {state}: {message}"),
+/// The rows of an object's pods, at most `lines`. The last one counts those that are left out.
+fn pod_cells(pods: &[(String, String)], lines: usize) -> Vec<[String; 3]> {
+    let shown = pods.len().min(MAX_PODS).min(lines);
+    let mut cells: Vec<[String; 3]> = pods[..shown]
+        .iter()
+        .map(|(name, reason)| [format!("  {name}"), String::new(), reason.clone()])
+        .collect();
+    if let (Some(last), more @ 1..) = (cells.last_mut(), pods.len() - shown) {
+        last[2] = format!("{} (and {more} more)", last[2]);
     }
+    cells
+}
+
+fn write_line(row: &Row, out: &mut dyn Write) -> io::Result<()> {
+    let RowState { state, message, pods, .. } = &row.state;
+    let mut line = format!("{}: {state}", name(&row.id, true));
+    if !message.is_empty() {
+        line = format!("{line}: {message}");
+    }
+    for (pod, reason) in pods.iter().take(MAX_PODS) {
+        line = format!("{line}; pod {pod}: {reason}");
+    }
+    writeln!(out, "{line}")
 }
 
 fn name(id: &ObjectId, namespaces: bool) -> String {
@@ -157,18 +202,26 @@ mod tests {
     struct Terminal {
         table: ProgressTable,
         start: Instant,
+        /// The pods of the next update.
+        pods: Vec<(&'static str, &'static str)>,
     }
 
     impl Terminal {
         fn new(terminal: bool) -> Terminal {
-            Terminal { table: ProgressTable::new(terminal), start: Instant::now() }
+            Terminal { table: ProgressTable::new(terminal), start: Instant::now(), pods: Vec::new() }
         }
 
         /// Sends the progress of an object `seconds` after the start, and returns what is written.
         fn update(&mut self, seconds: u64, object: &str, state: &str, message: &str) -> String {
             let (namespace, name) = object.split_once('/').unwrap_or(("shop", object));
             let id = ObjectId::new("apps/v1", "Deployment", namespace, name);
-            let progress = ObjectProgress { id: &id, state, message, ready: state == "Current" };
+            let pods: Vec<PodProgress> = self
+                .pods
+                .iter()
+                .map(|(name, reason)| PodProgress { name: (*name).into(), reason: (*reason).into() })
+                .collect();
+            let ready = state == "Current";
+            let progress = ObjectProgress { id: &id, state, message, pods: &pods, ready };
             let mut out = Vec::new();
             self.table.update(&progress, self.after(seconds), &mut out).unwrap();
             String::from_utf8(out).unwrap()
@@ -212,6 +265,50 @@ mod tests {
         output.update(66, "web", "Current", "");
         output.update(67, "database", "Current", "");
         assert_eq!(output.lines(70), ["3 of 3 ready"]);
+    }
+
+    #[test]
+    fn pods_that_are_not_ready_are_listed_below_their_object() {
+        let mut output = Terminal::new(true);
+        output.pods = vec![
+            ("web-1", "pulling image \"nginx:1\""),
+            ("web-2", "pending: 0/3 nodes are available"),
+            ("web-3", "starting"),
+            ("web-4", "starting"),
+        ];
+        output.update(0, "web", "InProgress", "0 of 4 replicas available");
+        output.pods.clear();
+        output.update(0, "database", "InProgress", "starting");
+        assert_eq!(
+            output.lines(8),
+            [
+                "Deployment/web       8s  0 of 4 replicas available",
+                "  web-1                  pulling image \"nginx:1\"",
+                "  web-2                  pending: 0/3 nodes are available",
+                "  web-3                  starting (and 1 more)",
+                "Deployment/database  8s  starting",
+                "0 of 2 ready"
+            ]
+        );
+        for number in 0..10 {
+            output.update(9, &format!("more-{number}"), "InProgress", "");
+        }
+        assert!(!output.lines(9).iter().any(|line| line.contains("web-1")), "objects come first");
+        output.update(10, "web", "Current", "");
+        assert!(!output.lines(10).iter().any(|line| line.contains("web-1")), "the object is ready");
+    }
+
+    #[test]
+    fn without_a_terminal_pods_are_part_of_the_line() {
+        let mut output = Terminal::new(false);
+        output.pods = vec![("web-1", "starting")];
+        assert_eq!(
+            output.update(0, "web", "InProgress", "0 of 1 pods"),
+            "Deployment/shop/web: InProgress: 0 of 1 pods; pod web-1: starting\n"
+        );
+        output.pods = vec![("web-1", "readiness probe of container app has not succeeded yet")];
+        assert!(output.update(1, "web", "InProgress", "0 of 1 pods").contains("readiness probe"));
+        assert_eq!(output.update(2, "web", "InProgress", "0 of 1 pods"), "");
     }
 
     #[test]

@@ -1,15 +1,24 @@
 //! Plugins as commands: which one a command line means, and how it runs.
 
-use pintle_plugin::{Plugin, Runtime};
+use std::sync::Arc;
+use std::time::Duration;
 
+use pintle::lua::PluginArguments;
+use pintle_plugin::{Plugin, Runtime};
+use pintle_tree::{LogLevel, LogLine};
+
+use super::cluster::PluginCluster;
+use super::lua::{LuaRun, ProcessStreams};
 use super::process::{Variables, log_command, run};
 use super::{HELM_COMMANDS, commands};
 use crate::command::find::{first_word, unknown};
 use crate::command::{Command, CommandPath};
 use crate::commands::ROOT;
+use crate::commands::plugin::built_in::is_built_in;
 use crate::env::{Environment, Setting};
 use crate::failure::Failure;
 use crate::flag::groups::GLOBAL;
+use crate::flag::names;
 use crate::flag::parse::{Unknown, parse};
 use crate::flag::parsed::Parsed;
 use crate::personality::Personality;
@@ -55,11 +64,19 @@ pub(crate) fn find(
     let Some(at) = first_word(words, &ROOT.all_flags()) else { return Ok(None) };
     let word = words[at].as_str();
     let built_in = ROOT.subcommands.iter().find(|command| command.is_called(word));
-    if built_in.is_some_and(|command| is_final(personality, command)) {
+    if built_in.is_some_and(|command| is_final(personality, command, word)) {
         return Ok(None);
     }
     let plugins = commands(personality, environment, ui);
-    match plugins.iter().find(|plugin| plugin.metadata.command_name() == word) {
+    let found = plugins.iter().position(|plugin| plugin.metadata.command_name() == word);
+    // The last plugin comes after all commands, and so after their aliases.
+    let is_alias = built_in.is_some_and(|command| HELM_COMMANDS.contains(&command.name));
+    let found = found.filter(|at| !is_alias || at + 1 < plugins.len());
+    if built_in.is_none() && personality == Personality::Helm && is_debug(words, environment) {
+        log_completion_files(&plugins[..found.unwrap_or(plugins.len())], ui);
+    }
+    match found.map(|at| &plugins[at]) {
+        Some(plugin) if built_in.is_some() && is_built_in(plugin) => Ok(None),
         Some(plugin) => {
             let words = [&words[..at], &words[at + 1..]].concat();
             Ok(Some(PluginCommand { plugin: plugin.clone(), words }))
@@ -73,10 +90,35 @@ pub(crate) fn find(
     }
 }
 
-/// Whether no plugin can take the place of a command.
-fn is_final(personality: Personality, command: &Command) -> bool {
+/// Whether `--debug` is among the words before `--`, or in the environment: what Helm goes by before a plugin runs.
+fn is_debug(words: &[String], environment: &Environment) -> bool {
+    let words: Vec<String> = words.iter().take_while(|word| *word != "--").cloned().collect();
+    let (flags, _) = parse(GLOBAL.iter().collect(), &words, Unknown::Skip);
+    flags.switch(names::DEBUG).unwrap_or_else(|| environment.setting(Setting::Debug) == "true")
+}
+
+/// Helm looks for the completion files of plugins that it loads before the one that is meant, and logs those that it does
+/// not find.
+fn log_completion_files(plugins: &[Plugin], ui: &mut Ui) {
+    for plugin in plugins {
+        let file = plugin.dir.join("completion.yaml");
+        if !file.is_file() {
+            let text = format!(
+                "file ({}) not provided by plugin. No plugin auto-completion possible",
+                file.display()
+            );
+            let message = "plugin completion file loading".into();
+            ui.log(&LogLine { level: LogLevel::Debug, message, attributes: vec![("error", text)] });
+        }
+    }
+}
+
+/// Whether no plugin can take the place of a command. In Helm a plugin may have the name of an alias; commands are sorted,
+/// and the first that matches runs.
+fn is_final(personality: Personality, command: &Command, word: &str) -> bool {
+    let is_helms = HELM_COMMANDS.contains(&command.name);
     personality == Personality::Pintle
-        || HELM_COMMANDS.contains(&command.name)
+        || (is_helms && word >= command.name)
         || command.hidden
         || command.name == "help"
 }
@@ -115,23 +157,49 @@ impl PluginCommand {
         let metadata = &self.plugin.metadata;
         let ignores = metadata.cli.as_ref().is_some_and(|cli| cli.ignore_flags);
         let arguments = if ignores { Vec::new() } else { arguments };
-        let variables =
-            Variables::of_helm(personality, called_as, &flags, environment)?.for_plugin(&self.plugin);
+        let debug = is_debug(&self.words, environment);
         ui.flush()?;
         match &metadata.runtime {
             Runtime::Subprocess(subprocess) => {
+                let variables =
+                    Variables::of_helm(personality, called_as, &flags, environment)?.for_plugin(&self.plugin);
                 let prepared = variables
                     .prepare(&subprocess.platform_command, true, &arguments, environment)
                     .map_err(|failure| failure.during("failed to prepare plugin command"))?;
                 let mut command = variables.command(&prepared, environment)?;
-                let debug =
-                    flags.switch("debug").unwrap_or_else(|| environment.setting(Setting::Debug) == "true");
                 if debug {
                     log_command(ui, "executing plugin command", &metadata.name, &command);
                 }
                 run(&metadata.name, &mut command)
             }
-            other => Err(super::unsupported(&metadata.name, other)),
+            Runtime::Lua(_) => {
+                let variables =
+                    Variables::for_script(called_as, &flags, environment).for_plugin(&self.plugin);
+                let run = LuaRun {
+                    plugin: &self.plugin,
+                    arguments: PluginArguments { words: arguments, ..PluginArguments::default() },
+                    variables: &variables,
+                    cluster: Some(Arc::new(PluginCluster::new(&flags, environment))),
+                    time: Duration::MAX,
+                    debug,
+                };
+                run.run(Arc::new(ProcessStreams), environment)
+            }
+            #[cfg(feature = "wasm")]
+            Runtime::Extism(_) => {
+                let variables =
+                    Variables::for_script(called_as, &flags, environment).for_plugin(&self.plugin);
+                let run = super::wasm::WasmRun {
+                    plugin: &self.plugin,
+                    message: super::wasm::object([("extraArgs", super::wasm::strings(&arguments))]),
+                    variables: variables.for_expansion(environment).into_iter().collect(),
+                    time: Duration::MAX,
+                    debug,
+                };
+                run.run(Arc::new(ProcessStreams)).map(drop)
+            }
+            #[cfg(not(feature = "wasm"))]
+            Runtime::Extism(_) => Err(super::without_wasm(&self.plugin)),
         }
     }
 }
@@ -182,7 +250,7 @@ mod tests {
         let (flags, rest) =
             split(&["-n", "a", "x", "--kube-token=t", "--debug", "--color", "always", "-nb", "y"]);
         assert_eq!(rest, ["x", "--color", "always", "-nb", "y"]);
-        assert_eq!((flags.text("namespace"), flags.text("kube-token")), ("a", "t"));
+        assert_eq!((flags.text(names::NAMESPACE), flags.text(names::KUBE_TOKEN)), ("a", "t"));
         let (_, rest) = split(&["--kube-insecure-skip-tls-verify", "gone", "--", "-n"][..3]);
         assert_eq!(rest, ["--"]);
         assert!(split_arguments(Personality::Helm, &["-n".to_owned()]).is_err());

@@ -1,17 +1,22 @@
 //! Completion of the command lines of plugins: what `completion.yaml` declares, and what the program `plugin.complete`
 //! answers.
 
-use std::process::Stdio;
+use std::time::Duration;
 
 use pintle_plugin::{CompletionCommand, Plugin, Prepared, read_completion};
 
 use super::command::split_arguments;
-use super::process::Variables;
+use super::process::{Stderr, Variables, capture};
+use crate::command::find::first_word;
 use crate::command::{Command, CommandPath};
+use crate::commands::ROOT;
 use crate::env::Environment;
-use crate::flag::Flag;
+use crate::flag::{Flag, Name};
 use crate::personality::Personality;
 use crate::read;
+
+/// How long a shell waits for the answer of a plugin.
+const COMPLETION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The command of a plugin that a command line to complete leads to.
 pub(crate) struct Completed {
@@ -41,8 +46,8 @@ pub(crate) fn declared(plugin: &Plugin, program: &str, words: &[String]) -> Comp
     let mut current = root.unwrap_or_default();
     let mut path = format!("{program} {}", plugin.metadata.command_name());
     let mut arguments = words.to_vec();
-    // As cobra, which knows no flags of the plugin: the first word that is no flag is a command, or ends the search.
-    while let Some(at) = arguments.iter().position(|word| !word.starts_with('-')) {
+    // As cobra, which knows the global flags: the first word that is no flag is a command, or ends the search.
+    while let Some(at) = first_word(&arguments, &ROOT.all_flags()) {
         let named =
             |command: &&CompletionCommand| !command.name.is_empty() && first(&command.name) == arguments[at];
         let Some(next) = current.commands.iter().flatten().find(named).cloned() else { break };
@@ -50,8 +55,8 @@ pub(crate) fn declared(plugin: &Plugin, program: &str, words: &[String]) -> Comp
         path = format!("{path} {}", first(&next.name));
         current = next;
     }
-    let commands = current.commands.iter().flatten().map(|command| first(&command.name).to_owned());
-    let subcommands = commands.filter(|name| !name.is_empty()).collect();
+    let commands = current.commands.iter().flatten();
+    let subcommands = commands.map(|command| first(&command.name).to_owned()).collect();
     let name: &'static str = leak(path.rsplit(' ').next().unwrap_or_default());
     let flags: &'static [Flag] = Box::leak(flags(&current.flags).into_boxed_slice());
     let groups: &'static [&'static [Flag]] = Box::leak(Box::new([flags]));
@@ -77,12 +82,12 @@ fn leak(text: &str) -> &'static str {
 /// Switches for the declared flags. Shorthands go with long names in their order, and what is left of them stands alone.
 fn flags(declared: &[String]) -> Vec<Flag> {
     let (shorts, longs): (Vec<&String>, Vec<&String>) = declared.iter().partition(|name| name.len() == 1);
-    let mut flags: Vec<Flag> = longs.iter().map(|name| Flag::switch(leak(name), "")).collect();
+    let mut flags: Vec<Flag> = longs.iter().map(|name| Flag::switch(Name::new(leak(name)), "")).collect();
     for (at, short) in shorts.iter().enumerate() {
         let Some(letter) = short.chars().next() else { continue };
         match flags.get_mut(at) {
             Some(flag) if at < longs.len() => *flag = flag.short(letter),
-            _ => flags.push(Flag::switch(leak(short), "").short(letter)),
+            _ => flags.push(Flag::switch(Name::new(leak(short)), "").short(letter)),
         }
     }
     flags
@@ -110,7 +115,9 @@ pub(crate) fn dynamic(
     let variables = Variables::of_helm(personality, called_as, &flags, environment).ok()?.for_plugin(plugin);
     let prepared = Prepared { program: program.to_string_lossy().into_owned(), args };
     let mut command = variables.command(&prepared, environment).ok()?;
-    let output = command.stdin(Stdio::null()).output().ok().filter(|output| output.status.success())?;
+    let output = capture(&mut command, None, Stderr::Captured, COMPLETION_TIMEOUT)
+        .ok()
+        .filter(|output| output.status.success())?;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text);
     let mut choices: Vec<String> =

@@ -1,14 +1,16 @@
 //! Getters: plugins that download what URLs of their schemes name, and git repositories.
 
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use pintle::lua::PluginArguments;
 use pintle::repo::{Error, Request, SchemeGetter};
-use pintle_plugin::{Plugin, Prepared};
+use pintle_plugin::{Plugin, Prepared, Runtime, Subprocess};
 use pintle_tree::quote::quote;
 
 use super::git;
-use super::process::{Stderr, Variables, capture, outcome};
+use super::lua::{BufferStreams, LuaRun};
+use super::process::{Stderr, Variables, capture, outcome, timeout};
 use crate::env::Environment;
 use crate::failure::Failure;
 use crate::invocation::Invocation;
@@ -80,12 +82,17 @@ impl SchemeGetter for Getters {
         let Some(plugin) = self.plugin(scheme) else {
             return git::get(request.url, &environment).map_err(|failure| fetch(failure.text.clone()));
         };
-        let variables = self
-            .variables
-            .clone()
-            .with_bin(self.personality, &self.called_as, &environment)
-            .map_err(|failure| fetch(failure.text.clone()))?;
-        run(plugin, scheme, request, &variables, &environment).map_err(|failure| {
+        let fetched = match &plugin.metadata.runtime {
+            Runtime::Lua(_) => run_script(plugin, request, &self.variables, &environment),
+            Runtime::Extism(_) => run_module(plugin, request, &self.variables, &environment),
+            Runtime::Subprocess(subprocess) => {
+                let variables = self.variables.clone();
+                variables
+                    .with_bin(self.personality, &self.called_as, &environment)
+                    .and_then(|variables| run(plugin, subprocess, request, &variables, &environment))
+            }
+        };
+        fetched.map_err(|failure| {
             fetch(format!(
                 "plugin {} failed to invoke: {}",
                 quote(plugin.metadata.name.as_bytes()),
@@ -95,16 +102,91 @@ impl SchemeGetter for Getters {
     }
 }
 
-fn run(
+/// Runs a getter in Lua. It gets what a program gets, with names, and prints what it has fetched.
+fn run_script(
     plugin: &Plugin,
-    scheme: &str,
     request: &Request<'_>,
     variables: &Variables,
     environment: &Environment,
 ) -> Result<Vec<u8>, Failure> {
-    let Some(subprocess) = plugin.metadata.subprocess() else {
-        return Err(super::unsupported(&plugin.metadata.name, &plugin.metadata.runtime));
+    let access = &request.access;
+    let named = [
+        ("cert_file", access.cert_file.as_str()),
+        ("key_file", access.key_file.as_str()),
+        ("ca_file", access.ca_file.as_str()),
+        ("url", request.url),
+        ("username", access.username.as_str()),
+        ("password", access.password.as_str()),
+    ];
+    let arguments = PluginArguments {
+        words: named[..4].iter().map(|(_, value)| (*value).to_owned()).collect(),
+        fields: named.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
     };
+    let streams = BufferStreams::new(Vec::new());
+    let run = LuaRun {
+        plugin,
+        arguments,
+        variables: &variables.for_plugin(plugin),
+        cluster: None,
+        time: timeout(environment)?,
+        debug: false,
+    };
+    run.run(Arc::clone(&streams) as Arc<_>, environment)?;
+    Ok(streams.take_output())
+}
+
+/// Runs a getter in WebAssembly. Its options have the names that they have in Helm's source.
+#[cfg(feature = "wasm")]
+fn run_module(
+    plugin: &Plugin,
+    request: &Request<'_>,
+    variables: &Variables,
+    environment: &Environment,
+) -> Result<Vec<u8>, Failure> {
+    use super::wasm::{WasmRun, field, object};
+    use pintle_tree::Node;
+    let (access, time) = (&request.access, timeout(environment)?);
+    let text = |text: &str| Node::from(text);
+    let options = object([
+        ("AcceptHeader", text(request.accept)),
+        ("CAFile", text(&access.ca_file)),
+        ("CertFile", text(&access.cert_file)),
+        ("InsecureSkipVerifyTLS", Node::Bool(access.insecure_skip_tls_verify)),
+        ("KeyFile", text(&access.key_file)),
+        ("PassCredentialsAll", Node::Bool(access.pass_credentials_all)),
+        ("Password", text(&access.password)),
+        ("PlainHTTP", Node::Bool(false)),
+        ("Timeout", Node::Int(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))),
+        ("UNTar", Node::Bool(false)),
+        ("URL", text(request.url)),
+        ("UserAgent", text("")),
+        ("Username", text(&access.username)),
+        ("Version", text("")),
+    ]);
+    let message = object([
+        ("href", text(request.url)),
+        ("options", options),
+        ("protocol", text(scheme_of(request.url))),
+    ]);
+    let variables = variables.for_plugin(plugin).all().clone().into_iter().collect();
+    let run = WasmRun { plugin, message, variables, time, debug: false };
+    let returned = run.run(BufferStreams::new(Vec::new()))?;
+    field(&returned, plugin, "data", false)
+}
+
+#[cfg(not(feature = "wasm"))]
+fn run_module(plugin: &Plugin, _: &Request<'_>, _: &Variables, _: &Environment) -> Result<Vec<u8>, Failure> {
+    Err(super::without_wasm(plugin))
+}
+
+fn run(
+    plugin: &Plugin,
+    subprocess: &Subprocess,
+    request: &Request<'_>,
+    variables: &Variables,
+    environment: &Environment,
+) -> Result<Vec<u8>, Failure> {
+    let scheme = scheme_of(request.url);
     let scheme_quoted = quote(scheme.as_bytes());
     let commands = subprocess.protocol_commands.iter();
     let command = commands.into_iter().find(|command| command.protocols.iter().any(|known| known == scheme));
@@ -124,7 +206,7 @@ fn run(
         })?;
     let program = join(&plugin.dir, &prepared.program);
     let mut command = variables.command(&Prepared { program, args: prepared.args }, environment)?;
-    let captured = capture(&mut command, None, Stderr::Shown)?;
+    let captured = capture(&mut command, None, Stderr::Shown, timeout(environment)?)?;
     outcome(&plugin.metadata.name, captured.status)?;
     Ok(captured.stdout)
 }

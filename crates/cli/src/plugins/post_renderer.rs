@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use pintle::lua::PluginArguments;
 use pintle::{PostRenderOptions, PostRenderStrategy, PostRenderer};
-use pintle_plugin::{Plugin, Prepared};
+use pintle_plugin::{Plugin, Prepared, Runtime, Subprocess};
 use pintle_tree::quote::quote;
 
-use super::process::{Captured, Stderr, Variables, capture, look_path, outcome};
+use super::lua::{BufferStreams, LuaRun};
+use super::process::{Captured, Stderr, Variables, capture, look_path, outcome, timeout};
 use crate::env::Environment;
 use crate::failure::Failure;
+use crate::flag::names;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::ui;
@@ -28,9 +31,9 @@ const FILTERS: [(&str, &[&str]); 3] = [
 pub(crate) fn from_flags(invocation: &mut Invocation<'_>) -> Result<PostRenderOptions, Failure> {
     let flags = &invocation.flags;
     let names: Vec<String> =
-        flags.list("post-renderer").iter().filter(|name| !name.is_empty()).cloned().collect();
-    let args = flags.list("post-renderer-args").to_vec();
-    let strategy = match flags.text("post-renderer-strategy") {
+        flags.list(names::POST_RENDERER).iter().filter(|name| !name.is_empty()).cloned().collect();
+    let args = flags.list(names::POST_RENDERER_ARGS).to_vec();
+    let strategy = match flags.text(names::POST_RENDERER_STRATEGY) {
         "separate" => PostRenderStrategy::Separate,
         "nohooks" => PostRenderStrategy::NoHooks,
         "" | "combined" => PostRenderStrategy::Combined,
@@ -44,7 +47,7 @@ pub(crate) fn from_flags(invocation: &mut Invocation<'_>) -> Result<PostRenderOp
         if at > 0 && invocation.personality == Personality::Helm {
             return Err(refused(name, "cannot specify --post-renderer flag more than once"));
         }
-        renderers.push(Arc::new(find(invocation, name, &args)?));
+        renderers.push(find(invocation, name, &args)?);
     }
     Ok(PostRenderOptions { renderers, strategy })
 }
@@ -57,14 +60,32 @@ fn refused(name: &str, reason: &str) -> Failure {
 }
 
 /// What a name means: a plugin, a filter of ours, a path, or a program on the path, in this order.
-fn find(invocation: &mut Invocation<'_>, name: &str, args: &[String]) -> Result<Program, Failure> {
+fn find(
+    invocation: &mut Invocation<'_>,
+    name: &str,
+    args: &[String],
+) -> Result<Arc<dyn PostRenderer>, Failure> {
     let environment = invocation.environment;
     let plugin = super::post_renderer(invocation.personality, environment, name, invocation.ui)
         .map_err(|failure| refused(name, &failure.text))?;
-    let variables =
-        Variables::of_helm(invocation.personality, invocation.called_as, &invocation.flags, environment);
-    if let Some(plugin) = plugin {
-        return of_plugin(&plugin, args, &variables?, environment);
+    let (called_as, flags) = (invocation.called_as, &invocation.flags);
+    if let Some(plugin) = plugin.as_ref().filter(|plugin| super::lua::config(plugin).is_some()) {
+        // The user learns of missing permissions before anything is rendered.
+        super::permissions::granted(plugin, environment)?;
+        let variables = Variables::for_script(called_as, flags, environment).for_plugin(plugin);
+        return Ok(Arc::new(Script { plugin: plugin.clone(), args: args.to_vec(), variables }));
+    }
+    if let Some(plugin) =
+        plugin.as_ref().filter(|plugin| matches!(plugin.metadata.runtime, Runtime::Extism(_)))
+    {
+        let variables = Variables::for_script(called_as, flags, environment).for_plugin(plugin);
+        return of_module(plugin, args, variables);
+    }
+    let variables = Variables::of_helm(invocation.personality, called_as, flags, environment);
+    if let Some((plugin, subprocess)) =
+        plugin.as_ref().and_then(|plugin| Some((plugin, plugin.metadata.subprocess()?)))
+    {
+        return Ok(Arc::new(of_plugin(plugin, subprocess, args, &variables?, environment)));
     }
     let prepared = |program: String, first: &[&str]| Prepared {
         program,
@@ -82,24 +103,38 @@ fn find(invocation: &mut Invocation<'_>, name: &str, args: &[String]) -> Result<
         };
         prepared(found.ok_or_else(missing)?, &[])
     };
-    Ok(Program { name: name.to_owned(), is_plugin: false, prepared: Ok(prepared), variables: variables? })
+    let program =
+        Program { name: name.to_owned(), is_plugin: false, prepared: Ok(prepared), variables: variables? };
+    Ok(Arc::new(program))
 }
 
 fn of_plugin(
     plugin: &Plugin,
+    subprocess: &Subprocess,
     args: &[String],
     variables: &Variables,
     environment: &Environment,
-) -> Result<Program, Failure> {
+) -> Program {
     let name = plugin.metadata.name.clone();
-    let Some(subprocess) = plugin.metadata.subprocess() else {
-        return Err(super::unsupported(&name, &plugin.metadata.runtime));
-    };
     let variables = variables.for_plugin(plugin);
     let prepared = variables
         .prepare(&subprocess.platform_command, true, args, environment)
         .map_err(|failure| format!("failed to prepare plugin command: {}", failure.text));
-    Ok(Program { name, is_plugin: true, prepared, variables })
+    Program { name, is_plugin: true, prepared, variables }
+}
+
+#[cfg(feature = "wasm")]
+fn of_module(
+    plugin: &Plugin,
+    args: &[String],
+    variables: Variables,
+) -> Result<Arc<dyn PostRenderer>, Failure> {
+    Ok(Arc::new(Module { plugin: plugin.clone(), args: args.to_vec(), variables }))
+}
+
+#[cfg(not(feature = "wasm"))]
+fn of_module(plugin: &Plugin, _: &[String], _: Variables) -> Result<Arc<dyn PostRenderer>, Failure> {
+    Err(super::without_wasm(plugin))
 }
 
 /// A program that changes what it reads.
@@ -127,10 +162,75 @@ impl PostRenderer for Program {
                 false => format!("it exited with error ({})", captured.status),
             }));
         }
-        if captured.stdout.trim_ascii().is_empty() {
-            return Err(format!("post-renderer {name} produced empty output"));
-        }
-        Ok(captured.stdout)
+        not_empty(&self.name, captured.stdout)
+    }
+}
+
+fn not_empty(name: &str, output: Vec<u8>) -> Result<Vec<u8>, String> {
+    if output.trim_ascii().is_empty() {
+        return Err(format!("post-renderer {} produced empty output", quote(name.as_bytes())));
+    }
+    Ok(output)
+}
+
+/// A plugin in Lua.
+#[derive(Debug)]
+struct Script {
+    plugin: Plugin,
+    args: Vec<String>,
+    variables: Variables,
+}
+
+impl PostRenderer for Script {
+    fn run(&self, manifests: &[u8]) -> Result<Vec<u8>, String> {
+        let name = &self.plugin.metadata.name;
+        let environment = Environment::from_process();
+        let streams = BufferStreams::new(manifests.to_vec());
+        let failed = |failure: Failure| {
+            let quoted = quote(name.as_bytes());
+            format!("failed to invoke post-renderer plugin {quoted}: {}", failure.text)
+        };
+        let run = LuaRun {
+            plugin: &self.plugin,
+            arguments: PluginArguments { words: self.args.clone(), ..PluginArguments::default() },
+            variables: &self.variables,
+            cluster: None,
+            time: timeout(&environment).map_err(failed)?,
+            debug: false,
+        };
+        run.run(Arc::clone(&streams) as Arc<_>, &environment).map_err(failed)?;
+        not_empty(name, streams.take_output())
+    }
+}
+
+/// A plugin in WebAssembly.
+#[cfg(feature = "wasm")]
+#[derive(Debug)]
+struct Module {
+    plugin: Plugin,
+    args: Vec<String>,
+    variables: Variables,
+}
+
+#[cfg(feature = "wasm")]
+impl PostRenderer for Module {
+    fn run(&self, manifests: &[u8]) -> Result<Vec<u8>, String> {
+        use super::wasm::{WasmRun, field, object, strings, text};
+        let name = &self.plugin.metadata.name;
+        let failed = |failure: Failure| {
+            let quoted = quote(name.as_bytes());
+            format!("failed to invoke post-renderer plugin {quoted}: {}", failure.text)
+        };
+        let environment = Environment::from_process();
+        let run = WasmRun {
+            plugin: &self.plugin,
+            message: object([("extraArgs", strings(&self.args)), ("manifests", text(manifests))]),
+            variables: self.variables.all().clone().into_iter().collect(),
+            time: timeout(&environment).map_err(failed)?,
+            debug: false,
+        };
+        let returned = run.run(BufferStreams::new(Vec::new())).map_err(failed)?;
+        not_empty(name, field(&returned, &self.plugin, "manifests", true).map_err(failed)?)
     }
 }
 
@@ -140,6 +240,7 @@ impl Program {
         let environment = Environment::from_process();
         let text = |failure: Failure| failure.text.clone();
         let mut command = self.variables.command(prepared, &environment).map_err(text)?;
-        capture(&mut command, Some(manifests), Stderr::Captured).map_err(text)
+        let time = timeout(&environment).map_err(text)?;
+        capture(&mut command, Some(manifests), Stderr::Captured, time).map_err(text)
     }
 }

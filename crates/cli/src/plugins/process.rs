@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::io::{self, Read, Write as _};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
 use pintle_plugin::{Platform, PlatformCommand, Plugin, Prepared, prepare};
 use pintle_tree::quote::quote;
@@ -13,16 +15,26 @@ use super::bin::helm_bin;
 use super::exited;
 use crate::commands::env::variables;
 use crate::env::Environment;
-use crate::failure::{Failure, FailureKind, reason};
+use crate::failure::{Failure, reason};
 use crate::flag::parsed::Parsed;
+use crate::flag::value::read_duration;
 use crate::personality::Personality;
 use crate::ui::Ui;
 
 /// The most that is taken of what a getter or a post-renderer prints.
-pub(crate) const MAX_OUTPUT: u64 = 1 << 30;
+pub(crate) const MAX_OUTPUT: u64 = 256 << 20;
 
 /// What is kept of the standard error of a program, for its error.
 const MAX_STDERR: u64 = 64 << 10;
+
+/// How long the caller waits for a getter, a post-renderer or a hook.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// The variable that sets another limit.
+const TIMEOUT: &str = "PINTLE_PLUGIN_TIMEOUT";
+
+/// How long the caller waits for the rest of standard error after a program has ended.
+const STDERR_GRACE: Duration = Duration::from_secs(1);
 
 /// The variables that a program gets in addition to those of this process.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +59,13 @@ impl Variables {
     pub(crate) fn without_bin(called_as: &str, flags: &Parsed, environment: &Environment) -> Variables {
         let all = variables(called_as, flags, environment);
         Variables(all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    /// The settings of Helm for a script, which calls no programs and so needs no `HELM_BIN`.
+    pub(crate) fn for_script(called_as: &str, flags: &Parsed, environment: &Environment) -> Variables {
+        let mut variables = Variables::without_bin(called_as, flags, environment);
+        variables.0.remove("HELM_BIN");
+        variables
     }
 
     /// The same with an absolute `HELM_BIN`.
@@ -83,8 +102,13 @@ impl Variables {
         self
     }
 
+    /// The variables.
+    pub(crate) fn all(&self) -> &BTreeMap<String, String> {
+        &self.0
+    }
+
     /// All variables that the program will see, for the expansion of its command line.
-    fn for_expansion(&self, environment: &Environment) -> BTreeMap<String, String> {
+    pub(crate) fn for_expansion(&self, environment: &Environment) -> BTreeMap<String, String> {
         let mut all = environment.all();
         all.extend(self.0.clone());
         all
@@ -114,6 +138,9 @@ impl Variables {
     pub(crate) fn command(&self, prepared: &Prepared, environment: &Environment) -> Result<Command, Failure> {
         let program = look_path(&prepared.program, environment).map_err(Failure::run_time)?;
         let mut command = Command::new(program);
+        // Programs say by what name they were called, and Go passes on the word of the manifest.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::arg0(&mut command, &prepared.program);
         command.args(&prepared.args).envs(&self.0);
         Ok(command)
     }
@@ -231,45 +258,115 @@ pub(crate) enum Stderr {
 ///
 /// # Errors
 ///
-/// When it cannot be started, or prints more than [`MAX_OUTPUT`].
+/// When it cannot be started, prints more than [`MAX_OUTPUT`], or does not end in `time`.
 pub(crate) fn capture(
     command: &mut Command,
     input: Option<&[u8]>,
     stderr: Stderr,
+    time: Duration,
 ) -> Result<Captured, Failure> {
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     command.stdout(Stdio::piped());
     command.stderr(if stderr == Stderr::Shown { Stdio::inherit() } else { Stdio::piped() });
     let mut child = command.spawn().map_err(|error| not_started(command, &error))?;
-    let (stdin, errors) = (child.stdin.take(), child.stderr.take());
-    let (stdout, stderr) = std::thread::scope(|scope| {
-        scope.spawn(move || {
-            if let (Some(mut stdin), Some(input)) = (stdin, input) {
-                // A program need not read all that it gets.
-                let _ = stdin.write_all(input);
-            }
-        });
-        let errors = scope.spawn(move || errors.map(read_start).unwrap_or_default());
-        let stdout = read_output(&mut child);
-        (stdout, errors.join().unwrap_or_default())
-    });
-    let status = child.wait()?;
-    Ok(Captured { stdout: stdout?, stderr, status })
+    let collected = collect(&mut child, input, time);
+    if collected.is_err() {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    collected
 }
 
-fn read_output(child: &mut Child) -> Result<Vec<u8>, Failure> {
-    let Some(stdout) = child.stdout.take() else { return Ok(Vec::new()) };
-    let mut bytes = Vec::new();
-    stdout.take(MAX_OUTPUT + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_OUTPUT {
-        // Without a reader it would wait for ever.
+/// Runs a program on the output streams of this process, without input and not longer than `time`. `what` it is stands in
+/// the error.
+///
+/// # Errors
+///
+/// When it cannot be started, or does not end in time.
+pub(crate) fn run_for(what: &str, command: &mut Command, time: Duration) -> Result<ExitStatus, Failure> {
+    let mut child = command.stdin(Stdio::null()).spawn().map_err(|error| not_started(command, &error))?;
+    let ended = wait(&mut child, Instant::now() + time);
+    if !matches!(ended, Ok(Some(_))) {
         let _ = child.kill();
-        return Err(Failure::new(
-            FailureKind::RunTime,
-            format!("the program printed more than {} MiB", MAX_OUTPUT >> 20),
-        ));
+        let _ = child.wait();
+    }
+    ended?.ok_or_else(|| late(what, time))
+}
+
+/// Waits for the end of a program; `None` if it does not end in time.
+fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+    loop {
+        match child.try_wait()? {
+            Some(status) => return Ok(Some(status)),
+            None if Instant::now() >= deadline => return Ok(None),
+            None => std::thread::sleep(Duration::from_millis(2)),
+        }
+    }
+}
+
+fn late(what: &str, time: Duration) -> Failure {
+    Failure::run_time(format!("{what} did not end within {time:?}, and was stopped"))
+        .hint(format!("${TIMEOUT} sets another limit, such as 10m"))
+}
+
+fn collect(child: &mut Child, input: Option<&[u8]>, time: Duration) -> Result<Captured, Failure> {
+    let deadline = Instant::now() + time;
+    // Streams are read on threads that nobody waits for: a process that the program left behind may hold them open.
+    if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
+        let input = input.to_vec();
+        // A program need not read all that it gets.
+        std::thread::spawn(move || drop(stdin.write_all(&input)));
+    }
+    let errors = child.stderr.take().map(|stream| receive(move || read_start(stream)));
+    let stdout = child.stdout.take().map(|stream| receive(move || read_output(stream)));
+    let left = || deadline.saturating_duration_since(Instant::now());
+    let stdout = match stdout {
+        Some(stdout) => stdout.recv_timeout(left()).map_err(|_| late("the program", time))??,
+        None => Vec::new(),
+    };
+    let status = wait(child, deadline)?.ok_or_else(|| late("the program", time))?;
+    let stderr =
+        errors.and_then(|errors| errors.recv_timeout(STDERR_GRACE.min(left())).ok()).unwrap_or_default();
+    Ok(Captured { stdout, stderr, status })
+}
+
+/// Runs some work on a thread, and returns where its result arrives.
+fn receive<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> mpsc::Receiver<T> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    std::thread::spawn(move || drop(sender.send(work())));
+    receiver
+}
+
+fn read_output(stream: impl Read) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    stream.take(MAX_OUTPUT + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_OUTPUT {
+        return Err(Failure::run_time(too_much_output()));
     }
     Ok(bytes)
+}
+
+/// The text about more output than [`MAX_OUTPUT`].
+pub(crate) fn too_much_output() -> String {
+    format!("the program printed more than {} MiB", MAX_OUTPUT >> 20)
+}
+
+/// How long the caller waits for getters, post-renderers and hooks.
+///
+/// # Errors
+///
+/// A setting that is no duration.
+pub(crate) fn timeout(environment: &Environment) -> Result<Duration, Failure> {
+    let Some(text) = environment.variable(TIMEOUT).filter(|text| !text.is_empty()) else {
+        return Ok(DEFAULT_TIMEOUT);
+    };
+    match read_duration(&text) {
+        Ok(nanoseconds) if nanoseconds > 0 => Ok(Duration::from_nanos(nanoseconds.unsigned_abs())),
+        _ => Err(Failure::usage(format!(
+            "${TIMEOUT} is {}, and not a duration such as 90s or 10m",
+            quote(text.as_bytes())
+        ))),
+    }
 }
 
 /// The start of a stream, which is read to its end.

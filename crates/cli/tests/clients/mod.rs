@@ -1,9 +1,9 @@
 //! Runs kubectl and helm scenarios on the embedded cluster and on a real one: see `README.md`.
 
-mod mask;
+pub(crate) mod mask;
 mod refused;
 mod scenario;
-mod side;
+pub(crate) mod side;
 
 use std::path::PathBuf;
 

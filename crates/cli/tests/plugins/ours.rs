@@ -258,6 +258,7 @@ fn a_git_repository_counts_as_verified_at_a_full_commit_only() {
 }
 
 #[test]
+#[cfg(not(feature = "wasm"))]
 fn a_runtime_that_is_not_there_is_told() {
     let env = TestEnv::new();
     env.write(
@@ -268,13 +269,38 @@ fn a_runtime_that_is_not_there_is_told() {
     assert_snapshot!(env.pintle("w"), @"
     exit 1
     --- stderr
-    error: the plugin `w` cannot run: the runtime `extism/v1` is not supported yet
+    error: the plugin `w` cannot run: this program was built without the runtime `extism/v1` (the Cargo feature `wasm`)
 
-    hint: plugins of the runtime `subprocess` can run
+    hint: `cargo build --release --features wasm` builds it with that runtime
     ");
-    assert_snapshot!(env.helm("plugin install oci://localhost:1/x:1.0.0"), @"
-    exit 1
-    --- stderr
-    Error: plugins cannot be installed from registries yet; `oras pull` gets the archive, which can be installed
-    ");
+}
+
+#[test]
+fn a_built_in_plugin_can_look_installed() {
+    let env = TestEnv::new();
+    let installed = env.pintle("plugin install --built-in diff");
+    assert!(installed.contains("Installed plugin: diff"), "{installed}");
+    let list = env.helm("plugin list");
+    assert!(list.contains("diff") && list.contains("3.15.11"), "{list}");
+    // What is run is still the built-in command, which needs no program `pintle` in the path.
+    for shown in [env.helm("diff version"), env.pintle("diff version")] {
+        assert!(shown.contains("3.15.11") && shown.starts_with("exit 0"), "{shown}");
+    }
+    assert!(env.pintle("plugin install --built-in diff --version v3.15.13").starts_with("exit 0"));
+    let file =
+        std::fs::read_to_string(env.path().join(format!("{PLUGINS}/pintle-diff/plugin.yaml"))).unwrap();
+    assert!(file.contains("\nname: diff\nversion: 3.15.13\n"), "{file}");
+    assert!(env.pintle("plugin uninstall diff").contains("Uninstalled plugin: diff"));
+    let refused = env.pintle("plugin install --built-in other");
+    assert!(
+        refused.contains("no plugin \"other\" is built in") && !refused.starts_with("exit 0"),
+        "{refused}"
+    );
+    env.write(
+        &format!("{PLUGINS}/diff/plugin.yaml"),
+        "name: diff\nversion: 1.0.0\ncommand: /bin/echo the plugin\n",
+    );
+    let refused = env.pintle("plugin install --built-in diff");
+    assert!(refused.contains("a plugin diff is installed in"), "{refused}");
+    assert!(env.helm("diff version").contains("the plugin version"));
 }

@@ -3,20 +3,15 @@
 
 use std::fs;
 
-use super::server::{self, Server};
+use super::good;
+use super::server::Server;
 use crate::support::TestEnv;
 
+/// With the repository `r`.
 fn set_up() -> (TestEnv, Server) {
-    let place = TestEnv::new();
-    let files = server::files(&place);
-    let server = Server::plain(&files);
+    let (place, server) = super::set_up();
     good(place.pintle(&format!("repo add r http://{}/charts", server.address)));
     (place, server)
-}
-
-fn good(told: String) -> String {
-    assert!(told.starts_with("exit 0\n"), "{told}");
-    told
 }
 
 #[test]

@@ -3,18 +3,8 @@
 use std::fs;
 
 use super::server::{self, LOGIN, Server};
+use super::{good, set_up};
 use crate::support::TestEnv;
-
-fn set_up() -> (TestEnv, Server) {
-    let place = TestEnv::new();
-    let files = server::files(&place);
-    (place, Server::plain(&files))
-}
-
-fn good(printed: String) -> String {
-    assert!(printed.starts_with("exit 0\n"), "{printed}");
-    printed
-}
 
 #[test]
 fn an_index_that_is_still_the_same_is_not_sent_again() {
@@ -32,6 +22,31 @@ fn an_index_that_is_still_the_same_is_not_sent_again() {
     good(place.pintle("repo update"));
     assert_eq!(server.asked()[0].headers.get("if-none-match"), None);
     assert_eq!(fs::read_to_string(&index).expect("it is there"), text);
+}
+
+#[test]
+fn an_index_that_comes_again_with_the_same_bytes_is_not_replaced() {
+    use std::os::unix::fs::MetadataExt as _;
+    let (place, server) = set_up();
+    let url = format!("http://{}", server.address);
+    let index = place.path().join(".cache/helm/repository/r-index.yaml");
+    let inode = || fs::metadata(&index).expect("it is there").ino();
+    let text = || fs::read_to_string(&index).expect("it is there");
+    good(place.pintle(&format!("repo add r {url}/charts")));
+    let (first, before) = (inode(), text());
+    good(place.pintle("repo update"));
+    assert_eq!(inode(), first);
+    // The same with more at its end, and then without that.
+    good(place.pintle(&format!("repo add r {url}/chartmuseum --force-update")));
+    assert_eq!(text(), format!("{before}serverInfo: {{contextPath: /x}}\n"));
+    good(place.pintle(&format!("repo add r {url}/charts --force-update")));
+    assert_eq!(text(), before);
+    // The same from elsewhere: what that server says about it is remembered.
+    good(place.pintle(&format!("repo add r {url}/etag --force-update")));
+    server.asked();
+    good(place.pintle("repo update"));
+    assert_eq!(server.asked()[0].headers.get("if-none-match").map(String::as_str), Some("\"one\""));
+    assert!(good(place.pintle("search repo database")).contains("r/db"));
 }
 
 #[test]
@@ -219,16 +234,17 @@ fn charts_of_repositories_are_taken_wherever_a_chart_is_meant() {
 fn an_answer_that_does_not_end_is_cut_off_and_leaves_nothing() {
     let (place, server) = set_up();
     let url = format!("http://{}/cut", server.address);
+    let before = files_below(place.path());
     let printed = place.pintle(&format!("pull {url}/web-1.0.0.tgz"));
     assert!(printed.starts_with("exit 1\n") && printed.contains("unexpected EOF"), "{printed}");
-    let here: Vec<_> =
-        fs::read_dir(place.path()).expect("there").flatten().map(|entry| entry.file_name()).collect();
-    assert!(
-        here.iter().all(
-            |name| !name.to_string_lossy().contains("tgz") && !name.to_string_lossy().starts_with(".tmp")
-        ),
-        "{here:?}"
-    );
+    assert_eq!(files_below(place.path()), before);
+}
+
+/// All files below a folder, without folders: an empty cache may be there.
+fn files_below(folder: &std::path::Path) -> std::collections::BTreeSet<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
+    let (folders, files): (Vec<_>, Vec<_>) = entries.partition(|path| path.is_dir());
+    files.into_iter().chain(folders.iter().flat_map(|folder| files_below(folder))).collect()
 }
 
 #[test]

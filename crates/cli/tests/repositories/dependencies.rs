@@ -5,20 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::server::{self, Server};
+use super::{good, set_up};
 use crate::registries::program::distribution;
 use crate::support::TestEnv;
-
-fn set_up() -> (TestEnv, Server) {
-    let place = TestEnv::new();
-    let files = server::files(&place);
-    (place, Server::plain(&files))
-}
-
-fn good(printed: String) -> String {
-    assert!(printed.starts_with("exit 0\n"), "{printed}");
-    printed
-}
 
 fn app(place: &TestEnv, name: &str, dependencies: &[(&str, &str, &str)]) {
     let mut text = format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\ndependencies:\n");

@@ -6,6 +6,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use crate::support::TestEnv;
+use crate::support::archive::{gzip, tar};
 
 /// What was asked.
 #[derive(Clone, Debug, Default)]
@@ -34,6 +35,15 @@ impl Server {
 
     /// Serves files over HTTPS with the certificate that is in a folder.
     pub(crate) fn tls(files: &Files, place: &TestEnv) -> Server {
+        Server::with_tls(files, place, false)
+    }
+
+    /// The same for clients that have a certificate of the same authority.
+    pub(crate) fn mutual(files: &Files, place: &TestEnv) -> Server {
+        Server::with_tls(files, place, true)
+    }
+
+    fn with_tls(files: &Files, place: &TestEnv, of_clients: bool) -> Server {
         use rustls::pki_types::pem::PemObject as _;
         use rustls::pki_types::{CertificateDer, PrivateKeyDer};
         let file = |name: &str| place.path().join(name);
@@ -41,13 +51,20 @@ impl Server {
         let chain = chain.collect::<Result<_, _>>().expect("good certificates");
         let key = PrivateKeyDer::from_pem_file(file("server.key")).expect("good certificates");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config =
-            rustls::ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let config = config
-            .expect("good certificates")
-            .with_no_client_auth()
-            .with_single_cert(chain, key)
-            .expect("good certificates");
+        let config = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider));
+        let config = config.with_safe_default_protocol_versions().expect("good certificates");
+        let config = match of_clients {
+            false => config.with_no_client_auth(),
+            true => {
+                let mut roots = rustls::RootCertStore::empty();
+                let authority = CertificateDer::from_pem_file(file("ca.pem")).expect("good certificates");
+                roots.add(authority).expect("good certificates");
+                let verifier =
+                    rustls::server::WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                config.with_client_cert_verifier(verifier.build().expect("good certificates"))
+            }
+        };
+        let config = config.with_single_cert(chain, key).expect("good certificates");
         Server::start(files, Some(Arc::new(config)))
     }
 
@@ -85,10 +102,22 @@ impl Server {
 
 fn serve(stream: &mut (impl Read + Write), files: &Files, log: &Mutex<Vec<Asked>>) {
     let Some(asked) = head(stream) else { return };
-    let answer = answer(&asked, files);
+    // What is uploaded is read, so that the client gets to read the answer.
+    let length = asked.headers.get("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+    let _ = std::io::copy(&mut Read::by_ref(stream).take(length), &mut std::io::sink());
+    let stalls = ["/stall/", "/drip/"].iter().find(|path| asked.path.starts_with(**path)).copied();
+    let answer = match stalls {
+        Some("/stall/") => Vec::new(),
+        Some(_) => b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\napiVersion: v1\n".to_vec(),
+        None => answer(&asked, files),
+    };
     log.lock().expect("nobody panicked").push(asked);
     let _ = stream.write_all(&answer);
     let _ = stream.flush();
+    if stalls.is_some() {
+        // Until the client gives up.
+        let _ = stream.read(&mut [0]);
+    }
 }
 
 fn head(stream: &mut impl Read) -> Option<Asked> {
@@ -132,6 +161,19 @@ fn answer(asked: &Asked, files: &Files) -> Vec<u8> {
         "teapot" => reply("418 I'm a teapot", &[], b""),
         "custom" => reply("404 Gone Fishing", &[], b""),
         "error" => reply("500 Internal Server Error", &[], b"oops\n"),
+        "status" => reply(&rest.split('/').next().unwrap_or_default().replace('_', " "), &[], b"x\n"),
+        "permanent" => reply("308 Permanent Redirect", &[("location", &format!("/charts/{rest}"))], b""),
+        "other-scheme" => reply("302 Found", &[("location", "ftp://127.0.0.1/x")], b""),
+        "garbage" => b"hello\r\n\r\n".to_vec(),
+        "bad-status" => b"HTTP/1.1 abc Odd\r\n\r\n".to_vec(),
+        "bad-header" => b"HTTP/1.1 200 OK\r\nno colon\r\n\r\n".to_vec(),
+        "bad-length" => b"HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n".to_vec(),
+        "bad-chunk" => b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nzz\r\nabc".to_vec(),
+        "cut-chunk" => b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n10\r\napiVersion".to_vec(),
+        "chunked" => chunked(file().map_or(b"", |bytes| bytes)),
+        "unbounded" => {
+            [&b"HTTP/1.1 200 OK\r\n\r\n"[..], file().map_or(&b""[..], |bytes| &bytes[..])].concat()
+        }
         "cut" => {
             b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\nconnection: close\r\n\r\napiVersion: v1\n".to_vec()
         }
@@ -151,6 +193,17 @@ fn answer(asked: &Asked, files: &Files) -> Vec<u8> {
             None => reply("404 Not Found", &[], b"404 page not found\n"),
         },
     }
+}
+
+/// In pieces, without a length.
+fn chunked(bytes: &[u8]) -> Vec<u8> {
+    let mut answer = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n".to_vec();
+    for chunk in bytes.chunks(1000).chain([&b""[..]]) {
+        answer.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+        answer.extend_from_slice(chunk);
+        answer.extend_from_slice(b"\r\n");
+    }
+    answer
 }
 
 fn reply(status: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
@@ -190,6 +243,7 @@ fn zipped(bytes: &[u8]) -> Vec<u8> {
 /// Packs charts into archives with the program itself, and lists them in indexes of many kinds. Gives the files to serve;
 /// the archives are also in the folder `archives` of the place.
 pub(crate) fn files(place: &TestEnv) -> Files {
+    let mut charts = String::new();
     for (name, version, more) in [
         ("web", "1.0.0", "appVersion: \"1.25\"\ndescription: A Web server\nkeywords: [http, Proxy]\n"),
         ("web", "1.1.0", "appVersion: \"1.26\"\ndescription: A web server for all\nkeywords: [http]\n"),
@@ -212,15 +266,14 @@ pub(crate) fn files(place: &TestEnv) -> Files {
                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {greeting: {{ .Values.greeting }}}\n",
             );
         }
-        let printed = place.called(
-            "helm",
-            &format!("package {chart} -d archives"),
-            &[("SOURCE_DATE_EPOCH", "1700000000")],
-        );
-        assert!(printed.starts_with("exit 0"), "{printed}");
+        charts.push_str(&format!("{chart} "));
     }
-    let printed = place.called("helm", "repo index archives", &[("SOURCE_DATE_EPOCH", "1700000000")]);
-    assert!(printed.starts_with("exit 0"), "{printed}");
+    let run = |line: &str| {
+        let printed = place.called("helm", line, &[("SOURCE_DATE_EPOCH", "1700000000")]);
+        assert!(printed.starts_with("exit 0"), "{printed}");
+    };
+    run(&format!("package {charts}-d archives"));
+    run("repo index archives");
     let mut files = BTreeMap::new();
     for entry in std::fs::read_dir(place.path().join("archives")).expect("it is there").flatten() {
         let name = entry.file_name().into_string().expect("a plain name");
@@ -279,7 +332,160 @@ pub(crate) fn files(place: &TestEnv) -> Files {
     put("json/index.yaml", JSON.to_owned());
     put("json-wrong/index.yaml", JSON.replace("\"1.0.0\"", "1"));
     put("slash/index.yaml", one("urls: [/charts/web-1.0.0.tgz]"));
+    for (name, text) in odd_indexes() {
+        files.insert(format!("{name}/index.yaml"), text);
+    }
+    for (name, text) in HUB {
+        files.insert(format!("{name}/api/chartsvc/v1/charts/search"), text.as_bytes().to_vec());
+    }
+    let mut bad = String::from("apiVersion: v1\nentries:\n");
+    for (name, bytes) in bad_archives() {
+        let file = format!("{name}-1.0.0.tgz");
+        std::fs::write(place.path().join(&file), &bytes).expect("it can be written");
+        bad.push_str(&format!("  {name}:\n  - {{name: {name}, version: 1.0.0, urls: [{file}]}}\n"));
+        files.insert(file, bytes);
+    }
+    files.insert("bad/index.yaml".to_owned(), bad.into_bytes());
     Arc::new(files)
+}
+
+/// Answers of hubs.
+const HUB: [(&str, &str); 4] = [
+    (
+        "hub",
+        r#"{"data":[{"id":"a/web","artifactHub":{"packageUrl":"https://hub.example.com/packages/helm/a/web"},
+"attributes":{"description":"A web server with a description that is longer than fifty characters","repo":{"name":"a",
+"url":"https://a.example.com"}},"relationships":{"latestChartVersion":{"data":{"version":"1.0.0","app_version":"2"}}}},
+{"id":"b/db","attributes":{"description":"","repo":{}},"relationships":{}}]}"#,
+    ),
+    ("hub-empty", r#"{"data":[]}"#),
+    ("hub-text", "hello"),
+    ("hub-odd", r#"{"data":{"a":1}}"#),
+];
+
+/// Indexes that are written in odd ways, or are none.
+fn odd_indexes() -> Vec<(&'static str, Vec<u8>)> {
+    let entry = "name: web, version: 1.0.0, urls: [web-1.0.0.tgz]";
+    let index = |entries: &str| format!("apiVersion: v1\nentries:\n{entries}");
+    let one = |entry: &str| index(&format!("  web:\n  - {{{entry}}}\n"));
+    let with = |more: &str| one(&format!("{entry}, {more}"));
+    let json = |entry: &str| format!(r#"{{"apiVersion":"v1","entries":{{"web":[{entry}]}}}}"#);
+    let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let texts = [
+        ("many", MANY.to_owned()),
+        ("list", "- a\n- b\n".to_owned()),
+        ("text", "hello world\n".to_owned()),
+        ("number", "5\n".to_owned()),
+        ("null", "null\n".to_owned()),
+        ("tabs", "apiVersion: v1\nentries:\n\tweb: []\n".to_owned()),
+        ("mark", format!("\u{feff}{}", one(entry))),
+        ("documents", format!("{}---\napiVersion: v2\n", one(entry))),
+        ("anchor", index("  web: &a\n  - *b\n")),
+        ("merge-key", index("  web:\n  - &a {name: web, version: 1.0.0, urls: [web-1.0.0.tgz]}\n  - {<<: *a, version: 0.9.0}\n")),
+        ("upper", "APIVersion: v1\nEntries: {}\n".to_owned()),
+        ("json-cut", r#"{"apiVersion":"v1","entries":{"web":["#.to_owned()),
+        ("json-more", format!("{} x", json(""))),
+        ("json-empty", "{}".to_owned()),
+        ("json-list", "[]".to_owned()),
+        ("json-noapi", r#"{"entries":{}}"#.to_owned()),
+        ("json-twice", r#"{"apiVersion":"v1","entries":{"web":[]},"entries":{"web":[{"name":"web","version":"1.0.0","version":"1.1.0","urls":["web-1.1.0.tgz"]}]}}"#.to_owned()),
+        ("json-case", r#"{"APIVERSION":"v1","Entries":{"web":[{"Name":"web","VERSION":"1.0.0","Urls":["web-1.0.0.tgz"]}]}}"#.to_owned()),
+        ("json-null", json("null")),
+        ("json-time", json(r#"{"name":"web","version":"1.0.0","created":"2020-01-02T03:04:05Z","urls":null}"#)),
+        ("json-type", json(r#"{"name":"web","version":"1.0.0","urls":"x"}"#)),
+        ("twice-chart", index(&format!("  web:\n  - {{{entry}}}\n  web: []\n"))),
+        ("twice-field", one("name: web, name: web, version: 1.0.0")),
+        ("number-version", one("name: web, version: 1.0, urls: [x]")),
+        ("number-name", one("name: 5, version: 1.0.0, urls: [x]")),
+        ("map-version", one("name: web, version: {a: b}")),
+        ("list-urls", one("name: web, version: 1.0.0, urls: [[a]]")),
+        ("number-created", with("created: 5")),
+        ("date-created", with("created: 2020-01-02")),
+        ("number-public", format!("{}publicKeys: 5\n", one(entry))),
+        ("public-keys", format!("{}publicKeys: [a]\nannotations: {{a: b}}\n", one(entry))),
+        ("other-name", one("name: other, version: 1.0.0, urls: [web-1.0.0.tgz]")),
+        ("spaces", index(&format!("  'web server':\n  - {{{}}}\n", entry.replace("name: web", "name: web server")))),
+        ("slash-name", index(&format!("  sub/web:\n  - {{{}}}\n", entry.replace("name: web", "name: sub/web")))),
+        ("legacy", with("checksum: x, engine: gotpl, tillerVersion: '>2', url: y")),
+        ("same-version", index(&format!("  web:\n  - {{{entry}, description: first}}\n  - {{{entry}, description: second}}\n"))),
+        ("empty-version", one("name: web, version: '', urls: [web-1.0.0.tgz]")),
+        ("generated", format!("{}generated: 2020-01-02T03:04:05Z\n", one(entry))),
+        ("odd-generated", format!("{}generated: now\n", one(entry))),
+        ("api-v2", one(entry).replace("apiVersion: v1", "apiVersion: v2")),
+    ];
+    let mut all: Vec<_> = texts.into_iter().map(|(name, text)| (name, text.into_bytes())).collect();
+    all.push(("binary", vec![0, 1, 2, 255, 254]));
+    all.push(("utf16", utf16(&format!("\u{feff}{}", one(entry)))));
+    all
+}
+
+/// Versions that sort in odd ways, and texts that are hard to print.
+const MANY: &str = r#"apiVersion: v1
+entries:
+  web:
+  - {name: web, version: 1.0.0, urls: [web-1.0.0.tgz]}
+  - {name: web, version: 1.10.0, urls: [web-1.0.0.tgz]}
+  - {name: web, version: 1.9.0, urls: [web-1.0.0.tgz]}
+  - {name: web, version: v2.0.0, urls: [web-1.0.0.tgz]}
+  - {name: web, version: 1.0.0-alpha, urls: [web-1.0.0.tgz]}
+  - {name: web, version: 1.0.0-alpha.10, urls: [web-1.0.0.tgz]}
+  - {name: web, version: 1.0.0-alpha.9, urls: [web-1.0.0.tgz]}
+  - {name: web, version: "3", urls: [web-1.0.0.tgz]}
+  - {name: web, version: "2.5", urls: [web-1.0.0.tgz]}
+  odd:
+  - {name: odd, version: 0.0.0, urls: [web-1.0.0.tgz]}
+  zero:
+  - {name: zero, version: 0.0.0-0, urls: [web-1.0.0.tgz]}
+  wide:
+  - {name: wide, version: 1.0.0, description: "日本語の説明がここにある 日本語の説明がここにある 日本語の説明がここにある", urls: [x]}
+  quote:
+  - {name: quote, version: 1.0.0, appVersion: "1.0", description: "say \"quote\" <b> & 'more'\ttab\nnext line", urls: [x]}
+"#;
+
+/// Archives that are no charts, or try to get out of their folder.
+fn bad_archives() -> Vec<(&'static str, Vec<u8>)> {
+    let chart = |text: &'static str| ("web/Chart.yaml", b'0', text.as_bytes());
+    let good = chart("apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    let packed = |entries: &[(&str, u8, &[u8])]| gzip(&tar(entries));
+    let whole = packed(&[good, ("web/templates/a.yaml", b'0', b"a: 1\n")]);
+    let large = vec![b'#'; 6 << 20];
+    vec![
+        ("text", b"hello\n".to_vec()),
+        ("nothing", Vec::new()),
+        ("cut", whole[..whole.len() / 2].to_vec()),
+        ("no-tar", gzip(b"hello\n")),
+        ("no-entries", packed(&[])),
+        ("no-chart", packed(&[("web/values.yaml", b'0', b"a: 1\n")])),
+        ("flat", packed(&[("Chart.yaml", b'0', b"apiVersion: v2\nname: web\nversion: 1.0.0\n")])),
+        ("odd-chart", packed(&[chart("a: [\n")])),
+        ("empty-chart", packed(&[chart("")])),
+        ("no-version", packed(&[chart("apiVersion: v2\nname: web\n")])),
+        ("no-api", packed(&[chart("name: web\nversion: 1.0.0\n")])),
+        ("odd-version", packed(&[chart("apiVersion: v2\nname: web\nversion: one\n")])),
+        ("odd-name", packed(&[chart("apiVersion: v2\nname: ../web\nversion: 1.0.0\n")])),
+        ("dot-name", packed(&[chart("apiVersion: v2\nname: ..\nversion: 1.0.0\n")])),
+        ("odd-api", packed(&[chart("apiVersion: v9\nname: web\nversion: 1.0.0\n")])),
+        ("parent", packed(&[good, ("web/../../x", b'0', b"x")])),
+        ("parent-only", packed(&[good, ("../x", b'0', b"x")])),
+        ("absolute", packed(&[good, ("/etc/x", b'0', b"x")])),
+        ("backslash", packed(&[good, ("web\\..\\..\\x", b'0', b"x")])),
+        ("drive", packed(&[good, ("c:/x", b'0', b"x")])),
+        ("soft-link", packed(&[good, ("web/templates/b.yaml", b'2', b"")])),
+        ("hard-link", packed(&[good, ("web/templates/b.yaml", b'1', b"")])),
+        ("device", packed(&[good, ("web/templates/b.yaml", b'3', b"")])),
+        ("folder", packed(&[good, ("web/templates/", b'5', b"")])),
+        ("large", packed(&[good, ("web/large", b'0', &large)])),
+        ("two-roots", packed(&[good, ("other/templates/a.yaml", b'0', b"a: 1\n")])),
+        ("odd-values", packed(&[good, ("web/values.yaml", b'0', b"a: [\n")])),
+        ("list-values", packed(&[good, ("web/values.yaml", b'0', b"- a\n")])),
+        ("odd-requirements", packed(&[good, ("web/requirements.yaml", b'0', b"a: [\n")])),
+        ("odd-lock", packed(&[good, ("web/Chart.lock", b'0', b"a: [\n")])),
+        ("odd-subchart", packed(&[good, ("web/charts/x-1.tgz", b'0', b"no")])),
+        ("empty-subchart", packed(&[good, ("web/charts/x/values.yaml", b'0', b"a: 1\n")])),
+        ("mark", packed(&[chart("\u{feff}apiVersion: v2\nname: web\nversion: 1.0.0\n")])),
+        ("twice", packed(&[good, good])),
+        ("more", [whole.clone(), b"more".to_vec()].concat()),
+    ]
 }
 
 const JSON: &str = r#"{"apiVersion":"v1","unknown":true,"entries":{"web":[{"name":"web","version":"1.0.0",

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub(crate) mod archive;
 pub(crate) mod chart;
 pub(crate) mod cluster;
 pub(crate) mod terminal;

@@ -11,7 +11,7 @@ use rand::rngs::OsRng;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{self, Signals};
 use crate::failure::{Failure, reason};
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::{embedded, request};
 
@@ -34,15 +34,16 @@ reach the port has full access then. Requests of web pages are always rejected.
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("address", "the address to listen on; port 0 picks a free one")
+    Flag::text(names::ADDRESS, "the address to listen on; port 0 picks a free one")
         .or("127.0.0.1:0")
         .completes(FlagCompletion::Nothing),
-    Flag::switch("insecure", "serve plain HTTP without authentication"),
-    Flag::text("kube-version", "the Kubernetes version to emulate").completes(FlagCompletion::KubeVersions),
-    Flag::text("pace", "the pace of simulated workloads: fast or real")
+    Flag::switch(names::INSECURE, "serve plain HTTP without authentication"),
+    Flag::text(names::KUBE_VERSION, "the Kubernetes version to emulate")
+        .completes(FlagCompletion::KubeVersions),
+    Flag::text(names::PACE, "the pace of simulated workloads: fast or real")
         .or("fast")
         .completes(FlagCompletion::Words(&["fast", "real"])),
-    Flag::text("write-kubeconfig", "write the kubeconfig to this file instead of stdout"),
+    Flag::text(names::WRITE_KUBECONFIG, "write the kubeconfig to this file instead of stdout"),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
@@ -51,14 +52,14 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     cluster.kube_version = request::kube_version(invocation)?
         .map(|version| format!("{}.{}", version.major, version.minor))
         .unwrap_or_default();
-    cluster.pace = match flags.text("pace") {
+    cluster.pace = match flags.text(names::PACE) {
         "fast" => Pace::Fast,
         "real" => Pace::Real,
         other => return Err(Failure::usage(format!("invalid pace `{other}`")).hint("use fast or real")),
     };
-    let address = address(flags.text("address"))?;
-    let file = flags.text("write-kubeconfig").to_owned();
-    let insecure = flags.on("insecure");
+    let address = address(flags.text(names::ADDRESS))?;
+    let file = flags.text(names::WRITE_KUBECONFIG).to_owned();
+    let insecure = flags.on(names::INSECURE);
     let runtime = connect::runtime()?;
     runtime.block_on(async {
         let api = cluster.open().await?;

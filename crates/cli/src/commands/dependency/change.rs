@@ -13,7 +13,7 @@ use crate::command::{ArgCompletion, Command, Operands};
 use crate::dependencies::{self, Sources};
 use crate::failure::Failure;
 use crate::flag::groups::{DEVEL, REMOTE};
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::path::clean;
 use crate::remote;
@@ -55,10 +55,11 @@ current folder if not given.
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("version", "the version or the range of versions").completes(FlagCompletion::ChartVersions),
-    Flag::text("repo", "the URL of the repository that has the chart"),
-    Flag::text("alias", "the name of the chart inside of this chart"),
-    Flag::text("condition", "the path of the value that enables the chart"),
+    Flag::text(names::VERSION, "the version or the range of versions")
+        .completes(FlagCompletion::ChartVersions),
+    Flag::text(names::REPO, "the URL of the repository that has the chart"),
+    Flag::text(names::ALIAS, "the name of the chart inside of this chart"),
+    Flag::text(names::CONDITION, "the path of the value that enables the chart"),
 ];
 
 /// The folder of the chart, which is the last operand.
@@ -100,7 +101,7 @@ fn declared(invocation: &Invocation<'_>, reference: &str) -> Result<Dependency, 
     let wrong = |text: String| {
         Failure::usage(text).hint("give REPOSITORY/NAME, oci://HOST/PATH/NAME, or NAME with --repo URL")
     };
-    let (repository, name) = match (flags.text("repo"), reference.rsplit_once('/')) {
+    let (repository, name) = match (flags.text(names::REPO), reference.rsplit_once('/')) {
         ("", Some((repository, name))) if reference.starts_with("oci://") => (repository.to_owned(), name),
         ("", Some((repository, name))) if reference.starts_with("file://") => {
             let path = format!("{repository}/{name}");
@@ -123,10 +124,10 @@ fn declared(invocation: &Invocation<'_>, reference: &str) -> Result<Dependency, 
     };
     Ok(Dependency {
         name: name.to_owned(),
-        version: flags.text("version").to_owned(),
+        version: flags.text(names::VERSION).to_owned(),
         repository,
-        alias: flags.text("alias").to_owned(),
-        condition: flags.text("condition").to_owned(),
+        alias: flags.text(names::ALIAS).to_owned(),
+        condition: flags.text(names::CONDITION).to_owned(),
         ..Dependency::default()
     })
 }

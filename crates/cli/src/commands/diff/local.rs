@@ -11,8 +11,8 @@ use crate::command::{ArgCompletion, Command};
 use crate::commands::template;
 use crate::connect::run_offline;
 use crate::failure::Failure;
-use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::plugins::post_renderer;
 use crate::report::Reporting;
@@ -29,20 +29,34 @@ Render two charts with the same values and compare the results. No cluster is co
 
     {program} diff local ./web-1.0 ./web-1.1 -f values.yaml",
     completion: ArgCompletion::Files,
-    flags: &[OWN, COMMON, OUTPUT, VALUES, SCHEMA, DEVEL, CHART, REMOTE, POST_RENDER, SCRIPTS, RECORDS],
+    flags: &[
+        OWN,
+        COMMON,
+        OUTPUT,
+        VALUES,
+        SCHEMA,
+        DEVEL,
+        CHART,
+        COSIGN,
+        REMOTE,
+        POST_RENDER,
+        SCRIPTS,
+        RECORDS,
+    ],
     answers_by_exit_code: true,
     run: Some(run),
     ..Command::BLANK
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("release", "the name of the release").or("release"),
-    Flag::switch("include-crds", "include CRDs"),
-    Flag::switch("enable-dns", "enable DNS lookups in templates"),
-    Flag::list("api-versions", "additional API versions of the cluster; may be repeated")
+    Flag::text(names::RELEASE, "the name of the release").or("release"),
+    Flag::switch(names::INCLUDE_CRDS, "include CRDs"),
+    Flag::switch(names::ENABLE_DNS, "enable DNS lookups in templates"),
+    Flag::list(names::API_VERSIONS, "additional API versions of the cluster; may be repeated")
         .short('a')
         .completes(FlagCompletion::Nothing),
-    Flag::text("kube-version", "the Kubernetes version to render for").completes(FlagCompletion::Nothing),
+    Flag::text(names::KUBE_VERSION, "the Kubernetes version to render for")
+        .completes(FlagCompletion::Nothing),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
@@ -51,14 +65,14 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let values = request::overrides(invocation)?;
     let post_render = post_renderer::from_flags(invocation)?;
     let base = TemplateRequest {
-        name: invocation.flags.text("release").to_owned(),
+        name: invocation.flags.text(names::RELEASE).to_owned(),
         namespace: kubeconfig::namespace(&invocation.flags, invocation.environment),
         values,
         kube_version: request::kube_version(invocation)?,
-        api_versions: invocation.flags.list("api-versions").to_vec(),
-        include_crds: invocation.flags.on("include-crds"),
-        skip_schema: invocation.flags.on("skip-schema-validation"),
-        dns: invocation.flags.on("enable-dns"),
+        api_versions: invocation.flags.list(names::API_VERSIONS).to_vec(),
+        include_crds: invocation.flags.on(names::INCLUDE_CRDS),
+        skip_schema: invocation.flags.on(names::SKIP_SCHEMA_VALIDATION),
+        dns: invocation.flags.on(names::ENABLE_DNS),
         nulls: template::generation(invocation)?,
         record_objects: request::record_objects(invocation),
         post_render,

@@ -9,6 +9,7 @@ use pintle::diff::{Options, ParseOptions, Report, SecretDisplay, Summary};
 use pintle_gotmpl::{Encoded, Object, Value};
 
 use crate::failure::{Failure, FailureKind, reason};
+use crate::flag::names;
 use crate::flag::value::{Value as FlagValue, read_bool};
 use crate::invocation::Invocation;
 use crate::text_template;
@@ -41,26 +42,26 @@ impl Display {
     pub(super) fn from_flags(invocation: &mut Invocation<'_>) -> Result<Display, Failure> {
         let format = format(invocation)?;
         let flags = &invocation.flags;
-        let mut suppressed_kinds = flags.list("suppress").to_vec();
-        if flags.on("suppress-secrets") {
+        let mut suppressed_kinds = flags.list(names::SUPPRESS).to_vec();
+        if flags.on(names::SUPPRESS_SECRETS) {
             suppressed_kinds.push("Secret".to_owned());
         }
-        let secrets = match (flags.on("show-secrets-decoded"), flags.on("show-secrets")) {
+        let secrets = match (flags.on(names::SHOW_SECRETS_DECODED), flags.on(names::SHOW_SECRETS)) {
             (true, _) => SecretDisplay::Decoded,
             (false, true) => SecretDisplay::Plain,
             (false, false) => SecretDisplay::Redacted,
         };
-        let find_renames = match flags.number("find-renames") {
+        let find_renames = match flags.number(names::FIND_RENAMES) {
             Some(FlagValue::Float32(share)) => *share,
             _ => 0.0,
         };
         let options = Options {
-            context: usize::try_from(flags.int("context", invocation.environment)).ok(),
-            strip_trailing_cr: flags.on("strip-trailing-cr"),
+            context: usize::try_from(flags.int(names::CONTEXT, invocation.environment)).ok(),
+            strip_trailing_cr: flags.on(names::STRIP_TRAILING_CR),
             secrets,
             suppressed_kinds,
             find_renames,
-            suppressed_lines: flags.list("suppress-output-line-regex").to_vec(),
+            suppressed_lines: flags.list(names::SUPPRESS_OUTPUT_LINE_REGEX).to_vec(),
             structured: matches!(format, Format::Structured),
         };
         Ok(Display { options, format, colored: is_colored(invocation) })
@@ -114,9 +115,9 @@ fn template_failure(invocation: &mut Invocation<'_>, text: String) -> Failure {
 }
 
 fn format(invocation: &mut Invocation<'_>) -> Result<Format, Failure> {
-    let mut word = invocation.flags.text("output").to_owned();
+    let mut word = invocation.flags.text(names::OUTPUT).to_owned();
     let set = invocation.environment.variable("HELM_DIFF_OUTPUT").filter(|text| !text.trim().is_empty());
-    if let (false, Some(set)) = (invocation.flags.given("output"), set) {
+    if let (false, Some(set)) = (invocation.flags.given(names::OUTPUT), set) {
         word = set;
     }
     Ok(match word.as_str() {
@@ -143,14 +144,14 @@ fn format(invocation: &mut Invocation<'_>) -> Result<Format, Failure> {
 fn is_colored(invocation: &Invocation<'_>) -> bool {
     let flags = &invocation.flags;
     let variable = |name| invocation.environment.variable(name);
-    let wanted = match flags.given("color") {
-        true => Some(flags.on("color")),
+    let wanted = match flags.given(names::COLOR) {
+        true => Some(flags.on(names::COLOR)),
         false => variable("HELM_DIFF_COLOR").and_then(|text| read_bool(&text).ok()),
     };
     match wanted {
-        _ if flags.on("no-color") => false,
+        _ if flags.on(names::NO_COLOR) => false,
         Some(wanted) => wanted,
-        None if flags.given("no-color") => true,
+        None if flags.given(names::NO_COLOR) => true,
         None => {
             let poor = variable("TERM").is_some_and(|term| term == "dumb")
                 || variable("NO_COLOR").is_some_and(|text| !text.is_empty());
@@ -163,8 +164,8 @@ fn is_colored(invocation: &Invocation<'_>) -> bool {
 pub(super) fn parse_options(invocation: &Invocation<'_>, namespace: &str) -> ParseOptions {
     ParseOptions {
         namespace: namespace.to_owned(),
-        normalize: invocation.flags.on("normalize-manifests"),
-        include_tests: invocation.flags.on("include-tests"),
+        normalize: invocation.flags.on(names::NORMALIZE_MANIFESTS),
+        include_tests: invocation.flags.on(names::INCLUDE_TESTS),
     }
 }
 

@@ -12,8 +12,8 @@ use crate::command::{ArgCompletion, Command};
 use crate::commands::template;
 use crate::connect::{Connection, run_offline};
 use crate::failure::Failure;
-use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::plugins::post_renderer;
 use crate::report::Reporting;
@@ -43,38 +43,45 @@ others made are visible. `{program} plan upgrade` shows more: server-side apply,
 
 /// The flags of the command.
 pub(super) static FLAGS: &[&[Flag]] =
-    &[OWN, COMMON, OUTPUT, VALUES, SCHEMA, DEVEL, CHART, REMOTE, POST_RENDER, SCRIPTS, RECORDS];
+    &[OWN, COMMON, OUTPUT, VALUES, SCHEMA, DEVEL, CHART, COSIGN, REMOTE, POST_RENDER, SCRIPTS, RECORDS];
 
 static OWN: &[Flag] = &[
-    Flag::switch("three-way-merge", "compare with the live objects ($HELM_DIFF_THREE_WAY_MERGE)"),
+    Flag::switch(names::THREE_WAY_MERGE, "compare with the live objects ($HELM_DIFF_THREE_WAY_MERGE)"),
     Flag::switch(
-        "reuse-values",
+        names::REUSE_VALUES,
         "reuse the values of the last version, defaults included, and merge in new ones",
     ),
-    Flag::switch("reset-values", "use the values of the chart and new ones only"),
+    Flag::switch(names::RESET_VALUES, "use the values of the chart and new ones only"),
     Flag::switch(
-        "reset-then-reuse-values",
+        names::RESET_THEN_REUSE_VALUES,
         "reuse the values that were set for the last version, and merge in new ones",
     ),
-    Flag::switch("allow-unreleased", "show everything as added if the release does not exist"),
-    Flag::switch("install", "the same as --allow-unreleased"),
-    Flag::switch("no-hooks", "leave out hooks"),
-    Flag::switch("include-crds", "include CRDs"),
-    Flag::list("api-versions", "additional API versions of the cluster; may be repeated")
+    Flag::switch(names::ALLOW_UNRELEASED, "show everything as added if the release does not exist"),
+    Flag::switch(names::INSTALL, "the same as --allow-unreleased"),
+    Flag::switch(names::NO_HOOKS, "leave out hooks"),
+    Flag::switch(names::INCLUDE_CRDS, "include CRDs"),
+    Flag::list(names::API_VERSIONS, "additional API versions of the cluster; may be repeated")
         .short('a')
         .completes(FlagCompletion::Nothing),
-    Flag::text("kube-version", "the Kubernetes version to render for").completes(FlagCompletion::Nothing),
-    Flag::switch("disable-validation", "render without the cluster"),
-    Flag::switch("disable-openapi-validation", "accepted for compatibility; rendering does not depend on it"),
+    Flag::text(names::KUBE_VERSION, "the Kubernetes version to render for")
+        .completes(FlagCompletion::Nothing),
+    Flag::switch(names::DISABLE_VALIDATION, "render without the cluster"),
+    Flag::switch(
+        names::DISABLE_OPENAPI_VALIDATION,
+        "accepted for compatibility; rendering does not depend on it",
+    ),
     Flag::text(
-        "dry-run",
+        names::DRY_RUN_TEXT,
         "client: contact no cluster and show everything as added; server: as without this flag",
     )
     .bare("client")
     .completes(FlagCompletion::Words(&["client", "server"])),
-    Flag::switch("enable-dns", "enable DNS lookups in templates"),
-    Flag::switch("take-ownership", "show objects of other releases as taken over; implies --three-way-merge"),
-    Flag::text("server-side", "accepted for compatibility: true, false or auto")
+    Flag::switch(names::ENABLE_DNS, "enable DNS lookups in templates"),
+    Flag::switch(
+        names::TAKE_OWNERSHIP,
+        "show objects of other releases as taken over; implies --three-way-merge",
+    ),
+    Flag::text(names::SERVER_SIDE, "accepted for compatibility: true, false or auto")
         .or("auto")
         .completes(FlagCompletion::Words(&["true", "false", "auto"])),
 ];
@@ -97,9 +104,9 @@ pub(super) fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     apply_environment(invocation);
     let display = Display::from_flags(invocation)?;
     let request = request(invocation, access)?;
-    let manifests = match access {
-        Access::None => offline(invocation, &request)?,
-        Access::Records | Access::Full => on_cluster(invocation, &request)?,
+    let manifests = match (access, request.rendering) {
+        (Access::None, DiffRendering::Offline) => offline(invocation, &request)?,
+        _ => on_cluster(invocation, &request)?,
     };
     let parse = parse_options(invocation, &request.target.namespace);
     let mut old = super::index(invocation, &manifests.old, &parse)?;
@@ -118,10 +125,10 @@ pub(super) fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 fn access(invocation: &Invocation<'_>) -> Result<Access, Failure> {
     let flags = &invocation.flags;
-    match flags.text("dry-run") {
+    match flags.text(names::DRY_RUN_TEXT) {
         "client" | "true" => Ok(Access::None),
         "false" => Ok(Access::Records),
-        "" | "server" if flags.on("disable-validation") => Ok(Access::Records),
+        "" | "server" if flags.on(names::DISABLE_VALIDATION) => Ok(Access::Records),
         "" | "server" => Ok(Access::Full),
         other => Err(Failure::usage(format!(
             "flag \"dry-run\" must take a bool value or either \"client\" or \"server\", but got {}",
@@ -132,7 +139,7 @@ fn access(invocation: &Invocation<'_>) -> Result<Access, Failure> {
 
 /// The flag has no effect on what is compared, but a wrong value is still an error.
 fn check_server_side(invocation: &Invocation<'_>) -> Result<(), Failure> {
-    match invocation.flags.text("server-side") {
+    match invocation.flags.text(names::SERVER_SIDE) {
         "true" | "false" | "auto" => Ok(()),
         other => Err(Failure::usage(format!(
             "flag \"server-side\" must be \"true\", \"false\" or \"auto\", but got {}",
@@ -145,9 +152,13 @@ fn check_server_side(invocation: &Invocation<'_>) -> Result<(), Failure> {
 fn apply_environment(invocation: &mut Invocation<'_>) {
     let is_true = |name| invocation.environment.variable(name).is_some_and(|text| text == "true");
     let switches = [
-        ("three-way-merge", is_true("HELM_DIFF_THREE_WAY_MERGE"), "Enabled three way merge via the envvar"),
         (
-            "normalize-manifests",
+            names::THREE_WAY_MERGE,
+            is_true("HELM_DIFF_THREE_WAY_MERGE"),
+            "Enabled three way merge via the envvar",
+        ),
+        (
+            names::NORMALIZE_MANIFESTS,
             is_true("HELM_DIFF_NORMALIZE_MANIFESTS"),
             "Enabled normalize manifests via the envvar",
         ),
@@ -160,9 +171,9 @@ fn apply_environment(invocation: &mut Invocation<'_>) {
     }
     let context = invocation.environment.variable("HELM_DIFF_OUTPUT_CONTEXT");
     if let Some(context) = context.filter(|text| text.parse::<i64>().is_ok())
-        && !invocation.flags.given("context")
+        && !invocation.flags.given(names::CONTEXT)
     {
-        invocation.flags.set_from_environment("context", &context);
+        invocation.flags.set_from_environment(names::CONTEXT, &context);
     }
 }
 
@@ -174,10 +185,15 @@ fn request(invocation: &mut Invocation<'_>, access: Access) -> Result<DiffUpgrad
     let flags = &invocation.flags;
     let upgrade_dry_run =
         invocation.environment.variable("HELM_DIFF_USE_UPGRADE_DRY_RUN").is_some_and(|text| text == "true");
+    if upgrade_dry_run && flags.on(names::INCLUDE_CRDS) {
+        // `upgrade`, which the variable asks for, has no such flag.
+        return Err(rendered(Failure::usage("unknown flag: --include-crds"))
+            .hint("--include-crds and $HELM_DIFF_USE_UPGRADE_DRY_RUN exclude each other"));
+    }
     let values = match () {
-        () if flags.on("reset-values") || access == Access::None => ReusedValues::None,
-        () if flags.on("reuse-values") => ReusedValues::All,
-        () if flags.on("reset-then-reuse-values") => ReusedValues::User,
+        () if flags.on(names::RESET_VALUES) || access == Access::None => ReusedValues::None,
+        () if flags.on(names::REUSE_VALUES) => ReusedValues::All,
+        () if flags.on(names::RESET_THEN_REUSE_VALUES) => ReusedValues::User,
         () => ReusedValues::AllIfNoneGiven,
     };
     let target = TemplateRequest {
@@ -186,11 +202,11 @@ fn request(invocation: &mut Invocation<'_>, access: Access) -> Result<DiffUpgrad
         namespace: kubeconfig::namespace(flags, invocation.environment),
         values: request::overrides(invocation)?,
         kube_version: request::kube_version(invocation)?,
-        api_versions: flags.list("api-versions").to_vec(),
-        include_crds: flags.on("include-crds"),
-        no_hooks: flags.on("no-hooks"),
-        skip_schema: flags.on("skip-schema-validation"),
-        dns: flags.on("enable-dns"),
+        api_versions: flags.list(names::API_VERSIONS).to_vec(),
+        include_crds: flags.on(names::INCLUDE_CRDS),
+        no_hooks: flags.on(names::NO_HOOKS),
+        skip_schema: flags.on(names::SKIP_SCHEMA_VALIDATION),
+        dns: flags.on(names::ENABLE_DNS),
         nulls: template::generation(invocation)?,
         record_objects: request::record_objects(invocation),
         post_render,
@@ -199,14 +215,16 @@ fn request(invocation: &mut Invocation<'_>, access: Access) -> Result<DiffUpgrad
     Ok(DiffUpgradeRequest {
         target,
         values,
-        allow_unreleased: flags.on("allow-unreleased") || flags.on("install"),
+        allow_unreleased: flags.on(names::ALLOW_UNRELEASED) || flags.on(names::INSTALL),
         rendering: match access {
             _ if upgrade_dry_run => DiffRendering::UpgradeDryRun,
             Access::Full => DiffRendering::Cluster,
             Access::None | Access::Records => DiffRendering::Offline,
         },
-        three_way: flags.on("three-way-merge"),
-        take_ownership: flags.on("take-ownership"),
+        // An upgrade as a dry run needs the cluster, whatever --dry-run says.
+        as_new: access == Access::None,
+        three_way: flags.on(names::THREE_WAY_MERGE),
+        take_ownership: flags.on(names::TAKE_OWNERSHIP),
     })
 }
 

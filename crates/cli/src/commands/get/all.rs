@@ -3,7 +3,7 @@
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::deploy::REVISION;
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::output::format::Format;
 use crate::output::release::Shown;
@@ -27,14 +27,15 @@ A Go template selects parts of it:
     ..Command::BLANK
 };
 
-static OWN: &[Flag] = &[Flag::text("template", "a Go template for the output, such as {{.Release.Name}}")
-    .completes(FlagCompletion::Nothing)];
+static OWN: &[Flag] =
+    &[Flag::text(names::TEMPLATE, "a Go template for the output, such as {{.Release.Name}}")
+        .completes(FlagCompletion::Nothing)];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let version = super::version(invocation)?;
-    let template = invocation.flags.text("template");
+    let template = invocation.flags.text(names::TEMPLATE);
     if !template.is_empty() {
-        let by_number = !matches!(invocation.flags.text("revision"), "" | "0");
+        let by_number = !matches!(invocation.flags.text(names::REVISION), "" | "0");
         let text = text_template::release(template, &version, by_number).map_err(Failure::usage)?;
         return Ok(invocation.ui.out().write_all(&text)?);
     }

@@ -4,8 +4,8 @@ use pintle_tree::Node;
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
-use crate::flag::Flag;
 use crate::flag::deploy::{OUTPUT, REVISION};
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, print_data, yaml};
 use crate::output::release::computed_values;
@@ -23,11 +23,12 @@ pub(crate) static COMMAND: Command = Command {
     ..Command::BLANK
 };
 
-static OWN: &[Flag] = &[Flag::switch("all", "show all values, including the chart's defaults").short('a')];
+static OWN: &[Flag] =
+    &[Flag::switch(names::ALL, "show all values, including the chart's defaults").short('a')];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let version = super::version(invocation)?;
-    let all = invocation.flags.on("all");
+    let all = invocation.flags.on(names::ALL);
     let values = if all {
         Node::Map(computed_values(&version, invocation.ui)?)
     } else {

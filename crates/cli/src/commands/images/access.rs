@@ -10,30 +10,34 @@ use pintle::registry::{Client, Login, Proxies, Settings};
 use crate::connect::{self, Signals};
 use crate::env::Environment;
 use crate::failure::{Failure, FailureKind};
-use crate::flag::{Flag, FlagCompletion, Kind};
+use crate::flag::{Flag, FlagCompletion, Kind, Name, names};
 use crate::invocation::Invocation;
 use crate::path::join;
 
 /// Flags for all registries.
 pub(super) static ACCESS: &[Flag] = &[
-    Flag::text("creds", "the credentials for registries: USER:PASSWORD").completes(FlagCompletion::Nothing),
-    Flag::text("ca-file", "a CA bundle to trust in addition to the system's"),
-    Flag::text("cert-file", "the client certificate to present over TLS"),
-    Flag::text("key-file", "the key of the client certificate"),
-    Flag::switch("insecure-skip-tls-verify", "skip TLS certificate checks for registries (insecure)"),
-    Flag::switch("plain-http", "use plain HTTP for registries; loopback registries may always use it"),
-    Flag::of("retries", Kind::Uint, "5", "the number of retries of transient failures"),
-    Flag::of("idle-timeout", Kind::Duration, "1m0s", "the idle timeout of a connection"),
+    Flag::text(names::CREDS, "the credentials for registries: USER:PASSWORD")
+        .completes(FlagCompletion::Nothing),
+    Flag::text(names::CA_FILE, "a CA bundle to trust in addition to the system's"),
+    Flag::text(names::CERT_FILE, "the client certificate to present over TLS"),
+    Flag::text(names::KEY_FILE, "the key of the client certificate"),
+    Flag::switch(names::INSECURE_SKIP_TLS_VERIFY, "skip TLS certificate checks for registries (insecure)"),
+    Flag::switch(names::PLAIN_HTTP, "use plain HTTP for registries; loopback registries may always use it"),
+    Flag::of(names::RETRIES, Kind::Uint, "5", "the number of retries of transient failures"),
+    Flag::of(names::IDLE_TIMEOUT, Kind::Duration, "1m0s", "the idle timeout of a connection"),
 ];
 
 /// Flags for the source or the destination of a copy.
 pub(super) static SIDES: &[Flag] = &[
-    Flag::text("src-creds", "like --creds, for the source").completes(FlagCompletion::Nothing),
-    Flag::text("dest-creds", "like --creds, for the destination").completes(FlagCompletion::Nothing),
-    Flag::switch("src-plain-http", "like --plain-http, for the source"),
-    Flag::switch("dest-plain-http", "like --plain-http, for the destination"),
-    Flag::switch("src-insecure-skip-tls-verify", "like --insecure-skip-tls-verify, for the source"),
-    Flag::switch("dest-insecure-skip-tls-verify", "like --insecure-skip-tls-verify, for the destination"),
+    Flag::text(names::SRC_CREDS, "like --creds, for the source").completes(FlagCompletion::Nothing),
+    Flag::text(names::DEST_CREDS, "like --creds, for the destination").completes(FlagCompletion::Nothing),
+    Flag::switch(names::SRC_PLAIN_HTTP, "like --plain-http, for the source"),
+    Flag::switch(names::DEST_PLAIN_HTTP, "like --plain-http, for the destination"),
+    Flag::switch(names::SRC_INSECURE_SKIP_TLS_VERIFY, "like --insecure-skip-tls-verify, for the source"),
+    Flag::switch(
+        names::DEST_INSECURE_SKIP_TLS_VERIFY,
+        "like --insecure-skip-tls-verify, for the destination",
+    ),
 ];
 
 /// The registries to which credentials and TLS settings apply.
@@ -56,36 +60,40 @@ pub(super) fn client(invocation: &Invocation<'_>, side: RegistryRole) -> Result<
 fn settings(invocation: &Invocation<'_>, side: RegistryRole) -> Result<Settings, Failure> {
     let flags = &invocation.flags;
     let (creds, plain, insecure) = match side {
-        RegistryRole::Both => ("creds", "plain-http", "insecure-skip-tls-verify"),
-        RegistryRole::Source => ("src-creds", "src-plain-http", "src-insecure-skip-tls-verify"),
-        RegistryRole::Destination => ("dest-creds", "dest-plain-http", "dest-insecure-skip-tls-verify"),
+        RegistryRole::Both => (names::CREDS, names::PLAIN_HTTP, names::INSECURE_SKIP_TLS_VERIFY),
+        RegistryRole::Source => {
+            (names::SRC_CREDS, names::SRC_PLAIN_HTTP, names::SRC_INSECURE_SKIP_TLS_VERIFY)
+        }
+        RegistryRole::Destination => {
+            (names::DEST_CREDS, names::DEST_PLAIN_HTTP, names::DEST_INSECURE_SKIP_TLS_VERIFY)
+        }
     };
-    let file = |name: &str| Some(flags.text(name)).filter(|path| !path.is_empty()).map(PathBuf::from);
-    let certificate = match (file("cert-file"), file("key-file")) {
+    let file = |name: Name<String>| Some(flags.text(name)).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let certificate = match (file(names::CERT_FILE), file(names::KEY_FILE)) {
         (Some(certificate), Some(key)) => Some((certificate, key)),
         (None, None) => None,
         _ => return Err(Failure::usage("--cert-file and --key-file must be set together")),
     };
-    let pair = [creds, "creds"]
+    let pair = [creds, names::CREDS]
         .into_iter()
         .find_map(|name| flags.last_text(&[name]).filter(|text| !text.is_empty()));
     let login = match pair {
         None => None,
         Some(pair) => Some(Login::pair(pair).ok_or_else(|| {
             Failure::usage("the credentials are not USER:PASSWORD")
-                .hint(format!("give --{creds} USER:PASSWORD"))
+                .hint(format!("give --{} USER:PASSWORD", creds.as_str()))
         })?),
     };
     Ok(Settings {
         login,
         login_files: login_files(invocation),
-        plain_http: flags.on("plain-http") || flags.on(plain),
-        insecure: flags.on("insecure-skip-tls-verify") || flags.on(insecure),
-        authorities: file("ca-file"),
+        plain_http: flags.on(names::PLAIN_HTTP) || flags.on(plain),
+        insecure: flags.on(names::INSECURE_SKIP_TLS_VERIFY) || flags.on(insecure),
+        authorities: file(names::CA_FILE),
         certificate,
         proxies: proxies(invocation.environment),
-        retries: u32::try_from(flags.uint("retries")).unwrap_or(u32::MAX),
-        idle_timeout: flags.duration("idle-timeout").max(Duration::from_millis(1)),
+        retries: u32::try_from(flags.uint(names::RETRIES)).unwrap_or(u32::MAX),
+        idle_timeout: flags.duration(names::IDLE_TIMEOUT).max(Duration::from_millis(1)),
         ..Settings::default()
     })
 }
@@ -96,7 +104,7 @@ pub(crate) fn login_files(invocation: &Invocation<'_>) -> Vec<PathBuf> {
     let set = |name: &str| environment.variable(name).filter(|text| !text.is_empty());
     let docker = set("DOCKER_CONFIG").unwrap_or_else(|| join(&[&environment.user_home(), ".docker"]));
     let mut files = vec![
-        invocation.flags.text_or_setting("registry-config", environment),
+        invocation.flags.text_or_setting(names::REGISTRY_CONFIG, environment),
         join(&[&docker, "config.json"]),
     ];
     files.extend(set("REGISTRY_AUTH_FILE"));

@@ -8,7 +8,7 @@ use super::files::{self, Existing};
 use super::policy::explain;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, reason};
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::output::table::table;
 use crate::read;
@@ -34,17 +34,17 @@ Other lines are kept as they are, comments included.",
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("source", "the source registry").completes(FlagCompletion::Nothing),
-    Flag::text("target", "the destination: host[:port]/path").completes(FlagCompletion::Nothing),
-    Flag::text("file", "the mapping file").or("registry-mappings.yaml"),
-    Flag::switch("list", "show the entries"),
-    Flag::switch("remove", "remove the entry of --source"),
+    Flag::text(names::SOURCE, "the source registry").completes(FlagCompletion::Nothing),
+    Flag::text(names::TARGET, "the destination: host[:port]/path").completes(FlagCompletion::Nothing),
+    Flag::text(names::FILE, "the mapping file").or("registry-mappings.yaml"),
+    Flag::switch(names::LIST, "show the entries"),
+    Flag::switch(names::REMOVE, "remove the entry of --source"),
 ];
 
 const FILE: &str = "--file";
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let path = invocation.flags.text("file").to_owned();
+    let path = invocation.flags.text(names::FILE).to_owned();
     mapping::check_name(&path).map_err(explain)?;
     files::check(FILE, &path)?;
     let text = match read::file(&path, read::MAX_SETTINGS).and_then(|text| {
@@ -56,17 +56,17 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             return Err(Failure::usage(format!("{FILE}: cannot read `{path}`: {}", reason(&error))));
         }
     };
-    if invocation.flags.on("list") {
+    if invocation.flags.on(names::LIST) {
         return list(invocation, &path, text);
     }
-    let removes = invocation.flags.on("remove");
+    let removes = invocation.flags.on(names::REMOVE);
     let needed: &[&str] = if removes { &["source"] } else { &["source", "target"] };
     super::policy::require(&invocation.flags, needed)?;
-    let source = invocation.flags.text("source").to_owned();
+    let source = invocation.flags.text(names::SOURCE).to_owned();
     if removes {
         return remove(invocation, &path, text, &source);
     }
-    let target = invocation.flags.text("target").to_owned();
+    let target = invocation.flags.text(names::TARGET).to_owned();
     let (text, known) = mapping::set(&path, &text.unwrap_or_default(), &source, &target).map_err(explain)?;
     files::write(FILE, &path, text.as_bytes(), Existing::Replace)?;
     let done = if known { "changed" } else { "added" };

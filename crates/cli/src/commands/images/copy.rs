@@ -16,7 +16,7 @@ use crate::command::{ArgCompletion, Command, Operands};
 use crate::copy_progress;
 use crate::failure::{Failure, FailureKind, hint};
 use crate::flag::groups::VALUES;
-use crate::flag::{Flag, FlagCompletion, Kind};
+use crate::flag::{Flag, FlagCompletion, Kind, names};
 use crate::invocation::Invocation;
 
 /// `images copy SOURCE... DESTINATION`
@@ -49,28 +49,31 @@ digest changes. Images that are pinned by digest are always copied with all plat
 };
 
 static OWN: &[Flag] = &[
-    Flag::array("from-chart", "copy the images of the chart in this folder or archive; may be repeated"),
-    Flag::array("from-release", "copy the images of this release; may be repeated")
+    Flag::array(names::FROM_CHART, "copy the images of the chart in this folder or archive; may be repeated"),
+    Flag::array(names::FROM_RELEASE, "copy the images of this release; may be repeated")
         .completes(FlagCompletion::Nothing),
-    Flag::array("from-list", "copy the images of this file: one on each line, or a lock; may be repeated"),
-    Flag::list("platform", "copy only these platforms, as in linux/amd64,linux/arm64")
+    Flag::array(
+        names::FROM_LIST,
+        "copy the images of this file: one on each line, or a lock; may be repeated",
+    ),
+    Flag::list(names::PLATFORM, "copy only these platforms, as in linux/amd64,linux/arm64")
         .completes(FlagCompletion::Nothing),
-    Flag::of("signatures", Kind::Bool, "true", "copy signatures, attestations and other referrers")
+    Flag::of(names::SIGNATURES, Kind::Bool, "true", "copy signatures, attestations and other referrers")
         .bare("true"),
-    Flag::switch("overwrite", "overwrite tags in the destination that point elsewhere"),
-    Flag::switch("keep-going", "copy what can be copied, even if something cannot"),
-    Flag::switch("dry-run", "show what would be copied and its size"),
-    Flag::of("jobs", Kind::Uint, "4", "the number of blobs to copy in parallel").short('j'),
-    Flag::switch("quiet", "do not show progress").short('q'),
-    Flag::text("kube-version", "the Kubernetes version to render charts for")
+    Flag::switch(names::OVERWRITE, "overwrite tags in the destination that point elsewhere"),
+    Flag::switch(names::KEEP_GOING, "copy what can be copied, even if something cannot"),
+    Flag::switch(names::DRY_RUN, "show what would be copied and its size"),
+    Flag::of(names::JOBS, Kind::Uint, "4", "the number of blobs to copy in parallel").short('j'),
+    Flag::switch(names::QUIET, "do not show progress").short('q'),
+    Flag::text(names::KUBE_VERSION, "the Kubernetes version to render charts for")
         .completes(FlagCompletion::Nothing),
-    Flag::of("output", Kind::Format, "table", "the output format: table, json or yaml")
+    Flag::of(names::OUTPUT, Kind::Format, "table", "the output format: table, json, yaml")
         .short('o')
         .completes(FlagCompletion::Words(&["table", "json", "yaml"])),
 ];
 
 static STRATEGY: &[Flag] = &[Flag::text(
-    "path-strategy",
+    names::PATH_STRATEGY,
     "the path strategy in the target registry: prefix-source-registry or prefix-dotted-registry",
 )
 .or("prefix-source-registry")
@@ -116,7 +119,7 @@ fn print_findings(invocation: &mut Invocation<'_>, plan: &CopyPlan) -> Result<()
         invocation.ui.warn(&format!("{image} is not relocated: no source registry or mapping matches it"));
     }
     let flags = &invocation.flags;
-    let goes_on = flags.on("keep-going") || flags.on("dry-run");
+    let goes_on = flags.on(names::KEEP_GOING) || flags.on(names::DRY_RUN);
     let Some((_, first)) = plan.refused.first() else { return Ok(()) };
     let hint = hint(first);
     for (source, error) in &plan.refused {
@@ -136,7 +139,7 @@ fn run_copy(
     plan: CopyPlan,
     options: &Options,
 ) -> Result<Vec<Outcome>, Failure> {
-    let quiet = invocation.flags.on("quiet");
+    let quiet = invocation.flags.on(names::QUIET);
     let total = plan.planned.iter().map(|planned| planned.missing).sum();
     let (progress, mut lines) = copy_progress::progress(quiet, total);
     let ui = &mut *invocation.ui;
@@ -173,29 +176,29 @@ fn request(invocation: &mut Invocation<'_>) -> Result<CopyImagesRequest, Failure
             None => images.push(source.clone()),
         }
     }
-    charts.extend(invocation.flags.list("from-chart").iter().cloned().map(Subject::Chart));
-    charts.extend(invocation.flags.list("from-release").iter().cloned().map(Subject::Release));
+    charts.extend(invocation.flags.list(names::FROM_CHART).iter().cloned().map(Subject::Chart));
+    charts.extend(invocation.flags.list(names::FROM_RELEASE).iter().cloned().map(Subject::Release));
     for named in &charts {
         let found = images_of(invocation, named)?;
         images.extend(found.1.into_iter().map(|image| image.image));
     }
-    for path in invocation.flags.list("from-list") {
+    for path in invocation.flags.list(names::FROM_LIST) {
         images.extend(read_list(path)?);
     }
     let flags = &invocation.flags;
-    let platforms = flags.list("platform").iter().map(|text| text.trim().parse());
+    let platforms = flags.list(names::PLATFORM).iter().map(|text| text.trim().parse());
     let platforms = platforms.collect::<Result<_, _>>().map_err(pintle::Error::from)?;
     Ok(CopyImagesRequest {
         images,
         layouts,
         destination,
         options: Options {
-            jobs: usize::try_from(flags.uint("jobs")).unwrap_or(1).clamp(1, 64),
+            jobs: usize::try_from(flags.uint(names::JOBS)).unwrap_or(1).clamp(1, 64),
             platforms,
-            signatures: flags.switch("signatures").unwrap_or(true),
-            overwrite: flags.on("overwrite"),
+            signatures: flags.switch(names::SIGNATURES).unwrap_or(true),
+            overwrite: flags.on(names::OVERWRITE),
         },
-        dry_run: flags.on("dry-run"),
+        dry_run: flags.on(names::DRY_RUN),
         source: access::client(invocation, RegistryRole::Source)?,
         target: access::client(invocation, RegistryRole::Destination)?,
     })
@@ -216,7 +219,7 @@ fn parse_destination(invocation: &Invocation<'_>, text: &str) -> Result<CopyDest
     }
     let mut policy = registries(&invocation.flags)?;
     policy.target = Some(Target::parse(text).map_err(explain)?);
-    policy.strategy = Strategy::parse(invocation.flags.text("path-strategy")).map_err(explain)?;
+    policy.strategy = Strategy::parse(invocation.flags.text(names::PATH_STRATEGY)).map_err(explain)?;
     Ok(CopyDestination::Policy(Box::new(policy)))
 }
 

@@ -13,7 +13,7 @@ use super::subject::{LogLevel, SUBJECT, Subject, options};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, FailureKind};
 use crate::flag::groups::VALUES;
-use crate::flag::{Flag, FlagCompletion, Kind};
+use crate::flag::{Flag, FlagCompletion, Kind, names};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
 
@@ -40,20 +40,20 @@ moves these. Values keep their structure, digests are kept, and lists are writte
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("dry-run", "print the values instead of writing --output-file"),
-    Flag::switch("strict", "fail on unsupported image structures"),
+    Flag::switch(names::DRY_RUN, "print the values instead of writing --output-file"),
+    Flag::switch(names::STRICT, "fail on unsupported image structures"),
     Flag::of(
-        "threshold",
+        names::THRESHOLD,
         Kind::Uint,
         "0",
         "fail if less than this percentage of the images can be relocated",
     )
     .completes(FlagCompletion::Nothing),
-    Flag::text("report", "write a report in JSON to this file, or - for standard error"),
-    Flag::switch("allow-tag-and-digest", "relocate images that have both a tag and a digest"),
-    Flag::switch("disable-rules", "leave out the values that some charts need besides the images"),
-    Flag::switch("no-validate", "detect images in values only, without rendering and proof"),
-    Flag::switch("validate", "render before and after, which is done anyway").hidden(),
+    Flag::text(names::REPORT, "write a report in JSON to this file, or - for standard error"),
+    Flag::switch(names::ALLOW_TAG_AND_DIGEST, "relocate images that have both a tag and a digest"),
+    Flag::switch(names::DISABLE_RULES, "leave out the values that some charts need besides the images"),
+    Flag::switch(names::NO_VALIDATE, "detect images in values only, without rendering and proof"),
+    Flag::switch(names::VALIDATE, "render before and after, which is done anyway").hidden(),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
@@ -61,13 +61,13 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     check_flags(invocation)?;
     let policy = policy(&invocation.flags)?;
     let subject = Subject::from_flags(invocation)?.load(invocation)?;
-    let proves = !invocation.flags.on("no-validate");
+    let proves = !invocation.flags.on(names::NO_VALIDATE);
     let seen = relocate(invocation, &subject, &policy, proves)?;
     let report = Report::new(&subject, &seen, &policy, proves);
     report_result(invocation, &subject, &policy, &report, level)?;
     refuse(invocation, &report)?;
     let text = output::text(&invocation.flags, &Node::Map(seen.relocation.overrides.clone()))?;
-    match invocation.flags.on("dry-run") {
+    match invocation.flags.on(names::DRY_RUN) {
         true => Ok(invocation.ui.out().write_all(&text)?),
         false => output::put_text(invocation, &text),
     }
@@ -76,13 +76,13 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 fn check_flags(invocation: &Invocation<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
     output::check_format(flags)?;
-    if flags.last_text(&["registry-file", "config"]).is_none_or(str::is_empty) {
+    if flags.last_text(&[names::REGISTRY_FILE, names::CONFIG]).is_none_or(str::is_empty) {
         require(flags, &["source-registries", "target-registry"])?;
     }
-    if flags.uint("threshold") > 100 {
+    if flags.uint(names::THRESHOLD) > 100 {
         return Err(Failure::usage("--threshold must be a percentage between 0 and 100"));
     }
-    if flags.on("dry-run") { Ok(()) } else { output::check_file(flags) }
+    if flags.on(names::DRY_RUN) { Ok(()) } else { output::check_file(flags) }
 }
 
 /// Finds the values, verified or not.
@@ -94,7 +94,7 @@ fn relocate(
 ) -> Result<Inspected, Failure> {
     let options = ImageOptions {
         filter: paths(&invocation.flags),
-        disable_rules: invocation.flags.on("disable-rules"),
+        disable_rules: invocation.flags.on(names::DISABLE_RULES),
         ..options(invocation)?
     };
     let reporter = &mut Reporting::new(invocation.ui);
@@ -126,7 +126,7 @@ fn report_result(
             invocation.ui.warn(text);
         }
     }
-    let path = invocation.flags.text("report").to_owned();
+    let path = invocation.flags.text(names::REPORT).to_owned();
     if !path.is_empty() {
         let text = report.json()?;
         return match path.as_str() {
@@ -149,21 +149,21 @@ fn report_result(
 /// Fails if `--strict` or the threshold demands it.
 fn refuse(invocation: &Invocation<'_>, report: &Report<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
-    if !flags.on("allow-tag-and-digest")
+    if !flags.on(names::ALLOW_TAG_AND_DIGEST)
         && let Some(text) = report.tag_and_digest()
     {
         return Err(Failure::new(FailureKind::BadImage, text)
             .hint("remove one of them, or set --allow-tag-and-digest to relocate the image with both"));
     }
-    if flags.on("strict")
+    if flags.on(names::STRICT)
         && let Some((class, text)) = report.strict()
     {
         return Err(Failure::new(class, text).hint("without --strict this is only reported"));
     }
-    if report.is_below(flags.uint("threshold")) {
+    if report.is_below(flags.uint(names::THRESHOLD)) {
         let text = format!(
             "fewer than {} % of the images can be relocated: {}",
-            flags.uint("threshold"),
+            flags.uint(names::THRESHOLD),
             report.details()
         );
         return Err(Failure::new(FailureKind::BadImage, text)

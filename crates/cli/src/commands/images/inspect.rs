@@ -18,8 +18,8 @@ use super::subject::{LogLevel, SUBJECT, Subject, options};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::Flag;
 use crate::flag::groups::VALUES;
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::format::Record;
 use crate::report::Reporting;
@@ -45,9 +45,9 @@ listed as suspects:
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("all-namespaces", "include all releases of the cluster").short('A'),
-    Flag::text("generate-config-skeleton", "write a mapping file with the registries that were found"),
-    Flag::switch("overwrite-skeleton", "let --generate-config-skeleton overwrite a file"),
+    Flag::switch(names::ALL_NAMESPACES, "include all releases of the cluster").short('A'),
+    Flag::text(names::GENERATE_CONFIG_SKELETON, "write a mapping file with the registries that were found"),
+    Flag::switch(names::OVERWRITE_SKELETON, "let --generate-config-skeleton overwrite a file"),
 ];
 
 const SKELETON: &str = "--generate-config-skeleton";
@@ -56,7 +56,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let level = LogLevel::from_flags(invocation)?;
     let policy = registries(&invocation.flags)?;
     output::check_format(&invocation.flags)?;
-    let (record, found) = if invocation.flags.on("all-namespaces") {
+    let (record, found) = if invocation.flags.on(names::ALL_NAMESPACES) {
         reject_subject(invocation)?;
         all(invocation, &policy, level)?
     } else {
@@ -65,10 +65,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         let seen = inspect_chart(invocation, &subject, level)?;
         (report(invocation, &subject, &seen, &policy, named.text()), registries_of(&seen))
     };
-    let path = invocation.flags.text("generate-config-skeleton").to_owned();
+    let path = invocation.flags.text(names::GENERATE_CONFIG_SKELETON).to_owned();
     if !path.is_empty() {
         let existing =
-            if invocation.flags.on("overwrite-skeleton") { Existing::Replace } else { Existing::Keep };
+            if invocation.flags.on(names::OVERWRITE_SKELETON) { Existing::Replace } else { Existing::Keep };
         files::write(SKELETON, &path, skeleton(&found).as_bytes(), existing)?;
         if level >= LogLevel::Info {
             invocation.ui.note(&format!("{path}: {} registries", found.len()));
@@ -119,7 +119,7 @@ fn in_values(detection: &Detection) -> BTreeSet<String> {
 /// `--all-namespaces` excludes a chart or release.
 fn reject_subject(invocation: &Invocation<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
-    let named = ["chart-path", "release-name", "namespace"].into_iter().find(|name| flags.given(name));
+    let named = ["chart-path", "release-name", "namespace"].into_iter().find(|name| flags.is_given(name));
     let other = match (named, flags.operands.first()) {
         (Some(flag), _) => format!("--{flag}"),
         (None, Some(operand)) => format!("`{operand}`"),

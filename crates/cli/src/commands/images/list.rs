@@ -9,7 +9,7 @@ use super::subject::{SUBJECT, Subject};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::groups::VALUES;
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 
 /// `images list [CHART|RELEASE]`
@@ -39,32 +39,32 @@ that they still match such a file:
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("output", "the output format: table, json, yaml, csv or cyclonedx")
+    Flag::text(names::OUTPUT, "the output format: table, json, yaml, csv or cyclonedx")
         .short('o')
         .or("table")
         .completes(FlagCompletion::Words(&listing::FORMATS)),
-    Flag::switch("unique", "print one line per image instead of one per use"),
-    Flag::list("from-registry", "only images of these registries").completes(FlagCompletion::Nothing),
-    Flag::switch("resolve", "resolve digests from the registries"),
-    Flag::text("lock", "write the digests to this lock file"),
-    Flag::text("verify", "fail if the digests differ from this lock file"),
+    Flag::switch(names::UNIQUE, "print one line per image instead of one per use"),
+    Flag::list(names::FROM_REGISTRY, "only images of these registries").completes(FlagCompletion::Nothing),
+    Flag::switch(names::RESOLVE, "resolve digests from the registries"),
+    Flag::text(names::LOCK, "write the digests to this lock file"),
+    Flag::text(names::VERIFY_TEXT, "fail if the digests differ from this lock file"),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let shape = listing::ListFormat::from_flags(&invocation.flags)?;
     let named = Subject::from_flags(invocation)?;
     let (chart, mut images) = images_of(invocation, &named)?;
-    let registries = invocation.flags.list("from-registry");
+    let registries = invocation.flags.list(names::FROM_REGISTRY);
     images.retain(|image| {
         registries.is_empty() || registries.iter().any(|registry| *registry == image.registry())
     });
     let flags = &invocation.flags;
-    let (lock, verify) = (flags.text("lock").to_owned(), flags.text("verify").to_owned());
+    let (lock, verify) = (flags.text(names::LOCK).to_owned(), flags.text(names::VERIFY_TEXT).to_owned());
     let known = match verify.as_str() {
         "" => None,
         path => Some(ImageLock::read(path, &files::read("--verify", path)?)?),
     };
-    if flags.on("resolve") || !lock.is_empty() || known.is_some() {
+    if flags.on(names::RESOLVE) || !lock.is_empty() || known.is_some() {
         let client = access::client(invocation, RegistryRole::Both)?;
         access::run(resolve_images(&mut images, &client))?;
     }
@@ -79,7 +79,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         files::write("--lock", &lock, &text, Existing::Replace)?;
         return invocation.ui.print(&format!("{lock}: {} images\n", images.len()));
     }
-    let text = listing::text(shape, &images, &chart, invocation.flags.on("unique"))?;
+    let text = listing::text(shape, &images, &chart, invocation.flags.on(names::UNIQUE))?;
     invocation.ui.out().write_all(&text)?;
     unresolved
 }

@@ -8,6 +8,7 @@ use pintle_tree::{Node, json};
 
 use super::subject::Subject;
 use crate::failure::Failure;
+use crate::flag::names;
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::output::format::{Record, Records, yaml_of};
@@ -60,7 +61,7 @@ pub(super) enum ListFormat {
 impl ListFormat {
     /// The format of `--output`.
     pub(super) fn from_flags(flags: &Parsed) -> Result<ListFormat, Failure> {
-        match flags.text("output") {
+        match flags.text(names::OUTPUT) {
             "table" => Ok(ListFormat::Table),
             "json" => Ok(ListFormat::Json),
             "yaml" => Ok(ListFormat::Yaml),

@@ -5,16 +5,16 @@ use pintle_tree::{Walk, json};
 use super::files::{self, Existing};
 use crate::failure::Failure;
 use crate::flag::parsed::Parsed;
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::output::format::yaml_of;
 
 /// The output file instead of standard output.
 pub(super) static OUTPUT: &[Flag] =
-    &[Flag::text("output-file", "write to this file instead of stdout; it must not exist").short('o')];
+    &[Flag::text(names::OUTPUT_FILE, "write to this file instead of stdout; it must not exist").short('o')];
 
 /// The output format.
-pub(super) static FORMAT: &[Flag] = &[Flag::text("output-format", "the output format: yaml or json")
+pub(super) static FORMAT: &[Flag] = &[Flag::text(names::OUTPUT_FORMAT, "the output format: yaml or json")
     .or("yaml")
     .completes(FlagCompletion::Words(&["yaml", "json"]))];
 
@@ -22,7 +22,7 @@ const FILE: &str = "--output-file";
 
 /// Rejects unknown formats.
 pub(super) fn check_format(flags: &Parsed) -> Result<(), Failure> {
-    match flags.text("output-format") {
+    match flags.text(names::OUTPUT_FORMAT) {
         "yaml" | "json" => Ok(()),
         other => {
             Err(Failure::usage(format!("invalid output format `{other}`")).hint("it may be yaml or json"))
@@ -39,7 +39,7 @@ pub(super) fn write(invocation: &mut Invocation<'_>, data: &impl Walk) -> Result
 /// Encodes data in the output format.
 pub(super) fn text(flags: &Parsed, data: &impl Walk) -> Result<Vec<u8>, Failure> {
     let failed = |error: json::Error| Failure::run_time(format!("cannot write the output: {error}"));
-    match flags.text("output-format") {
+    match flags.text(names::OUTPUT_FORMAT) {
         "json" => {
             let mut text = json::write_pretty(data).map_err(failed)?;
             text.push(b'\n');
@@ -51,7 +51,7 @@ pub(super) fn text(flags: &Parsed, data: &impl Walk) -> Result<Vec<u8>, Failure>
 
 /// Prints text, or writes it to the output file.
 pub(super) fn put_text(invocation: &mut Invocation<'_>, text: &[u8]) -> Result<(), Failure> {
-    match invocation.flags.text("output-file") {
+    match invocation.flags.text(names::OUTPUT_FILE) {
         "" => Ok(invocation.ui.out().write_all(text)?),
         path => files::write(FILE, path, text, Existing::Keep),
     }
@@ -59,7 +59,7 @@ pub(super) fn put_text(invocation: &mut Invocation<'_>, text: &[u8]) -> Result<(
 
 /// Fails early if the output file cannot be written.
 pub(super) fn check_file(flags: &Parsed) -> Result<(), Failure> {
-    match flags.text("output-file") {
+    match flags.text(names::OUTPUT_FILE) {
         "" => Ok(()),
         path => files::check_free(FILE, path),
     }

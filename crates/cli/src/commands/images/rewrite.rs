@@ -9,7 +9,7 @@ use super::policy::{POLICY, REGISTRIES, explain, policy, require};
 use crate::command::{Command, Operands};
 use crate::failure::Failure;
 use crate::flag::parsed::Parsed;
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::read;
 
@@ -48,23 +48,26 @@ Read rendered objects from standard input and print them with their images point
     ..Command::BLANK
 };
 
-static OWN: &[Flag] = &[Flag::switch("list", "report on stderr which images were rewritten")];
+static OWN: &[Flag] = &[Flag::switch(names::LIST, "report on stderr which images were rewritten")];
 
 /// Flags of rendering commands, to relocate images.
 pub(crate) static REWRITE: &[Flag] = &[
     Flag::text(
-        "rewrite-images",
+        names::REWRITE_IMAGES,
         "rewrite the images of rendered objects by a mapping file or --target-registry",
     )
     .bare(""),
-    Flag::text("target-registry", "with --rewrite-images, the target registry: host[:port][/path]")
+    Flag::text(names::TARGET_REGISTRY, "with --rewrite-images, the target registry: host[:port][/path]")
         .completes(FlagCompletion::Nothing),
-    Flag::list("source-registries", "with --rewrite-images, the registries to relocate images from")
+    Flag::list(names::SOURCE_REGISTRIES, "with --rewrite-images, the registries to relocate images from")
         .completes(FlagCompletion::Nothing),
-    Flag::list("exclude-registries", "with --rewrite-images, registries whose images are never relocated")
-        .completes(FlagCompletion::Nothing),
-    Flag::text("registry-file", "with --rewrite-images, the registry mapping file"),
-    Flag::text("path-strategy", "with --rewrite-images, the path strategy in the target registry")
+    Flag::list(
+        names::EXCLUDE_REGISTRIES,
+        "with --rewrite-images, registries whose images are never relocated",
+    )
+    .completes(FlagCompletion::Nothing),
+    Flag::text(names::REGISTRY_FILE, "with --rewrite-images, the registry mapping file"),
+    Flag::text(names::PATH_STRATEGY, "with --rewrite-images, the path strategy in the target registry")
         .or("prefix-source-registry")
         .completes(FlagCompletion::Words(&["prefix-source-registry", "prefix-dotted-registry"])),
 ];
@@ -76,7 +79,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     // Nothing is printed before everything is processed, so that an error leaves no partial output.
     let (rewritten, moved) = pintle::images::rewrite(&text, &policy).map_err(explain)?;
     invocation.ui.out().write_all(&rewritten)?;
-    if invocation.flags.on("list") {
+    if invocation.flags.on(names::LIST) {
         for image in &moved {
             invocation
                 .ui
@@ -87,7 +90,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 }
 
 fn require_target(flags: &Parsed) -> Result<(), Failure> {
-    match flags.last_text(&["registry-file", "config", "rewrite-images"]).is_none_or(str::is_empty) {
+    match flags
+        .last_text(&[names::REGISTRY_FILE, names::CONFIG, names::REWRITE_IMAGES])
+        .is_none_or(str::is_empty)
+    {
         true => require(flags, &["source-registries", "target-registry"]),
         false => Ok(()),
     }
@@ -95,8 +101,8 @@ fn require_target(flags: &Parsed) -> Result<(), Failure> {
 
 /// The policy of a command with [`REWRITE`]; `None` without `--rewrite-images`.
 pub(crate) fn policy_from_flags(flags: &Parsed) -> Result<Option<Arc<Policy>>, Failure> {
-    if !flags.given("rewrite-images") {
-        let given = REWRITE.iter().find(|flag| flags.given(flag.name));
+    if !flags.given(names::REWRITE_IMAGES) {
+        let given = REWRITE.iter().find(|flag| flags.is_given(flag.name));
         return match given {
             Some(flag) => {
                 Err(Failure::usage(format!("--{} has no effect without --rewrite-images", flag.name))

@@ -10,23 +10,24 @@ use super::files;
 use crate::connect::Connection;
 use crate::env::Setting;
 use crate::failure::Failure;
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
 use crate::{chart_reference, kubeconfig, request};
 
 /// Flags for the chart or release, and for rendering.
 pub(crate) static SUBJECT: &[Flag] = &[
-    Flag::text("chart-path", "the directory or archive of the chart").short('c'),
-    Flag::text("release-name", "use the chart and values of this release")
+    Flag::text(names::CHART_PATH, "the directory or archive of the chart").short('c'),
+    Flag::text(names::RELEASE_NAME, "use the chart and values of this release")
         .short('r')
         .completes(FlagCompletion::Nothing),
-    Flag::text("repo", "the URL of the repository that has the chart"),
-    Flag::text("version", "the version of a chart of a repository, or a range such as ^2.0.0")
+    Flag::text(names::REPO, "the URL of the repository that has the chart"),
+    Flag::text(names::VERSION, "the version of a chart of a repository, or a range such as ^2.0.0")
         .completes(FlagCompletion::Nothing),
-    Flag::switch("devel", "include pre-releases"),
-    Flag::text("kube-version", "the Kubernetes version to render for").completes(FlagCompletion::Nothing),
-    Flag::text("log-level", "the log level: error, warn, info or debug ($LOG_LEVEL)")
+    Flag::switch(names::DEVEL, "include pre-releases"),
+    Flag::text(names::KUBE_VERSION, "the Kubernetes version to render for")
+        .completes(FlagCompletion::Nothing),
+    Flag::text(names::LOG_LEVEL, "the log level: error, warn, info or debug ($LOG_LEVEL)")
         .or_setting(Setting::LogLevel)
         .completes(FlagCompletion::Words(&["error", "warn", "info", "debug"])),
 ];
@@ -45,8 +46,8 @@ impl Subject {
     pub(crate) fn from_flags(invocation: &Invocation<'_>) -> Result<Subject, Failure> {
         let flags = &invocation.flags;
         let operand = Some(invocation.operand(0)).filter(|word| !word.is_empty());
-        let chart = Some(flags.text("chart-path")).filter(|text| !text.is_empty());
-        let release = Some(flags.text("release-name")).filter(|text| !text.is_empty());
+        let chart = Some(flags.text(names::CHART_PATH)).filter(|text| !text.is_empty());
+        let release = Some(flags.text(names::RELEASE_NAME)).filter(|text| !text.is_empty());
         match (chart, release, operand) {
             (Some(path), None, None) => Ok(Subject::Chart(path.to_owned())),
             (None, Some(name), None) => Ok(Subject::Release(name.to_owned())),
@@ -114,7 +115,7 @@ fn is_chart(invocation: &Invocation<'_>, word: &str) -> bool {
 
 /// Whether a repository is set.
 fn has_repository(invocation: &Invocation<'_>) -> bool {
-    invocation.flags.declares("repo") && !invocation.flags.text("repo").is_empty()
+    invocation.flags.declares(names::REPO) && !invocation.flags.text(names::REPO).is_empty()
 }
 
 /// Whether the chart must be downloaded.
@@ -149,7 +150,7 @@ pub(crate) enum LogLevel {
 impl LogLevel {
     /// The level of `--log-level`, `$LOG_LEVEL` and `--debug`.
     pub(crate) fn from_flags(invocation: &Invocation<'_>) -> Result<LogLevel, Failure> {
-        let word = invocation.flags.text_or_setting("log-level", invocation.environment);
+        let word = invocation.flags.text_or_setting(names::LOG_LEVEL, invocation.environment);
         match word.to_ascii_lowercase().as_str() {
             "" if invocation.debug() => Ok(LogLevel::Debug),
             "" | "info" => Ok(LogLevel::Info),
@@ -157,7 +158,7 @@ impl LogLevel {
             "warn" | "warning" => Ok(LogLevel::Warn),
             "debug" => Ok(LogLevel::Debug),
             // An unknown level in the variable is ignored: it may be meant for other programs.
-            _ if !invocation.flags.given("log-level") => Ok(LogLevel::Info),
+            _ if !invocation.flags.given(names::LOG_LEVEL) => Ok(LogLevel::Info),
             other => Err(Failure::usage(format!("unknown log level `{other}`"))
                 .hint("it may be error, warn, info or debug")),
         }

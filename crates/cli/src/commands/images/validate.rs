@@ -7,8 +7,8 @@ use super::output::{self, OUTPUT};
 use super::subject::{LogLevel, SUBJECT, Subject, options};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, FailureKind};
-use crate::flag::Flag;
 use crate::flag::groups::VALUES;
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
 
@@ -31,7 +31,7 @@ With --output-file, the rendered objects are written to a file. With --strict, a
 };
 
 static OWN: &[Flag] =
-    &[Flag::switch("strict", "fail on missing values and on template text left in the output")];
+    &[Flag::switch(names::STRICT, "fail on missing values and on template text left in the output")];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let level = LogLevel::from_flags(invocation)?;
@@ -41,10 +41,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let subject = Subject::from_flags(invocation)?.load(invocation)?;
     let name = subject.chart.name();
     let prepared = images::validate(&subject, &options, false, &mut Reporting::new(invocation.ui))?;
-    if invocation.flags.on("strict") {
+    if invocation.flags.on(names::STRICT) {
         reject_incomplete_output(&images::validate(&subject, &options, true, &mut pintle::Silent)?)?;
     }
-    if !invocation.flags.text("output-file").is_empty() {
+    if !invocation.flags.text(names::OUTPUT_FILE).is_empty() {
         output::put_text(invocation, &manifest(&prepared))?;
     }
     if level < LogLevel::Info {

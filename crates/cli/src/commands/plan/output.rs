@@ -1,10 +1,12 @@
 //! The formats of a plan: text, JSON, Markdown for pull requests, and Graphviz.
 
 use pintle::diff::lines::{self, Side};
-use pintle::ops::{PlannedAction, PlannedHook, PlannedObject, ReleasePlan};
+use pintle::ops::{Operation, PlannedAction, PlannedHook, PlannedObject, ReleasePlan};
+use pintle::plan::recreation::Recreation;
 use pintle::tree::{Map, Node, json};
 
 use crate::failure::Failure;
+use crate::flag::names;
 use crate::invocation::Invocation;
 
 /// The format of a plan.
@@ -22,25 +24,35 @@ pub(super) fn print(
     plan: &ReleasePlan,
     format: Format,
 ) -> Result<(), Failure> {
-    let context = usize::try_from(invocation.flags.int("context", invocation.environment)).ok();
-    let layout = Layout {
-        colored: invocation.ui.paint().on && format == Format::Text,
-        context,
-        unchanged: invocation.flags.on("show-unchanged"),
-    };
+    let layout = Layout::new(invocation, format);
     let text = match format {
         Format::Text => layout.text(plan),
         Format::Markdown => layout.markdown(plan),
         Format::Dot => dot(plan),
-        Format::Json => {
-            let bytes = json::write_pretty(&tree(plan)).unwrap_or_default();
-            format!("{}\n", String::from_utf8_lossy(&bytes))
-        }
+        Format::Json => json_text(&tree(plan)),
     };
     invocation.ui.print(&text)
 }
 
-struct Layout {
+fn json_text(node: &Node) -> String {
+    let bytes = json::write_pretty(node).unwrap_or_default();
+    format!("{}\n", String::from_utf8_lossy(&bytes))
+}
+
+/// Prints what comes after several plans: JSON as a whole, or a summary.
+pub(super) fn print_list(
+    invocation: &mut Invocation<'_>,
+    format: Format,
+    trees: Vec<Node>,
+    summary: &str,
+) -> Result<(), Failure> {
+    match format {
+        Format::Json => invocation.ui.print(&json_text(&map(vec![("releases", Node::List(trees))]))),
+        _ => invocation.ui.print(&format!("{summary}\n")),
+    }
+}
+
+pub(super) struct Layout {
     colored: bool,
     context: Option<usize>,
     unchanged: bool,
@@ -52,6 +64,33 @@ const YELLOW: &str = "\u{1b}[33m";
 const PLAIN: &str = "\u{1b}[0m";
 
 impl Layout {
+    pub(super) fn new(invocation: &mut Invocation<'_>, format: Format) -> Self {
+        Layout {
+            colored: invocation.ui.paint().on && format == Format::Text,
+            context: usize::try_from(invocation.flags.int(names::CONTEXT, invocation.environment)).ok(),
+            unchanged: invocation.flags.on(names::SHOW_UNCHANGED),
+        }
+    }
+
+    /// Prints a plan of several; as JSON, only adds it to the list.
+    pub(super) fn print_one_of_many(
+        &self,
+        invocation: &mut Invocation<'_>,
+        plan: &ReleasePlan,
+        format: Format,
+        trees: &mut Vec<Node>,
+    ) -> Result<(), Failure> {
+        let text = match format {
+            Format::Json => {
+                trees.push(tree(plan));
+                return Ok(());
+            }
+            Format::Markdown => self.markdown(plan),
+            _ => self.text(plan),
+        };
+        invocation.ui.print(&format!("{text}\n"))
+    }
+
     fn paint(&self, color: &str, text: &str) -> String {
         if self.colored { format!("{color}{text}{PLAIN}") } else { text.to_owned() }
     }
@@ -68,7 +107,12 @@ impl Layout {
         for hook in plan.hooks.iter().filter(|hook| runs_before(hook)) {
             text.push_str(&format!("\n{}\n", hook_line(hook)));
         }
+        let mut stage = None;
         for object in self.shown(plan) {
+            if object.stage.is_some() && object.stage != stage {
+                stage = object.stage;
+                text.push_str(&format!("\n{}\n", stage_line(plan, stage)));
+            }
             let (mark, color) = mark(object.action);
             text.push_str(&format!(
                 "\n{}\n",
@@ -103,9 +147,22 @@ impl Layout {
             .map(|conflict| format!("conflict: {} is owned by {}", conflict.field, conflict.manager))
             .collect();
         notes.extend(
-            object.immutable.iter().map(|field| format!("immutable: {field} cannot be changed in place")),
+            object
+                .yielded
+                .iter()
+                .map(|conflict| format!("yielded: {} is left to {}", conflict.field, conflict.manager)),
         );
-        if let (true, Some(problem)) = (notes.is_empty(), &object.problem) {
+        notes.extend(object.immutable.iter().map(|field| match object.recreation {
+            None => format!("immutable: {field} cannot be changed in place"),
+            Some(Recreation::DeleteDependents) => {
+                format!("immutable: {field} changes, so the object and its dependents are deleted and created again")
+            }
+            Some(Recreation::OrphanDependents) => {
+                format!("immutable: {field} changes, so the object is deleted and created again; its dependents stay")
+            }
+        }));
+        let is_explained = !object.conflicts.is_empty() || !object.immutable.is_empty();
+        if let (false, Some(problem)) = (is_explained, &object.problem) {
             notes.push(format!("refused: {problem}"));
         }
         notes
@@ -147,11 +204,19 @@ impl Layout {
 
     fn markdown(&self, plan: &ReleasePlan) -> String {
         let mut text = format!("### {}\n\n{}\n\n", title(plan), summary(plan));
+        let has_stages = plan.stages() > 0;
         if self.shown(plan).next().is_some() {
-            text.push_str("| Action | Kind | Namespace | Name |\n|---|---|---|---|\n");
+            text.push_str(if has_stages { "| Stage " } else { "" });
+            text.push_str("| Action | Kind | Namespace | Name |\n");
+            text.push_str(if has_stages { "|---" } else { "" });
+            text.push_str("|---|---|---|---|\n");
         }
         for object in self.shown(plan) {
             let id = &object.id;
+            if has_stages {
+                let stage = object.stage.map(|stage| stage.to_string()).unwrap_or_default();
+                text.push_str(&format!("| {stage} "));
+            }
             text.push_str(&format!(
                 "| {} | {} | {} | {} |\n",
                 object.action.name(),
@@ -210,7 +275,8 @@ fn title(plan: &ReleasePlan) -> String {
         (_, Some(to)) => format!(", version {to}"),
         (_, None) => String::new(),
     };
-    format!("Plan to {} release {} in namespace {}{versions}", plan.operation, plan.release, plan.namespace)
+    let operation = plan.operation.name();
+    format!("Plan to {operation} release {} in namespace {}{versions}", plan.release, plan.namespace)
 }
 
 /// `Kind namespace/name`, with the group of kinds that are not built in.
@@ -224,6 +290,17 @@ fn describe(object: &PlannedObject) -> String {
         "" => format!("{kind} {}", id.name),
         namespace => format!("{kind} {namespace}/{}", id.name),
     }
+}
+
+/// `stage 2 of 3`, after what the plan waits for.
+fn stage_line(plan: &ReleasePlan, stage: Option<usize>) -> String {
+    let stage = stage.unwrap_or(1);
+    let condition = match (stage, plan.operation) {
+        (1, _) => "",
+        (_, Operation::Uninstall) => ", when what depends on it is gone",
+        _ => ", when what it depends on is ready",
+    };
+    format!("> stage {stage} of {}{condition}", plan.stages())
 }
 
 fn runs_before(hook: &PlannedHook) -> bool {
@@ -279,7 +356,9 @@ fn dot(plan: &ReleasePlan) -> String {
     ranks.extend(hooks(true));
     let changed: Vec<&PlannedObject> =
         plan.objects.iter().filter(|object| object.action.is_change()).collect();
-    let batches = changed.chunk_by(|one, next| one.id.kind == next.id.kind && one.action == next.action);
+    let batches = changed.chunk_by(|one, next| {
+        one.id.kind == next.id.kind && one.action == next.action && one.stage == next.stage
+    });
     ranks.extend(batches.map(|batch| {
         batch.iter().map(|object| format!("{} {}", object.action.name(), describe(object))).collect()
     }));
@@ -308,7 +387,7 @@ fn quoted(text: &str) -> String {
 fn tree(plan: &ReleasePlan) -> Node {
     let number = |value: Option<u64>| value.map_or(Node::Nil, |value| Node::Float(value as f64));
     map(vec![
-        ("operation", plan.operation.into()),
+        ("operation", plan.operation.name().into()),
         ("release", plan.release.as_str().into()),
         ("namespace", plan.namespace.as_str().into()),
         ("fromVersion", number(plan.from)),
@@ -329,6 +408,9 @@ fn object_tree(object: &PlannedObject) -> Node {
         ("name", id.name.as_str().into()),
         ("crd", object.is_crd.into()),
     ];
+    if let Some(stage) = object.stage {
+        entries.push(("stage", Node::Int(i64::try_from(stage).unwrap_or(i64::MAX))));
+    }
     let changes = object.changes.iter().map(|change| {
         map(vec![
             ("path", change.path.as_str().into()),
@@ -341,8 +423,15 @@ fn object_tree(object: &PlannedObject) -> Node {
         map(vec![("field", conflict.field.as_str().into()), ("manager", conflict.manager.as_str().into())])
     });
     entries.push(("conflicts", Node::List(conflicts.collect())));
+    let yielded = object.yielded.iter().map(|conflict| {
+        map(vec![("field", conflict.field.as_str().into()), ("manager", conflict.manager.as_str().into())])
+    });
+    entries.push(("yielded", Node::List(yielded.collect())));
     let immutable = object.immutable.iter().map(|field| field.as_str().into());
     entries.push(("immutableFields", Node::List(immutable.collect())));
+    if let Some(recreation) = object.recreation {
+        entries.push(("keepsDependents", (recreation == Recreation::OrphanDependents).into()));
+    }
     if let Some(problem) = &object.problem {
         entries.push(("problem", problem.as_str().into()));
     }

@@ -1,19 +1,27 @@
 //! `plugin install`: installs a plugin, or all of a list.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use pintle::Network;
+use pintle::lua::{Fetch as _, FetchRequest};
 use pintle::provenance::sha256;
-use pintle_plugin::{Installer, Plugin, Source, load_dir};
+use pintle::registry::{self, chart::ChartReference};
+use pintle_plugin::{Installer, Plugin, Source, archive_name, load_dir, metadata_of_archive};
 use pintle_tree::quote::quote;
 
-use super::{GitProgram, locations, run_hook, set, verify};
+use super::{GitProgram, built_in, locations, run_hook, set, trace, verify};
 use crate::chart_reference::absolute;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::env::Setting;
 use crate::failure::{Failure, reason};
 use crate::flag::groups::REMOTE;
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
-use crate::{provenance, remote};
+use crate::plugins::permissions::{self, PERMISSIONS};
+use crate::{provenance, registry_access, remote};
 
 /// `plugin install PATH|URL`
 pub(super) static COMMAND: Command = Command {
@@ -24,7 +32,8 @@ pub(super) static COMMAND: Command = Command {
     completion: ArgCompletion::FirstFile,
     short: "install a plugin",
     long: "\
-Install a plugin from a directory, an archive (a path or a URL that ends in .tgz or .tar.gz), or a git repository.
+Install a plugin from a directory, an archive (a path or a URL that ends in .tgz or .tar.gz), a registry (oci://…), or a
+git repository.
 
 The signature of an archive is verified with a provenance file beside it. A directory is linked and never verified. Git
 repositories have no signatures: --verify=false installs from them without verification. Called as pintle, a source
@@ -38,32 +47,46 @@ With --file, install all plugins of a list that are not installed yet:
       version: v3.15.11
     - name: hello
       source: https://example.com/hello-1.0.0.tgz
-      checksum: sha256:6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b",
-    flags: &[OWN, REMOTE],
+      checksum: sha256:6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b
+
+The plugins diff and unittest are built in and need not be installed. Programs that look for them in the folder of
+plugins, such as `helmfile init`, find them there with
+
+    {program} plugin install --built-in diff
+
+and with --version, in the version that they ask for.",
+    flags: &[OWN, PERMISSIONS, REMOTE],
     run: Some(run),
     ..Command::BLANK
 };
 
 static OWN: &[Flag] = &[
     Flag::text(
-        "version",
+        names::VERSION,
         "for git repositories, a tag, branch, commit or range; without it, the default branch",
     )
     .completes(FlagCompletion::Nothing),
-    Flag::switch("verify", "verify the signature of the plugin before installing it").or("true"),
-    Flag::text("keyring", "the file of public keys for --verify").or_setting(Setting::Keyring),
-    Flag::text("checksum", "the SHA-256 that the archive must have").completes(FlagCompletion::Nothing),
-    Flag::text("file", "install the plugins that this file lists").short('f'),
+    Flag::switch(names::VERIFY, "verify the signature of the plugin before installing it").or("true"),
+    Flag::text(names::KEYRING, "the file of public keys for --verify").or_setting(Setting::Keyring),
+    Flag::text(names::CHECKSUM, "the SHA-256 that the archive must have").completes(FlagCompletion::Nothing),
+    Flag::switch(
+        names::BUILT_IN,
+        "make a built-in command, diff or unittest, visible as an installed plugin",
+    ),
+    Flag::text(names::FILE, "install the plugins that this file lists").short('f'),
 ];
 
 /// The largest archive that is downloaded.
 const MAX_ARCHIVE: u64 = 512 << 20;
 
+/// How long a web server may take to say what a URL is.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// The largest provenance file that is downloaded.
 const MAX_PROVENANCE: u64 = 1 << 20;
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let list = invocation.flags.text("file").to_owned();
+    let list = invocation.flags.text(names::FILE).to_owned();
     if !list.is_empty() {
         return set::install(invocation, &list);
     }
@@ -71,10 +94,14 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         let count = invocation.flags.operands.len();
         return Err(invocation.command_path.wrong_operands("requires 1 argument", count));
     };
+    if invocation.flags.on(names::BUILT_IN) {
+        let name = source.clone();
+        return built_in::install(invocation, &name);
+    }
     let wanted = Wanted {
         source: source.clone(),
-        version: invocation.flags.text("version").to_owned(),
-        checksum: invocation.flags.text("checksum").to_owned(),
+        version: invocation.flags.text(names::VERSION).to_owned(),
+        checksum: invocation.flags.text(names::CHECKSUM).to_owned(),
     };
     let plugin = install(invocation, &wanted)?;
     invocation.ui.print(&format!("Installed plugin: {}\n", plugin.metadata.name))
@@ -106,12 +133,18 @@ struct Archive {
 pub(super) fn install(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Plugin, Failure> {
     let locations = locations(invocation.environment);
     let git = GitProgram { environment: invocation.environment };
-    let source = Source::classify(&wanted.source, |path| absolute(path).into(), |_| false);
-    if let Source::Oci(_) = source {
-        return Err(Failure::not_built(
-            "plugins cannot be installed from registries yet",
-            "`oras pull` gets the archive, which can be installed",
-        ));
+    let source = Source::classify(&wanted.source, |path| absolute(path).into(), serves_archive);
+    if let Source::Url(url) = &source
+        && !source.supports_verification()
+    {
+        let error = pintle_plugin::Error::Input(format!("no extractor implemented yet for {url}"));
+        return Err(unknown_source(url, &error)
+            .with_pintle_text(format!("`{url}` is an archive without a name that says what it is"))
+            .hint("the URL of an archive ends in .tgz or .tar.gz"));
+    }
+    if let Source::Oci(reference) = &source {
+        ChartReference::parse(reference)
+            .map_err(|error| Failure::from(pintle::Error::from(error)).during("invalid OCI reference"))?;
     }
     let installer = Installer { source, locations: &locations, git: &git };
     let repository = match installer.source {
@@ -133,9 +166,17 @@ pub(super) fn install(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Resul
                 return Err(Failure::run_time(format!("git did not check out commit {}", wanted.version)));
             }
         }
-        None if matches!(installer.source, Source::Folder(_) | Source::OtherFile(_)) => installer.link()?,
+        None if matches!(installer.source, Source::Folder(_) | Source::OtherFile(_)) => {
+            if let Source::Folder(folder) = &installer.source
+                && folder.join("plugin.yaml").exists()
+            {
+                let (source, path) = (folder.display().to_string(), installer.target().display().to_string());
+                trace(invocation, "symlinking", vec![("source", source), ("path", path)]);
+            }
+            installer.link()?;
+        }
         None => {
-            let archive = fetch(invocation, &installer.source, verify)?;
+            let archive = fetch(invocation, &installer.source, wanted, verify)?;
             check_sum(&archive.bytes, &wanted.checksum)?;
             let verified = if verify { Some(verify_archive(invocation, &archive)?) } else { None };
             installer.unpack(&archive.bytes, archive.provenance.as_deref())?;
@@ -144,10 +185,44 @@ pub(super) fn install(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Resul
             }
         }
     }
-    let plugin = load_dir(&installer.target())
-        .map_err(|error| Failure::from(error).during("plugin is installed but unusable"))?;
-    run_hook(invocation, &plugin, "install")?;
+    let path = installer.target().display().to_string();
+    trace(invocation, "loading plugin", vec![("path", path)]);
+    let plugin = load_dir(&installer.target()).map_err(|error| {
+        if invocation.personality == Personality::Pintle {
+            // What cannot be loaded cannot be uninstalled either.
+            let _ = super::uninstall::remove_dir(&installer.target());
+        }
+        Failure::from(error).during("plugin is installed but unusable")
+    })?;
+    permissions::ask(invocation, &plugin).or_else(|failure| {
+        super::uninstall::remove(invocation, &plugin)?;
+        Err(failure)
+    })?;
+    run_hook(invocation, &plugin, "install").or_else(|failure| {
+        // Helm leaves the plugin as it is.
+        if invocation.personality == Personality::Pintle {
+            super::uninstall::remove(invocation, &plugin)?;
+        }
+        Err(failure)
+    })?;
     Ok(plugin)
+}
+
+/// Whether a web server says that a URL is an archive.
+fn serves_archive(url: &str) -> bool {
+    const TYPES: [&str; 4] =
+        ["application/gzip", "application/x-gzip", "application/x-tgz", "application/x-gtar"];
+    let request = FetchRequest {
+        method: "HEAD".to_owned(),
+        url: url.to_owned(),
+        headers: BTreeMap::new(),
+        body: Vec::new(),
+        timeout: HEAD_TIMEOUT,
+        max_bytes: 0,
+    };
+    let answer = Network::with_private_addresses().fetch(&request, &(Arc::new(|| false) as Arc<_>));
+    let kind = answer.ok().and_then(|answer| answer.headers.get("content-type").cloned());
+    kind.is_some_and(|kind| TYPES.contains(&kind.to_lowercase().as_str()))
 }
 
 fn unknown_source(source: &str, error: &pintle_plugin::Error) -> Failure {
@@ -171,7 +246,7 @@ fn announce(invocation: &mut Invocation<'_>, source: &Source, wanted: &Wanted) -
         invocation.ui.print("Installing plugin from local directory (development mode)\n")?;
         return Ok(false);
     }
-    if !invocation.flags.on("verify") {
+    if !invocation.flags.on(names::VERIFY) {
         invocation.ui.print("WARNING: Skipping plugin signature verification\n")?;
         return Ok(false);
     }
@@ -191,7 +266,12 @@ fn announce(invocation: &mut Invocation<'_>, source: &Source, wanted: &Wanted) -
 }
 
 /// Reads or downloads an archive and its provenance file. There need not be one.
-fn fetch(invocation: &Invocation<'_>, source: &Source, verify: bool) -> Result<Archive, Failure> {
+fn fetch(
+    invocation: &Invocation<'_>,
+    source: &Source,
+    wanted: &Wanted,
+    verify: bool,
+) -> Result<Archive, Failure> {
     match source {
         Source::Url(url) => {
             let getter = remote::getter(invocation, remote::TIMEOUT);
@@ -220,8 +300,34 @@ fn fetch(invocation: &Invocation<'_>, source: &Source, verify: bool) -> Result<A
             let provenance = provenance::read(&format!("{shown}.prov"), MAX_PROVENANCE as usize).ok();
             Ok(Archive { bytes, provenance, name: crate::path::base(&shown).to_owned() })
         }
+        Source::Oci(reference) => pull(invocation, reference, wanted).map_err(|failure| match verify {
+            true => failure.during("failed to get verification data"),
+            false => failure,
+        }),
         _ => Err(Failure::usage("only archives are fetched")),
     }
+}
+
+/// Pulls a plugin from a registry. Its archive is called by its metadata, whatever the layer is called.
+fn pull(invocation: &Invocation<'_>, source: &str, wanted: &Wanted) -> Result<Archive, Failure> {
+    let failed = |error: registry::Error| {
+        Failure::from(pintle::Error::from(error)).during(&format!("failed to pull plugin from {source}"))
+    };
+    let mut reference = ChartReference::parse(source).map_err(failed)?;
+    if reference.tag.is_empty() && reference.digest.is_empty() {
+        if wanted.version.is_empty() {
+            return Err(Failure::usage(format!("{source} has neither a tag nor a digest"))
+                .hint("a version is a tag: oci://host/path/plugin:1.0.0, or --version 1.0.0"));
+        }
+        reference.tag = wanted.version.replace('+', "_");
+    }
+    let client = registry_access::client(invocation)?;
+    let pulled = registry_access::run(client.pull_plugin(&reference, MAX_ARCHIVE))?.map_err(failed)?;
+    let bytes = pulled.archive.to_vec();
+    let metadata = metadata_of_archive(&bytes)
+        .map_err(|error| Failure::from(error).during("failed to extract plugin metadata from tarball"))?;
+    let provenance = pulled.provenance.map(|bytes| bytes.to_vec());
+    Ok(Archive { bytes, provenance, name: archive_name(&metadata) })
 }
 
 fn check_sum(archive: &[u8], checksum: &str) -> Result<(), Failure> {

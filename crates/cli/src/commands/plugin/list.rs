@@ -3,11 +3,12 @@
 use pintle_plugin::{Plugin, signing_status};
 use pintle_tree::{Map, Node};
 
-use super::locations;
+use super::{locations, trace};
 use crate::command::{ArgCompletion, Command};
+use crate::env::Setting;
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, print_data};
 use crate::output::table::table;
@@ -30,15 +31,16 @@ PROVENANCE shows whether a plugin came with a signature for its archive. It does
 };
 
 static OWN: &[Flag] =
-    &[Flag::text("type", "list only plugins of this type: cli/v1, getter/v1 or postrenderer/v1")
-        .completes(FlagCompletion::Words(&["cli/v1", "getter/v1", "postrenderer/v1"]))];
+    &[Flag::text(names::TYPE, "list only plugins of this type: cli/v1, getter/v1 or postrenderer/v1")];
 
 const HEADER: [&str; 6] = ["NAME", "VERSION", "TYPE", "APIVERSION", "PROVENANCE", "SOURCE"];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let directory = invocation.environment.setting(Setting::Plugins);
+    trace(invocation, "pluginDirs", vec![("directory", directory)]);
     let folders = plugins::folders(invocation.environment);
     let mut found = plugins::load(invocation.personality, &folders, invocation.ui)?;
-    let wanted = invocation.flags.text("type").to_owned();
+    let wanted = invocation.flags.text(names::TYPE).to_owned();
     found.retain(|plugin| wanted.is_empty() || plugin.metadata.plugin_type.name() == wanted);
     let data = locations(invocation.environment).data;
     let rows: Vec<[String; 6]> =

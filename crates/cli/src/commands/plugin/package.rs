@@ -8,7 +8,7 @@ use pintle_plugin::{archive_name, load_dir, pack, signed_metadata};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::env::Setting;
 use crate::failure::{Failure, reason};
-use crate::flag::Flag;
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::provenance::Signer;
 
@@ -28,11 +28,11 @@ key, so that `{program} plugin install` can verify it. --sign=false makes an arc
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("sign", "sign the archive with a PGP key").or("true"),
-    Flag::text("key", "the name of the key to sign with"),
-    Flag::text("keyring", "the file of keys to sign with").or_setting(Setting::Keyring),
-    Flag::text("passphrase-file", "the file with the passphrase of the key; - for standard input"),
-    Flag::text("destination", "the directory to write the archive to").short('d').or("."),
+    Flag::switch(names::SIGN, "sign the archive with a PGP key").or("true"),
+    Flag::text(names::KEY, "the name of the key to sign with"),
+    Flag::text(names::KEYRING, "the file of keys to sign with").or_setting(Setting::Keyring),
+    Flag::text(names::PASSPHRASE_FILE, "the file with the passphrase of the key; - for standard input"),
+    Flag::text(names::DESTINATION, "the directory to write the archive to").short('d').or("."),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
@@ -43,10 +43,10 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         return Err(Failure::usage("plugin package only supports directories, not tarballs"));
     }
     let plugin = load_dir(Path::new(&dir)).map_err(|error| error.within("invalid plugin directory"))?;
-    let destination = invocation.flags.text("destination").to_owned();
+    let destination = invocation.flags.text(names::DESTINATION).to_owned();
     std::fs::create_dir_all(&destination)
         .map_err(|error| Failure::run_time(format!("mkdir {destination}: {}", reason(&error))))?;
-    let signer = match invocation.flags.on("sign") {
+    let signer = match invocation.flags.on(names::SIGN) {
         true => Some(Signer::for_plugin(invocation)?),
         false => {
             invocation.ui.print(
@@ -63,8 +63,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         None => None,
         Some(signer) => {
             let text = message(&signed_metadata(&plugin.metadata)?, &name, &sha256(&archive))?;
-            let signed = signer.sign_text(invocation, |_| Ok(text));
-            Some(signed.map_err(|failure| failure.during("failed to sign plugin"))?)
+            Some(signer.sign_text(invocation, |_| Ok(text))?)
         }
     };
     let write = |path: &str, bytes: &[u8]| {

@@ -1,12 +1,15 @@
 //! `plugin uninstall`: removes plugins.
 
+use std::path::Path;
+
 use pintle_plugin::{Plugin, archive_name};
 
-use super::{installed, run_hook};
+use super::{installed, run_hook, trace};
 use crate::command::{ArgCompletion, Command};
+use crate::env::Setting;
 use crate::failure::{Failure, reason};
 use crate::invocation::Invocation;
-use crate::plugins;
+use crate::plugins::{self, permissions};
 
 /// `plugin uninstall PLUGIN...`
 pub(super) static COMMAND: Command = Command {
@@ -22,6 +25,8 @@ pub(super) static COMMAND: Command = Command {
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let names = names(invocation, "uninstall")?;
+    let directory = invocation.environment.setting(Setting::Plugins);
+    trace(invocation, "loading installer plugins", vec![("dir", directory)]);
     let found = installed(invocation)?;
     for_each(invocation, &names, &found, ("uninstall", "Uninstalled"), |invocation, plugin| {
         remove(invocation, plugin)?;
@@ -65,21 +70,29 @@ pub(super) fn for_each(
     if failures.is_empty() { Ok(()) } else { Err(Failure::run_time(failures.join("\n"))) }
 }
 
+/// Removes a folder, or the link to one.
+pub(super) fn remove_dir(dir: &Path) -> Result<(), Failure> {
+    let is_link = std::fs::symlink_metadata(dir).is_ok_and(|found| found.file_type().is_symlink());
+    let outcome = if is_link { std::fs::remove_file(dir) } else { std::fs::remove_dir_all(dir) };
+    outcome.map_err(|error| Failure::run_time(format!("unlinkat {}: {}", dir.display(), reason(&error))))
+}
+
 /// Removes the folder of a plugin, or the link to it, and its archive with the signature.
-pub(super) fn remove(invocation: &Invocation<'_>, plugin: &Plugin) -> Result<(), Failure> {
-    let is_link = std::fs::symlink_metadata(&plugin.dir).is_ok_and(|found| found.file_type().is_symlink());
-    let outcome =
-        if is_link { std::fs::remove_file(&plugin.dir) } else { std::fs::remove_dir_all(&plugin.dir) };
-    outcome.map_err(|error| {
-        Failure::run_time(format!("unlinkat {}: {}", plugin.dir.display(), reason(&error)))
-    })?;
+pub(super) fn remove(invocation: &mut Invocation<'_>, plugin: &Plugin) -> Result<(), Failure> {
+    remove_dir(&plugin.dir)?;
+    permissions::revoke(plugin, invocation.environment);
     if plugin.metadata.version.is_empty() {
         return Ok(());
     }
     let archive = plugins::folder(invocation.environment).join(archive_name(&plugin.metadata));
-    for file in [archive.clone(), archive.with_extension("tgz.prov")] {
-        // There may be none.
-        let _ = std::fs::remove_file(file);
+    for (file, message) in [
+        (archive.clone(), "removing versioned tarball"),
+        (archive.with_extension("tgz.prov"), "removing versioned provenance"),
+    ] {
+        if file.exists() {
+            trace(invocation, message, vec![("path", file.display().to_string())]);
+            let _ = std::fs::remove_file(file);
+        }
     }
     Ok(())
 }

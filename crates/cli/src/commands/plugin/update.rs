@@ -4,14 +4,16 @@ use pintle_plugin::{Plugin, Repository, load_dir};
 use pintle_tree::LogLine;
 
 use super::uninstall::{for_each, names};
-use super::{GitProgram, installed, run_hook};
+use super::{GitProgram, installed, run_hook, trace};
 use crate::chart_reference::absolute;
 use crate::command::{ArgCompletion, Command};
+use crate::env::Setting;
 use crate::failure::{Failure, reason};
-use crate::flag::{Flag, FlagCompletion};
+use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::plugins;
+use crate::plugins::permissions::{self, PERMISSIONS};
 
 /// `plugin update PLUGIN...`
 pub(super) static COMMAND: Command = Command {
@@ -23,16 +25,19 @@ pub(super) static COMMAND: Command = Command {
 Update plugins that were installed from git repositories, to the newest commit of their branch or to --version, and run
 their update hooks.",
     completion: ArgCompletion::Plugins,
-    flags: &[OWN],
+    flags: &[OWN, PERMISSIONS],
     run: Some(run),
     ..Command::BLANK
 };
 
-static OWN: &[Flag] = &[Flag::text("version", "update to this tag, branch, commit or range of versions")
-    .completes(FlagCompletion::Nothing)];
+static OWN: &[Flag] =
+    &[Flag::text(names::VERSION, "update to this tag, branch, commit or range of versions")
+        .completes(FlagCompletion::Nothing)];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let names = names(invocation, "update")?;
+    let path = invocation.environment.setting(Setting::Plugins);
+    trace(invocation, "loading installed plugins", vec![("path", path)]);
     let found = installed(invocation)?;
     for_each(invocation, &names, &found, ("update", "Updated"), update)
 }
@@ -66,12 +71,17 @@ fn update(invocation: &mut Invocation<'_>, plugin: &Plugin) -> Result<(), Failur
         ));
         return Err(Failure::run_time("plugin does not exist"));
     }
-    let version = invocation.flags.text("version").to_owned();
+    let version = invocation.flags.text(names::VERSION).to_owned();
+    trace(invocation, "updating", vec![("source", repository.remote.clone())]);
     repository.update_plugin(&version)?;
     let dir = match invocation.personality {
         Personality::Helm => path,
         Personality::Pintle => plugin.dir.clone(),
     };
+    trace(invocation, "loading plugin", vec![("path", dir.display().to_string())]);
     let updated = load_dir(std::path::Path::new(&absolute(&dir.to_string_lossy())))?;
+    if permissions::granted(&updated, invocation.environment).is_err() {
+        permissions::ask(invocation, &updated)?;
+    }
     run_hook(invocation, &updated, "update")
 }

@@ -7,7 +7,7 @@ use pintle::provenance::Verified;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::env::Setting;
 use crate::failure::{Failure, reason};
-use crate::flag::Flag;
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::provenance;
 
@@ -28,7 +28,7 @@ signed by a key of the keyring.
     ..Command::BLANK
 };
 
-static OWN: &[Flag] = &[Flag::text("keyring", "the file of public keys").or_setting(Setting::Keyring)];
+static OWN: &[Flag] = &[Flag::text(names::KEYRING, "the file of public keys").or_setting(Setting::Keyring)];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let archive = invocation.operand(0).to_owned();

@@ -8,7 +8,7 @@ use pintle_tree::quote::quote;
 use super::TIMEOUT;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
-use crate::flag::Flag;
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::{password, read, remote};
 
@@ -29,18 +29,18 @@ Adding the same repository again does nothing; --force-update replaces one that 
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("username", "the user to log in as"),
-    Flag::text("password", "the password"),
-    Flag::switch("password-stdin", "read the password from standard input"),
-    Flag::switch("force-update", "replace a repository of the same name"),
-    Flag::text("cert-file", "the client certificate to present over TLS"),
-    Flag::text("key-file", "the key of the client certificate"),
-    Flag::text("ca-file", "the file of certificate authorities to trust instead of the system's"),
-    Flag::switch("insecure-skip-tls-verify", "do not check the server's certificate"),
-    Flag::switch("allow-deprecated-repos", "let repositories be added that are known to be gone"),
-    Flag::switch("pass-credentials", "send credentials to every host, not just the repository's"),
+    Flag::text(names::USERNAME, "the user to log in as"),
+    Flag::text(names::PASSWORD, "the password"),
+    Flag::switch(names::PASSWORD_STDIN, "read the password from standard input"),
+    Flag::switch(names::FORCE_UPDATE, "replace a repository of the same name"),
+    Flag::text(names::CERT_FILE, "the client certificate to present over TLS"),
+    Flag::text(names::KEY_FILE, "the key of the client certificate"),
+    Flag::text(names::CA_FILE, "the file of certificate authorities to trust instead of the system's"),
+    Flag::switch(names::INSECURE_SKIP_TLS_VERIFY, "do not check the server's certificate"),
+    Flag::switch(names::ALLOW_DEPRECATED_REPOS, "let repositories be added that are known to be gone"),
+    Flag::switch(names::PASS_CREDENTIALS, "send credentials to every host, not just the repository's"),
     // A flag of Helm 3 that scripts still use.
-    Flag::switch("no-update", "").deprecated("it has no effect: the index is always fetched"),
+    Flag::switch(names::NO_UPDATE, "").deprecated("it has no effect: the index is always fetched"),
     TIMEOUT,
 ];
 
@@ -52,7 +52,7 @@ const DEPRECATED: [(&str, &str); 2] = [
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let (name, url) = (invocation.operand(0).to_owned(), invocation.operand(1).to_owned());
-    if !invocation.flags.on("allow-deprecated-repos")
+    if !invocation.flags.on(names::ALLOW_DEPRECATED_REPOS)
         && let Some((_, new)) = DEPRECATED.iter().find(|(old, _)| url.contains(old))
     {
         let (url, new) = (quote(url.as_bytes()), quote(new.as_bytes()));
@@ -71,7 +71,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     if skips(invocation, &repositories, &entry)? {
         return Ok(());
     }
-    let getter = remote::getter(invocation, invocation.flags.duration("timeout"));
+    let getter = remote::getter(invocation, invocation.flags.duration(names::TIMEOUT));
     check_scheme(&getter, &entry.url)?;
     let skipped = download_index(&getter, &entry, &folders.repository_cache)
         .map_err(|error| unreachable_repository(&entry.url, error))?;
@@ -90,7 +90,7 @@ fn skips(
     repositories: &Repositories,
     entry: &Entry,
 ) -> Result<bool, Failure> {
-    if invocation.flags.on("force-update") {
+    if invocation.flags.on(names::FORCE_UPDATE) {
         return Ok(false);
     }
     let name = &entry.name;
@@ -128,7 +128,7 @@ fn entry(invocation: &mut Invocation<'_>, name: String, url: String) -> Result<E
 }
 
 fn ask(invocation: &mut Invocation<'_>) -> Result<String, Failure> {
-    if invocation.flags.on("password-stdin") {
+    if invocation.flags.on(names::PASSWORD_STDIN) {
         let text = read::standard_input()?;
         let text = String::from_utf8_lossy(&text).into_owned();
         let text = text.strip_suffix('\n').unwrap_or(&text);

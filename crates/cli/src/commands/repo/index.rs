@@ -8,7 +8,7 @@ use pintle_tree::LogLine;
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
-use crate::flag::Flag;
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::{chart_reference, clock};
 
@@ -24,9 +24,9 @@ With --merge, the charts of another index are added, except for those that are i
     operands: Operands::Exactly(1),
     completion: ArgCompletion::FirstFile,
     flags: &[&[
-        Flag::text("url", "where the archives will be"),
-        Flag::text("merge", "an index whose charts are listed too"),
-        Flag::switch("json", "write JSON, into the same file"),
+        Flag::text(names::URL, "where the archives will be"),
+        Flag::text(names::MERGE, "an index whose charts are listed too"),
+        Flag::switch(names::JSON, "write JSON, into the same file"),
     ]],
     run: Some(run),
     ..Command::BLANK
@@ -34,10 +34,10 @@ With --merge, the charts of another index are added, except for those that are i
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let folder = PathBuf::from(chart_reference::absolute(invocation.operand(0)));
-    let json = invocation.flags.on("json");
+    let json = invocation.flags.on(names::JSON);
     let now = now(invocation);
-    let mut index = index_directory(&folder, invocation.flags.text("url"), now)?;
-    let merge = invocation.flags.text("merge").to_owned();
+    let mut index = index_directory(&folder, invocation.flags.text(names::URL), now)?;
+    let merge = invocation.flags.text(names::MERGE).to_owned();
     if !merge.is_empty() {
         let path = PathBuf::from(&merge);
         let other = if path.exists() {

@@ -4,8 +4,8 @@ use pintle::repo::Repositories;
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
-use crate::flag::Flag;
 use crate::flag::deploy::OUTPUT;
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;
@@ -19,7 +19,7 @@ pub(super) static COMMAND: Command = Command {
     long: "List the repositories that were added, with their URLs.",
     operands: Operands::None,
     completion: ArgCompletion::Nothing,
-    flags: &[&[Flag::switch("no-headers", "do not print the headers of the table")], OUTPUT],
+    flags: &[&[Flag::switch(names::NO_HEADERS, "do not print the headers of the table")], OUTPUT],
     run: Some(run),
     ..Command::BLANK
 };
@@ -36,7 +36,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         }
         Format::Table => {
             let mut rows = Vec::new();
-            if !invocation.flags.on("no-headers") {
+            if !invocation.flags.on(names::NO_HEADERS) {
                 rows.push(vec!["NAME".to_owned(), "URL".to_owned()]);
             }
             rows.extend(entries.iter().map(|entry| vec![entry.name.clone(), entry.url.clone()]));

@@ -7,7 +7,7 @@ use pintle_tree::quote::quote;
 use super::TIMEOUT;
 use crate::command::{ArgCompletion, Command};
 use crate::failure::Failure;
-use crate::flag::Flag;
+use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::remote;
 
@@ -27,7 +27,7 @@ unchanged is not downloaded again.",
 };
 
 /// A flag of Helm 3 that scripts still use.
-const FAIL: Flag = Flag::switch("fail-on-repo-update-fail", "")
+const FAIL: Flag = Flag::switch(names::FAIL_ON_REPO_UPDATE_FAIL, "")
     .deprecated("it has no effect: an update that fails is always an error");
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
@@ -57,7 +57,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 fn fetch(invocation: &mut Invocation<'_>, entries: &[Entry]) -> Result<(), Failure> {
     let folders = remote::folders(&invocation.flags, invocation.environment);
-    let getter = remote::getter(invocation, invocation.flags.duration("timeout"));
+    let getter = remote::getter(invocation, invocation.flags.duration(names::TIMEOUT));
     let ui = &mut *invocation.ui;
     let mut failed = Vec::new();
     let mut printed = Ok(());

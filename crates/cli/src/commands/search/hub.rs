@@ -8,7 +8,7 @@ use super::nothing_found;
 use crate::command::{Command, Operands};
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
-use crate::flag::{Flag, Kind};
+use crate::flag::{Flag, Kind, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;
@@ -29,10 +29,10 @@ add the repository of the chart first (--list-repo-url shows it).",
 };
 
 static OWN: &[Flag] = &[
-    Flag::text("endpoint", "the hub to ask").or("https://hub.helm.sh"),
-    Flag::of("max-col-width", Kind::Uint, "50", "the maximum width of a column"),
-    Flag::switch("list-repo-url", "show the URLs of repositories too"),
-    Flag::switch("fail-on-no-result", "fail if nothing is found"),
+    Flag::text(names::ENDPOINT, "the hub to ask").or("https://hub.helm.sh"),
+    Flag::of(names::MAX_COL_WIDTH, Kind::Uint, "50", "the maximum width of a column"),
+    Flag::switch(names::LIST_REPO_URL, "show the URLs of repositories too"),
+    Flag::switch(names::FAIL_ON_NO_RESULT, "fail if nothing is found"),
 ];
 
 /// Helm has no timeout here; a hub that does not respond must not block for ever.
@@ -41,16 +41,16 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let getter = remote::getter(invocation, TIMEOUT);
     let words = invocation.flags.operands.join(" ");
-    let charts = hub::search(&getter, invocation.flags.text("endpoint"), &words)?;
+    let charts = hub::search(&getter, invocation.flags.text(names::ENDPOINT), &words)?;
     let flags = &invocation.flags;
-    if charts.is_empty() && flags.on("fail-on-no-result") {
+    if charts.is_empty() && flags.on(names::FAIL_ON_NO_RESULT) {
         return Err(nothing_found());
     }
     match Format::from_flags(flags) {
         Format::Table if charts.is_empty() => invocation.ui.print("No results found\n"),
         Format::Table => {
-            let limit = usize::try_from(flags.uint("max-col-width")).unwrap_or(usize::MAX);
-            let text = table(&rows(&charts, flags.on("list-repo-url")), limit);
+            let limit = usize::try_from(flags.uint(names::MAX_COL_WIDTH)).unwrap_or(usize::MAX);
+            let text = table(&rows(&charts, flags.on(names::LIST_REPO_URL)), limit);
             invocation.ui.print(&format!("{text}\n"))
         }
         format => {

@@ -11,7 +11,7 @@ use crate::command::{Command, Operands};
 use crate::failure::Failure;
 use crate::flag::deploy::OUTPUT;
 use crate::flag::groups::REMOTE;
-use crate::flag::{Flag, Kind};
+use crate::flag::{Flag, Kind, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, Record, Records, print_data};
 use crate::output::table::table;
@@ -41,23 +41,26 @@ Registries have no index to look into, but they list the versions of a chart:
 };
 
 static OWN: &[Flag] = &[
-    Flag::switch("regexp", "treat the keyword as a regular expression").short('r'),
-    Flag::switch("versions", "list all versions of each chart, not just the newest").short('l'),
-    Flag::switch("devel", "include pre-releases, as --version '>0.0.0-0' does; ignored if --version is set"),
-    Flag::text("version", "a range of versions, such as ^2.0.0"),
-    Flag::of("max-col-width", Kind::Uint, "50", "the maximum width of a column"),
-    Flag::switch("fail-on-no-result", "fail if nothing is found"),
+    Flag::switch(names::REGEXP, "treat the keyword as a regular expression").short('r'),
+    Flag::switch(names::VERSIONS, "list all versions of each chart, not just the newest").short('l'),
+    Flag::switch(
+        names::DEVEL,
+        "include pre-releases, as --version '>0.0.0-0' does; ignored if --version is set",
+    ),
+    Flag::text(names::VERSION, "a range of versions, such as ^2.0.0"),
+    Flag::of(names::MAX_COL_WIDTH, Kind::Uint, "50", "the maximum width of a column"),
+    Flag::switch(names::FAIL_ON_NO_RESULT, "fail if nothing is found"),
 ];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let flags = &invocation.flags;
-    let version = match flags.text("version") {
-        "" if flags.on("devel") => ">0.0.0-0",
+    let version = match flags.text(names::VERSION) {
+        "" if flags.on(names::DEVEL) => ">0.0.0-0",
         "" => ">0.0.0",
         version => version,
     }
     .to_owned();
-    let all_versions = flags.on("versions");
+    let all_versions = flags.on(names::VERSIONS);
     if invocation.personality == Personality::Pintle
         && let Some(reference) = flags.operands.iter().find(|word| word.starts_with("oci://")).cloned()
     {
@@ -65,7 +68,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     }
     let indexes = indexes(invocation)?;
     let flags = &invocation.flags;
-    let pattern = Pattern::new(&flags.operands, flags.on("regexp")).map_err(Failure::usage)?;
+    let pattern = Pattern::new(&flags.operands, flags.on(names::REGEXP)).map_err(Failure::usage)?;
     let constraint = Constraint::parse(&version).map_err(|error| bad_constraint(&error, &version))?;
     let hits = search(&indexes, &pattern, &constraint, all_versions);
     print(invocation, &hits)
@@ -80,7 +83,7 @@ fn in_registry(invocation: &mut Invocation<'_>, reference: &str, version: &str) 
     }
     let constraint = Constraint::parse(version).map_err(|error| bad_constraint(&error, version))?;
     let registries = registry_access::registries(invocation);
-    let (hits, log) = registries.search(reference, &constraint, flags.on("versions"))?;
+    let (hits, log) = registries.search(reference, &constraint, flags.on(names::VERSIONS))?;
     for line in &log {
         invocation.ui.log(line);
     }
@@ -114,7 +117,7 @@ fn indexes(invocation: &mut Invocation<'_>) -> Result<Vec<(String, Cached)>, Fai
 }
 
 fn print(invocation: &mut Invocation<'_>, hits: &[Hit]) -> Result<(), Failure> {
-    if hits.is_empty() && invocation.flags.on("fail-on-no-result") {
+    if hits.is_empty() && invocation.flags.on(names::FAIL_ON_NO_RESULT) {
         return Err(nothing_found());
     }
     match Format::from_flags(&invocation.flags) {
@@ -126,7 +129,7 @@ fn print(invocation: &mut Invocation<'_>, hits: &[Hit]) -> Result<(), Failure> {
                 vec![name.clone(), version.clone(), app_version.clone(), description.clone()]
             };
             let rows: Vec<Vec<String>> = std::iter::once(heads).chain(hits.iter().map(row)).collect();
-            let limit = usize::try_from(invocation.flags.uint("max-col-width")).unwrap_or(usize::MAX);
+            let limit = usize::try_from(invocation.flags.uint(names::MAX_COL_WIDTH)).unwrap_or(usize::MAX);
             invocation.ui.print(&format!("{}\n", table(&rows, limit)))
         }
         format => {

@@ -1,0 +1,93 @@
+//! `controller run`: the controller in this process, for trying it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pintle::cluster::crds;
+use pintle_controller::{Health, Log, Options};
+use pintle_tree::LogLine;
+
+use crate::command::{ArgCompletion, Command, Operands};
+use crate::connect::{Connection, Signals, proxies};
+use crate::env::Home;
+use crate::failure::Failure;
+use crate::flag::{Flag, FlagCompletion, Kind, names};
+use crate::invocation::Invocation;
+
+/// `controller`
+pub(crate) static COMMAND: Command = Command {
+    name: "controller",
+    short: "run the controller of HelmRequests",
+    long: "\
+The controller keeps the releases that HelmRequests describe. In a cluster it runs as `pintle-controller`, which the chart in
+`deploy/chart` installs.",
+    subcommands: &[&RUN],
+    ..Command::BLANK
+};
+
+static RUN: Command = Command {
+    name: "run",
+    short: "run the controller in the foreground",
+    long: "\
+Run the controller with your own rights until it is stopped, to try it from your machine. Missing CRDs are installed. It takes
+part in no leader election: do not run it beside another controller that watches the same requests.
+
+    {program} controller run --cluster embedded:web.db
+    {program} controller run --namespace apps --as deployer",
+    operands: Operands::None,
+    completion: ArgCompletion::Nothing,
+    flags: &[OWN],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::switch(names::ALL_NAMESPACES, "watch the requests of all namespaces").short('A'),
+    Flag::text(names::SELECTOR, "labels that requests must have: a=x,b!=y")
+        .short('l')
+        .completes(FlagCompletion::Nothing),
+    Flag::of(names::CONCURRENT, Kind::Int, "4", "how many requests are reconciled at once"),
+    Flag::text(names::AS, "the service account for requests that name none; your own rights by default")
+        .completes(FlagCompletion::Nothing),
+    Flag::switch(
+        names::WATCH_VALUES,
+        "follow changes of ConfigMaps and Secrets with the label helm.sh/watch=true",
+    ),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let connection = Connection::open_or_create(invocation, pintle::DryRun::None)?;
+    let flags = &invocation.flags;
+    let concurrent = u16::try_from(flags.int(names::CONCURRENT, invocation.environment)).unwrap_or(u16::MAX);
+    let proxies = proxies(invocation.environment);
+    let options = Options {
+        namespace: if flags.on(names::ALL_NAMESPACES) { String::new() } else { connection.namespace.clone() },
+        selector: flags.text(names::SELECTOR).to_owned(),
+        concurrent: concurrent.max(1),
+        default_service_account: flags.text(names::AS).to_owned(),
+        watch_values: flags.on(names::WATCH_VALUES),
+        cache: PathBuf::from(invocation.environment.home(Home::Cache, "controller")),
+        proxies: pintle::repo::Proxies { http: proxies.http, https: proxies.https, none: proxies.none },
+        holder: Some(connection.session.holder.clone()),
+        ..Options::default()
+    };
+    let cluster = connection.session.cluster.clone();
+    connection.run(async { Ok(crds::install_for_controller(&cluster).await?) })?;
+    let log: Log = Arc::new(|line: &LogLine| {
+        let attributes: String =
+            line.attributes.iter().map(|(key, value)| format!(" {key}={value}")).collect();
+        let _ = crate::ui::eprint_line(&format!(
+            "{}: {}{attributes}",
+            line.level.as_str().to_lowercase(),
+            line.message
+        ));
+    });
+    let stop = async {
+        match Signals::new() {
+            Ok(mut signals) => signals.next().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    let ran = connection.try_run(pintle_controller::run(cluster, options, Health::default(), log, stop));
+    ran.map_err(|error| Failure::run_time(error.to_string()))
+}

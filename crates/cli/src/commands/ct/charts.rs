@@ -1,0 +1,262 @@
+//! Which charts are processed, and the frame around what is done to them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::Path;
+
+use pintle::chart::IgnoreRules;
+use pintle_tree::Node;
+use pintle_tree::quote::quote;
+
+use super::{Action, Tested, Testing, git};
+use crate::failure::Failure;
+use crate::path::{base, clean, directory, join};
+
+/// A chart in a folder.
+#[derive(Clone, Debug)]
+pub(super) struct Chart {
+    pub(super) path: String,
+    pub(super) name: String,
+    pub(super) version: String,
+    pub(super) deprecated: bool,
+    pub(super) maintainers: Vec<String>,
+    /// `ci/*-values.yaml`, sorted.
+    pub(super) values_files: Vec<String>,
+}
+
+impl fmt::Display for Chart {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} => (version: \"{}\", path: \"{}\")", self.name, self.version, self.path)
+    }
+}
+
+impl Chart {
+    pub(super) fn read(path: &str) -> Result<Self, String> {
+        let file = join(&[path, "Chart.yaml"]);
+        let text = std::fs::read(&file)
+            .map_err(|error| format!("could not read 'Chart.yaml': {}", opening(&file, &error)))?;
+        let map = pintle_yaml::read_map(&text)
+            .map_err(|error| format!("could not unmarshal 'Chart.yaml': {error}"))?;
+        let maintainers = map.get("maintainers").and_then(Node::as_list).unwrap_or_default();
+        Ok(Chart {
+            path: path.to_owned(),
+            name: text_of(map.get("name")),
+            version: text_of(map.get("version")),
+            deprecated: map.get("deprecated").and_then(Node::as_bool).unwrap_or(false),
+            maintainers: maintainers.iter().map(|maintainer| text_of(maintainer.get("name"))).collect(),
+            values_files: values_files(path),
+        })
+    }
+
+    /// The chart as Go quotes it.
+    pub(super) fn quoted(&self) -> String {
+        quote(self.to_string().as_bytes())
+    }
+}
+
+/// The error of a file that cannot be opened, in Go's words.
+pub(super) fn opening(file: &str, error: &std::io::Error) -> String {
+    let reason = match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    };
+    format!("open {file}: {reason}")
+}
+
+pub(super) fn text_of(node: Option<&Node>) -> String {
+    match node {
+        Some(Node::Str(text)) => text.to_str_lossy().into_owned(),
+        Some(Node::Float(number)) => number.to_string(),
+        Some(Node::Int(number)) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn values_files(path: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(join(&[path, "ci"])).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut files: Vec<String> =
+        names.filter(|name| name.ends_with("-values.yaml")).map(|name| join(&[path, "ci", &name])).collect();
+    files.sort();
+    files
+}
+
+impl Testing<'_, '_> {
+    /// The folders of charts that the branch changes.
+    pub(super) fn changed_charts(&mut self) -> Result<Vec<String>, Failure> {
+        let config = std::sync::Arc::clone(&self.config);
+        let base = git::merge_base(&config.remote, &config.target_branch, &config.since)
+            .map_err(Failure::run_time)?;
+        let files = git::changed_files(&base, &config.chart_dirs).map_err(Failure::run_time)?;
+        let is_excluded = |name: &str| config.excluded_charts.iter().any(|excluded| excluded == name);
+        let mut changed: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for file in files {
+            let mut parts = file.splitn(3, '/').skip(1);
+            if parts.next().is_none_or(&is_excluded) {
+                continue;
+            }
+            let folder = directory(&file);
+            let Some(chart) = chart_folder(&config.chart_dirs, &folder) else {
+                let folder = quote(folder.as_bytes());
+                self.invocation
+                    .ui
+                    .note(&format!("Directory {folder} is not a valid chart directory. Skipping..."));
+                continue;
+            };
+            if chart.rsplit_once('/').is_some_and(|(_, name)| is_excluded(name)) {
+                continue;
+            }
+            let below = file.strip_prefix(&format!("{chart}/")).unwrap_or(&file).to_owned();
+            changed.entry(chart).or_default().push(below);
+        }
+        if config.use_helmignore {
+            for (chart, files) in &mut changed {
+                let rules = std::fs::read(join(&[chart, ".helmignore"])).unwrap_or_default();
+                let rules =
+                    IgnoreRules::parse_plain(&rules).map_err(|error| Failure::run_time(error.to_string()))?;
+                files.retain(|file| !is_ignored(&rules, file));
+            }
+            changed.retain(|_, files| !files.is_empty());
+        }
+        Ok(changed.into_keys().collect())
+    }
+
+    fn charts_to_process(&mut self) -> Result<Vec<String>, Failure> {
+        let config = std::sync::Arc::clone(&self.config);
+        if !config.all {
+            return if config.charts.is_empty() { self.changed_charts() } else { Ok(config.charts.clone()) };
+        }
+        let mut found = BTreeSet::new();
+        for parent in &config.chart_dirs {
+            let entries = std::fs::read_dir(parent).map_err(|error| {
+                Failure::run_time(format!("failed reading chart directories: {parent}: {error}"))
+            })?;
+            for entry in entries.flatten() {
+                let folder = join(&[parent, &entry.file_name().to_string_lossy()]);
+                let excluded = config.excluded_charts.iter().any(|name| *name == base(&folder));
+                if !excluded && chart_folder(&config.chart_dirs, &folder).is_some() {
+                    found.insert(folder);
+                }
+            }
+        }
+        Ok(found.into_iter().collect())
+    }
+
+    /// Builds dependencies and runs the action for each chart.
+    pub(super) fn process_charts(&mut self, action: &Action) -> Result<Vec<Tested>, Failure> {
+        let folders = self.charts_to_process()?;
+        let mut charts = Vec::new();
+        for folder in &folders {
+            let chart = Chart::read(folder).map_err(Failure::run_time)?;
+            if self.config.exclude_deprecated && chart.deprecated {
+                let text = "is deprecated and will be ignored because '--exclude-deprecated' is set";
+                self.print(&format!("Chart {} {text}\n", chart.quoted()))?;
+            } else {
+                charts.push(chart);
+            }
+        }
+        if folders.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.begin_section("Charts to be processed", " Charts to be processed:")?;
+        for chart in &charts {
+            self.print(&format!(" {chart}\n"))?;
+        }
+        self.end_section(true)?;
+        self.add_repositories()?;
+        self.add_previous(&charts)?;
+        let mut results = Vec::new();
+        for chart in charts {
+            if !self.config.skip_helm_dependencies {
+                let mut words = vec!["dependency".to_owned(), "build".to_owned(), chart.path.clone()];
+                words.extend(self.config.helm_dependency_extra_args.iter().cloned());
+                if let Err(error) = self.helm(words)? {
+                    let text = format!("failed building dependencies for chart {}: {error}", chart.quoted());
+                    return Err(Failure::run_time(text));
+                }
+            }
+            let result = action(self, &chart)?;
+            results.push((chart, result));
+        }
+        Ok(results)
+    }
+
+    fn add_repositories(&mut self) -> Result<(), Failure> {
+        let config = std::sync::Arc::clone(&self.config);
+        for repository in &config.chart_repos {
+            let Some((name, url)) = repository.split_once('=') else {
+                return Err(Failure::usage(format!("invalid repository `{repository}`: must be name=url")));
+            };
+            let extra = config.helm_repo_extra_args.iter().filter_map(|extra| extra.split_once('='));
+            let extra =
+                extra.filter(|(other, _)| *other == name).flat_map(|(_, words)| words.split_whitespace());
+            let command = match url.strip_prefix("oci://") {
+                Some(registry) => vec!["registry", "login", registry],
+                None => vec!["repo", "add", name, url],
+            };
+            let words = command.into_iter().chain(extra).map(str::to_owned).collect();
+            if let Err(error) = self.helm(words)? {
+                return Err(Failure::run_time(format!("failed adding repo: {name}={url}: {error}")));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn print_results(&mut self, results: &[Tested]) -> Result<(), Failure> {
+        self.begin_section("Test Results", "")?;
+        if results.is_empty() {
+            self.print("No chart changes detected.\n")?;
+        }
+        for (chart, result) in results {
+            let line = match result {
+                Ok(()) => format!(" \u{2714}\u{fe0e} {chart}\n"),
+                Err(error) => format!(" \u{2716}\u{fe0e} {chart} > {error}\n"),
+            };
+            self.print(&line)?;
+        }
+        self.end_section(false)
+    }
+
+    fn begin_section(&mut self, group: &str, title: &str) -> Result<(), Failure> {
+        if self.config.github_groups {
+            return self.print(&format!("::group::{group}\n"));
+        }
+        let line = "-".repeat(120);
+        match title {
+            "" => self.print(&format!("\n{line}\n")),
+            title => self.print(&format!("\n{line}\n{title}\n{line}\n")),
+        }
+    }
+
+    fn end_section(&mut self, empty_line: bool) -> Result<(), Failure> {
+        if self.config.github_groups {
+            return self.print("::endgroup::\n");
+        }
+        self.print(&format!("{}\n{}", "-".repeat(120), if empty_line { "\n" } else { "" }))
+    }
+}
+
+/// The chart that a folder belongs to: the nearest one that is directly in a folder of charts.
+fn chart_folder(chart_dirs: &[String], folder: &str) -> Option<String> {
+    chart_dirs.iter().find_map(|parent| {
+        let parent = clean(parent);
+        let mut current = clean(folder);
+        loop {
+            if Path::new(&current).join("Chart.yaml").is_file() && directory(&current) == parent {
+                return Some(current);
+            }
+            let above = directory(&current);
+            if above == current || above == parent || above == "." || above == "/" {
+                return None;
+            }
+            current = above;
+        }
+    })
+}
+
+fn is_ignored(rules: &IgnoreRules, file: &str) -> bool {
+    let folders = file.match_indices('/').map(|(at, _)| &file[..at]);
+    let mut folders = folders.filter(|folder| !folder.is_empty());
+    rules.ignores(file, false) || folders.any(|folder| rules.ignores(folder, true))
+}

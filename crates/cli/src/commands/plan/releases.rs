@@ -1,0 +1,333 @@
+//! `plan releases`: shows what upgrades of several releases would do, in one process with one discovery.
+
+use std::path::{Path, PathBuf};
+
+use pintle::ops::{InstallRequest, PlanRequest, ReleasePlan, UpgradeRequest};
+use pintle::tree::Node;
+use pintle::values::Overrides;
+use pintle::{DryRun, MethodChoice};
+use pintle_tree::quote::quote;
+
+use super::output::{Format, Layout, print_list};
+use super::{PLAN, format};
+use crate::chart_reference;
+use crate::command::{Command, Operands};
+use crate::commands::images::rewrite::REWRITE;
+use crate::commands::install::request_for;
+use crate::commands::upgrade;
+use crate::connect::Connection;
+use crate::failure::{Failure, FailureKind, reason};
+use crate::flag::deploy::{APPLY, CRD_POLICY, EXCLUSIVE, HOOKS, NOTES, UPGRADE};
+use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::{Flag, names};
+use crate::invocation::Invocation;
+use crate::request;
+use crate::scripts::SCRIPTS;
+
+/// `plan releases FILE`
+pub(super) static COMMAND: Command = Command {
+    name: "releases",
+    operands_text: "FILE",
+    short: "show what upgrades of several releases would do",
+    long: "\
+Show what `{program} upgrade --install` would do for each release of a list:
+
+    releases:
+    - name: web
+      namespace: shop
+      chart: ./web
+      values: [web.yaml, {replicas: 2}]
+    - name: db
+      chart: bitnami/postgresql
+      version: 16.0.0
+      set: [{name: auth.database, value: shop}]
+
+The list has the form of `releases:` in a helmfile. Files and charts are found from the folder of FILE. Releases are
+planned side by side, with one connection and one discovery. Flags hold for all releases, value flags too.",
+    operands: Operands::Exactly(1),
+    flags: FLAGS,
+    exclusive: EXCLUSIVE,
+    answers_by_exit_code: true,
+    run: Some(run),
+    ..Command::BLANK
+};
+
+/// Those of `plan upgrade`; a list of plans is not saved.
+static FLAGS: &[&[Flag]] = &[
+    UPGRADE,
+    NOTES,
+    DEVEL,
+    SCHEMA,
+    VALUES,
+    CHART,
+    REMOTE,
+    POST_RENDER,
+    REWRITE,
+    HOOKS,
+    APPLY,
+    CRD_POLICY,
+    SCRIPTS,
+    RECORDS,
+    PLAN,
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let format = format(invocation)?;
+    if format == Format::Dot {
+        return Err(
+            Failure::usage("--output dot is for one release").hint("it may be text, json or markdown")
+        );
+    }
+    let path = PathBuf::from(invocation.operand(0));
+    let entries = read(&path)?;
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let requests: Vec<PlanRequest> = entries
+        .iter()
+        .map(|entry| {
+            entry.request(invocation, &folder).map(|request| PlanRequest::Upgrade(Box::new(request)))
+        })
+        .collect::<Result<_, Failure>>()?;
+    let connection = Connection::open_or_create(invocation, DryRun::Server)?;
+    let mut summary = Summary::default();
+    let mut trees = Vec::new();
+    let layout = Layout::new(invocation, format);
+    let mut outcome = Ok(());
+    connection.try_run(pintle::ops::plan_all(&connection.session, &requests, |release| {
+        for line in &release.log {
+            invocation.ui.log(line);
+        }
+        let entry = &entries[release.index];
+        match release.outcome {
+            Ok(planned) => {
+                summary.add(&planned.plan);
+                let printed = layout.print_one_of_many(invocation, &planned.plan, format, &mut trees);
+                if outcome.is_ok() {
+                    outcome = printed;
+                }
+            }
+            Err(error) => {
+                summary.failed += 1;
+                invocation.ui.note(&format!("Error: release {}: {error}", entry.name));
+            }
+        }
+    }));
+    outcome?;
+    print_list(invocation, format, trees, &summary.text())?;
+    summary.answer(invocation)
+}
+
+/// What would happen to all releases.
+#[derive(Default)]
+struct Summary {
+    changed: usize,
+    unchanged: usize,
+    failed: usize,
+}
+
+impl Summary {
+    fn add(&mut self, plan: &ReleasePlan) {
+        match (plan.problems().next().is_some(), plan.has_changes()) {
+            (true, _) => self.failed += 1,
+            (false, true) => self.changed += 1,
+            (false, false) => self.unchanged += 1,
+        }
+    }
+
+    fn text(&self) -> String {
+        format!(
+            "Releases: {} to change, {} unchanged, {} that fail.",
+            self.changed, self.unchanged, self.failed
+        )
+    }
+
+    fn answer(&self, invocation: &Invocation<'_>) -> Result<(), Failure> {
+        if self.failed > 0 {
+            let plural = if self.failed == 1 { "release" } else { "releases" };
+            return Err(Failure::run_time(format!("{} {plural} cannot be upgraded", self.failed)));
+        }
+        match self.changed > 0 && !invocation.flags.on(names::NO_DETAILED_EXITCODE) {
+            true => Err(Failure::new(FailureKind::Changes, "")),
+            false => Ok(()),
+        }
+    }
+}
+
+/// An entry of the list.
+#[derive(Debug, Default, PartialEq)]
+struct Entry {
+    name: String,
+    namespace: String,
+    chart: String,
+    version: String,
+    create_namespace: bool,
+    /// Files, and values that stand in the list itself.
+    values: Vec<Node>,
+    set: Vec<String>,
+}
+
+const FIELDS: &[&str] = &["name", "namespace", "chart", "version", "createNamespace", "values", "set"];
+
+impl Entry {
+    fn request(&self, invocation: &mut Invocation<'_>, folder: &Path) -> Result<UpgradeRequest, Failure> {
+        let failed = |failure: Failure| failure.during(&format!("release {}", self.name));
+        let reference = match self.chart.starts_with('.') {
+            true => folder.join(&self.chart).to_string_lossy().into_owned(),
+            false => self.chart.clone(),
+        };
+        let chart = match self.version.as_str() {
+            "" => chart_reference::locate(invocation, &reference),
+            version => chart_reference::locate_version(invocation, &reference, version),
+        };
+        let deploy = request::deploy_options(invocation)?;
+        let mut target = InstallRequest {
+            name: self.name.clone(),
+            ..request_for(invocation, PathBuf::from(chart.map_err(failed)?), DryRun::None, deploy)?
+        };
+        invocation.chart_source = None;
+        if !self.namespace.is_empty() {
+            target.namespace.clone_from(&self.namespace);
+        }
+        target.create_namespace |= self.create_namespace;
+        target.values = self.values(folder, target.values)?;
+        Ok(UpgradeRequest {
+            method: request::method_choice(&invocation.flags).unwrap_or(MethodChoice::Auto),
+            values_policy: upgrade::values_policy(&invocation.flags),
+            install: true,
+            cleanup_on_fail: invocation.flags.on(names::CLEANUP_ON_FAIL),
+            max_history: request::max_history(invocation),
+            target,
+        })
+    }
+
+    /// The values of the entry, and those of the flags after them.
+    fn values(&self, folder: &Path, mut flags: Overrides) -> Result<Overrides, Failure> {
+        let mut files = Vec::new();
+        for (index, value) in self.values.iter().enumerate() {
+            match value {
+                Node::Str(path) => {
+                    files.push(folder.join(&*path.to_str_lossy()).to_string_lossy().into_owned())
+                }
+                inline => {
+                    let name = format!("<values {} of release {}>", index + 1, self.name);
+                    let text =
+                        pintle_yaml::write(inline).map_err(|error| Failure::usage(error.to_string()))?;
+                    flags.fetched.insert(name.clone(), text);
+                    files.push(name);
+                }
+            }
+        }
+        flags.files.splice(0..0, files);
+        flags.set.splice(0..0, self.set.iter().cloned());
+        Ok(flags)
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<Entry>, Failure> {
+    let text = std::fs::read(path)
+        .map_err(|error| Failure::usage(format!("cannot read {}: {}", path.display(), reason(&error))))?;
+    parse(&text).map_err(|why| Failure::usage(format!("{}: {why}", path.display())))
+}
+
+fn parse(text: &[u8]) -> Result<Vec<Entry>, String> {
+    let root = pintle_yaml::read(text).map_err(|error| error.to_string())?;
+    let list = root.get("releases").and_then(Node::as_list).ok_or("it has no list `releases`")?;
+    let entries: Vec<Entry> =
+        list.iter().enumerate().map(|(index, node)| entry(index + 1, node)).collect::<Result<_, String>>()?;
+    match entries.is_empty() {
+        true => Err("`releases` is empty".to_owned()),
+        false => Ok(entries),
+    }
+}
+
+fn entry(number: usize, node: &Node) -> Result<Entry, String> {
+    let Node::Map(fields) = node else { return Err(format!("release {number} is no map")) };
+    if let Some((unknown, _)) = fields.iter().find(|(key, _)| !FIELDS.iter().any(|known| *key == *known)) {
+        let name = quote(unknown.as_bytes());
+        return Err(format!("release {number} has a field {name}; known are {}", FIELDS.join(", ")));
+    }
+    let word = |key: &str| match fields.get(key) {
+        None | Some(Node::Nil) => Ok(String::new()),
+        Some(Node::Str(text)) => Ok(text.to_str_lossy().into_owned()),
+        Some(_) => Err(format!("`{key}` of release {number} is no text")),
+    };
+    let list = |key: &str| match fields.get(key) {
+        None | Some(Node::Nil) => Ok(Vec::new()),
+        Some(Node::List(items)) => Ok(items.clone()),
+        Some(_) => Err(format!("`{key}` of release {number} is no list")),
+    };
+    let entry = Entry {
+        name: word("name")?,
+        namespace: word("namespace")?,
+        chart: word("chart")?,
+        version: word("version")?,
+        create_namespace: fields.get("createNamespace").and_then(Node::as_bool).unwrap_or(false),
+        values: list("values")?,
+        set: list("set")?.iter().map(|item| setting(number, item)).collect::<Result<_, String>>()?,
+    };
+    if let Some(missing) =
+        [("name", &entry.name), ("chart", &entry.chart)].iter().find(|(_, text)| text.is_empty())
+    {
+        return Err(format!("release {number} has no `{}`", missing.0));
+    }
+    if entry.values.iter().any(|value| !matches!(value, Node::Str(_) | Node::Map(_))) {
+        return Err(format!("`values` of release {number} may have files and maps only"));
+    }
+    Ok(entry)
+}
+
+/// An entry of `set`, as the text of `--set`.
+fn setting(number: usize, item: &Node) -> Result<String, String> {
+    let wrong = || format!("`set` of release {number} is a list of `{{name: …, value: …}}`");
+    let Node::Map(fields) = item else { return Err(wrong()) };
+    let name = fields.get("name").and_then(Node::as_str).ok_or_else(wrong)?;
+    let value = match fields.get("value").ok_or_else(wrong)? {
+        Node::Str(text) => text.to_str_lossy().replace('\\', "\\\\").replace(',', "\\,"),
+        Node::List(_) | Node::Map(_) => return Err(wrong()),
+        other => {
+            let text = pintle_tree::json::write(other).map_err(|error| error.to_string())?;
+            String::from_utf8_lossy(&text).into_owned()
+        }
+    };
+    Ok(format!("{name}={value}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_read_as_in_a_helmfile() {
+        let text = "releases:\n- {name: web, chart: ./web, namespace: shop, values: [a.yaml, {b: 1}], set: [{name: x.y, value: 'a,b'}, {name: count, value: 3}]}\n";
+        let entries = parse(text.as_bytes()).expect("a list");
+        assert_eq!((entries[0].name.as_str(), entries[0].chart.as_str()), ("web", "./web"));
+        assert_eq!(entries[0].set, [r"x.y=a\,b", "count=3"]);
+        let values = entries[0].values(Path::new("dir"), Overrides::default()).expect("values");
+        assert_eq!(values.files, ["dir/a.yaml", "<values 2 of release web>"]);
+    }
+
+    #[test]
+    fn a_bad_list_is_refused_with_what_is_wrong() {
+        for (text, why) in [
+            ("[]", "it has no list `releases`"),
+            ("releases: []", "`releases` is empty"),
+            ("releases: [1]", "release 1 is no map"),
+            ("releases: [{name: a}]", "release 1 has no `chart`"),
+            (
+                "releases: [{name: a, chart: b, x: 1}]",
+                "release 1 has a field \"x\"; known are name, namespace, chart, version, createNamespace, values, set",
+            ),
+            ("releases: [{name: a, chart: b, values: x}]", "`values` of release 1 is no list"),
+            (
+                "releases: [{name: a, chart: b, values: [1]}]",
+                "`values` of release 1 may have files and maps only",
+            ),
+            (
+                "releases: [{name: a, chart: b, set: [1]}]",
+                "`set` of release 1 is a list of `{name: …, value: …}`",
+            ),
+            ("releases: [{name: [], chart: b}]", "`name` of release 1 is no text"),
+        ] {
+            assert_eq!(parse(text.as_bytes()), Err(why.to_owned()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! `request export`: a HelmRequest for what is there already.
+
+use pintle::cluster::Resource;
+use pintle::objects::Object;
+use pintle::release::VersionRef;
+use pintle_controller::export::{ExportError, Exported, GivenSource, from_flux, from_release};
+use pintle_tree::json;
+
+use crate::command::{ArgCompletion, Command, Operands};
+use crate::connect::Connection;
+use crate::failure::{Failure, reason};
+use crate::flag::{Flag, FlagCompletion, names};
+use crate::invocation::Invocation;
+use crate::output::format::yaml;
+use crate::read;
+
+/// The size limit of a file.
+const FILE_LIMIT: u64 = 16 << 20;
+
+/// `request export [NAME]`
+pub(super) static COMMAND: Command = Command {
+    name: "export",
+    operands_text: "[NAME]",
+    short: "write a HelmRequest for a release, or for a HelmRelease of Flux",
+    long: "\
+Write a HelmRequest, as YAML, that adopts an existing release: with its chart and its values, so that the controller takes it
+over without a change. With --flux, NAME is a HelmRelease of Flux, which is read together with its source; --file reads both
+from a file (`-` for standard input) instead of the cluster.
+
+    {program} request export web | kubectl apply -f -
+    {program} request export --flux --file helmrelease.yaml
+
+The chart has the source that the record of the release keeps, or that the HelmRelease refers to. Where neither is known, as for
+a chart that was installed from a folder, --chart and --repo name it. What else cannot be converted is reported on standard
+error.",
+    operands: Operands::AtMost(1),
+    completion: ArgCompletion::Release,
+    flags: &[OWN],
+    run: Some(run),
+    ..Command::BLANK
+};
+
+static OWN: &[Flag] = &[
+    Flag::switch(names::FLUX, "convert a HelmRelease of Flux"),
+    Flag::text(names::FILE, "with --flux, a file with the HelmRelease and its source")
+        .completes(FlagCompletion::Files),
+    Flag::text(names::CHART, "where the chart is: its URL, or its name in --repo"),
+    Flag::text(names::REPO, "the URL of the repository of the chart"),
+];
+
+fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
+    let (flux, file) = (invocation.flags.on(names::FLUX), invocation.flags.text(names::FILE).to_owned());
+    let name = invocation.flags.operands.first().cloned();
+    let given = GivenSource {
+        chart: invocation.flags.text(names::CHART).to_owned(),
+        repository: invocation.flags.text(names::REPO).to_owned(),
+    };
+    let exported = match (flux, file.as_str(), name) {
+        (false, "", Some(name)) => {
+            let connection = Connection::open(invocation)?;
+            let version =
+                pintle::ops::get(&connection.session, &connection.namespace, &name, &VersionRef::Current);
+            vec![from_release(&connection.run(version)?, &given).map_err(refused)?]
+        }
+        (true, "", Some(name)) => vec![flux_from_cluster(invocation, &name, &given)?],
+        (true, file, None) if !file.is_empty() => flux_from_file(file, &given)?,
+        (false, file, _) if !file.is_empty() => {
+            return Err(Failure::usage("--file is for --flux"));
+        }
+        _ => return Err(Failure::usage("name a release, or use --flux with a name or --file")),
+    };
+    let mut text = String::new();
+    for Exported { request, notes } in exported {
+        for note in notes {
+            invocation.ui.warn(&note);
+        }
+        let tree = json::read_map(request.to_string().as_bytes())
+            .map_err(|error| Failure::run_time(error.to_string()))?;
+        if !text.is_empty() {
+            text.push_str("---\n");
+        }
+        text.push_str(&String::from_utf8_lossy(&yaml(&tree)?));
+    }
+    invocation.ui.print(&text)
+}
+
+/// The HelmReleases of a file, with the sources of the same file.
+fn flux_from_file(file: &str, given: &GivenSource) -> Result<Vec<Exported>, Failure> {
+    let text = match file {
+        "-" => read::standard_input(),
+        file => read::file(file, FILE_LIMIT),
+    };
+    let text = text.map_err(|error| Failure::usage(format!("cannot read {file}: {}", reason(&error))))?;
+    let objects = Object::read_manifest(&text, file).map_err(|error| Failure::usage(error.to_string()))?;
+    let releases: Vec<&Object> = objects.iter().filter(|object| object.kind() == "HelmRelease").collect();
+    match releases.len() {
+        0 => return Err(Failure::usage(format!("{file} has no HelmRelease"))),
+        1 => {}
+        count if *given != GivenSource::default() => {
+            let text = format!("{file} has {count} HelmReleases, and --chart and --repo are for one");
+            return Err(Failure::usage(text));
+        }
+        _ => {}
+    }
+    let exported = releases.into_iter().map(|release| from_flux(release, &objects, given).map_err(refused));
+    exported.collect()
+}
+
+/// A HelmRelease in the cluster, with the source that it refers to.
+fn flux_from_cluster(
+    invocation: &mut Invocation<'_>,
+    name: &str,
+    given: &GivenSource,
+) -> Result<Exported, Failure> {
+    let connection = Connection::open(invocation)?;
+    let (cluster, namespace) = (&connection.session.cluster, connection.namespace.as_str());
+    let read = |resource: Resource, namespace: String, name: String| {
+        connection.try_run(async move { cluster.get_by_name(&resource, &namespace, &name).await })
+    };
+    let resource = Resource::new("helm.toolkit.fluxcd.io", "v2", "HelmRelease", "helmreleases");
+    let found = read(resource, namespace.to_owned(), name.to_owned());
+    let release = found.map_err(|error| Failure::from(pintle::Error::from(error)))?;
+    let missing =
+        || Failure::run_time(format!("there is no HelmRelease `{name}` in namespace `{namespace}`"));
+    let release = release.ok_or_else(missing)?;
+    let mut sources = Vec::new();
+    for at in [&["spec", "chartRef"][..], &["spec", "chart", "spec", "sourceRef"]] {
+        let field = |key: &str| release.text(&[at, &[key]].concat()).to_owned();
+        let plural = match field("kind").as_str() {
+            "HelmRepository" => "helmrepositories",
+            "OCIRepository" => "ocirepositories",
+            _ => continue,
+        };
+        let home = match field("namespace").as_str() {
+            "" => namespace.to_owned(),
+            other => other.to_owned(),
+        };
+        let resource = Resource::new("source.toolkit.fluxcd.io", "v1", &field("kind"), plural);
+        // A source that cannot be read is noted by the conversion.
+        sources.extend(read(resource, home, field("name")).ok().flatten());
+    }
+    from_flux(&release, &sources, given).map_err(refused)
+}
+
+fn refused(error: ExportError) -> Failure {
+    let failure = Failure::usage(error.to_string());
+    match error {
+        ExportError::Unsupported(_) => failure,
+        ExportError::UnknownSource(_) => {
+            failure.hint("name it with --chart URL, or with --repo URL if it is in a repository")
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The files that differ from a commit.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::failure::Failure;
+
+/// The files of the working tree that differ from the commit at which `since` was left, or from HEAD; also untracked ones.
+///
+/// # Errors
+/// When this is no git repository, or there is no such commit.
+pub(super) fn files(folder: &Path, since: &str) -> Result<Vec<PathBuf>, Failure> {
+    let root = git(folder, &["rev-parse", "--show-toplevel"])
+        .map_err(|error| failure("--changed needs a git repository", &error))?;
+    let root = PathBuf::from(root.trim_end_matches(['\n', '\r']));
+    let base = match since {
+        "" => "HEAD".to_owned(),
+        since => git(&root, &["merge-base", "--end-of-options", since, "HEAD"])
+            .map_err(|error| failure(&format!("cannot compare with `{since}`"), &error))?
+            .trim()
+            .to_owned(),
+    };
+    let changed = ["diff", "--no-ext-diff", "--no-renames", "--name-only", "-z", &base, "--"];
+    let untracked = ["ls-files", "--others", "--exclude-standard", "-z"];
+    let mut files = Vec::new();
+    for arguments in [&changed[..], &untracked[..]] {
+        let listed = git(&root, arguments).map_err(|error| failure("cannot list what changed", &error))?;
+        files.extend(listed.split('\0').filter(|name| !name.is_empty()).map(|name| root.join(name)));
+    }
+    Ok(files)
+}
+
+fn failure(what: &str, error: &str) -> Failure {
+    Failure::usage(format!("{what}: {error}"))
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new("git")
+        .args(["--no-pager", "-c", "core.fsmonitor=false"])
+        .arg("-C")
+        .arg(folder)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("cannot run git: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(String::from_utf8_lossy(&output.stderr).trim().trim_start_matches("fatal: ").to_owned())
+}

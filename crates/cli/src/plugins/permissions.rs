@@ -1,0 +1,126 @@
+//! What plugins in Lua may do: their manifests list permissions, and the user grants them when the plugin is installed.
+
+use std::io::IsTerminal as _;
+
+use pintle::lua::Permissions;
+use pintle::provenance::sha256;
+use pintle::{Clock as _, lua};
+use pintle_plugin::Plugin;
+use pintle_tree::quote::quote;
+
+use crate::clock::SystemClock;
+use crate::env::Environment;
+use crate::failure::Failure;
+use crate::flag::{Flag, FlagCompletion, names};
+use crate::grants::{Grant, Grants};
+use crate::invocation::Invocation;
+use crate::scripts::confirm;
+
+/// The flags of commands that ask for permissions of plugins.
+pub(crate) static PERMISSIONS: &[Flag] = &[
+    Flag::switch(names::YES, "grant plugins in Lua all permissions that they request").short('y'),
+    Flag::list(names::ACCEPT_PERMS, "grant plugins in Lua these permissions: network, filesystem, os")
+        .completes(FlagCompletion::Words(&["network", "filesystem", "os"])),
+];
+
+/// The permissions that a plugin requests.
+///
+/// # Errors
+///
+/// Names that are no permissions.
+pub(crate) fn requested(plugin: &Plugin) -> Result<Permissions, Failure> {
+    let names = super::lua::config(plugin).map(|config| config.permissions.as_slice()).unwrap_or_default();
+    names.iter().map(|name| name.parse()).collect::<lua::Result<Permissions>>().map_err(|error| {
+        let name = &plugin.metadata.name;
+        Failure::usage(format!("plugin `{name}`: runtimeConfig.permissions in plugin.yaml: {error}"))
+    })
+}
+
+/// The permissions that the user has granted to a plugin.
+///
+/// # Errors
+///
+/// When nobody was asked for those that it requests.
+pub(crate) fn granted(plugin: &Plugin, environment: &Environment) -> Result<Permissions, Failure> {
+    let requested = requested(plugin)?;
+    if requested.is_empty() {
+        return Ok(requested);
+    }
+    let key = key(plugin, &requested);
+    let all = Grants::for_user(environment).all().map_err(Failure::run_time)?;
+    match all.into_iter().find(|grant| grant.digest == key) {
+        Some(grant) => Ok(requested.and(&grant.permissions)),
+        None => {
+            let name = &plugin.metadata.name;
+            Err(Failure::run_time(format!(
+                "the plugin `{name}` requests permissions that were not granted: {requested}"
+            ))
+            .hint(format!("`pintle plugin grant {name}` asks for them")))
+        }
+    }
+}
+
+/// Decides about the permissions of a plugin: by the flags, by a grant from before, or by asking. The answer is stored.
+///
+/// # Errors
+///
+/// When the user refuses, or cannot be asked.
+pub(crate) fn ask(invocation: &mut Invocation<'_>, plugin: &Plugin) -> Result<(), Failure> {
+    let requested = requested(plugin)?;
+    if requested.is_empty() {
+        return Ok(());
+    }
+    let name = &plugin.metadata.name;
+    let flags = &invocation.flags;
+    let accepted = Permissions::parse(&flags.list(names::ACCEPT_PERMS).join(","))
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    let permissions = if flags.on(names::YES) {
+        requested.clone()
+    } else if flags.given(names::ACCEPT_PERMS) {
+        requested.and(&accepted)
+    } else {
+        invocation.ui.flush()?;
+        let can_ask = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        if !can_ask || !confirm(&question(name, &requested)) {
+            return Err(Failure::run_time(format!(
+                "the plugin `{name}` requests permissions that were not granted: {requested}"
+            ))
+            .hint(format!("--yes grants all of them, and --accept-perms {requested} those that are named")));
+        }
+        requested.clone()
+    };
+    let grant = Grant {
+        digest: key(plugin, &requested),
+        chart: format!("plugin {name}"),
+        permissions,
+        granted: SystemClock.now().to_string(),
+    };
+    Grants::for_user(invocation.environment).save(grant).map_err(Failure::run_time)
+}
+
+/// Forgets what was granted to a plugin.
+pub(crate) fn revoke(plugin: &Plugin, environment: &Environment) {
+    let Ok(requested) = requested(plugin) else { return };
+    if !requested.is_empty() {
+        let key = key(plugin, &requested);
+        // A grant that stays behind is one for this folder and these permissions only.
+        let _ = Grants::for_user(environment).revoke(|grant| grant.digest == key);
+    }
+}
+
+/// What a grant is bound to: the folder of the plugin and what it requests. Who can change the scripts in that folder can
+/// replace plugins that are programs too; an update that requests more is asked about again.
+fn key(plugin: &Plugin, requested: &Permissions) -> String {
+    let dir = std::path::absolute(&plugin.dir).unwrap_or_else(|_| plugin.dir.clone());
+    let text = format!("plugin\0{}\0{}\0{requested}", plugin.metadata.name, dir.display());
+    format!("sha256:{}", sha256(text.as_bytes()))
+}
+
+fn question(name: &str, requested: &Permissions) -> String {
+    let mut text = format!("Plugin {} is requesting the following permissions:\n", quote(name.as_bytes()));
+    for permission in requested.iter() {
+        text.push_str(&format!("  - {permission}: {}\n", permission.description()));
+    }
+    text.push_str("Allow? (y, yes, n, no) > ");
+    text
+}

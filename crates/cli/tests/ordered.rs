@@ -1,0 +1,126 @@
+//! The order between subcharts and objects that a chart asks for (HIP-0025), on the embedded cluster.
+
+use crate::support::TestEnv;
+
+fn run(env: &TestEnv, program: &str, line: &str) -> String {
+    env.called(program, line, &[("PINTLE_CLUSTER", "embedded:box.db")])
+}
+
+fn config(name: &str, annotations: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n  annotations:\n    some: text\n{annotations}data: {{a: b}}\n"
+    )
+}
+
+/// A chart whose application waits for a database, which gets ready unless the value `broken` is set.
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    env.write("shop/Chart.yaml", "apiVersion: v2\nname: shop\nversion: 1.0.0\n");
+    env.write("shop/values.yaml", "broken: false\n");
+    env.write(
+        "shop/templates/database.yaml",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: database\n  annotations: {helm.sh/resource-group: database}\nspec:\n  selector: {matchLabels: {app: database}}\n  template:\n    metadata:\n      labels: {app: database}\n      {{- if .Values.broken }}\n      annotations: {pintle.dev/simulate-image: missing}\n      {{- end }}\n    spec: {containers: [{name: main, image: postgres}]}\n",
+    );
+    let after = "    helm.sh/resource-group: app\n    helm.sh/depends-on/resource-groups: '[\"database\"]'\n";
+    env.write("shop/templates/app.yaml", &config("app", after));
+    env.write("shop/templates/last.yaml", &config("last", ""));
+    env
+}
+
+fn position(shown: &str, part: &str) -> usize {
+    shown.find(part).unwrap_or_else(|| panic!("no {part:?} in:\n{shown}"))
+}
+
+#[test]
+fn groups_are_planned_and_applied_in_their_order() {
+    let env = env();
+    let shown = run(&env, "pintle", "plan install a shop");
+    let order = [
+        "> stage 1 of 3\n",
+        "+ create Deployment default/database",
+        "> stage 2 of 3, when what it depends on is ready\n",
+        "+ create ConfigMap default/app",
+        "> stage 3 of 3",
+        "+ create ConfigMap default/last",
+    ];
+    assert!(order.map(|part| position(&shown, part)).is_sorted(), "{shown}");
+    assert!(
+        !shown.contains("depends-on/resource-groups"),
+        "the server does not accept the annotation: {shown}"
+    );
+    let data = run(&env, "pintle", "plan install a shop -o json");
+    assert!(data.contains("\"stage\": 3"), "{data}");
+    assert!(run(&env, "pintle", "install a shop").starts_with("exit 0"));
+    let manifest = run(&env, "pintle", "get manifest a");
+    assert!(
+        manifest.contains("helm.sh/depends-on/resource-groups"),
+        "the record is what was rendered: {manifest}"
+    );
+    assert!(run(&env, "pintle", "drift a").contains("no drift in 3 objects"));
+    let shown = run(&env, "pintle", "plan uninstall a");
+    let order = ["- delete ConfigMap default/last", "- delete ConfigMap default/app", "- delete Deployment"];
+    assert!(order.map(|part| position(&shown, part)).is_sorted(), "{shown}");
+    assert!(run(&env, "pintle", "uninstall a").starts_with("exit 0"));
+}
+
+#[test]
+fn a_group_that_is_not_ready_keeps_those_that_depend_on_it_from_being_applied() {
+    let env = env();
+    let failed = run(&env, "pintle", "install a shop --set broken=true --timeout 20s");
+    assert!(failed.starts_with("exit 1") && failed.contains("database"), "{failed}");
+    let made = run(&env, "pintle", "plan upgrade a shop --reset-values");
+    for part in ["~ update Deployment default/database", "+ create ConfigMap default/app"] {
+        position(&made, part);
+    }
+    let failed = run(&env, "pintle", "upgrade a shop --reset-values");
+    assert!(failed.starts_with("exit 0"), "{failed}");
+    // An order that nobody asked for is not kept: so Helm applies the same chart.
+    let unordered =
+        run(&env, "pintle", "install b shop --set broken=true --ordered=false -n other --create-namespace");
+    assert!(unordered.starts_with("exit 0"), "{unordered}");
+    let unordered = run(&env, "helm", "install c shop --set broken=true -n third --create-namespace");
+    assert!(unordered.starts_with("exit 0"), "{unordered}");
+    let ordered = run(
+        &env,
+        "helm",
+        "install d shop --set broken=true --wait=ordered --timeout 5s -n fourth --create-namespace",
+    );
+    assert!(ordered.starts_with("exit 1"), "{ordered}");
+}
+
+#[test]
+fn subcharts_come_in_the_order_of_the_chart() {
+    let env = TestEnv::new();
+    env.write(
+        "foo/Chart.yaml",
+        "apiVersion: v2\nname: foo\nversion: 1.0.0\nannotations:\n  helm.sh/depends-on/subcharts: '[\"bar\"]'\ndependencies:\n- {name: nginx, version: 1.0.0}\n- {name: bar, version: 1.0.0, depends-on: [nginx]}\n",
+    );
+    env.write("foo/templates/own.yaml", &config("own", ""));
+    for name in ["nginx", "bar"] {
+        env.write(
+            &format!("foo/charts/{name}/Chart.yaml"),
+            &format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n"),
+        );
+        env.write(&format!("foo/charts/{name}/templates/a.yaml"), &config(name, ""));
+    }
+    let shown = run(&env, "pintle", "plan install a foo");
+    let order = ["default/nginx", "stage 2 of 3", "default/bar", "stage 3 of 3", "default/own"];
+    assert!(order.map(|part| position(&shown, part)).is_sorted(), "{shown}");
+    // Rollbacks and uninstalls have no chart to read the order from.
+    assert!(run(&env, "pintle", "install a foo").starts_with("exit 0"));
+    let shown = run(&env, "pintle", "plan uninstall a");
+    let order =
+        ["default/own", "stage 2 of 3, when what depends on it is gone", "default/bar", "default/nginx"];
+    assert!(order.map(|part| position(&shown, part)).is_sorted(), "{shown}");
+}
+
+#[test]
+fn groups_that_depend_on_each_other_are_refused_before_anything_is_done() {
+    let env = env();
+    let after = "    helm.sh/resource-group: database\n    helm.sh/depends-on/resource-groups: app\n";
+    env.write("shop/templates/more.yaml", &config("more", after));
+    let failed = run(&env, "pintle", "install a shop");
+    let text = "group app of chart shop and group database of chart shop depend on each other";
+    assert!(!failed.starts_with("exit 0") && failed.contains(text), "{failed}");
+    assert!(!run(&env, "pintle", "list").contains("shop-1.0.0"));
+}

@@ -1,0 +1,140 @@
+//! What goes wrong on the way: nothing half-written stays, and the cache stays good.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::server::{self, Server};
+use super::{good, set_up};
+use crate::support::TestEnv;
+use crate::support::archive::{gzip, tar};
+
+/// The files in the home of a test that belong to no setup.
+fn left(place: &TestEnv) -> Vec<String> {
+    let mut found = Vec::new();
+    for folder in [".", ".cache/helm/repository", ".cache/helm/content"] {
+        let names = fs::read_dir(place.path().join(folder)).into_iter().flatten().flatten();
+        found.extend(names.map(|entry| format!("{folder}/{}", entry.file_name().to_string_lossy())));
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_download_that_is_interrupted_leaves_nothing() {
+    let (place, server) = set_up();
+    let url = format!("http://{}/drip", server.address);
+    good(place.pintle(&format!("repo add r http://{}/charts", server.address)));
+    let before = left(&place);
+    for line in [format!("pull {url}/web-1.0.0.tgz"), format!("repo add other {url}")] {
+        server.asked();
+        let mut child = Command::new(place.linked("pintle"))
+            .args(line.split(' '))
+            .current_dir(place.path())
+            .env_clear()
+            .env("HOME", place.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it can be run");
+        let limit = Instant::now() + Duration::from_secs(120);
+        while server.asked().is_empty() {
+            assert!(Instant::now() < limit, "nothing is asked for");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
+        assert!(!child.wait().expect("it ends").success(), "{line}");
+        let is_new = |name: &String| !before.contains(name) && !name.ends_with("repositories.lock");
+        // A file that only this process could find may stay when it is killed, but under no name that anyone reads.
+        let found: Vec<_> =
+            left(&place).into_iter().filter(is_new).filter(|name| !name.contains("/.")).collect();
+        assert!(found.is_empty(), "{line}: {found:?}");
+    }
+    assert!(!good(place.pintle("repo list")).contains("other"));
+    good(place.pintle("search repo"));
+}
+
+/// A file size limit stands for a disk that is full.
+#[test]
+fn a_full_disk_leaves_the_index_and_the_archive_that_were_there() {
+    let (place, server) = set_up();
+    let url = format!("http://{}", server.address);
+    good(place.pintle(&format!("repo add r {url}/charts")));
+    good(place.pintle("search repo"));
+    let files = [".cache/helm/repository/r-index.yaml", ".config/helm/repositories.yaml"];
+    let read = || files.map(|name| fs::read(place.path().join(name)).expect("it is there"));
+    let (before, names) = (read(), left(&place));
+    for line in
+        [format!("repo add r {url}/chartmuseum --force-update"), format!("pull {url}/charts/large-1.0.0.tgz")]
+    {
+        let script = "ulimit -f 1; trap '' XFSZ; exec \"$0\" \"$@\"";
+        let ran = Command::new("sh")
+            .args(["-c", script])
+            .arg(place.linked("helm"))
+            .args(line.split(' '))
+            .current_dir(place.path())
+            .env_clear()
+            .env("HOME", place.path())
+            .output()
+            .expect("a shell can be run");
+        assert_eq!(ran.status.code(), Some(1), "{line}: {}", String::from_utf8_lossy(&ran.stderr));
+        assert_eq!(read(), before, "{line}");
+        assert_eq!(left(&place), names, "{line}");
+    }
+    good(place.pintle("search repo db"));
+}
+
+#[test]
+fn an_archive_that_unpacks_to_too_much_leaves_nothing() {
+    let place = TestEnv::new();
+    let zeros = vec![0; 5 << 20];
+    let names: Vec<String> = (0..21).map(|number| format!("web/files/{number}")).collect();
+    let mut entries = vec![("web/Chart.yaml", b'0', &b"apiVersion: v2\nname: web\nversion: 1.0.0\n"[..])];
+    entries.extend(names.iter().map(|name| (name.as_str(), b'0', zeros.as_slice())));
+    let bomb = gzip(&tar(&entries));
+    assert!(bomb.len() < 1 << 20, "{}", bomb.len());
+    let server = Server::plain(&Arc::new(BTreeMap::from([("bomb.tgz".to_owned(), bomb)])));
+    let url = format!("http://{}/x/bomb.tgz", server.address);
+    let before = left(&place);
+    for line in ["pull --untar", "show chart", "template x", "install x --cluster embedded"] {
+        let printed = place.pintle(&format!("{line} {url}"));
+        assert!(!printed.starts_with("exit 0\n"), "{line}: {printed}");
+        let is_refused = ["larger than the maximum size 104857600", "unable to load chart archive"];
+        assert!(is_refused.iter().any(|text| printed.contains(text)), "{line}: {printed}");
+    }
+    let is_new = |name: &String| !before.contains(name) && !name.contains("/.");
+    let found: Vec<_> = left(&place).into_iter().filter(is_new).collect();
+    assert!(found.iter().all(|name| name.starts_with("./.cache") || name.contains("content")), "{found:?}");
+}
+
+#[test]
+fn an_upgrade_takes_its_chart_from_the_repository_of_the_flag() {
+    let (place, server) = set_up();
+    let repo = format!("--repo http://{}/charts --cluster embedded:cluster.db", server.address);
+    good(place.pintle(&format!("install x web --version 1.0.0 {repo}")));
+    good(place.pintle(&format!("upgrade x web {repo}")));
+    good(place.pintle(&format!("upgrade x web --install --version 1.0.0 {repo}")));
+    let printed = good(place.pintle("history x --cluster embedded:cluster.db"));
+    assert!(printed.contains("web-1.1.0"), "{printed}");
+}
+
+#[test]
+fn servers_that_want_a_certificate_get_it_with_downloads_and_uploads() {
+    let place = TestEnv::new();
+    let files = server::files(&place);
+    crate::images_copy::certificates(&place);
+    let server = Server::mutual(&files, &place);
+    let url = format!("https://{}", server.address);
+    let flags = "--ca-file ca.pem --cert-file server.pem --key-file server.key";
+    let refused = place.pintle(&format!("repo add r {url}/charts --ca-file ca.pem"));
+    assert!(refused.starts_with("exit 1\n") && refused.contains("certificate required"), "{refused}");
+    good(place.pintle(&format!("repo add r {url}/charts {flags}")));
+    good(place.pintle("pull r/web"));
+    let saved = "status/201_Created";
+    let push = format!("push web-1.1.0.tgz {url}/{saved} --context-path /{saved}");
+    assert!(place.pintle(&format!("{push} --ca-file ca.pem")).starts_with("exit 1\n"));
+    good(place.pintle(&format!("{push} {flags}")));
+}
