@@ -10,6 +10,8 @@ pub enum Program {
     Pintle,
     /// Ours, invoked as `helm`.
     PintleAsHelm,
+    /// `pintle-controller`.
+    Controller,
     /// The real Helm 4.
     Helm4,
     /// The real Helm 3.
@@ -24,6 +26,7 @@ impl Program {
     pub(crate) fn path(self) -> PathBuf {
         let variable = match self {
             Program::Pintle | Program::PintleAsHelm => "PINTLE_E2E_PROGRAM",
+            Program::Controller => "PINTLE_E2E_CONTROLLER",
             Program::Helm4 => "PINTLE_HELM",
             Program::Helm3 => "PINTLE_HELM3",
         };

@@ -9,6 +9,8 @@ use pintle_e2e::{Program, TestEnv, archive};
 use pintle_tree::Node;
 use serde_json::Value;
 
+use crate::support::cluster_wide;
+
 /// The timeout for deletion.
 const LIMIT: Duration = Duration::from_secs(300);
 
@@ -85,7 +87,7 @@ fn check(test: &str, case: &Case) {
     let Some(env) = TestEnv::new(test) else { return };
     let test = ChartTest { env: &env, case, chart: &chart };
     // Charts with the same cluster-scoped objects, such as a chart and its subchart, take a lock on their names.
-    let _locks = env.lock(test.cluster_wide());
+    let _locks = env.lock(cluster_wide(&env, &chart, case.flags, case.change));
     let want = test.run_lifecycle(Program::Helm4);
     let got = test.run_lifecycle(Program::PintleAsHelm);
     for (what, want, got) in [
@@ -98,20 +100,6 @@ fn check(test: &str, case: &Case) {
     }
     assert!(!want.installed.is_empty() && want.installed != want.upgraded, "the test compares nothing");
 }
-
-/// The cluster-scoped kinds of the charts.
-const CLUSTER_WIDE: [&str; 10] = [
-    "APIService",
-    "CSIDriver",
-    "ClusterRole",
-    "ClusterRoleBinding",
-    "CustomResourceDefinition",
-    "IngressClass",
-    "MutatingWebhookConfiguration",
-    "PriorityClass",
-    "StorageClass",
-    "ValidatingWebhookConfiguration",
-];
 
 /// Objects by their paths.
 type Objects = BTreeMap<String, Value>;
@@ -137,29 +125,6 @@ struct ChartTest<'a> {
 }
 
 impl ChartTest<'_> {
-    /// The cluster-scoped objects of the chart, as kind and name.
-    fn cluster_wide(&self) -> BTreeSet<String> {
-        let chart = self.chart.to_string_lossy();
-        let mut names = BTreeSet::new();
-        for change in [&[][..], &["--set", self.case.change]] {
-            let arguments =
-                [&["template", "rel", &chart, "--include-crds"], self.case.flags, change].concat();
-            let rendered = self.env.run(Program::Pintle, &arguments).succeeded().stdout;
-            for document in rendered.split("\n---") {
-                let object = read(document);
-                let text = |path: &[&str]| {
-                    let found = path.iter().try_fold(&object, |node, key| node.get(*key));
-                    found.and_then(Node::as_str).unwrap_or_default().to_owned()
-                };
-                let kind = text(&["kind"]);
-                if CLUSTER_WIDE.contains(&kind.as_str()) {
-                    names.insert(format!("{kind} {}", text(&["metadata", "name"])));
-                }
-            }
-        }
-        names
-    }
-
     /// Installs, upgrades and uninstalls the chart with a program, and removes leftovers.
     fn run_lifecycle(&self, program: Program) -> Snapshots {
         let chart = self.chart.to_string_lossy().into_owned();

@@ -182,7 +182,11 @@ const TESTED_ELSEWHERE: &[(&str, &str)] = &[
     ("library.md", "examples/library/release.rs"),
     ("controller.md", "crates/controller/tests/lifecycle.rs"),
     ("diff.md", "crates/cli/tests/diff.rs"),
+    ("chart-testing.md", "crates/cli/tests/ct.rs"),
+    ("check.md", "crates/cli/tests/check.rs"),
+    ("lua-plugins.md", "crates/cli/tests/plugins.rs"),
     ("plugins.md", "crates/cli/tests/plugins.rs"),
+    ("readme-of-charts.md", "crates/cli/tests/docs.rs"),
     ("unittest.md", "crates/cli/tests/unittest.rs"),
 ];
 

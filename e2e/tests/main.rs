@@ -3,6 +3,7 @@
 mod application;
 mod connections;
 mod contended;
+mod controller;
 mod corpus;
 mod guide;
 mod helm_interop;
@@ -15,6 +16,7 @@ mod kit;
 mod large;
 mod native;
 mod output;
+mod planned;
 mod rbac;
 mod refused;
 mod rehearse;

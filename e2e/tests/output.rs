@@ -47,8 +47,15 @@ fn are_alike(lines: &[Line], real: Vec<CommandResult>, ours: Vec<CommandResult>)
         } else {
             assert_eq!(without_times(&ours.stdout), without_times(&real.stdout), "{shown}");
         }
-        assert_eq!(without_times(&ours.stderr), without_times(&real.stderr), "{shown}");
+        let real = without_watch_errors(&real.stderr);
+        assert_eq!(without_times(&ours.stderr), without_times(&real), "{shown}");
     }
+}
+
+/// client-go logs a watch that Helm cancels while an event arrives, which depends on timing.
+fn without_watch_errors(stderr: &str) -> String {
+    let is_noise = |line: &&str| line.contains("reflector.go:") && line.contains("watch ended with error");
+    stderr.split_inclusive('\n').filter(|line| !is_noise(line)).collect()
 }
 
 #[test]

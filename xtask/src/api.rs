@@ -130,7 +130,10 @@ impl<'t> Lister<'t> {
     fn item(&mut self, line: &str, attributes: &[String]) {
         let is_block = line.starts_with("impl") || line.starts_with("pub ");
         if !is_block {
-            if line.ends_with('{') {
+            // A list of imports ends with `};`, unlike every other block.
+            if line.starts_with("use ") {
+                self.until(line, |text| text.ends_with(';'));
+            } else if line.ends_with('{') {
                 self.skip_block();
             }
             return;
@@ -308,6 +311,9 @@ mod tests {
 //! A file.
 
 use std::fmt;
+use std::io::{
+    Read, Write,
+};
 
 /// A point.
 #[derive(Clone, Debug)]

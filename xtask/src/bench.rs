@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use crate::bench_cluster;
+use crate::bench_controller;
+use crate::bench_diff;
 use crate::bench_repositories;
 use crate::bench_scripts;
 use crate::helm::{VERSION, bare, helm};
@@ -64,6 +66,8 @@ impl Row {
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
         Some((first, rest)) if first == "cluster" => return bench_cluster::run(rest),
+        Some((first, rest)) if first == "controller" => return bench_controller::run(rest),
+        Some((first, rest)) if first == "diff" => return bench_diff::run(rest),
         Some((first, _)) if first == "repositories" => return bench_repositories::run(),
         Some((first, rest)) if first == "scripts" => return bench_scripts::run(rest),
         _ => {}

@@ -269,7 +269,7 @@ impl BenchEnv {
 }
 
 /// Writes a chart with as many ConfigMaps as Secrets.
-fn write_chart(folder: &Path) -> Result<()> {
+pub(crate) fn write_chart(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder.join("templates"))?;
     fs::write(folder.join("Chart.yaml"), "apiVersion: v2\nname: many\nversion: 1.0.0\n")?;
     fs::write(folder.join("values.yaml"), "text: one\n")?;

@@ -2,7 +2,12 @@
 //!
 //! The index is as large as those of the largest public repositories: 340 charts of 52 versions each, 19 MB. Both
 //! programs have it in a home of their own; nothing is fetched. Ours is measured with its side file and, as the first
-//! command after `repo update` of another program, without.
+//! command after `repo update` of another program, without. Then dependencies are built from three such repositories, and a
+//! large chart is pushed and pulled.
+
+mod dependencies;
+mod server;
+mod transfers;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -76,8 +81,10 @@ pub(crate) fn run() -> Result<()> {
         print_line(&line);
         writeln!(table, "{line}")?;
     }
+    table.push_str(&dependencies::run(&helm, &linked, &chart, &folder)?);
+    table.push_str(&transfers::run(&helm, &linked, &folder)?);
     let how = "Command: `cargo xtask bench repositories`. 340 charts of 52 versions in a 19 MB index.yaml; both programs in \
-               turn, 7 rounds, medians; CPU and peak memory by GNU time.";
+               turn, medians of 7 rounds (3 of dependencies, 5 of transfers); CPU and peak memory by GNU time.";
     keep("-repositories", how, &table)
 }
 

@@ -8,16 +8,19 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::load::Load;
 use crate::rotation::Shard;
-use crate::runner::Suite;
+use crate::runner::{Suite, features};
 use crate::shell::{cargo, corpus, output, print_line, program, release_binary, root, run};
 use crate::steps::{Outcome, Steps};
 use crate::{
-    api, bench, clients, contract, dependencies, e2e, fuzz, go, images_report, instructions, registries,
-    rehearse_report, tidy,
+    api, bench, clients, contract, dependencies, e2e, fuzz, go, helm, helm_clients, images_report,
+    instructions, registries, rehearse_report, tidy,
 };
 
 /// The number of shards of the kill points, the fuzz targets and the tests on the oldest Kubernetes; each CI run has one.
 const PARTS: usize = 5;
+
+/// The number of shards of the tests on the newest Kubernetes. Most of them run on the embedded cluster every time too.
+const HALVES: usize = 2;
 
 /// Seconds per fuzz target: in CI, where one shard runs, and at night, where all run.
 const FUZZ: u64 = 10;
@@ -72,8 +75,8 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
         [flag] if flag == "--keep-going" => true,
         _ => bail!("usage: cargo xtask ci [--keep-going]"),
     };
-    let part = Shard::for_head(PARTS)?;
-    print_line(&format!("of what takes turns, this run has part {}", part.text()));
+    let (part, half) = (Shard::for_head(PARTS)?, Shard::for_head(HALVES)?);
+    print_line(&format!("of what takes turns, this run has part {} and half {}", part.text(), half.text()));
     if go::is_available() {
         go::build_ahead();
     }
@@ -81,7 +84,8 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
         static_checks(steps)?;
         steps.run("clippy", || clippy(&["--workspace"]))?;
         steps.run("the library without features", rendering_alone)?;
-        steps.run("registries", || if_go(registries::build))?;
+        // Tests compare with them, and skip what is missing.
+        steps.run("registries and Helm", || if_go(|| registries::build().and(helm::helm().map(|_| ()))))?;
         steps.run("tests", || {
             Suite::build(&["--workspace"])?.retry(true).run("tests").map(|_| Outcome::Passed)
         })?;
@@ -92,7 +96,7 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
         steps.run("e2e on the embedded cluster", || e2e(&["--on", "embedded"], part))?;
         steps.run("contract with a real API server", || contract::run(&[]))?;
         steps.run("kubectl and Helm on both clusters", || clients::run(&[]))?;
-        steps.run("e2e on the newest Kubernetes", || e2e(&[], part))?;
+        steps.run("e2e on the newest Kubernetes", || e2e(&["--part", &half.text()], part))?;
         steps.run("e2e on the oldest Kubernetes", || {
             e2e(&["--kubernetes", "1.34", "--part", &part.text()], part)
         })?;
@@ -104,16 +108,18 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
     })
 }
 
-/// `nightly`: the complete long sets, of which `ci` runs one shard.
+/// `nightly`: the complete long sets, of which `ci` runs one shard: every test and kill point on every Kubernetes.
 pub(crate) fn nightly() -> Result<()> {
     Steps::all(false, |steps| {
         steps.run("program", || release_binary().map(|_| Outcome::Passed))?;
-        steps.run("every kill point", || e2e::run(&["--release", "killed::"].map(ToOwned::to_owned)))?;
-        for (name, version) in
-            [("e2e on the oldest Kubernetes", "1.34"), ("e2e on the Kubernetes between", "1.35")]
-        {
+        for (name, version) in [
+            ("e2e on the newest Kubernetes", "1.36"),
+            ("e2e on the Kubernetes between", "1.35"),
+            ("e2e on the oldest Kubernetes", "1.34"),
+        ] {
             steps.run(name, || e2e::run(&["--release", "--kubernetes", version].map(ToOwned::to_owned)))?;
         }
+        steps.run("programs that call Helm", || helm_clients::run(&[]))?;
         steps.run("fuzz", || fuzz::run_all(FUZZ_AT_NIGHT, None))
     })
 }
@@ -140,7 +146,8 @@ fn if_go(work: impl FnOnce() -> Result<()>) -> Result<Outcome> {
 
 fn clippy(selection: &[&str]) -> Result<Outcome> {
     let mut command = cargo(&["clippy", "--quiet", "--all-targets"]);
-    done(command.args(selection).args(["--", "-D", "warnings"]))
+    command.args(selection).args(features(selection));
+    done(command.args(["--", "-D", "warnings"]))
 }
 
 /// Checks the library with no Cargo feature, which the rest of the workspace turns on.

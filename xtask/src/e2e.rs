@@ -10,7 +10,7 @@ use crate::load::Load;
 use crate::postgres::Postgres;
 use crate::rotation::Shard;
 use crate::runner::Suite;
-use crate::shell::{print_line, release_binary};
+use crate::shell::{self, print_line, release_binary};
 use crate::steps::Outcome;
 use crate::{go, helm};
 
@@ -61,6 +61,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
     let helms = [("PINTLE_HELM", helm::helm()?), ("PINTLE_HELM3", helm::helm3()?)];
     let mut suite = Suite::build(&TESTS)?.packages(&PACKAGES).filters(&options.filters).jobs(JOBS);
     suite = suite.retry(options.retry).part(options.part).env("PINTLE_E2E_PROGRAM", &program);
+    // Built with the integration tests of its crate.
+    suite = suite.env("PINTLE_E2E_CONTROLLER", shell::program("debug/pintle-controller")?);
     if let Some(part) = options.kill_points {
         suite = suite.env("PINTLE_E2E_KILL_POINTS", part.text());
     }

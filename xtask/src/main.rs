@@ -3,6 +3,8 @@
 mod api;
 mod bench;
 mod bench_cluster;
+mod bench_controller;
+mod bench_diff;
 mod bench_repositories;
 mod bench_scripts;
 mod ci;
@@ -15,6 +17,7 @@ mod e2e;
 mod fuzz;
 mod go;
 mod helm;
+mod helm_clients;
 mod images_report;
 mod instructions;
 mod load;
@@ -56,6 +59,10 @@ cargo xtask TASK
                          run Helm and Pintle side by side and print ratios
   bench cluster [--on NAME] [--rounds COUNT]
                          the same on a cluster, with many objects and many releases
+  bench controller [--on NAME] [--batches COUNT,…] [--profile NAME]
+                         measure the controller with a thousand requests on a control plane
+  bench diff --helm-diff PATH [--on NAME] [--rounds COUNT] [--quick]
+                         measure `diff upgrade` beside helm-diff, and a plan of thirty releases
   bench repositories
                          measure one chart of a large repository against Helm
   bench scripts [ROUNDS]
@@ -83,6 +90,8 @@ cargo xtask TASK
                          run the contract scenarios of the embedded API on a real API server, or record its responses
   clients [--record] [--on NAME] [SCENARIO]
                          compare the output of kubectl and Helm on the embedded cluster and a real one, or record the latter
+  helm-clients [SCENARIO]
+                         run helmfile, kustomize and plugins of Helm with the real Helm and with ours, and compare
   gen                    generate the tables of built-in kinds (crates/embedded/tables) from real API servers
 ";
 
@@ -124,6 +133,7 @@ fn run() -> Result<()> {
         "registries" => registries::build(),
         "gen" => tables::run(rest),
         "contract" => report_outcome(contract::run(rest)),
+        "helm-clients" => report_outcome(helm_clients::run(rest)),
         "clients" => report_outcome(clients::run(rest)),
         "help" | "--help" | "-h" => {
             shell::print_line(HELP);

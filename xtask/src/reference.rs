@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::runner::features;
 use crate::shell::{self, cargo, root};
 
 /// Compares the page with what the program prints, or writes it.
@@ -14,8 +16,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         [flag] if flag == "--write" => true,
         _ => bail!("usage: cargo xtask reference [--write]"),
     };
-    let mut command = cargo(&["run", "--quiet", "--package", "pintle-cli", "--", "__reference"]);
-    let printed = shell::output(&mut command)?;
+    // `--workspace` unifies the features as for the tests, so that nothing is built twice.
+    shell::run(
+        cargo(&["build", "--quiet", "--workspace", "--bin", "pintle"]).args(features(&["--workspace"])),
+    )?;
+    let printed = shell::output(Command::new(shell::program("debug/pintle")?).arg("__reference"))?;
     let page = page();
     if write {
         return fs::write(&page, printed).with_context(|| format!("cannot write {}", page.display()));

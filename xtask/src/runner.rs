@@ -48,6 +48,11 @@ pub(crate) struct Suite {
     retry: bool,
 }
 
+/// The features that the default build leaves out, for builds of the whole workspace.
+pub(crate) fn features(selection: &[&str]) -> &'static [&'static str] {
+    if selection.contains(&"--workspace") { &["--features", "pintle-cli/wasm"] } else { &[] }
+}
+
 /// What came of a suite.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
@@ -77,6 +82,7 @@ impl Suite {
         let mut command = cargo(&["test", "--quiet", "--no-run", "--message-format=json-render-diagnostics"]);
         let built = command
             .args(selection)
+            .args(features(selection))
             .stdin(Stdio::null())
             .stderr(Stdio::inherit())
             .output()

@@ -105,7 +105,8 @@ const HEAVY: [&str; 14] = [
 /// The dependencies of the library without features that are on the list of [`HEAVY`] ones.
 fn heavy_dependencies() -> Result<Vec<String>> {
     let selection = ["tree", "--package", "pintle", "--no-default-features", "--edges", "normal,build"];
-    let tree = output(cargo(&selection).args(["--prefix", "none", "--offline"]))?;
+    // Not `--offline`: on a new machine nothing has been downloaded when this runs.
+    let tree = output(cargo(&selection).args(["--prefix", "none", "--locked"]))?;
     let tree = String::from_utf8_lossy(&tree).into_owned();
     let names: BTreeSet<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
     let heavy = |name: &&str| HEAVY.iter().any(|heavy| name.starts_with(heavy));

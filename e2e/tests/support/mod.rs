@@ -1,7 +1,11 @@
 //! What several tests share: a chart with a bit of everything, and texts without what differs from run to run.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
-use pintle_e2e::{Lock, TestEnv};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use pintle_e2e::{Lock, Program, TestEnv};
+use pintle_tree::Node;
 use serde_json::Value;
 
 /// The database, for one test at a time: whoever comes first makes its tables, and Helm fails when two do.
@@ -132,4 +136,42 @@ fn blur_json(value: &mut Value) {
         }
         _ => {}
     }
+}
+
+/// The cluster-scoped kinds of the charts of the corpus.
+const CLUSTER_WIDE: [&str; 10] = [
+    "APIService",
+    "CSIDriver",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "CustomResourceDefinition",
+    "IngressClass",
+    "MutatingWebhookConfiguration",
+    "PriorityClass",
+    "StorageClass",
+    "ValidatingWebhookConfiguration",
+];
+
+/// The cluster-scoped objects of a chart, before and after a change of its values, as kind and name. Tests of charts with the
+/// same ones take a lock on their names.
+pub(crate) fn cluster_wide(env: &TestEnv, chart: &Path, flags: &[&str], change: &str) -> BTreeSet<String> {
+    let chart = chart.to_string_lossy();
+    let mut names = BTreeSet::new();
+    for change in [&[][..], &["--set", change]] {
+        let arguments = [&["template", "rel", &chart, "--include-crds"], flags, change].concat();
+        let rendered = env.run(Program::Pintle, &arguments).succeeded().stdout;
+        for document in rendered.split("\n---") {
+            let object = pintle_yaml::read(document.trim_start_matches("---").as_bytes());
+            let object = object.unwrap_or_else(|error| panic!("{error} in {document}"));
+            let text = |path: &[&str]| {
+                let found = path.iter().try_fold(&object, |node, key| node.get(*key));
+                found.and_then(Node::as_str).unwrap_or_default().to_owned()
+            };
+            let kind = text(&["kind"]);
+            if CLUSTER_WIDE.contains(&kind.as_str()) {
+                names.insert(format!("{kind} {}", text(&["metadata", "name"])));
+            }
+        }
+    }
+    names
 }

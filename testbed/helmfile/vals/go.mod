@@ -1,0 +1,3 @@
+module github.com/helmfile/vals
+
+go 1.26

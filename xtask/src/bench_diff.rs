@@ -1,0 +1,246 @@
+//! `bench diff`: `diff upgrade` beside helm-diff with the real Helm, and thirty releases planned in one command.
+//!
+//! helm-diff is not built here: `--helm-diff` is the path of its program.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::bench::{keep, median, millis};
+use crate::bench_cluster::write_chart;
+use crate::cluster::{self, Cluster, ClusterSpec, Level, RELEASES};
+use crate::e2e::Guard;
+use crate::helm::{VERSION, helm};
+use crate::shell::{corpus, dist_binary, output, print_line, program, release_binary};
+
+const NAMESPACE: &str = "bench-diff";
+/// How many releases are planned together.
+const RELEASES_PLANNED: usize = 30;
+
+/// The command line of the task.
+struct Options {
+    helm_diff: PathBuf,
+    on: Option<String>,
+    rounds: usize,
+    /// Measures the release build instead of the one for shipping, and keeps no table.
+    quick: bool,
+}
+
+/// Runs `bench diff --helm-diff PATH [--on NAME] [--rounds COUNT] [--quick]`.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    let options = parse(arguments)?;
+    let programs = Programs::new(&options)?;
+    if let Some(name) = &options.on {
+        let cluster = Cluster::load(name)?.with_context(|| format!("cluster `{name}` is not up"))?;
+        return measure(&BenchEnv { programs, cluster, rounds: options.rounds }, options.quick);
+    }
+    let [kubernetes, ..] = RELEASES;
+    let name = format!("bench-{}", std::process::id());
+    let spec = ClusterSpec { name, level: Level::ControlPlane, kubernetes, program: None };
+    let guard = Guard::set(&spec.name)?;
+    let measured = cluster::up(&spec)
+        .and_then(|cluster| measure(&BenchEnv { programs, cluster, rounds: options.rounds }, options.quick));
+    guard.release()?;
+    measured
+}
+
+fn parse(arguments: &[String]) -> Result<Options> {
+    let mut options = Options { helm_diff: PathBuf::new(), on: None, rounds: 5, quick: false };
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        let mut value = || words.next().with_context(|| format!("`{word}` needs a value"));
+        match word.as_str() {
+            "--helm-diff" => options.helm_diff = PathBuf::from(value()?),
+            "--on" => options.on = Some(value()?.clone()),
+            "--rounds" => options.rounds = value()?.parse().context("--rounds needs a number")?,
+            "--quick" => options.quick = true,
+            _ => bail!("bench diff knows --helm-diff PATH, --on NAME, --rounds COUNT and --quick"),
+        }
+    }
+    if !options.helm_diff.is_file() {
+        bail!("bench diff needs --helm-diff with the path of the program of helm-diff 3.15.11");
+    }
+    Ok(options)
+}
+
+struct Programs {
+    helm: PathBuf,
+    helm_diff: PathBuf,
+    /// Ours, called `helm` and by its own name.
+    as_helm: PathBuf,
+    pintle: PathBuf,
+}
+
+impl Programs {
+    fn new(options: &Options) -> Result<Programs> {
+        let pintle = if options.quick { release_binary()? } else { dist_binary()? };
+        let folder = program("bench")?;
+        fs::create_dir_all(&folder)?;
+        let as_helm = folder.join("helm");
+        let _ = fs::remove_file(&as_helm);
+        symlink(&pintle, &as_helm).context("cannot link our program under the name helm")?;
+        Ok(Programs { helm: helm()?, helm_diff: options.helm_diff.clone(), as_helm, pintle })
+    }
+}
+
+struct BenchEnv {
+    programs: Programs,
+    cluster: Cluster,
+    rounds: usize,
+}
+
+/// The cost of one run.
+#[derive(Clone, Copy)]
+struct Cost {
+    wall: Duration,
+    /// CPU time in seconds, with that of programs that it started.
+    cpu: f64,
+    /// The peak memory in MiB of the largest process.
+    memory: f64,
+}
+
+fn measure(bench: &BenchEnv, quick: bool) -> Result<()> {
+    let mut table = format!(
+        "| `diff upgrade` | helm-diff 3.15.11 with Helm {VERSION} ms | Pintle ms | wall | CPU | helm-diff MiB | Pintle MiB | memory |\n|---|---|---|---|---|---|---|---|\n"
+    );
+    for (name, chart, set) in charts()? {
+        let line = bench.row(name, &chart, set)?;
+        print_line(&line);
+        writeln!(table, "{line}")?;
+    }
+    let planned = bench.many_releases()?;
+    print_line(&planned);
+    table.push_str(&planned);
+    if quick {
+        return Ok(());
+    }
+    let how = format!(
+        "Command: `cargo xtask bench diff --helm-diff PATH`. Programs take turns on one control plane, {} rounds, medians; \
+         memory is that of the largest process.",
+        bench.rounds
+    );
+    keep("-diff", &how, &table)
+}
+
+/// The charts, with what an upgrade changes.
+fn charts() -> Result<Vec<(&'static str, PathBuf, &'static str)>> {
+    let folder = corpus().context("the corpus is not here")?.join("charts");
+    let find = |prefix: &str| -> Result<PathBuf> {
+        let mut names = fs::read_dir(&folder)?.filter_map(|entry| Some(entry.ok()?.path()));
+        let is_chart =
+            |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
+        names.find(is_chart).with_context(|| format!("the corpus has no {prefix}"))
+    };
+    let many = program("bench")?.join("many");
+    write_chart(&many)?;
+    Ok(vec![
+        (
+            "kube-prometheus-stack",
+            find("prometheus-community__kube-prometheus-stack-")?,
+            "prometheus.prometheusSpec.replicas=2",
+        ),
+        ("argo-cd", find("argoproj__argo-cd-")?, "server.replicas=2"),
+        ("500 objects", many, "text=two"),
+    ])
+}
+
+impl BenchEnv {
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().env("TZ", "UTC").env("PATH", "/usr/bin:/bin");
+        // Helm keeps what discovery says below the home folder.
+        command.env("HOME", self.programs.as_helm.with_file_name("home"));
+        command.env("KUBECONFIG", self.cluster.kubeconfig()).env("HELM_NAMESPACE", NAMESPACE);
+        command.env("HELM_BIN", &self.programs.helm).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a program under GNU time, which reads CPU time and memory from the kernel.
+    fn cost(&self, program: &Path, arguments: &[&str]) -> Result<Cost> {
+        let mut command = self.command(Path::new("/usr/bin/time"));
+        command.args(["--format", "%U %S %M"]).arg(program).args(arguments);
+        let start = Instant::now();
+        let output = command.output().context("cannot run /usr/bin/time (Debian package `time`)")?;
+        let wall = start.elapsed();
+        let report = String::from_utf8_lossy(&output.stderr);
+        let words = report.lines().last().unwrap_or_default().split(' ');
+        let figures: Vec<f64> = words.filter_map(|word| word.parse().ok()).collect();
+        let [user, system, kibibytes] = figures[..] else { bail!("{command:?}: {report}") };
+        // Differences are told by the exit code.
+        if !matches!(output.status.code(), Some(0 | 2)) {
+            bail!("{command:?}: {report}");
+        }
+        Ok(Cost { wall, cpu: user + system, memory: kibibytes / 1024.0 })
+    }
+
+    fn row(&self, name: &str, chart: &Path, set: &str) -> Result<String> {
+        let chart = chart.to_string_lossy();
+        let install = ["install", "rel", &chart, "--no-hooks", "--create-namespace"];
+        output(self.command(&self.programs.helm).args(install))?;
+        let (mut theirs, mut ours) = (Vec::new(), Vec::new());
+        for _ in 0..self.rounds {
+            let words = ["upgrade", "rel", &chart, "--set", set];
+            theirs.push(self.cost(&self.programs.helm_diff, &words)?);
+            ours.push(self.cost(&self.programs.as_helm, &[&["diff"], &words[..]].concat())?);
+        }
+        output(self.command(&self.programs.helm).args(["uninstall", "rel", "--no-hooks"]))?;
+        let (theirs, ours) = (typical(&theirs), typical(&ours));
+        Ok(format!(
+            "| {name} | {:.0} | {:.0} | {:.1}× | {:.1}× | {:.0} | {:.0} | 1/{:.1} |",
+            millis(theirs.wall),
+            millis(ours.wall),
+            theirs.wall.as_secs_f64() / ours.wall.as_secs_f64(),
+            theirs.cpu / ours.cpu.max(0.01),
+            theirs.memory,
+            ours.memory,
+            theirs.memory / ours.memory,
+        ))
+    }
+
+    /// Plans many releases in one command, beside the time that the server takes for its dry runs alone.
+    fn many_releases(&self) -> Result<String> {
+        let folder = program("bench")?;
+        let [_, (_, chart, _), ..] = &charts()?[..] else { bail!("a chart is missing") };
+        let mut list = String::from("releases:\n");
+        for number in 0..RELEASES_PLANNED {
+            let settings = "{crds: {install: false}, server: {replicas: 2}}";
+            writeln!(
+                list,
+                "- {{name: many-{number}, chart: {}, values: [{settings}, {{fullnameOverride: many-{number}}}]}}",
+                chart.display()
+            )?;
+        }
+        let file = folder.join("releases.yaml");
+        fs::write(&file, list)?;
+        let file = file.to_string_lossy();
+        let words = ["plan", "releases", &file, "--create-namespace", "--no-hooks", "--output", "json"];
+        let costs: Vec<Cost> =
+            (0..self.rounds).map(|_| self.cost(&self.programs.pintle, &words)).collect::<Result<_>>()?;
+        let cost = typical(&costs);
+        Ok(format!(
+            "\n| {RELEASES_PLANNED} releases of argo-cd planned in one command | ms | CPU s | MiB |\n|---|---|---|---|\n| | {:.0} | {:.2} | {:.0} |\n",
+            millis(cost.wall),
+            cost.cpu,
+            cost.memory
+        ))
+    }
+}
+
+/// The medians of several runs.
+fn typical(costs: &[Cost]) -> Cost {
+    let middle = |figures: Vec<f64>| {
+        let mut figures = figures;
+        figures.sort_by(f64::total_cmp);
+        figures[figures.len() / 2]
+    };
+    Cost {
+        wall: median(costs.iter().map(|cost| cost.wall).collect()),
+        cpu: middle(costs.iter().map(|cost| cost.cpu).collect()),
+        memory: middle(costs.iter().map(|cost| cost.memory).collect()),
+    }
+}
