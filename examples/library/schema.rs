@@ -15,7 +15,8 @@ fn main() -> Result<()> {
     let chart = arguments.next().context("name a chart")?;
     let set: Vec<String> = arguments.filter(|argument| argument != "--set").collect();
     if set.is_empty() {
-        let request = DeriveRequest { chart: chart.into(), format: SchemaFormat::Json };
+        let request =
+            DeriveRequest { chart: chart.into(), format: SchemaFormat::Json, from_templates: false };
         print!("{}", String::from_utf8_lossy(&derive_schema(&request, &mut Silent)?));
         return Ok(());
     }
