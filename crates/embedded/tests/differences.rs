@@ -37,7 +37,7 @@ async fn only_the_node_selector_is_evaluated_for_scheduling() {
 }
 
 #[tokio::test]
-async fn a_secret_that_a_role_may_create_is_assumed_to_exist() {
+async fn a_secret_that_an_account_of_the_namespace_may_create_is_assumed_to_exist() {
     let api = cluster().await;
     let volume = "volumes: [{name: s, secret: {secretName: made-by-nobody}}]";
     assert_eq!(phase(&api, "early", volume).await, "Pending");
@@ -46,6 +46,17 @@ async fn a_secret_that_a_role_may_create_is_assumed_to_exist() {
         "{{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {{name: maker}}, {rules}}}"
     );
     ask(&api, Method::POST, "/apis/rbac.authorization.k8s.io/v1/clusterroles", &role).await;
+    let binding = |namespace: &str| {
+        format!(
+            "{{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {{name: {namespace}}}, \
+             roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: maker}}, \
+             subjects: [{{kind: ServiceAccount, name: operator, namespace: {namespace}}}]}}"
+        )
+    };
+    let bindings = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+    ask(&api, Method::POST, bindings, &binding("elsewhere")).await;
+    assert_eq!(phase(&api, "foreign", volume).await, "Pending");
+    ask(&api, Method::POST, bindings, &binding("default")).await;
     assert_eq!(phase(&api, "late", volume).await, "Running");
 }
 

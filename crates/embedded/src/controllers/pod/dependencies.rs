@@ -1,11 +1,15 @@
 //! The objects that a pod refers to: claims before it can be scheduled, ConfigMaps and Secrets before its containers
 //! start.
 
+use std::collections::BTreeSet;
+
 use pintle_tree::Node;
 
 use super::super::reconcile::Request;
 use crate::api::meta::{at, is_deleted, list_at, text_at};
 use crate::store::{key, prefix};
+
+const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// A missing object that keeps containers from starting.
 pub(super) enum Missing {
@@ -124,19 +128,40 @@ fn missing_env_source(request: &Request<'_>, container: &Node) -> Option<String>
     None
 }
 
-/// Whether a role in the cluster grants, or once granted, the right to create such objects. An operator or a hook job
-/// would create the object with this right, but nothing runs here; so it is assumed to exist.
+/// Whether a role grants, or once granted, a service account of this namespace the right to create such objects. An
+/// operator or a hook job would create the object with this right, but nothing runs here; so it is assumed to exist.
+/// Operators in other namespaces do not count: they know nothing of this release.
 fn may_be_created_later(request: &Request<'_>, plural: &str) -> bool {
+    let bindings = ["rolebindings", "clusterrolebindings"].map(|kind| format!("{kind}.{RBAC}"));
+    let [in_namespace, in_cluster] = &bindings;
+    let namespaced = past_and_present(request, &prefix(in_namespace, Some(request.namespace())));
+    let cluster_wide = past_and_present(request, &prefix(in_cluster, None));
+    let bound: BTreeSet<String> = namespaced
+        .iter()
+        .chain(cluster_wide.iter().filter(|binding| has_subject_in(binding, request.namespace())))
+        .filter(|binding| text_at(binding, &["roleRef", "kind"]) == "ClusterRole")
+        .map(|binding| text_at(binding, &["roleRef", "name"]).to_owned())
+        .collect();
+    let roles = past_and_present(request, &prefix(&format!("roles.{RBAC}"), Some(request.namespace())));
+    let cluster_roles = past_and_present(request, &prefix(&format!("clusterroles.{RBAC}"), None));
+    roles.iter().any(|role| grants(role, plural))
+        || cluster_roles
+            .iter()
+            .any(|role| bound.contains(text_at(role, &["metadata", "name"])) && grants(role, plural))
+}
+
+/// All objects under a prefix, and earlier states of them as far as the history goes: hooks remove their roles when
+/// they end.
+fn past_and_present(request: &Request<'_>, prefix: &str) -> Vec<Node> {
     let store = request.client.api.store();
-    let roles = prefix("roles.rbac.authorization.k8s.io", Some(request.namespace()));
-    [roles, prefix("clusterroles.rbac.authorization.k8s.io", None)].iter().any(|prefix| {
-        let now =
-            store.list(prefix, None, usize::MAX, None, &|_| true).map(|it| it.objects).unwrap_or_default();
-        let past = store.changes(prefix, 0).or_else(|old| store.changes(prefix, old.oldest));
-        let past = past.map(|(events, _)| events).unwrap_or_default();
-        now.iter().any(|role| grants(&role.node(), plural))
-            || past.iter().any(|event| grants(&event.object.node(), plural))
-    })
+    let now = store.list(prefix, None, usize::MAX, None, &|_| true).map(|it| it.objects).unwrap_or_default();
+    let past = store.changes(prefix, 0).or_else(|old| store.changes(prefix, old.oldest));
+    let past = past.map(|(events, _)| events).unwrap_or_default();
+    now.iter().map(|object| object.node()).chain(past.iter().map(|event| event.object.node())).collect()
+}
+
+fn has_subject_in(binding: &Node, namespace: &str) -> bool {
+    list_at(binding, &["subjects"]).iter().any(|subject| text_at(subject, &["namespace"]) == namespace)
 }
 
 fn grants(role: &Node, plural: &str) -> bool {
