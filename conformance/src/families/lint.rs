@@ -30,7 +30,7 @@ pub(super) fn check(case: &Case) -> Option<String> {
         namespace: "ns".to_owned(),
         kube_version,
         skip_schema: case.flag("skip_schema"),
-        extra_rules: false,
+        ..Options::default()
     };
     let findings = lint(&chart, &options, &pintle::Lifecycle::default());
     let place = chart.to_string_lossy().into_owned();

@@ -51,7 +51,7 @@ pub struct Subject {
 }
 
 /// Returns the text of a schema by its path or URL; `None` if there is none.
-pub type ReadSchema = dyn Fn(&str) -> Result<Option<Vec<u8>>, String> + Sync;
+pub type ReadSchema<'s> = dyn Fn(&str) -> Result<Option<Vec<u8>>, String> + Sync + 's;
 
 /// How to check.
 pub struct Settings<'s> {
@@ -66,7 +66,7 @@ pub struct Settings<'s> {
     /// Where to look for schemas of kinds that are neither built in nor defined by the chart.
     pub schema_locations: &'s [String],
     /// Reads schemas.
-    pub read: &'s ReadSchema,
+    pub read: &'s ReadSchema<'s>,
 }
 
 /// Checks a chart.

@@ -24,7 +24,7 @@ use crate::flag::{Name, names};
 use crate::invocation::Invocation;
 use crate::output::terminal::SanitizedWriter;
 use crate::personality::Personality;
-use crate::{embedded, kubeconfig, lease_holder, read, request, scripts, ui};
+use crate::{embedded, kubeconfig, lease_holder, read, request, schemas, scripts, ui};
 
 /// How long an operation may take to record its state after the second Ctrl-C.
 const CANCEL_GRACE_PERIOD: Duration = Duration::from_secs(3);
@@ -87,6 +87,7 @@ impl Connection {
             lease_duration: lease_duration(&invocation.flags),
             cancel: Cancel::default(),
             events: scripts::lifecycle(invocation)?,
+            schemas: schemas::loader(invocation),
             record_objects: request::record_objects(invocation),
         };
         let personality = invocation.personality;

@@ -115,7 +115,6 @@ fn run_command(
     if personality == Personality::Helm {
         crate::registry_access::check_tls_flags(&invocation)?;
     }
-    crate::schemas::fetch_for(&invocation);
     crate::provenance::check_local_chart(&mut invocation)?;
     command(&mut invocation)
 }

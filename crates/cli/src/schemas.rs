@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pintle::SchemaLoader;
 use pintle::provenance::sha256;
 use pintle::repo::{Error, Getter, Request};
 
 use crate::connect;
 use crate::env::Home;
-use crate::flag::names;
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::remote;
@@ -22,19 +22,14 @@ const FRESH: Duration = Duration::from_secs(24 * 3600);
 /// The largest schema.
 const LIMIT: u64 = 16 << 20;
 
-/// Lets schemas be fetched by the settings of this run.
-pub(crate) fn fetch_for(invocation: &Invocation<'_>) {
-    if !invocation.flags.declares(names::SKIP_SCHEMA_VALIDATION)
-        && invocation.command_path.command.name != "rehearse"
-    {
-        return;
-    }
+/// Fetches schemas with the settings of this run.
+pub(crate) fn loader(invocation: &Invocation<'_>) -> SchemaLoader {
     let proxies = remote::proxies(connect::proxies(invocation.environment));
     let agent = remote::agent(invocation.personality);
     // Helm asks each time.
     let cache = (invocation.personality == Personality::Pintle)
         .then(|| PathBuf::from(invocation.environment.home(Home::Cache, "schemas")));
-    pintle::set_schema_fetcher(Box::new(move |url| {
+    SchemaLoader::new(move |url| {
         let getter = Getter::new(proxies.clone(), TIMEOUT, agent.clone());
         // Operations run on threads that must not wait for requests.
         std::thread::scope(|scope| {
@@ -44,7 +39,7 @@ pub(crate) fn fetch_for(invocation: &Invocation<'_>) {
             });
             fetch.join().unwrap_or_else(|_| Err(format!("HTTP request failed for {url}")))
         })
-    }));
+    })
 }
 
 /// A schema from the cache if it is fresh, else from its server, else from the cache whatever its age.

@@ -20,7 +20,7 @@ use crate::grants::{Grant, Grants};
 use crate::invocation::Invocation;
 use crate::output::terminal::sanitize;
 use crate::personality::Personality;
-use crate::ui;
+use crate::{schemas, ui};
 
 /// Flags of every command that runs scripts.
 pub(crate) static SCRIPTS: &[Flag] = &[
@@ -46,7 +46,11 @@ pub(crate) static SCRIPTS: &[Flag] = &[
 ///
 /// As [`lifecycle`].
 pub(crate) fn offline_session(invocation: &Invocation<'_>) -> Result<OfflineSession, Failure> {
-    Ok(OfflineSession { clock: Arc::new(SystemClock), events: lifecycle(invocation)? })
+    Ok(OfflineSession {
+        clock: Arc::new(SystemClock),
+        events: lifecycle(invocation)?,
+        schemas: schemas::loader(invocation),
+    })
 }
 
 /// The lifecycle handlers for the flags of a command.

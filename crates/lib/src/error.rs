@@ -105,8 +105,8 @@ pub enum Error {
         /// The path as it was given.
         path: String,
     },
-    /// The chart is remote, and this version cannot fetch charts.
-    #[error("chart {reference:?} is not a local folder or archive, and charts cannot be fetched yet")]
+    /// The reference names no folder or archive. Operations take local charts; remote ones are downloaded before.
+    #[error("chart {reference:?} is not a local folder or archive")]
     RemoteChart {
         /// The reference as it was given.
         reference: String,

@@ -1,10 +1,9 @@
-//! Reading files that users or schemas name. The errors have the wording of Go's `os` package, because Helm prints
+//! Reading files that users name. The errors have the wording of Go's `os` package, because Helm prints
 //! these.
 
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
-use std::sync::OnceLock;
 
 /// Limit for one values file. It only exists so that `-f /dev/zero` ends; real values files are smaller by orders of
 /// magnitude.
@@ -34,35 +33,6 @@ fn read_bounded(
         return Err(format!("read {name}: larger than {} MiB", MAX_VALUES_FILE_SIZE >> 20));
     }
     Ok(text)
-}
-
-/// Fetches a schema over HTTP, and gives the reason if it cannot.
-pub type SchemaFetcher = Box<dyn Fn(&str) -> Result<Vec<u8>, String> + Send + Sync>;
-
-static SCHEMA_FETCHER: OnceLock<SchemaFetcher> = OnceLock::new();
-
-/// Sets how schemas of charts are fetched that refer to `http:` and `https:` URLs, once for the process. Without it, they
-/// are refused: what a chart names is fetched only if the program wants that.
-pub fn set_schema_fetcher(fetcher: SchemaFetcher) {
-    // Whoever was first decides.
-    let _ = SCHEMA_FETCHER.set(fetcher);
-}
-
-/// Refuses every file that a JSON schema refers to with `$ref`. A chart could name any file of the user, and learn
-/// its content by which schemas accept it. The error for missing files is Helm's.
-pub(crate) fn read_referenced(path: &str) -> Result<Vec<u8>, String> {
-    if path.starts_with("http://") || path.starts_with("https://") {
-        return match SCHEMA_FETCHER.get() {
-            Some(fetch) => fetch(path),
-            None => Err("schemas are not fetched over the network; put the schema into the chart".to_owned()),
-        };
-    }
-    match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(go_error_text(Path::new(path), &error)),
-        _ => {
-            Err("schemas do not read files outside the chart; put the definitions into the schema".to_owned())
-        }
-    }
 }
 
 /// Returns the reason why a file could not be read, worded as Go's `*PathError`.

@@ -127,11 +127,11 @@ mod records;
 #[cfg(feature = "embedded")]
 pub mod rehearse;
 mod report;
+mod schemas;
 mod session;
 
 pub use clock::{Clock, SystemClock};
 pub use error::{Error, ErrorKind, Result};
-pub use input::{SchemaFetcher, set_schema_fetcher};
 pub use lifecycle::Lifecycle;
 #[cfg(all(feature = "lua", feature = "registry"))]
 pub use lifecycle::network::Network;
@@ -149,6 +149,7 @@ pub use record_objects::RecordObjects;
 #[cfg(feature = "cluster")]
 pub use report::ObjectProgress;
 pub use report::{Reporter, Silent};
+pub use schemas::SchemaLoader;
 pub use session::{AnySession, OfflineSession, Session};
 #[cfg(feature = "cluster")]
 pub use session::{Cancel, LeaseHolder};

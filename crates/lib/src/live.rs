@@ -127,7 +127,8 @@ pub(crate) async fn prepare(
     reporter: &mut dyn Reporter,
 ) -> Result<(Session, Prepared)> {
     let LiveInput { chart, user, release, render, crds, lookup, remember, wait } = input;
-    let chart = prepare::process(chart, &user, &render.rules(), reporter)?;
+    let rules = render.rules(&session.schemas);
+    let chart = prepare::process(chart, &user, &rules, reporter)?;
     let (name, namespace) = (&release.name, &release.namespace);
     let context = ScriptContext { release: name, namespace, remember, wait };
     let mut session = session.with_chart_scripts(&chart, context).await?;
@@ -148,7 +149,7 @@ pub(crate) async fn prepare(
         facts.api_versions.extend([format!("{version}/{}", kind.kind), version]);
     }
     let target = target(&session, &facts, release, render, lookup);
-    let prepared = run_blocking(chart, user, target, render.rules(), &session.events, reporter).await?;
+    let prepared = run_blocking(chart, user, target, rules, &session.events, reporter).await?;
     Ok((session, prepared))
 }
 

@@ -12,7 +12,7 @@ use pintle_objects::Validation;
 use pintle_plan::ConflictPolicy;
 use pintle_values::{NullRules, SchemaCheck};
 
-use crate::RecordObjects;
+use crate::{RecordObjects, SchemaLoader};
 #[cfg(feature = "cluster")]
 use crate::ops::SensitivePath;
 use crate::post_render::PostRenderOptions;
@@ -61,11 +61,13 @@ impl Default for RenderOptions {
 }
 
 impl RenderOptions {
-    pub(crate) fn rules(&self) -> PrepareOptions {
+    /// The options for rendering with the schemas that a session can load.
+    pub(crate) fn rules(&self, schemas: &SchemaLoader) -> PrepareOptions {
         let schema = if self.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
         PrepareOptions {
             nulls: self.nulls,
             schema,
+            schemas: schemas.clone(),
             subchart_notes: self.subchart_notes,
             #[cfg(feature = "images")]
             images: self.images.clone(),

@@ -24,7 +24,7 @@ use crate::lint::{Findings, Severity};
 use crate::origins::Origins;
 use crate::post_render::{self, PostRenderOptions};
 use crate::report::forward_log;
-use crate::{Error, RecordObjects, Reporter, Result, input, lint};
+use crate::{Error, RecordObjects, Reporter, Result, SchemaLoader, lint};
 
 /// How values, schemas, notes and images are treated while a chart is rendered.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +33,8 @@ pub struct PrepareOptions {
     pub nulls: NullRules,
     /// Whether values are validated against `values.schema.json`.
     pub schema: SchemaCheck,
+    /// Loads the schemas that it refers to.
+    pub schemas: SchemaLoader,
     /// Appends the notes of subcharts to those of the chart.
     pub subchart_notes: bool,
     /// Rewrites the images of rendered objects to other registries.
@@ -344,14 +346,14 @@ pub(crate) fn final_values(
     reporter: &mut dyn Reporter,
 ) -> Result<(Map<Node>, bool)> {
     let values = forward_log(reporter, |log| {
-        let read = &mut input::read_referenced;
-        Ok(pintle_values::render_values(chart, user, rules.nulls, rules.schema, read, log)?)
+        let load = &mut |location: &str| rules.schemas.load(location);
+        Ok(pintle_values::render_values(chart, user, rules.nulls, rules.schema, load, log)?)
     })?;
     check_kubernetes(chart, target)?;
     if !events.listens(Event::PreRender) {
         return Ok((values, false));
     }
-    forward_log(reporter, |log| before_rendering(chart, values, target, rules.schema, events, log))
+    forward_log(reporter, |log| before_rendering(chart, values, target, rules, events, log))
 }
 
 /// Emits `pre-render`. Handlers may change the files of the chart and the values, which are validated against the
@@ -360,7 +362,7 @@ fn before_rendering(
     chart: &mut Chart,
     values: Map<Node>,
     target: &Target,
-    check: SchemaCheck,
+    rules: &PrepareOptions,
     events: &Lifecycle,
     log: &mut Vec<LogLine>,
 ) -> Result<(Map<Node>, bool)> {
@@ -379,8 +381,8 @@ fn before_rendering(
     let shared = sources::share_globals(chart, values)?;
     log.extend(discarded::lost_globals(&globals, &shared, event));
     let changed = Node::Map(shared);
-    if check == SchemaCheck::Check {
-        pintle_values::schema::check(chart, &changed, &mut input::read_referenced, log)?;
+    if rules.schema == SchemaCheck::Check {
+        pintle_values::schema::check(chart, &changed, &mut |location| rules.schemas.load(location), log)?;
     }
     match changed {
         Node::Map(changed) => Ok((changed, true)),
@@ -435,8 +437,13 @@ pub(crate) fn render_for_lint(
     let (chart, user) = add_finding_on_error(outcome, findings)?;
     // Helm coalesces twice here; the second pass only repeats the warnings.
     let once = pintle_values::coalesce(&chart, &user, nulls, &mut findings.log).ok()?;
-    let schema = if options.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
-    let outcome = finish_for_lint(chart, &once, target, schema, events, &mut findings.log);
+    let rules = PrepareOptions {
+        schema: if options.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check },
+        schemas: options.schemas.clone(),
+        nulls,
+        ..PrepareOptions::default()
+    };
+    let outcome = finish_for_lint(chart, &once, target, &rules, events, &mut findings.log);
     add_finding_on_error(outcome, findings)
 }
 
@@ -453,14 +460,14 @@ fn finish_for_lint(
     mut chart: Chart,
     user: &Map<Node>,
     target: &Target,
-    schema: SchemaCheck,
+    rules: &PrepareOptions,
     events: &Lifecycle,
     log: &mut Vec<LogLine>,
 ) -> Result<Rendered> {
-    let read = &mut input::read_referenced;
-    let mut values = pintle_values::render_values(&chart, user, NullRules::Helm4, schema, read, log)?;
+    let load = &mut |location: &str| rules.schemas.load(location);
+    let mut values = pintle_values::render_values(&chart, user, rules.nulls, rules.schema, load, log)?;
     if events.listens(Event::PreRender) {
-        (values, _) = before_rendering(&mut chart, values, target, schema, events, log)?;
+        (values, _) = before_rendering(&mut chart, values, target, rules, events, log)?;
     }
     let rendered = pintle_render::render(&chart, &values, target).map_err(Box::new)?;
     if events.listens(Event::PostRender) || events.listens(Event::PreLint) {

@@ -8,7 +8,7 @@ mod cluster;
 
 use std::sync::Arc;
 
-use crate::{Clock, Lifecycle, SystemClock};
+use crate::{Clock, Lifecycle, SchemaLoader, SystemClock};
 #[cfg(feature = "cluster")]
 pub use cancel::Cancel;
 #[cfg(feature = "cluster")]
@@ -34,11 +34,17 @@ pub struct OfflineSession {
     pub clock: Arc<dyn Clock>,
     /// The handlers of lifecycle events.
     pub events: Lifecycle,
+    /// Loads schemas that charts refer to by URL.
+    pub schemas: SchemaLoader,
 }
 
 impl Default for OfflineSession {
     fn default() -> Self {
-        OfflineSession { clock: Arc::new(SystemClock), events: Lifecycle::default() }
+        OfflineSession {
+            clock: Arc::new(SystemClock),
+            events: Lifecycle::default(),
+            schemas: SchemaLoader::default(),
+        }
     }
 }
 
@@ -54,6 +60,13 @@ impl OfflineSession {
     #[must_use]
     pub fn with_events(mut self, events: Lifecycle) -> Self {
         self.events = events;
+        self
+    }
+
+    /// Loads schemas that charts refer to by URL.
+    #[must_use]
+    pub fn with_schemas(mut self, schemas: SchemaLoader) -> Self {
+        self.schemas = schemas;
         self
     }
 }

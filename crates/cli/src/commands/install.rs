@@ -50,30 +50,21 @@ A chart may contain scripts. You are asked before they get permission for more t
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let mode = request::mode(&invocation.flags, invocation.ui)?;
-    let delivery = request::deploy_options(invocation)?;
-    let version =
-        install(invocation, mode, delivery).map_err(|failure| failure.during("INSTALLATION FAILED"))?;
-    show(invocation, &version)
-}
-
-fn install(
-    invocation: &mut Invocation<'_>,
-    mode: DryRun,
-    delivery: DeployOptions,
-) -> Result<ReleaseVersion, Failure> {
+    let deploy = request::deploy_options(invocation)?;
+    let failed = |failure: Failure| failure.during("INSTALLATION FAILED");
+    let flags = &invocation.flags;
     let (name, reference) =
-        request::name_and_chart(&invocation.flags, |chart| name_for(chart, &invocation.flags))?;
+        request::name_and_chart(flags, |chart| name_for(chart, flags)).map_err(failed)?;
+    let replace = flags.on(names::REPLACE);
+    let server_side = flags.on(names::SERVER_SIDE_SWITCH);
     let request = InstallRequest {
         name,
-        replace: invocation.flags.on(names::REPLACE),
-        method: if invocation.flags.on(names::SERVER_SIDE_SWITCH) {
-            Method::ServerSide
-        } else {
-            Method::ClientSide
-        },
-        ..request_of(invocation, &reference, mode, delivery)?
+        replace,
+        method: if server_side { Method::ServerSide } else { Method::ClientSide },
+        ..request_of(invocation, &reference, mode, deploy).map_err(failed)?
     };
-    deliver(invocation, None, request)
+    let version = install(invocation, None, request).map_err(failed)?;
+    show(invocation, &version)
 }
 
 /// The request fields that `install` and `upgrade` share.
@@ -81,10 +72,10 @@ pub(crate) fn request_of(
     invocation: &mut Invocation<'_>,
     reference: &str,
     mode: DryRun,
-    delivery: DeployOptions,
+    deploy: DeployOptions,
 ) -> Result<InstallRequest, Failure> {
     let chart = PathBuf::from(chart_reference::locate(invocation, reference)?);
-    request_for(invocation, chart, mode, delivery)
+    request_for(invocation, chart, mode, deploy)
 }
 
 /// As [`request_of`], for a chart that has been located.
@@ -92,7 +83,7 @@ pub(crate) fn request_for(
     invocation: &mut Invocation<'_>,
     chart: PathBuf,
     mode: DryRun,
-    delivery: DeployOptions,
+    deploy: DeployOptions,
 ) -> Result<InstallRequest, Failure> {
     let values = request::overrides(invocation)?;
     let post_render = post_renderer::from_flags(invocation)?;
@@ -119,14 +110,14 @@ pub(crate) fn request_for(
             post_render,
             ..RenderOptions::default()
         },
-        deploy: delivery,
+        deploy,
         dry_run: mode,
         ..InstallRequest::default()
     })
 }
 
 /// Installs; with `--dependency-update`, downloads missing dependencies and retries.
-pub(crate) fn deliver(
+pub(crate) fn install(
     invocation: &mut Invocation<'_>,
     connection: Option<&Connection>,
     request: InstallRequest,

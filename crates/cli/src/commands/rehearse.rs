@@ -19,7 +19,7 @@ use crate::flag::{Flag, FlagCompletion, Kind, names};
 use crate::invocation::Invocation;
 use crate::output::format::{Format, print_json};
 use crate::scripts::{self, SCRIPTS};
-use crate::{chart_reference, connect, request};
+use crate::{chart_reference, connect, request, schemas};
 
 /// `rehearse CHART`
 pub(crate) static COMMAND: Command = Command {
@@ -110,6 +110,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         timeout: flags.duration(names::TIMEOUT),
         clock: Arc::new(SystemClock),
         events,
+        schemas: schemas::loader(invocation),
     };
     let strict = flags.on(names::STRICT);
     let verbose = flags.on(names::VERBOSE);

@@ -36,7 +36,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let to = invocation.flags.operands.get(1).map(String::as_str);
     let to = request::rollback_target(invocation.personality, to)?;
     let mode = request::mode(&invocation.flags, invocation.ui)?;
-    let delivery = request::deploy_options(invocation)?;
+    let deploy = request::deploy_options(invocation)?;
     let method = request::method_choice(&invocation.flags)?;
     let connection = Connection::open(invocation)?;
     let request = RollbackRequest {
@@ -46,7 +46,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         method,
         cleanup_on_fail: invocation.flags.on(names::CLEANUP_ON_FAIL),
         max_history: request::max_history(invocation),
-        deploy: delivery,
+        deploy,
         dry_run: mode,
     };
     connection.cancel_on_signals(None);

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use pintle::ops::DeriveRequest;
 use pintle::values::schema::SchemaFormat;
 
-use crate::chart_reference;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::groups::VALUES;
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
 use crate::report::Reporting;
-use crate::request;
+use crate::{chart_reference, request, scripts};
 
 /// `schema`
 pub(crate) static COMMAND: Command = Command {
@@ -95,6 +94,7 @@ fn check(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let overrides = request::overrides(invocation)?;
     let reference = invocation.operand(0).to_owned();
     let chart = chart_reference::locate(invocation, &reference)?;
-    pintle::ops::check_schema(Path::new(&chart), &overrides, &mut Reporting::new(invocation.ui))?;
+    let session = scripts::offline_session(invocation)?;
+    pintle::ops::check_schema(&session, Path::new(&chart), &overrides, &mut Reporting::new(invocation.ui))?;
     invocation.ui.print("The values match the schema.\n")
 }

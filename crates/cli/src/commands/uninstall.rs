@@ -35,7 +35,7 @@ kept too, so that `{program} rollback` can restore the release.",
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let cascade = cascade(invocation.flags.text(names::CASCADE))?;
-    let delivery = request::deploy_options(invocation)?;
+    let deploy = request::deploy_options(invocation)?;
     let connection = Connection::open(invocation)?;
     connection.cancel_on_signals(None);
     for name in invocation.flags.operands.clone() {
@@ -46,7 +46,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             ignore_not_found: invocation.flags.on(names::IGNORE_NOT_FOUND),
             cascade,
             description: invocation.flags.text(names::DESCRIPTION).to_owned(),
-            deploy: delivery.clone(),
+            deploy: deploy.clone(),
             dry_run: invocation.flags.on(names::DRY_RUN),
         };
         let uninstalled = {

@@ -19,8 +19,8 @@ use crate::commands::template;
 use crate::failure::{Failure, FailureKind};
 use crate::flag::{Flag, FlagCompletion, names};
 use crate::invocation::Invocation;
-use crate::lease_holder;
 use crate::personality::Personality;
+use crate::{lease_holder, schemas};
 use host::Host;
 
 /// `unittest CHART...`
@@ -144,7 +144,11 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 
 /// Runs all suites, and returns whether they passed.
 fn run_once(invocation: &mut Invocation<'_>, request: &UnittestRequest) -> Result<bool, Failure> {
-    let host = Host { start: Instant::now(), environment: invocation.environment };
+    let host = Host {
+        start: Instant::now(),
+        environment: invocation.environment,
+        schemas: schemas::loader(invocation),
+    };
     let tested = pintle::ops::unittest(request, &host);
     if tested.is_empty() && request.changed.is_some() {
         invocation.ui.note("no suite is affected by what changed");

@@ -8,7 +8,7 @@ use pintle::{DeployOptions, DryRun, Method, values};
 use pintle_tree::quote::quote;
 
 use super::images::rewrite::REWRITE;
-use super::install::{cancel_on_signals, deliver, request_for, request_of, show, with_dependencies};
+use super::install::{self, cancel_on_signals, request_for, request_of, show, with_dependencies};
 use super::request::warn_if_managed;
 use crate::chart_reference;
 use crate::command::{ArgCompletion, Command, Operands};
@@ -66,7 +66,7 @@ With --dry-run nothing is applied, and the objects are shown, including Secrets 
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let mode = request::mode(&invocation.flags, invocation.ui)?;
-    let delivery = request::deploy_options(invocation)?;
+    let deploy = request::deploy_options(invocation)?;
     let name = invocation.operand(0).to_owned();
     let reference = invocation.operand(1).to_owned();
     let table = !Format::from_flags(&invocation.flags).is_data();
@@ -79,15 +79,15 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
                 let name = quote(name.as_bytes());
                 invocation.ui.print(&format!("Release {name} does not exist. Installing it now.\n"))?;
             }
-            return install(invocation, &connection, &reference, mode, delivery, uninstalled);
+            return install(invocation, &connection, &reference, mode, deploy, uninstalled);
         }
         let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
-        return upgrade(invocation, &connection, chart, mode, delivery);
+        return upgrade(invocation, &connection, chart, mode, deploy);
     }
     // A missing chart is reported before the cluster is contacted.
     let chart = PathBuf::from(chart_reference::locate(invocation, &reference)?);
     let connection = Connection::open(invocation)?;
-    upgrade(invocation, &connection, chart, mode, delivery)
+    upgrade(invocation, &connection, chart, mode, deploy)
 }
 
 /// The last version of the release, if it exists.
@@ -110,7 +110,7 @@ fn install(
     connection: &Connection,
     reference: &str,
     mode: DryRun,
-    delivery: DeployOptions,
+    deploy: DeployOptions,
     replace: bool,
 ) -> Result<(), Failure> {
     let client_side = invocation.flags.text(names::SERVER_SIDE) == "false";
@@ -118,9 +118,9 @@ fn install(
         name: invocation.operand(0).to_owned(),
         replace,
         method: if client_side { Method::ClientSide } else { Method::ServerSide },
-        ..request_of(invocation, reference, mode, delivery)?
+        ..request_of(invocation, reference, mode, deploy)?
     };
-    let version = deliver(invocation, Some(connection), request)?;
+    let version = install::install(invocation, Some(connection), request)?;
     show(invocation, &version)
 }
 
@@ -129,12 +129,12 @@ fn upgrade(
     connection: &Connection,
     chart: PathBuf,
     mode: DryRun,
-    delivery: DeployOptions,
+    deploy: DeployOptions,
 ) -> Result<(), Failure> {
     let name = invocation.operand(0).to_owned();
     let method =
         request::method_choice(&invocation.flags).map_err(|failure| failure.during("UPGRADE FAILED"))?;
-    let target = InstallRequest { name: name.clone(), ..request_for(invocation, chart, mode, delivery)? };
+    let target = InstallRequest { name: name.clone(), ..request_for(invocation, chart, mode, deploy)? };
     let request = UpgradeRequest {
         method,
         values_policy: values_policy(&invocation.flags),

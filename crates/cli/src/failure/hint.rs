@@ -31,7 +31,7 @@ pub(crate) fn hint(error: &Error) -> Option<String> {
             "while `pintle cluster serve` has it open, use the kubeconfig that it prints".to_owned()
         }
         Error::RemoteChart { .. } => {
-            "pull the chart with another tool, then pass the path of the archive or folder".to_owned()
+            "this command takes a local chart; download it with `pintle pull`, then pass the archive or folder".to_owned()
         }
         Error::MissingDependencies(_) => {
             "run `pintle dependency build CHART`, or put the missing charts into its `charts` folder"

@@ -25,6 +25,9 @@ pub(super) struct Outcome {
 /// What is in a home: folders end in a slash.
 pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
+const REFUSED_CLIENT: &str =
+    "remote error: tls: certificate required|(write|read) tcp [^ ]+->[^ ]+: (write|read): (broken pipe|connection reset by peer)";
+
 impl Side {
     /// A program with a new home below `base`. The homes of both sides have paths of the same length, so that text that is
     /// cut to a width is cut at the same place.
@@ -67,6 +70,9 @@ impl Side {
     fn clean(&self, text: &str) -> String {
         let text = text.replace(&*self.home.to_string_lossy(), "{home}");
         let text = replace(&text, "LAST DEPLOYED: .*", "LAST DEPLOYED: TIME");
+        // Where a server asks for a certificate and gets none, Go sees its alert or the closed connection, whichever it
+        // looks at first.
+        let text = replace(&text, REFUSED_CLIENT, "NO CERTIFICATE");
         replace(&text, "tmpcharts-[0-9]+", "tmpcharts-PID")
     }
 

@@ -9,6 +9,7 @@ use pintle_tree::{Map, Node};
 
 use super::Severity::{Error, Info, Warning};
 use super::{Findings, address};
+use crate::SchemaLoader;
 
 const FILE: &str = "Chart.yaml";
 
@@ -69,8 +70,9 @@ fn object_form(fields: &Map<Node>) -> Result<(), String> {
     let version = definition.get("spec").and_then(|spec| spec.get("versions")).and_then(Node::as_list);
     let schema = version.and_then(|versions| versions.first()?.get("schema")?.get("openAPIV3Schema"));
     let schema = schema.and_then(|schema| pintle_tree::json::write(schema).ok()).unwrap_or_default();
-    let (object, read) = (Node::Map(fields.clone()), &mut crate::input::read_referenced);
-    pintle_values::schema::check_json(&object, &schema, read, &mut Vec::new())
+    // Our own definition refers to no other schema.
+    let load = &mut |location: &str| SchemaLoader::default().load(location);
+    pintle_values::schema::check_json(&Node::Map(fields.clone()), &schema, load, &mut Vec::new())
         .map_err(|problems| format!("does not fit the kind Chart of helm.sh/v3\n{}", problems.trim_end()))
 }
 

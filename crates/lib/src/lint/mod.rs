@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use pintle_render::KubeVersion;
 use pintle_tree::{LogLine, Map, Node};
 
-use crate::Lifecycle;
+use crate::{Lifecycle, SchemaLoader};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,6 +73,8 @@ pub struct Options {
     pub kube_version: Option<KubeVersion>,
     /// Skips `values.schema.json`.
     pub skip_schema: bool,
+    /// Loads the schemas that it refers to.
+    pub schemas: SchemaLoader,
     /// Also applies rules that Helm does not have.
     pub extra_rules: bool,
 }

@@ -33,7 +33,7 @@ fn check_file(folder: &Path, options: &Options, log: &mut Vec<LogLine>) -> Resul
     if options.skip_schema {
         return Ok(());
     }
-    let read = &mut input::read_referenced;
+    let read = &mut |location: &str| options.schemas.load(location);
     if let Some(schema) = schema_text(folder, "values.schema.json") {
         schema::check_json(&values, &schema, read, log)?;
     }

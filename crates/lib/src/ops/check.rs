@@ -21,9 +21,9 @@ use pintle_values::Overrides;
 use super::{lint, locate};
 use crate::input::{self, go_error_text};
 use crate::options::RenderOptions;
-use crate::prepare::prepare;
+use crate::prepare::{PrepareOptions, prepare};
 use crate::report::BufferedReporter;
-use crate::{Error, OfflineSession, Reporter, Result};
+use crate::{Error, OfflineSession, RecordObjects, Reporter, Result, SchemaLoader};
 use catalog::Kinds;
 use values_files::ValuesFile;
 
@@ -102,10 +102,10 @@ fn check_one(
     reporter: &mut dyn Reporter,
 ) -> Result<Checked> {
     let is_chart = Path::new(chart).join("Chart.yaml").exists() || lint::is_archive(Path::new(chart));
-    let options = Options::new(request, is_chart.then_some(chart))?;
+    let options = Options::new(session, request, is_chart.then_some(chart))?;
     let subject = |reporter: &mut dyn Reporter| -> Result<Subject> {
         let mut subject = match is_chart {
-            true => options.subject(session, chart, reporter)?,
+            true => options.subject(chart, reporter)?,
             false => manifests::subject(chart)?,
         };
         subject.crds.extend(manifests::located_crds(&options.schema_locations)?);
@@ -140,6 +140,7 @@ fn fix(chart: &Path, report: &Report) -> Result<BTreeMap<String, usize>> {
 
 /// A request together with the configuration of the chart.
 struct Options<'r> {
+    session: &'r OfflineSession,
     request: &'r CheckRequest,
     config: Config,
     kinds: Vec<Kinds>,
@@ -149,7 +150,7 @@ struct Options<'r> {
 }
 
 impl<'r> Options<'r> {
-    fn new(request: &'r CheckRequest, chart: Option<&str>) -> Result<Self> {
+    fn new(session: &'r OfflineSession, request: &'r CheckRequest, chart: Option<&str>) -> Result<Self> {
         let mut config = match (&request.config, chart) {
             (Some(config), _) => config.clone(),
             (None, Some(chart)) => own_config(Path::new(chart))?,
@@ -174,6 +175,7 @@ impl<'r> Options<'r> {
         let mut schema_locations = request.schema_locations.clone();
         schema_locations.extend(config.schema_locations.iter().cloned());
         Ok(Options {
+            session,
             request,
             strict: request.strict || config.strict.unwrap_or(false),
             ignore_missing_schemas: request.ignore_missing_schemas
@@ -192,13 +194,13 @@ impl<'r> Options<'r> {
             strict: self.strict,
             ignore_missing_schemas: self.ignore_missing_schemas,
             schema_locations: &self.schema_locations,
-            read: &read_schema,
+            read: &|location| read_schema(&self.session.schemas, location),
         };
         pintle_check::check(subject, &settings)
     }
 
     /// Renders a chart with its own values and with each of its values files for CI, for each Kubernetes version.
-    fn subject(&self, session: &OfflineSession, path: &str, reporter: &mut dyn Reporter) -> Result<Subject> {
+    fn subject(&self, path: &str, reporter: &mut dyn Reporter) -> Result<Subject> {
         let chart = locate::load(Path::new(path), reporter)?;
         let mut subject = Subject { name: path.to_owned(), ..Subject::default() };
         subject.crds = crds(&chart);
@@ -208,13 +210,13 @@ impl<'r> Options<'r> {
             return Ok(subject);
         }
         for kinds in &self.kinds {
-            let defaults = self.rendering(session, &chart, None, kinds, reporter)?;
+            let defaults = self.rendering(&chart, None, kinds, reporter)?;
             // A chart that needs values has them in its files for CI.
             if defaults.error.is_none() || files.is_empty() {
                 subject.renderings.push(defaults);
             }
             for file in &files {
-                subject.renderings.push(self.rendering(session, &chart, Some(file), kinds, reporter)?);
+                subject.renderings.push(self.rendering(&chart, Some(file), kinds, reporter)?);
             }
         }
         Ok(subject)
@@ -225,7 +227,7 @@ impl<'r> Options<'r> {
         chart: &Chart,
         reporter: &mut dyn Reporter,
     ) -> Result<Vec<pintle_check::Finding>> {
-        let rules = RenderOptions::default().rules();
+        let rules = PrepareOptions::default();
         let chart = crate::prepare::process(chart.clone(), &Map::new(), &rules, reporter)?;
         // A template that does not parse is found by rendering.
         Ok(pintle_render::uses::uses(&chart).map(|uses| check_values(&chart, &uses)).unwrap_or_default())
@@ -233,22 +235,25 @@ impl<'r> Options<'r> {
 
     fn rendering(
         &self,
-        session: &OfflineSession,
         chart: &Chart,
         file: Option<&ValuesFile>,
         kinds: &Kinds,
         reporter: &mut dyn Reporter,
     ) -> Result<Rendering> {
         let user = self.values(file)?;
-        let mut rules = RenderOptions { skip_schema: self.request.skip_schema, ..RenderOptions::default() };
-        rules.record_objects = crate::RecordObjects::Allow;
+        let render = RenderOptions {
+            skip_schema: self.request.skip_schema,
+            record_objects: RecordObjects::Allow,
+            ..RenderOptions::default()
+        };
+        let (rules, events) = (render.rules(&self.session.schemas), &self.session.events);
         let target = self.target(kinds)?;
         let mut rendering = Rendering {
             scenario: file.map(|file| file.name.clone()).unwrap_or_default(),
             version: kinds.version(),
             ..Rendering::default()
         };
-        match prepare(chart.clone(), user, &target, rules.rules(), &session.events, reporter) {
+        match prepare(chart.clone(), user, &target, rules, events, reporter) {
             Ok(mut prepared) => {
                 for (path, text) in std::mem::take(&mut prepared.files) {
                     let origins = prepared.origins.of(&path, &text);
@@ -322,10 +327,10 @@ fn own_config(chart: &Path) -> Result<Config> {
 }
 
 /// Reads a schema that the user has named a location for. One that does not exist is no error.
-fn read_schema(path: &str) -> std::result::Result<Option<Vec<u8>>, String> {
+fn read_schema(schemas: &SchemaLoader, path: &str) -> std::result::Result<Option<Vec<u8>>, String> {
     if path.starts_with("http://") || path.starts_with("https://") {
         // Servers have no common word for what they do not have.
-        return Ok(input::read_referenced(path).ok());
+        return Ok(schemas.load(path).ok());
     }
     let file = PathBuf::from(path.strip_prefix("file://").unwrap_or(path));
     match fs::read(&file) {

@@ -158,7 +158,7 @@ pub fn explain_chart(
     reporter: &mut dyn Reporter,
 ) -> Result<Explanation> {
     let (chart, user) = locate::load_with_values(&request.chart, &request.values, reporter)?;
-    let rules = request.render_options().rules();
+    let rules = request.render_options().rules(&session.schemas);
     let chart = prepare::process(chart, &user, &rules, reporter)?;
     let events = session.events.with_scripts_of(&chart)?;
     let (mut chart, user) =

@@ -102,7 +102,7 @@ fn dry_run_offline(
     }
     let (chart, user) = load(request, reporter)?;
     name::check(&request.name, reporter)?;
-    let rules = request.render.rules();
+    let rules = request.render.rules(&session.schemas);
     let mut target = Target::offline(release(request, 1), Capabilities::default());
     target.dns = request.render.dns;
     let prepared = prepare(chart, user, &target, rules, &session.events, reporter)?;

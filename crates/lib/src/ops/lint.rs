@@ -54,6 +54,7 @@ pub fn lint(
         namespace: request.namespace.clone(),
         kube_version: request.kube_version.clone(),
         skip_schema: request.skip_schema,
+        schemas: session.schemas.clone(),
         extra_rules: request.extra_rules,
     };
     let outcome = with_folder(chart, &request.scratch, |folder| lint::lint(folder, &options, events));

@@ -11,7 +11,7 @@ use pintle_values::{NullRules, Overrides, SchemaCheck};
 use super::locate;
 use crate::input;
 use crate::report::forward_log;
-use crate::{Error, Reporter, Result};
+use crate::{Error, OfflineSession, Reporter, Result};
 
 /// Which chart to derive a schema for.
 #[derive(Clone, Debug)]
@@ -60,7 +60,12 @@ fn values_read(chart: &Chart) -> Result<Vec<Vec<Str>>> {
 ///
 /// # Errors
 /// All violations, or what prevented the check.
-pub fn check_schema(chart: &Path, overrides: &Overrides, reporter: &mut dyn Reporter) -> Result<()> {
+pub fn check_schema(
+    session: &OfflineSession,
+    chart: &Path,
+    overrides: &Overrides,
+    reporter: &mut dyn Reporter,
+) -> Result<()> {
     let chart = locate::load(chart, reporter)?;
     let user = pintle_values::layer(overrides, &mut input::read_values)?;
     forward_log(reporter, |log| {
@@ -68,7 +73,8 @@ pub fn check_schema(chart: &Path, overrides: &Overrides, reporter: &mut dyn Repo
         let chart =
             pintle_values::process_dependencies(chart, &user, rules, log).map_err(Error::Dependencies)?;
         let check = SchemaCheck::Check;
-        pintle_values::render_values(&chart, &user, rules, check, &mut input::read_referenced, log)?;
+        let load = &mut |location: &str| session.schemas.load(location);
+        pintle_values::render_values(&chart, &user, rules, check, load, log)?;
         Ok(())
     })
 }

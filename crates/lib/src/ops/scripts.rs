@@ -72,7 +72,7 @@ pub fn try_event(
 ) -> Result<TriedEvent> {
     let user = pintle_values::layer(&request.values, &mut input::read_values)?;
     let chart = locate::load(&request.chart, reporter)?;
-    let rules = PrepareOptions::default();
+    let rules = PrepareOptions { schemas: session.schemas.clone(), ..PrepareOptions::default() };
     let chart = process(chart, &user, &rules, reporter)?;
     let events = session.events.with_scripts_of(&chart)?;
     let mut context = event_context(request, chart, user, rules, reporter)?;
@@ -106,9 +106,9 @@ fn event_context(
             Ok(context::for_chart(&chart, values))
         }
         Event::PreRender => {
-            let read = &mut input::read_referenced;
+            let load = &mut |location: &str| rules.schemas.load(location);
             let (nulls, schema) = (rules.nulls, rules.schema);
-            let values = pintle_values::render_values(&chart, &user, nulls, schema, read, &mut Vec::new())?;
+            let values = pintle_values::render_values(&chart, &user, nulls, schema, load, &mut Vec::new())?;
             Ok(context::for_render(&chart, values, &target))
         }
         event => rendered_context(event, chart, user, &target, rules, reporter),

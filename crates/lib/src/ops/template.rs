@@ -173,7 +173,7 @@ fn template_offline(
     let events = &session.events;
     let (chart, user) = locate::load_with_values(&request.chart, &request.values, reporter)?;
     name::check(&request.name, reporter)?;
-    let rules = request.render_options().rules();
+    let rules = request.render_options().rules(&session.schemas);
     let mut prepared = prepare(chart, user, &request.target(), rules, events, reporter)?;
     let outcome = prepared.emit(LifecycleEvent::PostTemplate);
     events.report(reporter);

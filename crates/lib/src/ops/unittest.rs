@@ -20,6 +20,7 @@ use pintle_unittest::{
 };
 use pintle_values::NullRules;
 
+use crate::SchemaLoader;
 use crate::input::{self, go_error_text};
 #[cfg(feature = "embedded")]
 use crate::rehearse::{Rehearsal, RehearseRequest};
@@ -62,6 +63,8 @@ pub trait UnittestHost: Sync {
     /// When the rehearsal cannot begin.
     #[cfg(feature = "embedded")]
     fn rehearse(&self, request: &RehearseRequest) -> crate::Result<Rehearsal>;
+    /// Loads schemas that charts refer to by URL.
+    fn schemas(&self) -> &SchemaLoader;
     /// The time since some moment before the run.
     fn elapsed(&self) -> Duration;
 }
@@ -312,7 +315,7 @@ impl Host for Files<'_> {
     }
 
     fn read_referenced(&self, path: &str) -> Result<Vec<u8>, String> {
-        input::read_referenced(path)
+        self.host.schemas().load(path)
     }
 
     fn post_render(&self, post_renderer: &PostRenderer, text: &[u8]) -> Result<Vec<u8>, String> {

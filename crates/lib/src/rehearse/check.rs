@@ -34,7 +34,7 @@ impl Rehearsing<'_> {
     ) -> Result<()> {
         let (chart, user) = crate::ops::load_for_install(target, &mut Silent)?;
         let original = chart.clone();
-        let chart = process(chart, &user, &target.render.rules(), &mut Silent)?;
+        let chart = process(chart, &user, &target.render.rules(&self.session.schemas), &mut Silent)?;
         let mut all = Vec::new();
         if !upgrade {
             all = definitions(&chart);

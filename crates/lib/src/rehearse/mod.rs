@@ -24,7 +24,7 @@ use crate::ops::{
     uninstall, upgrade,
 };
 use crate::options::{DeployOptions, WaitStrategy};
-use crate::{Clock, LeaseHolder, Lifecycle, Result, Session, SystemClock};
+use crate::{Clock, LeaseHolder, Lifecycle, Result, SchemaLoader, Session, SystemClock};
 use listener::{RecordingReporter, ScriptLog};
 use observer::Observer;
 pub use report::{EventLine, Finding, HookState, ObjectState, Rehearsal, Severity, Stage};
@@ -52,6 +52,8 @@ pub struct RehearseRequest {
     pub clock: Arc<dyn Clock>,
     /// The handlers of lifecycle events. Script logs become part of the report.
     pub events: Lifecycle,
+    /// Loads schemas that charts refer to by URL.
+    pub schemas: SchemaLoader,
 }
 
 /// A wait that fails takes this long. The embedded cluster settles within moments.
@@ -70,6 +72,7 @@ impl Default for RehearseRequest {
             timeout: DEFAULT_TIMEOUT,
             clock: Arc::new(SystemClock),
             events: Lifecycle::default(),
+            schemas: SchemaLoader::default(),
         }
     }
 }
@@ -90,7 +93,8 @@ pub async fn rehearse(request: &RehearseRequest) -> Result<Rehearsal> {
     let session = Session::new(cluster.clone(), Arc::new(NativeStore::new(cluster)))
         .with_clock(Arc::clone(&request.clock))
         .with_holder(LeaseHolder::new("rehearsal"))
-        .with_events(events);
+        .with_events(events)
+        .with_schemas(request.schemas.clone());
     let mut rehearsing = Rehearsing {
         request,
         session: &session,

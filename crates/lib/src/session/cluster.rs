@@ -7,7 +7,7 @@ use std::time::Duration;
 use pintle_cluster::Cluster;
 use pintle_release::{Lease, Store};
 
-use crate::{Cancel, Clock, Error, Lifecycle, RecordObjects, Reporter, Result, SystemClock};
+use crate::{Cancel, Clock, Error, Lifecycle, RecordObjects, Reporter, Result, SchemaLoader, SystemClock};
 
 /// The cluster, the release stores and the settings that operations share. Cloning is cheap: the parts are behind
 /// `Arc`s.
@@ -34,6 +34,8 @@ pub struct Session {
     pub cancel: Cancel,
     /// The handlers of lifecycle events, which observe an operation and may change what it applies.
     pub events: Lifecycle,
+    /// Loads schemas that charts refer to by URL.
+    pub schemas: SchemaLoader,
     /// Whether charts may contain objects that a release store would mistake for its own records.
     pub record_objects: RecordObjects,
 }
@@ -79,6 +81,7 @@ impl Session {
             lease_duration: DEFAULT_LEASE_DURATION,
             cancel: Cancel::default(),
             events: Lifecycle::default(),
+            schemas: SchemaLoader::default(),
             record_objects: RecordObjects::default(),
         }
     }
@@ -129,6 +132,13 @@ impl Session {
     #[must_use]
     pub fn with_events(mut self, events: Lifecycle) -> Self {
         self.events = events;
+        self
+    }
+
+    /// Loads schemas that charts refer to by URL.
+    #[must_use]
+    pub fn with_schemas(mut self, schemas: SchemaLoader) -> Self {
+        self.schemas = schemas;
         self
     }
 

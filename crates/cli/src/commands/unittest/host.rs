@@ -5,6 +5,7 @@ use std::path::absolute;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use pintle::SchemaLoader;
 use pintle::ops::UnittestHost;
 use pintle::rehearse::{Rehearsal, RehearseRequest};
 use pintle::unittest::PostRenderer;
@@ -17,6 +18,7 @@ use crate::plugins::process::look_path;
 pub(super) struct Host<'h> {
     pub(super) start: Instant,
     pub(super) environment: &'h Environment,
+    pub(super) schemas: SchemaLoader,
 }
 
 impl UnittestHost for Host<'_> {
@@ -54,6 +56,10 @@ impl UnittestHost for Host<'_> {
     fn rehearse(&self, request: &RehearseRequest) -> pintle::Result<Rehearsal> {
         let runtime = connect::runtime().map_err(|failure| pintle::Error::Input(failure.text.clone()))?;
         runtime.block_on(pintle::rehearse::rehearse(request))
+    }
+
+    fn schemas(&self) -> &SchemaLoader {
+        &self.schemas
     }
 
     fn elapsed(&self) -> Duration {
