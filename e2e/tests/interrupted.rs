@@ -66,8 +66,14 @@ fn signal(child: &Child, name: &str) {
 }
 
 /// Waits for the program to exit by itself.
-fn end(mut child: Child) -> CommandResult {
-    until("the program ends", || child.try_wait().expect("a child can be asked").is_some());
+fn end(child: Child) -> CommandResult {
+    end_of("the program", child)
+}
+
+/// As [`end`]; a program that does not end is named.
+#[track_caller]
+fn end_of(name: &str, mut child: Child) -> CommandResult {
+    until(&format!("{name} ends"), || child.try_wait().expect("a child can be asked").is_some());
     child.wait_with_output().expect("a child can be read").into()
 }
 
@@ -171,7 +177,7 @@ fn ctrl_c_over_what_is_to_be_rolled_back_ends_as_in_helm() {
                 let child = start(&env, command, name, BlockedOn::Wait);
                 until("everything is applied and watched", || watches_after_apply(&proxy.seen()));
                 signal(&child, "INT");
-                let ran = end(child);
+                let ran = end_of(&format!("{program:?} {words:?}"), child);
                 let last = ran.stderr.lines().last().unwrap_or_default();
                 format!("{} {} {last}", ran.code.unwrap_or(-1), ran.stdout).replace(name, "NAME")
             };
