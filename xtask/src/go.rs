@@ -54,16 +54,17 @@ fn run_quietly(command: &mut Command, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Builds everything in the background while Rust compiles. A failure is not reported here: the step that needs the program
-/// builds it again and reports the error.
-pub(crate) fn build_ahead() {
-    std::thread::spawn(|| -> Result<()> {
+/// Builds what a run needs in the background while Rust compiles, the oldest Kubernetes only if `with_oldest`. A failure is
+/// not reported here: the step that needs the program builds it again and reports the error.
+pub(crate) fn build_ahead(with_oldest: bool) {
+    std::thread::spawn(move || -> Result<()> {
         registries::build()?;
         helm::helm()?;
         helm::helm3()?;
         let [newest, .., oldest] = RELEASES;
-        for release in [newest, oldest] {
-            cluster::build(release)?;
+        cluster::build(newest)?;
+        if with_oldest {
+            cluster::build(oldest)?;
         }
         Ok(())
     });

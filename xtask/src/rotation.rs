@@ -14,16 +14,36 @@ pub(crate) struct Shard {
     of: usize,
 }
 
-impl Shard {
-    /// The part whose turn it is: `PINTLE_CI_SLOT` says which, or else the number of commits does.
-    pub(crate) fn for_head(of: usize) -> Result<Shard> {
-        let slot = match std::env::var("PINTLE_CI_SLOT") {
+/// The turn of a run, from 0 to 9.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn(usize);
+
+impl Turn {
+    /// The turn of this commit: `PINTLE_CI_SLOT` says which, or else the number of commits does.
+    pub(crate) fn of_head() -> Result<Turn> {
+        let slot: usize = match std::env::var("PINTLE_CI_SLOT") {
             Ok(slot) => slot.parse().context("PINTLE_CI_SLOT is not a number")?,
             Err(_) => commits()?,
         };
-        Ok(Shard { index: slot % RUNS % of, of })
+        Ok(Turn(slot % RUNS))
     }
 
+    /// The part that each run has one of.
+    pub(crate) fn part(self, of: usize) -> Shard {
+        Shard { index: self.0 % of, of }
+    }
+
+    /// The part that every second run has one of: the runs with an even turn, or the others.
+    pub(crate) fn part_of_every_second(self, of: usize) -> Shard {
+        Shard { index: self.0 / 2 % of, of }
+    }
+
+    pub(crate) fn is_even(self) -> bool {
+        self.0.is_multiple_of(2)
+    }
+}
+
+impl Shard {
     /// Reads `K/N`.
     pub(crate) fn parse(text: &str) -> Result<Shard> {
         let numbers =
@@ -62,7 +82,23 @@ fn commits() -> Result<usize> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    #[test]
+    fn ten_turns_have_every_part_also_of_what_every_second_run_has() {
+        let turns: Vec<Turn> = (0..RUNS).map(Turn).collect();
+        for (is_even, of) in [(true, 2), (false, 5)] {
+            let seen: BTreeSet<usize> = turns
+                .iter()
+                .filter(|turn| turn.is_even() == is_even)
+                .map(|turn| turn.part_of_every_second(of).index)
+                .collect();
+            assert_eq!(seen.len(), of);
+        }
+        assert_eq!(turns.iter().map(|turn| turn.part(5).index).collect::<BTreeSet<usize>>().len(), 5);
+    }
 
     #[test]
     fn parts_are_disjoint_and_together_are_everything() {

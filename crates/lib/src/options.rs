@@ -12,11 +12,11 @@ use pintle_objects::Validation;
 use pintle_plan::ConflictPolicy;
 use pintle_values::{NullRules, SchemaCheck};
 
-use crate::{RecordObjects, SchemaLoader};
 #[cfg(feature = "cluster")]
 use crate::ops::SensitivePath;
 use crate::post_render::PostRenderOptions;
 use crate::prepare::PrepareOptions;
+use crate::{RecordObjects, SchemaLoader};
 
 /// How a chart is rendered.
 #[derive(Clone, Debug)]

@@ -36,9 +36,10 @@ impl SchemaLoader {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(go_error_text(Path::new(location), &error))
             }
-            _ => Err(
-                "schemas do not read files outside the chart; put the definitions into the schema".to_owned()
-            ),
+            _ => {
+                Err("schemas do not read files outside the chart; put the definitions into the schema"
+                    .to_owned())
+            }
         }
     }
 }

@@ -53,8 +53,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let deploy = request::deploy_options(invocation)?;
     let failed = |failure: Failure| failure.during("INSTALLATION FAILED");
     let flags = &invocation.flags;
-    let (name, reference) =
-        request::name_and_chart(flags, |chart| name_for(chart, flags)).map_err(failed)?;
+    let (name, reference) = request::name_and_chart(flags, |chart| name_for(chart, flags)).map_err(failed)?;
     let replace = flags.on(names::REPLACE);
     let server_side = flags.on(names::SERVER_SIDE_SWITCH);
     let request = InstallRequest {

@@ -25,8 +25,7 @@ pub(super) struct Outcome {
 /// What is in a home: folders end in a slash.
 pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
-const REFUSED_CLIENT: &str =
-    "remote error: tls: certificate required|(write|read) tcp [^ ]+->[^ ]+: (write|read): (broken pipe|connection reset by peer)";
+const REFUSED_CLIENT: &str = "remote error: tls: certificate required|(write|read) tcp [^ ]+->[^ ]+: (write|read): (broken pipe|connection reset by peer)";
 
 impl Side {
     /// A program with a new home below `base`. The homes of both sides have paths of the same length, so that text that is
