@@ -2,11 +2,13 @@
 //!
 //! helm-diff is not built here: `--helm-diff` is the path of its program.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -100,9 +102,12 @@ struct Cost {
     wall: Duration,
     /// CPU time in seconds, with that of programs that it started.
     cpu: f64,
-    /// The peak memory in MiB of the largest process.
+    /// The peak memory in MiB of all its processes together, as far as samples see it, and at least that of the largest.
     memory: f64,
 }
+
+/// The time between two samples of memory.
+const SAMPLE: Duration = Duration::from_millis(5);
 
 fn measure(bench: &BenchEnv, quick: bool) -> Result<()> {
     let mut table = format!(
@@ -121,7 +126,7 @@ fn measure(bench: &BenchEnv, quick: bool) -> Result<()> {
     }
     let how = format!(
         "Command: `cargo xtask bench diff --helm-diff PATH`. Programs take turns on one control plane, {} rounds, medians; \
-         memory is that of the largest process.",
+         memory is that of all processes of a command together.",
         bench.rounds
     );
     keep("-diff", &how, &table)
@@ -164,9 +169,27 @@ impl BenchEnv {
     fn cost(&self, program: &Path, arguments: &[&str]) -> Result<Cost> {
         let mut command = self.command(Path::new("/usr/bin/time"));
         command.args(["--format", "%U %S %M"]).arg(program).args(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let start = Instant::now();
-        let output = command.output().context("cannot run /usr/bin/time (Debian package `time`)")?;
-        let wall = start.elapsed();
+        let child = command.spawn().context("cannot run /usr/bin/time (Debian package `time`)")?;
+        let timer = child.id();
+        let is_over = AtomicBool::new(false);
+        let (output, wall, together) = std::thread::scope(|scope| {
+            let sampled = scope.spawn(|| {
+                let mut peak = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    // The timer itself does not count.
+                    peak = peak.max(resident_below(timer));
+                    std::thread::sleep(SAMPLE);
+                }
+                peak
+            });
+            let output = child.wait_with_output();
+            let wall = start.elapsed();
+            is_over.store(true, Ordering::Relaxed);
+            (output, wall, sampled.join().unwrap_or(0))
+        });
+        let output = output.context("/usr/bin/time did not end")?;
         let report = String::from_utf8_lossy(&output.stderr);
         let words = report.lines().last().unwrap_or_default().split(' ');
         let figures: Vec<f64> = words.filter_map(|word| word.parse().ok()).collect();
@@ -175,7 +198,8 @@ impl BenchEnv {
         if !matches!(output.status.code(), Some(0 | 2)) {
             bail!("{command:?}: {report}");
         }
-        Ok(Cost { wall, cpu: user + system, memory: kibibytes / 1024.0 })
+        let together = f64::from(u32::try_from(together).unwrap_or(u32::MAX));
+        Ok(Cost { wall, cpu: user + system, memory: kibibytes.max(together) / 1024.0 })
     }
 
     fn row(&self, name: &str, chart: &Path, set: &str) -> Result<String> {
@@ -229,6 +253,35 @@ impl BenchEnv {
             cost.memory
         ))
     }
+}
+
+/// The resident memory in KiB of all that a process has started, directly or not. Processes that have ended count nothing.
+fn resident_below(process: u32) -> u64 {
+    let mut parents: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    for id in entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        // The name of the program, in parentheses, may have any character.
+        let after_name = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+        if let Some(parent) = after_name.split(' ').nth(1).and_then(|parent| parent.parse().ok()) {
+            parents.entry(parent).or_default().push(id);
+        }
+    }
+    let mut open = vec![process];
+    let mut sum = 0;
+    while let Some(process) = open.pop() {
+        for child in parents.get(&process).into_iter().flatten() {
+            sum += resident(*child);
+            open.push(*child);
+        }
+    }
+    sum
+}
+
+fn resident(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
 
 /// The medians of several runs.

@@ -5,6 +5,7 @@ pub(crate) mod csv;
 pub(crate) mod deploy;
 pub(crate) mod groups;
 pub(crate) mod names;
+pub(crate) mod operations;
 pub(crate) mod parse;
 pub(crate) mod parsed;
 pub(crate) mod value;

@@ -18,7 +18,6 @@ mod flag;
 mod grants;
 mod help;
 mod invocation;
-mod jsonpath;
 mod kubeconfig;
 mod lease_holder;
 mod output;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal as _};
+use std::time::Duration;
 
 use pintle::ops::SensitivePath;
 use pintle::plan::ConflictPolicy;
@@ -149,6 +150,7 @@ pub(crate) fn deploy_options(invocation: &Invocation<'_>) -> Result<DeployOption
         wait_for_jobs: on(names::WAIT_FOR_JOBS),
         ordered: is_ordered(invocation),
         timeout: flags.duration(names::TIMEOUT),
+        readiness_timeout: readiness_timeout(flags)?,
         hook_timeout: Some(flags.duration(names::HOOK_TIMEOUT)).filter(|limit| !limit.is_zero()),
         hooks: !on(names::NO_HOOKS),
         hook_parallelism: usize::try_from(flags.uint(names::HOOK_PARALLELISM)).unwrap_or(usize::MAX).max(1),
@@ -159,6 +161,19 @@ pub(crate) fn deploy_options(invocation: &Invocation<'_>) -> Result<DeployOption
         // Helm waits until the timeout even if an object has failed.
         fail_fast: invocation.personality == Personality::Pintle,
     })
+}
+
+/// The limit of `--readiness-timeout`, which is part of `--timeout`.
+fn readiness_timeout(flags: &Parsed) -> Result<Option<Duration>, Failure> {
+    if !flags.declares(names::READINESS_TIMEOUT) {
+        return Ok(None);
+    }
+    let limit = flags.duration(names::READINESS_TIMEOUT);
+    let whole = flags.duration(names::TIMEOUT);
+    if limit > whole && !whole.is_zero() {
+        return Err(Failure::usage("--readiness-timeout exceeds --timeout").hint("give --timeout, too"));
+    }
+    Ok(Some(limit).filter(|limit| !limit.is_zero()))
 }
 
 /// The strategy of `--wait` that HIP-0025 proposes.

@@ -155,6 +155,30 @@ fn a_release_is_compared_with_a_chart() {
 }
 
 #[test]
+fn crds_that_are_shown_must_not_belong_to_others() {
+    let env = charts();
+    let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\nspec:\n  group: example.com\n  scope: Namespaced\n  names: {kind: Widget, plural: widgets}\n  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}\n";
+    env.write("new/crds/widget.yaml", definition);
+    let variables = &[("PINTLE_CLUSTER", "embedded:box.db")];
+    assert!(env.called("helm", "install owner new", variables).starts_with("exit 0"));
+    let without = env.called("helm", "diff upgrade mine new --install", variables);
+    assert!(without.starts_with("exit 0") && !without.contains("Widget"), "{without}");
+    // As for `template --dry-run=server --include-crds`, the definition of `crds/` counts as an object of the release.
+    let refused = env.called("helm", "diff upgrade mine new --install --include-crds", variables);
+    for part in ["exit 1", "CustomResourceDefinition \"widgets.example.com\"", "invalid ownership metadata"] {
+        assert!(refused.contains(part), "no {part} in {refused}");
+    }
+    for line in [
+        "diff upgrade mine new --install --include-crds --take-ownership",
+        "diff upgrade mine new --install --include-crds --disable-validation",
+        "diff upgrade owner new --include-crds",
+    ] {
+        let shown = env.called("helm", line, variables);
+        assert!(shown.starts_with("exit 0") && shown.contains("Widget"), "{line}: {shown}");
+    }
+}
+
+#[test]
 fn live_objects_are_compared_in_three_ways() {
     let env = charts();
     let there = [("PINTLE_CLUSTER", "embedded:box.db")];

@@ -124,3 +124,60 @@ fn groups_that_depend_on_each_other_are_refused_before_anything_is_done() {
     assert!(!failed.starts_with("exit 0") && failed.contains(text), "{failed}");
     assert!(!run(&env, "pintle", "list").contains("shop-1.0.0"));
 }
+
+/// A chart whose database says itself when it is ready.
+fn env_with_readiness() -> TestEnv {
+    let env = env();
+    env.write("shop/values.yaml", "replicas: 1\nsuccess: '{.readyReplicas} >= 2'\nfailure: '{.no} == 1'\n");
+    env.write(
+        "shop/templates/database.yaml",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: database\n  annotations:\n    helm.sh/resource-group: database\n    helm.sh/readiness-success: {{ .Values.success | quote }}\n    {{- with .Values.failure }}\n    helm.sh/readiness-failure: {{ list . | toJson | quote }}\n    {{- end }}\nspec:\n  replicas: {{ .Values.replicas }}\n  selector: {matchLabels: {app: database}}\n  template:\n    metadata:\n      labels: {app: database}\n    spec: {containers: [{name: main, image: postgres}]}\n",
+    );
+    env
+}
+
+#[test]
+fn a_chart_says_itself_when_an_object_is_ready_or_has_failed() {
+    let env = env_with_readiness();
+    let waiting = run(&env, "pintle", "install a shop --readiness-timeout 3s");
+    for part in ["exit 1", "Deployment/default/database", "Waiting for {.readyReplicas} >= 2"] {
+        position(&waiting, part);
+    }
+    let made = run(&env, "pintle", "plan upgrade a shop --set replicas=2");
+    position(&made, "+ create ConfigMap default/app");
+    // The expression counts in the wait at the end as well, and with the rules of Helm 3.
+    for wait in ["", "--wait", "--wait=legacy"] {
+        let ready = run(&env, "pintle", &format!("upgrade a shop --set replicas=2 {wait}"));
+        assert!(ready.starts_with("exit 0"), "{ready}");
+    }
+    // A failure ends the wait long before the limit.
+    let failed =
+        run(&env, "pintle", "upgrade a shop --set replicas=2,failure='{.readyReplicas} >= 1' --timeout 1h");
+    for part in ["exit 1", "Resource has failed: {.readyReplicas} >= 1"] {
+        position(&failed, part);
+    }
+    let ignored = run(&env, "pintle", "upgrade a shop --ordered=false --wait");
+    assert!(ignored.starts_with("exit 0"), "no order, no expressions: {ignored}");
+}
+
+#[test]
+fn expressions_of_readiness_are_checked_before_anything_is_done() {
+    let env = env_with_readiness();
+    let refused = run(&env, "pintle", "install a shop --set success=ready");
+    let text =
+        "Deployment database: annotation helm.sh/readiness-success: \"ready\" is no list of expressions";
+    assert!(!refused.starts_with("exit 0") && refused.contains(text), "{refused}");
+    assert!(!run(&env, "pintle", "list").contains("shop-1.0.0"));
+    let linted = run(&env, "pintle", "lint shop --set success=ready");
+    assert!(linted.starts_with("exit 1") && linted.contains(text), "{linted}");
+    assert!(
+        run(&env, "helm", "lint shop --set success=ready").starts_with("exit 0"),
+        "Helm has no such rule"
+    );
+    let half = run(&env, "pintle", "install a shop --set failure=");
+    for part in ["exit 0", "has only one of helm.sh/readiness-success and helm.sh/readiness-failure"] {
+        position(&half, part);
+    }
+    let limits = run(&env, "pintle", "upgrade a shop --readiness-timeout 2m --timeout 1m");
+    position(&limits, "--readiness-timeout exceeds --timeout");
+}

@@ -82,6 +82,31 @@ fn an_upgrade_shows_changes_deletions_and_nothing_else() {
 }
 
 #[test]
+fn insignificant_changes_are_shown_only_if_asked_for() {
+    let env = env();
+    holds(&run(&env, "install a web"), &["exit 0\n"]);
+    env.write(
+        "web/templates/deployment.yaml",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec:\n  replicas: {{ .Values.replicas | default 1 }}\n  selector: {matchLabels: {a: b}}\n  template:\n    metadata: {labels: {a: b}}\n    spec: {containers: [{name: a, image: b}]}\n",
+    );
+    holds(&run(&env, "upgrade a web"), &["exit 0\n"]);
+    let changed = "plan upgrade a web --set color=blue,replicas=2 --show-insignificant --save web.plan";
+    let shown = run(&env, changed);
+    holds(&shown, &["exit 2\n", "insignificant: metadata.generation: 2 instead of 1\n", "1 unchanged"]);
+    assert!(!shown.contains("-word") && !shown.contains(".time"), "{shown}");
+    assert!(!run(&env, "plan upgrade a web --set replicas=2").contains("generation"));
+    holds(
+        &run(&env, "plan show web.plan --show-insignificant -o json"),
+        &["\"path\": \"metadata.generation\"", "\"insignificantChanges\": ["],
+    );
+    holds(
+        &run(&env, "plan show web.plan --show-insignificant -o markdown"),
+        &["> Deployment default/d, insignificant: metadata.generation: 2 instead of 1\n"],
+    );
+    assert!(!run(&env, "plan show web.plan -o json").contains("insignificantChanges"));
+}
+
+#[test]
 fn a_plan_has_other_formats() {
     let env = env();
     let json = run(&env, "plan install a web -o json");

@@ -118,7 +118,13 @@ mod tests {
         assert_eq!(written.object().expect("the object as it was sent").id(), id);
         assert!(cluster.create_object(&object, &WriteParams::default()).await.is_ok());
         let (wait_for, strategy) = (WaitFor::Ready, Strategy::Watcher);
-        let options = WaitOptions { wait_for, strategy, timeout: Duration::from_secs(60), fail_fast: None };
+        let options = WaitOptions {
+            wait_for,
+            strategy,
+            timeout: Duration::from_secs(60),
+            fail_fast: None,
+            readiness_annotations: false,
+        };
         Waiter::new(&cluster, options)
             .wait(std::slice::from_ref(&id), &mut |_| {})
             .await

@@ -61,7 +61,13 @@ impl TestEnv {
 }
 
 fn waiting(wait_for: WaitFor) -> WaitOptions {
-    WaitOptions { wait_for, strategy: Strategy::Watcher, timeout: Duration::from_secs(600), fail_fast: None }
+    WaitOptions {
+        wait_for,
+        strategy: Strategy::Watcher,
+        timeout: Duration::from_secs(600),
+        fail_fast: None,
+        readiness_annotations: false,
+    }
 }
 
 fn early(wait_for: WaitFor) -> WaitOptions {

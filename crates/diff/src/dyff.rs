@@ -1,20 +1,28 @@
-//! The format `dyff`: changes by path, in the manner of the dyff program. The meaning is dyff's, not every byte.
+//! The format `dyff`: changes by path, as the dyff program reports them.
+
+mod compare;
+mod node;
+mod yaml;
 
 use std::io::{self, Write};
 
-use pintle_tree::{Node, Str};
+use pintle_yaml::commented::Document;
 
 use crate::lines::{self, Side};
 use crate::report::{Entry, Report};
-use crate::version_3;
+use compare::{Content, Detail, Difference, Pair};
+use node::NodeRef;
 
 const GREEN: &str = "\u{1b}[0;32m";
 const RED: &str = "\u{1b}[0;31m";
 const YELLOW: &str = "\u{1b}[0;33m";
 const RESET: &str = "\u{1b}[0m";
 
-/// The fields by which items of lists are matched.
-const IDENTIFIERS: [&str; 3] = ["name", "key", "id"];
+/// The width of the output, where dyff does not write to a terminal.
+const WIDTH: usize = 80;
+
+/// What is between two columns.
+const SEPARATOR: &str = "   ";
 
 impl Report<'_> {
     /// Writes the changes by path.
@@ -22,197 +30,28 @@ impl Report<'_> {
     /// # Errors
     /// Those of the writer.
     pub fn write_dyff(&self, out: &mut dyn Write, colored: bool) -> io::Result<()> {
-        for entry in &self.entries {
-            let mut report = EntryReport { out: &mut *out, colored, object: String::new() };
-            report.entry(entry)?;
+        let read = |wanted: Side| -> Option<Vec<Option<Document>>> {
+            self.entries.iter().map(|entry| Document::read(&side(entry, wanted)).ok()).collect()
+        };
+        // Manifests that are not YAML for go-yaml 3 have no differences here.
+        if let (Some(old), Some(new)) = (read(Side::Old), read(Side::New)) {
+            let pairs: Vec<Pair<'_>> = old
+                .iter()
+                .zip(&new)
+                .map(|(old, new)| Pair { old: root(old.as_ref()), new: root(new.as_ref()) })
+                .collect();
+            let has_several = pairs.iter().filter(|pair| pair.old.is_some()).count() > 1;
+            for difference in compare::compare(&pairs, self.finds_renames) {
+                write!(out, "{}", text(&difference, has_several, colored))?;
+            }
         }
         out.write_all(b"\n")
     }
 }
 
-struct EntryReport<'o> {
-    out: &'o mut dyn Write,
-    colored: bool,
-    /// The object, as it stands behind every path.
-    object: String,
-}
-
-impl EntryReport<'_> {
-    fn entry(&mut self, entry: &Entry<'_>) -> io::Result<()> {
-        let (old, new) = (side(entry, Side::Old), side(entry, Side::New));
-        let (old, new) = (version_3::read(&old), version_3::read(&new));
-        self.object = describe(if new.is_nil() { &old } else { &new });
-        match (&old, &new) {
-            (Node::Nil, Node::Nil) => Ok(()),
-            (Node::Nil, new) => self.note("(root level)", &[(Sign::Added, "one document added:", new)]),
-            (old, Node::Nil) => self.note("(root level)", &[(Sign::Removed, "one document removed:", old)]),
-            (old, new) => self.compare(&mut Vec::new(), old, new),
-        }
-    }
-
-    fn compare(&mut self, path: &mut Vec<String>, old: &Node, new: &Node) -> io::Result<()> {
-        match (old, new) {
-            (old, new) if old == new => Ok(()),
-            (Node::Map(before), Node::Map(after)) => {
-                let only = |one: &pintle_tree::Map<Node>, other: &pintle_tree::Map<Node>| {
-                    let mut entries = one.clone();
-                    entries.retain(|key, _| !other.contains_key(key));
-                    entries
-                };
-                let (removed, added) = (only(before, after), only(after, before));
-                let texts = (
-                    counted(removed.len(), "map entry", "map entries", "removed"),
-                    counted(added.len(), "map entry", "map entries", "added"),
-                );
-                let mut parts = Vec::new();
-                let (removed, added) = (Node::Map(removed), Node::Map(added));
-                if let Some(text) = &texts.0 {
-                    parts.push((Sign::Removed, text.as_str(), &removed));
-                }
-                if let Some(text) = &texts.1 {
-                    parts.push((Sign::Added, text.as_str(), &added));
-                }
-                self.note(&shown(path), &parts)?;
-                for (key, before) in before.iter() {
-                    if let Some(after) = after.get(key) {
-                        path.push(key.to_str_lossy().into_owned());
-                        self.compare(path, before, after)?;
-                        path.pop();
-                    }
-                }
-                Ok(())
-            }
-            (Node::List(before), Node::List(after)) => self.lists(path, before, after),
-            (Node::Str(before), Node::Str(after)) if is_multiline(before, after) => {
-                self.texts(path, before.as_bytes(), after.as_bytes())
-            }
-            (old, new) => {
-                let kind = if old.json_type() == new.json_type() { "value change" } else { "type change" };
-                let parts = [(Sign::Changed, kind, &Node::Nil)];
-                self.note(&shown(path), &parts)?;
-                self.value(Sign::Removed, old)?;
-                self.value(Sign::Added, new)
-            }
-        }
-    }
-
-    /// Writes the lines of a text that differ.
-    fn texts(&mut self, path: &[String], old: &[u8], new: &[u8]) -> io::Result<()> {
-        let lines = lines::diff(old, new, false);
-        let count = |side: Side| lines.iter().filter(|line| line.side == side).count();
-        let (inserts, deletions) = (count(Side::New), count(Side::Old));
-        let mut counts = Vec::new();
-        if inserts > 0 {
-            counts.push(format!("{} insert{}", number(inserts), if inserts == 1 { "" } else { "s" }));
-        }
-        if deletions > 0 {
-            counts.push(format!("{} deletion{}", number(deletions), if deletions == 1 { "" } else { "s" }));
-        }
-        let text = format!("value change in multiline text ({})", counts.join(", "));
-        self.note(&shown(path), &[(Sign::Changed, &text, &Node::Nil)])?;
-        for line in lines.iter().filter(|line| line.side != Side::Common) {
-            let sign = if line.side == Side::New { Sign::Added } else { Sign::Removed };
-            self.line(sign, &format!("{} {}", sign.mark(), String::from_utf8_lossy(line.text(old, new))))?;
-        }
-        self.out.write_all(b"\n")
-    }
-
-    fn lists(&mut self, path: &mut Vec<String>, old: &[Node], new: &[Node]) -> io::Result<()> {
-        let named = IDENTIFIERS.into_iter().find(|field| is_unique(old, field) && is_unique(new, field));
-        let same = |a: &Node, b: &Node| match named {
-            Some(field) => a.get(field) == b.get(field),
-            None => a == b,
-        };
-        let only = |one: &[Node], other: &[Node]| -> Vec<Node> {
-            one.iter().filter(|item| !other.iter().any(|other| same(item, other))).cloned().collect()
-        };
-        let (removed, added) = (only(old, new), only(new, old));
-        let texts = (
-            counted(removed.len(), "list entry", "list entries", "removed"),
-            counted(added.len(), "list entry", "list entries", "added"),
-        );
-        let (removed, added) = (Node::List(removed), Node::List(added));
-        let mut parts = Vec::new();
-        if let Some(text) = &texts.0 {
-            parts.push((Sign::Removed, text.as_str(), &removed));
-        }
-        if let Some(text) = &texts.1 {
-            parts.push((Sign::Added, text.as_str(), &added));
-        }
-        if parts.is_empty() && named.is_none() {
-            parts.push((Sign::Changed, "order changed", &Node::Nil));
-        }
-        self.note(&shown(path), &parts)?;
-        let Some(field) = named else { return Ok(()) };
-        for before in old {
-            if let Some(after) = new.iter().find(|after| same(before, after)) {
-                path.push(before.get(field).and_then(Node::as_str).unwrap_or_default().to_owned());
-                self.compare(path, before, after)?;
-                path.pop();
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes a path and what happened there; nothing if nothing did.
-    fn note(&mut self, path: &str, parts: &[(Sign, &str, &Node)]) -> io::Result<()> {
-        if parts.is_empty() {
-            return Ok(());
-        }
-        writeln!(self.out, "\n{path}  ({})", self.object)?;
-        for (sign, text, node) in parts {
-            self.line(*sign, &format!("{} {text}", sign.mark()))?;
-            if !node.is_nil() {
-                for line in yaml(node).lines() {
-                    self.line(*sign, line)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn value(&mut self, sign: Sign, node: &Node) -> io::Result<()> {
-        let text = match node {
-            Node::Str(text) => text.to_str_lossy().into_owned(),
-            other => yaml(other),
-        };
-        for line in text.lines() {
-            self.line(sign, &format!("{} {line}", sign.mark()))?;
-        }
-        Ok(())
-    }
-
-    fn line(&mut self, sign: Sign, text: &str) -> io::Result<()> {
-        match self.colored {
-            true => writeln!(self.out, "{}{text}{RESET}", sign.color()),
-            false => writeln!(self.out, "{text}"),
-        }
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Sign {
-    Added,
-    Removed,
-    Changed,
-}
-
-impl Sign {
-    fn mark(self) -> char {
-        match self {
-            Sign::Added => '+',
-            Sign::Removed => '-',
-            Sign::Changed => '±',
-        }
-    }
-
-    fn color(self) -> &'static str {
-        match self {
-            Sign::Added => GREEN,
-            Sign::Removed => RED,
-            Sign::Changed => YELLOW,
-        }
-    }
+/// The root of a document that is not empty.
+fn root(document: Option<&Document>) -> Option<NodeRef<'_>> {
+    document.map(NodeRef::root).filter(|node| !node.is_nil())
 }
 
 fn side(entry: &Entry<'_>, wanted: Side) -> Vec<u8> {
@@ -224,94 +63,229 @@ fn side(entry: &Entry<'_>, wanted: Side) -> Vec<u8> {
     text
 }
 
-/// `apiVersion/kind/namespace/name`.
-fn describe(object: &Node) -> String {
-    let text = |node: Option<&Node>| node.and_then(Node::as_str).unwrap_or_default().to_owned();
-    let metadata = object.get("metadata");
-    let parts = [
-        text(object.get("apiVersion")),
-        text(object.get("kind")),
-        text(metadata.and_then(|metadata| metadata.get("namespace"))),
-        text(metadata.and_then(|metadata| metadata.get("name"))),
-    ];
-    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
+/// A difference as text. Documents are named if there are several of them.
+fn text(difference: &Difference<'_>, names_documents: bool, colored: bool) -> String {
+    let mut out = "\n".to_owned();
+    match &difference.path {
+        None => out.push_str("(file level)"),
+        Some(path) => {
+            let elements = path.elements.join(".");
+            out.push_str(if elements.is_empty() { "(root level)" } else { &elements });
+            if names_documents {
+                out.push_str(&format!("  ({})", path.document));
+            }
+        }
+    }
+    out.push('\n');
+    let blocks: Vec<Vec<Line>> = difference.details.iter().map(detail).collect();
+    beside(&blocks).iter().for_each(|line| line.write(colored, &mut out));
+    // dyff ends a table of names without a line break.
+    if let ([Detail::Reordered(before, after)], [block]) = (difference.details.as_slice(), blocks.as_slice())
+        && !fits_on_lines(before, after)
+        && block.iter().all(|line| line.width() <= WIDTH)
+    {
+        out.pop();
+    }
+    out
 }
 
-fn shown(path: &[String]) -> String {
-    if path.is_empty() { "(root level)".to_owned() } else { path.join(".") }
-}
+/// A line of a block, as parts of one sign each.
+#[derive(Clone, Default)]
+struct Line(Vec<(Option<Sign>, String)>);
 
-fn counted(count: usize, one: &str, many: &str, what: &str) -> Option<String> {
-    match count {
-        0 => None,
-        1 => Some(format!("one {one} {what}:")),
-        count => Some(format!("{} {many} {what}:", number(count))),
+impl Line {
+    fn new(sign: Sign, text: impl Into<String>) -> Line {
+        Line(vec![(Some(sign), text.into())])
+    }
+
+    fn width(&self) -> usize {
+        self.0.iter().map(|(_, text)| text.chars().count()).sum()
+    }
+
+    fn write(&self, colored: bool, out: &mut String) {
+        for (sign, text) in &self.0 {
+            match sign.filter(|_| colored && !text.is_empty()) {
+                Some(sign) => out.push_str(&format!("{}{text}{RESET}", sign.color())),
+                None => out.push_str(text),
+            }
+        }
+        out.push('\n');
+    }
+
+    /// Removes blanks at the end.
+    fn trim_end(&mut self) {
+        while let Some((_, text)) = self.0.last_mut() {
+            text.truncate(text.trim_end_matches(' ').len());
+            if !text.is_empty() {
+                return;
+            }
+            self.0.pop();
+        }
     }
 }
 
-/// Small numbers as words.
-fn number(count: usize) -> String {
+#[derive(Clone, Copy)]
+enum Sign {
+    Added,
+    Removed,
+    Changed,
+    Reordered,
+}
+
+impl Sign {
+    fn mark(self) -> char {
+        match self {
+            Sign::Added => '+',
+            Sign::Removed => '-',
+            Sign::Changed => '±',
+            Sign::Reordered => '⇆',
+        }
+    }
+
+    fn color(self) -> &'static str {
+        match self {
+            Sign::Added => GREEN,
+            Sign::Removed => RED,
+            Sign::Changed | Sign::Reordered => YELLOW,
+        }
+    }
+}
+
+/// Puts blocks beside each other if there is room, and below each other with a blank line after each otherwise.
+fn beside(blocks: &[Vec<Line>]) -> Vec<Line> {
+    let width = |block: &[Line]| block.iter().map(Line::width).max().unwrap_or(0);
+    let all: usize = blocks.iter().map(|block| width(block)).sum();
+    if all + blocks.len().saturating_sub(1) * SEPARATOR.len() > WIDTH {
+        let spaced = blocks.iter().flat_map(|block| block.iter().cloned().chain([Line::default()]));
+        return spaced.collect();
+    }
+    columns(blocks, SEPARATOR)
+}
+
+/// Blocks beside each other.
+fn columns(blocks: &[Vec<Line>], separator: &str) -> Vec<Line> {
+    let rows = blocks.iter().map(Vec::len).max().unwrap_or(0);
+    let row = |index: usize| {
+        let mut row = Line::default();
+        for (number, block) in blocks.iter().enumerate() {
+            let width = block.iter().map(Line::width).max().unwrap_or(0);
+            let line = block.get(index).cloned().unwrap_or_default();
+            let padding = " ".repeat(width - line.width());
+            row.0.extend(line.0);
+            row.0.push((None, padding));
+            if number + 1 < blocks.len() {
+                row.0.push((None, separator.to_owned()));
+            }
+        }
+        row.trim_end();
+        row
+    };
+    (0..rows).map(row).collect()
+}
+
+fn detail(detail: &Detail<'_>) -> Vec<Line> {
+    match detail {
+        Detail::Added(content) => listed(Sign::Added, "added", content),
+        Detail::Removed(content) => listed(Sign::Removed, "removed", content),
+        Detail::Reordered(before, after) => reordered(before, after),
+        Detail::Changed(old, new) => changed(*old, *new),
+    }
+}
+
+/// What was added or removed, after how much it is.
+fn listed(sign: Sign, what: &str, content: &Content<'_>) -> Vec<Line> {
+    let count = match content {
+        Content::Document(_) => plural(1, "document", "documents"),
+        Content::Entries(entries) => plural(entries.len(), "map entry", "map entries"),
+        Content::Items(items) => plural(items.len(), "list entry", "list entries"),
+    };
+    let text = yaml::content(content);
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    let lines: Vec<Line> = text.split('\n').map(|line| Line::new(sign, line)).collect();
+    let mut all = vec![Line::new(Sign::Changed, format!("{} {count} {what}:", sign.mark()))];
+    all.extend(beside(&[lines]));
+    all
+}
+
+/// Whether names are short enough for one line on each side.
+fn fits_on_lines(before: &[String], after: &[String]) -> bool {
+    [before, after].iter().all(|items| items.join(", ").chars().count() < WIDTH / 2)
+}
+
+fn reordered(before: &[String], after: &[String]) -> Vec<Line> {
+    let mut lines = vec![Line::new(Sign::Reordered, format!("{} order changed", Sign::Reordered.mark()))];
+    if fits_on_lines(before, after) {
+        lines.push(Line::new(Sign::Removed, format!("- {}", before.join(", "))));
+        lines.push(Line::new(Sign::Added, format!("+ {}", after.join(", "))));
+        return lines;
+    }
+    let column = |sign, items: &[String]| -> Vec<Line> {
+        let all = items.iter().flat_map(|item| item.lines());
+        all.map(|line| Line::new(sign, format!("  {line}"))).collect()
+    };
+    lines.extend(columns(&[column(Sign::Removed, before), column(Sign::Added, after)], " "));
+    lines
+}
+
+fn changed(old: NodeRef<'_>, new: NodeRef<'_>) -> Vec<Line> {
+    let (before, after) = (old.type_name(), new.type_name());
+    if (before, after) == ("string", "string") {
+        if old.value().contains('\n') || new.value().contains('\n') {
+            return changed_lines(old.value().as_bytes(), new.value().as_bytes());
+        }
+        return values("value change", old.value(), new.value());
+    }
+    let what = match before == after {
+        true => "value change".to_owned(),
+        false => format!("type change from {before} to {after}"),
+    };
+    values(&what, &yaml::value(old), &yaml::value(new))
+}
+
+fn values(what: &str, old: &str, new: &str) -> Vec<Line> {
+    let mut all = vec![Line::new(Sign::Changed, format!("{} {what}", Sign::Changed.mark()))];
+    for (sign, text) in [(Sign::Removed, old), (Sign::Added, new)] {
+        for (index, line) in text.split('\n').enumerate() {
+            let mark = if index == 0 { format!("{} ", sign.mark()) } else { "  ".to_owned() };
+            all.push(Line::new(sign, format!("{mark}{line}")));
+        }
+    }
+    all
+}
+
+/// The lines of a text that differ. Lines that follow each other count as one change.
+fn changed_lines(old: &[u8], new: &[u8]) -> Vec<Line> {
+    let found = lines::diff(old, new, false);
+    let (mut shown, mut inserts, mut deletions) = (Vec::new(), 0, 0);
+    for run in found.chunk_by(|one, next| (one.side == Side::Common) == (next.side == Side::Common)) {
+        for (wanted, sign, count) in
+            [(Side::Old, Sign::Removed, &mut deletions), (Side::New, Sign::Added, &mut inserts)]
+        {
+            let lines: Vec<_> = run.iter().filter(|line| line.side == wanted).collect();
+            *count += usize::from(!lines.is_empty());
+            shown.extend(lines.into_iter().map(|line| {
+                Line::new(sign, format!("{} {}", sign.mark(), String::from_utf8_lossy(line.text(old, new))))
+            }));
+        }
+    }
+    let counts =
+        [plural(inserts, "insert", "inserts"), plural(deletions, "deletion", "deletions")].join(", ");
+    let head = format!("{} value change in multiline text ({counts})", Sign::Changed.mark());
+    let mut all = vec![Line::new(Sign::Changed, head)];
+    all.extend(shown);
+    all.push(Line::default());
+    all
+}
+
+/// A number and what is counted; small numbers as words.
+fn plural(count: usize, one: &str, many: &str) -> String {
     const WORDS: [&str; 13] = [
         "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
         "twelve",
     ];
-    WORDS.get(count).map_or_else(|| count.to_string(), |word| (*word).to_owned())
-}
-
-fn is_multiline(old: &Str, new: &Str) -> bool {
-    old.as_bytes().contains(&b'\n') && new.as_bytes().contains(&b'\n')
-}
-
-/// Whether all items are maps with different texts in a field.
-fn is_unique(items: &[Node], field: &str) -> bool {
-    let mut names: Vec<&str> = items.iter().filter_map(|item| item.get(field)?.as_str()).collect();
-    let all = names.len() == items.len();
-    names.sort_unstable();
-    names.dedup();
-    all && names.len() == items.len()
-}
-
-fn yaml(node: &Node) -> String {
-    pintle_yaml::write(node).map(|text| String::from_utf8_lossy(&text).into_owned()).unwrap_or_default()
+    let number = WORDS.get(count).map_or_else(|| count.to_string(), |word| (*word).to_owned());
+    format!("{number} {}", if count == 1 { one } else { many })
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::{Index, Options, ParseOptions, Report};
-
-    #[test]
-    fn items_are_matched_by_name() {
-        let text = |image: &str, more: &str| {
-            format!(
-                "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  containers:\n  - name: a\n    image: x\n  - name: b\n    image: {image}\n{more}"
-            )
-        };
-        let (old, new) = (text("i:1", ""), text("i:2", "  replicas: 2\n"));
-        let parse = |text| Index::parse(text, &ParseOptions::default()).expect("a good manifest");
-        let report = Report::new(parse(old.as_bytes()), parse(new.as_bytes()), &Options::default());
-        let mut out = Vec::new();
-        report.expect("good options").write_dyff(&mut out, false).expect("written");
-        assert_eq!(
-            String::from_utf8(out).expect("text"),
-            "\nspec  (apps/v1/Deployment/web)\n+ one map entry added:\nreplicas: 2\n\nspec.containers.b.image  (apps/v1/Deployment/web)\n± value change\n- i:1\n+ i:2\n\n"
-        );
-    }
-
-    #[test]
-    fn keys_and_texts_are_those_of_go_yaml_3() {
-        let text = |n: &str, line: &str| {
-            format!(
-                "apiVersion: v1\nkind: A\nmetadata:\n  name: a\nspec:\n  n: {n}\n  text: |\n    one\n    {line}\n    three\n"
-            )
-        };
-        let (old, new) = (text("1", "two"), text("2", "2"));
-        let parse = |text| Index::parse(text, &ParseOptions::default()).expect("a good manifest");
-        let report = Report::new(parse(old.as_bytes()), parse(new.as_bytes()), &Options::default());
-        let mut out = Vec::new();
-        report.expect("good options").write_dyff(&mut out, false).expect("written");
-        assert_eq!(
-            String::from_utf8(out).expect("text"),
-            "\nspec.n  (v1/A/a)\n± value change\n- 1\n+ 2\n\nspec.text  (v1/A/a)\n± value change in multiline text (one insert, one deletion)\n- two\n+ 2\n\n\n"
-        );
-    }
-}
+mod tests;

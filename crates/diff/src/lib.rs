@@ -26,7 +26,6 @@ mod output;
 mod report;
 mod secret;
 mod structured;
-mod version_3;
 
 pub use error::{Error, Result};
 pub use manifest::{Index, Object, ParseOptions, TEST_HOOKS};

@@ -123,6 +123,8 @@ pub struct Report<'m> {
     /// Problems that do not stop the comparison.
     pub warnings: Vec<String>,
     pub(crate) suppressed_kinds: Vec<String>,
+    /// Whether objects with different names may be the same.
+    pub(crate) finds_renames: bool,
 }
 
 impl<'m> Report<'m> {
@@ -152,7 +154,12 @@ impl<'m> Report<'m> {
         comparison.run();
         let Comparison { mut entries, warnings, .. } = comparison;
         suppress_lines(&mut entries, &options.suppressed_lines)?;
-        Ok(Report { entries, warnings, suppressed_kinds: options.suppressed_kinds.clone() })
+        Ok(Report {
+            entries,
+            warnings,
+            suppressed_kinds: options.suppressed_kinds.clone(),
+            finds_renames: options.find_renames > 0.0,
+        })
     }
 
     /// Whether anything differs, even if it is not shown.

@@ -242,9 +242,13 @@ pub(crate) fn in_manifest(manifest: &str) -> Vec<Object> {
     if !manifest.contains("CustomResourceDefinition") {
         return Vec::new();
     }
-    let mut objects = Object::read_readable(manifest.as_bytes());
-    objects.retain(|object| object.kind() == "CustomResourceDefinition");
-    objects
+    // One after the other: all trees of a manifest take far more memory than its text.
+    let documents = pintle_objects::build(manifest.as_bytes(), Validation::Ignore).flatten();
+    let objects = documents.flat_map(|document| match document {
+        Built::Object(object) => vec![object],
+        Built::List { members, .. } => members.into_iter().flatten().collect(),
+    });
+    objects.filter(|object| object.kind() == "CustomResourceDefinition").collect()
 }
 
 /// Waits until discovery lists the kinds. The API server updates discovery shortly after it marks a CRD as
@@ -301,6 +305,7 @@ pub(crate) async fn wait_until_established(session: &Session, made: &[ObjectId])
         strategy: Strategy::Watcher,
         timeout: ESTABLISHED_TIMEOUT,
         fail_fast: None,
+        readiness_annotations: false,
     };
     Waiter::new(&session.cluster, waiting).wait(made, &mut |_| {}).await.map_err(Box::new)?;
     session.cluster.invalidate_discovery().await;

@@ -343,6 +343,17 @@ pub enum Error {
     #[cfg(feature = "cluster")]
     #[error(transparent)]
     DependencyCycle(Box<pintle_plan::sequence::DependencyCycle>),
+    /// An object defines its readiness with an expression that cannot be understood.
+    #[cfg(feature = "cluster")]
+    #[error("{kind} {name}: {source}")]
+    ReadinessExpression {
+        /// The kind of the object.
+        kind: String,
+        /// Its name.
+        name: String,
+        /// The annotation, and what is wrong with it.
+        source: pintle_cluster::wait::InvalidExpression,
+    },
     /// Existing objects conflict with the release.
     #[cfg(feature = "cluster")]
     #[error("unable to continue with {operation}: {cause}")]

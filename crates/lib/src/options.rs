@@ -176,6 +176,9 @@ pub struct DeployOptions {
     pub timeout: Duration,
     /// Limit for a hook without one of its own (`--hook-timeout`). Without it, `timeout` is the limit.
     pub hook_timeout: Option<Duration>,
+    /// Limit for the objects that a later stage of an ordered release depends on (`--readiness-timeout`). Without it, `timeout`
+    /// is the limit.
+    pub readiness_timeout: Option<Duration>,
     /// Runs hooks. False is `--no-hooks`.
     pub hooks: bool,
     /// How many hooks of the same weight run at the same time. Helm runs one.
@@ -206,6 +209,7 @@ impl Default for DeployOptions {
             ordered: true,
             timeout: Duration::from_secs(300),
             hook_timeout: None,
+            readiness_timeout: None,
             hooks: true,
             hook_parallelism: 1,
             hook_env: false,

@@ -37,26 +37,31 @@ pub enum Built {
 
 /// Builds the objects of a manifest, document by document. Results and errors are returned side by side; after a
 /// document that cannot be parsed or validated the rest is skipped, as the builder does.
-pub fn build(text: &[u8], validation: Validation) -> Vec<Result<Built, ObjectError>> {
-    let mut stream = Stream::new(text);
-    let mut built = Vec::new();
-    while let Some(read) = stream.next_with(read_json, |document| {
-        pintle_yaml::read_exact(&document).map_err(|error| error.to_string())
-    }) {
-        match read {
-            Ok(Node::Nil) => {}
-            Ok(node) => {
-                let one = build_document(node, validation);
-                let ends = matches!(&one, Err(ObjectError::Invalid(_)));
-                built.push(one);
-                if ends {
-                    break;
+///
+/// A tree takes several times as much memory as its text, so each is built only when it is asked for.
+pub fn build(
+    text: &[u8],
+    validation: Validation,
+) -> impl Iterator<Item = Result<Built, ObjectError>> + Send + '_ {
+    let mut stream = Some(Stream::new(text));
+    std::iter::from_fn(move || {
+        loop {
+            let read = stream.as_mut()?.next_with(read_json, |document| {
+                pintle_yaml::read_exact(&document).map_err(|error| error.to_string())
+            });
+            match read? {
+                Ok(Node::Nil) => {}
+                Ok(node) => {
+                    let one = build_document(node, validation);
+                    if matches!(&one, Err(ObjectError::Invalid(_))) {
+                        stream = None;
+                    }
+                    return Some(one);
                 }
+                Err(reason) => return Some(Err(ObjectError::Parse { file: String::new(), reason })),
             }
-            Err(reason) => built.push(Err(ObjectError::Parse { file: String::new(), reason })),
         }
-    }
-    built
+    })
 }
 
 /// Builds one parsed document.
@@ -213,11 +218,7 @@ mod tests {
     use super::*;
 
     fn problems(text: &str, validation: Validation) -> Vec<String> {
-        build(text.as_bytes(), validation)
-            .into_iter()
-            .filter_map(Result::err)
-            .map(|error| error.to_string())
-            .collect()
+        build(text.as_bytes(), validation).filter_map(Result::err).map(|error| error.to_string()).collect()
     }
 
     #[test]
@@ -250,7 +251,7 @@ mod tests {
     #[test]
     fn members_of_a_list_take_its_type_and_lose_labels_that_are_no_strings() {
         let text = "apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: a, labels: {b: 5, c: d}, namespace: 5}\n";
-        let built = build(text.as_bytes(), Validation::Strict).remove(0).expect("good");
+        let built = build(text.as_bytes(), Validation::Strict).next().expect("a document").expect("good");
         let Built::List { members, .. } = built else { panic!("a list") };
         let member = members[0].as_ref().expect("good");
         assert_eq!(member.to_json(), br#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}"#);
@@ -259,7 +260,7 @@ mod tests {
     #[test]
     fn whatever_has_items_is_a_list() {
         let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nitems: null\n";
-        let built = build(text.as_bytes(), Validation::Strict).remove(0).expect("good");
+        let built = build(text.as_bytes(), Validation::Strict).next().expect("a document").expect("good");
         assert!(matches!(built, Built::List { members, .. } if members.is_empty()));
     }
 }

@@ -119,7 +119,7 @@ impl Object {
     /// Parses the valid objects of a manifest, skipping the others.
     pub fn read_readable(text: &[u8]) -> Vec<Self> {
         let mut objects = Vec::new();
-        for built in build(text, Validation::Ignore).into_iter().flatten() {
+        for built in build(text, Validation::Ignore).flatten() {
             match built {
                 Built::Object(object) => objects.push(object),
                 Built::List { members, .. } => objects.extend(members.into_iter().flatten()),

@@ -5,7 +5,7 @@
 //! workspace: cheap to clone, and not necessarily UTF-8, because Go's strings are not.
 //!
 //! This crate knows no chart, no template and no YAML. It holds what all of them have to agree on: the spelling of
-//! numbers ([`number`]), quoting ([`quote`]), JSON ([`json`]), paths, merging and the grammars of `--set`.
+//! numbers ([`number`]), quoting ([`quote`]), JSON ([`json`]), JSONPath ([`jsonpath`]), paths, merging and the grammars of `--set`.
 //!
 //! Start with [`Node`]. Anything tree-shaped can be written by any writer through [`Walk`] and [`Sink`].
 //!
@@ -18,6 +18,7 @@
 //! ```
 
 pub mod json;
+pub mod jsonpath;
 mod log;
 mod map;
 pub mod merge;

@@ -7,21 +7,20 @@ use pintle::release::ReleaseVersion;
 use pintle::{DeployOptions, DryRun, Method, RenderOptions, Reporter};
 use pintle_tree::{LogLevel, LogLine};
 
-use super::images::rewrite::{self, REWRITE};
+use super::images::rewrite;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::{Connection, run_offline};
 use crate::failure::Failure;
-use crate::flag::deploy::{APPLY, CRD_POLICY, DRY_RUN, EXCLUSIVE, HOOKS, INSTALL, NOTES, OUTPUT};
-use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::deploy::{DRY_RUN, EXCLUSIVE, OUTPUT};
 use crate::flag::names;
+use crate::flag::operations::{INSTALL_GROUPS, join};
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::output::format::Format;
 use crate::output::release::Shown;
 use crate::plugins::post_renderer;
 use crate::report::ClusterReporter;
-use crate::scripts::{self, SCRIPTS};
-use crate::{chart_reference, clock, dependencies, kubeconfig, path, request};
+use crate::{chart_reference, clock, dependencies, kubeconfig, path, request, scripts};
 
 /// `install [NAME] [CHART]`
 pub(crate) static COMMAND: Command = Command {
@@ -42,7 +41,7 @@ A chart may contain scripts. You are asked before they get permission for more t
 --accept-perms and --yes answer in advance.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::NameAndChart,
-    flags: &[INSTALL, NOTES, DEVEL, SCHEMA, VALUES, CHART, COSIGN, REMOTE, POST_RENDER, REWRITE, DRY_RUN, OUTPUT, HOOKS, APPLY, CRD_POLICY, SCRIPTS, RECORDS],
+    flags: &join::<17>(&[&INSTALL_GROUPS, &[DRY_RUN, OUTPUT]]),
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK

@@ -10,21 +10,17 @@ use pintle::ops::{
 use pintle::{DryRun, Method};
 use pintle_tree::quote::quote;
 
-use super::images::rewrite::REWRITE;
 use super::install::{name_for, request_of, with_dependencies};
 use super::{uninstall, upgrade};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::{Failure, FailureKind};
-use crate::flag::deploy::{
-    APPLY, CRD_POLICY, EXCLUSIVE, HOOKS, INSTALL, NOTES, ROLLBACK, UNINSTALL, UPGRADE,
-};
-use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::deploy::EXCLUSIVE;
+use crate::flag::operations::{INSTALL_GROUPS, ROLLBACK_GROUPS, UNINSTALL_GROUPS, UPGRADE_GROUPS, join};
 use crate::flag::{Flag, FlagCompletion, Kind, names};
 use crate::invocation::Invocation;
 use crate::report::ClusterReporter;
 use crate::request;
-use crate::scripts::SCRIPTS;
 use output::{Format, print};
 
 /// `plan`
@@ -72,6 +68,10 @@ static PLAN: &[Flag] = &[
         names::SENSITIVE_PATH,
         "a path whose values are not shown, such as spec.env[*].value; may be repeated",
     ),
+    Flag::switch(
+        names::SHOW_INSIGNIFICANT,
+        "also show changes of the status and of bookkeeping, such as metadata.generation and managedFields",
+    ),
     Flag::switch(names::SHOW_UNCHANGED, "list objects that do not change"),
     Flag::switch(names::NO_DETAILED_EXITCODE, "exit with 0 if objects would change"),
 ];
@@ -83,26 +83,7 @@ static INSTALL_COMMAND: Command = Command {
     long: "Show what `{program} install` would do with the same arguments.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::NameAndChart,
-    flags: &[
-        INSTALL,
-        NOTES,
-        DEVEL,
-        SCHEMA,
-        VALUES,
-        CHART,
-        COSIGN,
-        REMOTE,
-        POST_RENDER,
-        REWRITE,
-        HOOKS,
-        APPLY,
-        CRD_POLICY,
-        SCRIPTS,
-        RECORDS,
-        PLAN,
-        SAVE,
-        PLAN_KEY,
-    ],
+    flags: &join::<18>(&[&INSTALL_GROUPS, &[PLAN, SAVE, PLAN_KEY]]),
     exclusive: EXCLUSIVE,
     answers_by_exit_code: true,
     run: Some(plan_install),
@@ -118,7 +99,7 @@ Show what `{program} upgrade` would do with the same arguments. With --install, 
 as an install.",
     operands: Operands::Exactly(2),
     completion: ArgCompletion::ReleaseAndChart,
-    flags: &[UPGRADE, NOTES, DEVEL, SCHEMA, VALUES, CHART, COSIGN, REMOTE, POST_RENDER, REWRITE, HOOKS, APPLY, CRD_POLICY, SCRIPTS, RECORDS, PLAN, SAVE, PLAN_KEY],
+    flags: &join::<18>(&[&UPGRADE_GROUPS, &[PLAN, SAVE, PLAN_KEY]]),
     exclusive: EXCLUSIVE,
     answers_by_exit_code: true,
     run: Some(plan_upgrade),
@@ -132,7 +113,7 @@ static ROLLBACK_COMMAND: Command = Command {
     long: "Show what `{program} rollback` would do with the same arguments.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::ReleaseAndVersion,
-    flags: &[ROLLBACK, HOOKS, APPLY, SCRIPTS, RECORDS, PLAN, SAVE, PLAN_KEY],
+    flags: &join::<8>(&[&ROLLBACK_GROUPS, &[PLAN, SAVE, PLAN_KEY]]),
     exclusive: EXCLUSIVE,
     answers_by_exit_code: true,
     run: Some(plan_rollback),
@@ -146,7 +127,7 @@ static UNINSTALL_COMMAND: Command = Command {
     long: "Show what `{program} uninstall` would do with the same arguments.",
     operands: Operands::Exactly(1),
     completion: ArgCompletion::Release,
-    flags: &[UNINSTALL, HOOKS, SCRIPTS, RECORDS, PLAN, SAVE, PLAN_KEY],
+    flags: &join::<7>(&[&UNINSTALL_GROUPS, &[PLAN, SAVE, PLAN_KEY]]),
     answers_by_exit_code: true,
     run: Some(plan_uninstall),
     ..Command::BLANK

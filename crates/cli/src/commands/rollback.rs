@@ -6,13 +6,12 @@ use super::request::warn_if_managed;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::deploy::{APPLY, DRY_RUN, EXCLUSIVE, HOOKS, ROLLBACK};
-use crate::flag::groups::RECORDS;
+use crate::flag::deploy::{DRY_RUN, EXCLUSIVE};
 use crate::flag::names;
+use crate::flag::operations::{ROLLBACK_GROUPS, join};
 use crate::invocation::Invocation;
 use crate::report::ClusterReporter;
 use crate::request;
-use crate::scripts::SCRIPTS;
 
 /// `rollback <RELEASE> [REVISION]`
 pub(crate) static COMMAND: Command = Command {
@@ -26,7 +25,7 @@ versions of a release.
 Nothing is rendered again: the stored objects of that version are applied as a new version.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::ReleaseAndVersion,
-    flags: &[ROLLBACK, DRY_RUN, HOOKS, APPLY, SCRIPTS, RECORDS],
+    flags: &join::<6>(&[&ROLLBACK_GROUPS, &[DRY_RUN]]),
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK

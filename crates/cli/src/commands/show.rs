@@ -4,7 +4,9 @@ use std::path::Path;
 
 use pintle::lua::Permission;
 use pintle::ops::Shown;
+use pintle_tree::jsonpath;
 
+use crate::chart_reference;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::groups::{CHART, COSIGN, DEVEL, REMOTE};
@@ -12,7 +14,6 @@ use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
 use crate::output::table::table;
 use crate::report::Reporting;
-use crate::{chart_reference, jsonpath};
 
 /// `show`
 pub(crate) static COMMAND: Command = Command {

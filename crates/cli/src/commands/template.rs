@@ -105,6 +105,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         skip_tests: flags.on(names::SKIP_TESTS),
         no_hooks: flags.on(names::NO_HOOKS),
         skip_crds: flags.on(names::SKIP_CRDS),
+        take_ownership: flags.on(names::TAKE_OWNERSHIP),
+        disable_openapi: flags.on(names::DISABLE_OPENAPI_VALIDATION),
         skip_schema: flags.on(names::SKIP_SCHEMA_VALIDATION),
         dns: flags.on(names::ENABLE_DNS),
         nulls: generation(invocation)?,

@@ -7,13 +7,11 @@ use super::request::warn_if_managed;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::deploy::{HOOKS, UNINSTALL};
-use crate::flag::groups::RECORDS;
 use crate::flag::names;
+use crate::flag::operations::UNINSTALL_GROUPS;
 use crate::invocation::Invocation;
 use crate::report::ClusterReporter;
 use crate::request;
-use crate::scripts::SCRIPTS;
 
 /// `uninstall RELEASE_NAME [...]`
 pub(crate) static COMMAND: Command = Command {
@@ -28,7 +26,7 @@ Objects with the annotation `helm.sh/resource-policy: keep` are kept and listed.
 kept too, so that `{program} rollback` can restore the release.",
     operands: Operands::AtLeast(1),
     completion: ArgCompletion::Releases,
-    flags: &[UNINSTALL, HOOKS, SCRIPTS, RECORDS],
+    flags: &UNINSTALL_GROUPS,
     run: Some(run),
     ..Command::BLANK
 };

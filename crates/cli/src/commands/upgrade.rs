@@ -7,22 +7,20 @@ use pintle::release::{Status, Summary};
 use pintle::{DeployOptions, DryRun, Method, values};
 use pintle_tree::quote::quote;
 
-use super::images::rewrite::REWRITE;
 use super::install::{self, cancel_on_signals, request_for, request_of, show, with_dependencies};
 use super::request::warn_if_managed;
 use crate::chart_reference;
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::connect::Connection;
 use crate::failure::Failure;
-use crate::flag::deploy::{APPLY, CRD_POLICY, DRY_RUN, EXCLUSIVE, HOOKS, NOTES, OUTPUT, UPGRADE};
-use crate::flag::groups::{CHART, COSIGN, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
+use crate::flag::deploy::{DRY_RUN, EXCLUSIVE, OUTPUT};
 use crate::flag::names;
+use crate::flag::operations::{UPGRADE_GROUPS, join};
 use crate::flag::parsed::Parsed;
 use crate::invocation::Invocation;
 use crate::output::format::Format;
 use crate::report::ClusterReporter;
 use crate::request;
-use crate::scripts::SCRIPTS;
 
 /// `upgrade [RELEASE] [CHART]`
 pub(crate) static COMMAND: Command = Command {
@@ -40,25 +38,7 @@ If no values are set, those of the last version are reused. Otherwise only the n
 With --dry-run nothing is applied, and the objects are shown, including Secrets unless --hide-secret is set.",
     operands: Operands::Exactly(2),
     completion: ArgCompletion::ReleaseAndChart,
-    flags: &[
-        UPGRADE,
-        NOTES,
-        DEVEL,
-        SCHEMA,
-        VALUES,
-        CHART,
-        COSIGN,
-        REMOTE,
-        POST_RENDER,
-        REWRITE,
-        DRY_RUN,
-        OUTPUT,
-        HOOKS,
-        APPLY,
-        CRD_POLICY,
-        SCRIPTS,
-        RECORDS,
-    ],
+    flags: &join::<17>(&[&UPGRADE_GROUPS, &[DRY_RUN, OUTPUT]]),
     exclusive: EXCLUSIVE,
     run: Some(run),
     ..Command::BLANK

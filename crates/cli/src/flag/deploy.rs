@@ -27,6 +27,12 @@ const ORDERED: Flag = Flag::switch(
     "apply objects and subcharts in the order that the chart asks for (helm.sh/depends-on/...), waiting in between; as helm, only if given",
 )
 .or("true");
+const READINESS_TIMEOUT: Flag = Flag::of(
+    names::READINESS_TIMEOUT,
+    Kind::Duration,
+    "0s",
+    "with an order, how long to wait for the objects that others depend on; 0s for --timeout",
+);
 const NO_HOOKS: Flag = Flag::switch(names::NO_HOOKS, "do not run hooks");
 const TIMEOUT: Flag =
     Flag::of(names::TIMEOUT, Kind::Duration, "5m0s", "how long to wait for one operation in the cluster");
@@ -233,7 +239,7 @@ pub(crate) static HOOKS: &[Flag] = &[
 ];
 
 /// Flags for objects that others have changed or that cannot be changed in place, which Helm does not have.
-pub(crate) static APPLY: &[Flag] = &[CONFLICTS, RECREATE];
+pub(crate) static APPLY: &[Flag] = &[CONFLICTS, RECREATE, READINESS_TIMEOUT];
 
 /// Flags for the CRDs of charts, which Helm does not have.
 pub(crate) static CRD_POLICY: &[Flag] = &[CRDS];

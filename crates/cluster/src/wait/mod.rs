@@ -25,7 +25,10 @@ pub use diagnose::Diagnosis;
 pub use failure::FailFastLimits;
 pub use outcome::{PendingObject, Progress, WaitError, WaitFor};
 pub use pods::PodProgress;
-pub use readiness::{Readiness, Status, ready, ready_at};
+pub use readiness::{
+    InvalidExpression, READINESS_FAILURE, READINESS_SUCCESS, Readiness, ReadinessExpressions, Status, ready,
+    ready_at,
+};
 
 pub(crate) use failure::container_statuses;
 pub(crate) use reflector::{ReflectorEvent, WatchTarget, reflect};
@@ -59,6 +62,8 @@ pub struct WaitOptions {
     pub timeout: Duration,
     /// When to fail early; `None` to wait for the whole timeout, as Helm does.
     pub fail_fast: Option<FailFastLimits>,
+    /// Whether the annotations of HIP-0025 replace the rules of a kind ([`ReadinessExpressions`]).
+    pub readiness_annotations: bool,
 }
 
 /// Called for every change while waiting.
@@ -125,6 +130,14 @@ impl<'c> Waiter<'c> {
             }
         }
         awaited
+    }
+
+    /// The readiness that an object defines itself, if that counts here. Expressions that cannot be understood were
+    /// refused before the object was applied.
+    fn own_readiness(&self, object: &Object) -> Option<Readiness> {
+        let is_asked = self.options.readiness_annotations && self.options.wait_for.is_readiness();
+        let expressions = is_asked.then(|| ReadinessExpressions::from_object(object).ok().flatten())??;
+        Some(expressions.evaluate(object))
     }
 
     /// When waiting ends at the latest.

@@ -161,6 +161,11 @@ impl PendingObject {
 }
 
 impl WaitFor {
+    /// Whether objects are to become ready, so that a chart may say what that means for its objects.
+    pub(crate) fn is_readiness(self) -> bool {
+        matches!(self, WaitFor::Ready | WaitFor::ReadyWithJobs)
+    }
+
     /// Whether the condition holds for an object with this status. `listed` says whether the object has been looked
     /// up.
     pub(crate) fn is_reached(self, state: Status, listed: bool) -> bool {

@@ -134,7 +134,11 @@ impl Run<'_, '_> {
                 None => PollResult::Ready(None),
                 object => PollResult::NotReady(object),
             }),
-            wait_for => is_ready(cluster, id, wait_for == WaitFor::ReadyWithJobs).await,
+            wait_for => match self.own_readiness(id).await {
+                Ok(None) => is_ready(cluster, id, wait_for == WaitFor::ReadyWithJobs).await,
+                Ok(Some(answer)) => Ok(answer),
+                Err(error) => Err(error),
+            },
         };
         match asked {
             Ok(answer) => Ok(answer),
@@ -143,6 +147,20 @@ impl Run<'_, '_> {
             }
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The readiness that an object defines itself, if that counts here.
+    async fn own_readiness(&self, id: &ObjectId) -> Result<Option<PollResult>> {
+        if !self.waiter.options.readiness_annotations {
+            return Ok(None);
+        }
+        let Some(object) = self.waiter.cluster.get(id).await? else { return Ok(None) };
+        let Some(readiness) = self.waiter.own_readiness(&object) else { return Ok(None) };
+        Ok(Some(match readiness.status {
+            Status::Current => PollResult::Ready(Some(object)),
+            Status::Failed => PollResult::Failed(object, WaitError::legacy(readiness.message)),
+            _ => PollResult::NotReady(Some(object)),
+        }))
     }
 
     fn report(
@@ -154,10 +172,10 @@ impl Run<'_, '_> {
         observer: Observer<'_>,
     ) {
         let readiness = match object {
-            Some(job) if job.kind() == "Job" && self.waiter.options.wait_for == WaitFor::ReadyWithJobs => {
-                job_completion(job)
-            }
-            Some(object) => ready(object),
+            Some(object) => self.waiter.own_readiness(object).unwrap_or_else(|| match object.kind() {
+                "Job" if self.waiter.options.wait_for == WaitFor::ReadyWithJobs => job_completion(object),
+                _ => ready(object),
+            }),
             None if self.waiter.options.wait_for == WaitFor::Deleted => Readiness::not_found(),
             None => Readiness::new(Status::Current, "", "Resource is always ready"),
         };

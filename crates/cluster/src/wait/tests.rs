@@ -29,6 +29,7 @@ fn waiting(wait_for: WaitFor, milliseconds: u64) -> WaitOptions {
         strategy: Strategy::Watcher,
         timeout: Duration::from_millis(milliseconds),
         fail_fast: None,
+        readiness_annotations: false,
     }
 }
 

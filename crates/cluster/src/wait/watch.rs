@@ -209,6 +209,9 @@ impl<'w, 'c> Run<'w, 'c> {
 
     /// Computes the status of an object by the rules for the condition.
     async fn compute_readiness(&self, object: &Object) -> Readiness {
+        if let Some(readiness) = self.waiter.own_readiness(object) {
+            return readiness;
+        }
         let wait_for = self.waiter.options.wait_for;
         let group = object.api_version().split_once('/').map_or("", |(group, _)| group);
         match (wait_for, group, object.kind()) {

@@ -9,6 +9,26 @@ use super::three_way::AdoptionPolicy;
 use super::{Executor, HookEvents};
 use crate::{Error, Result};
 
+/// Which part of objects is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Parts {
+    /// Everything.
+    All,
+    /// Type and metadata: what it takes to find an object and its owner.
+    Head,
+}
+
+impl Parts {
+    fn of(self, mut object: Object) -> Object {
+        if self == Parts::Head {
+            object
+                .body_mut()
+                .retain(|key, _| matches!(key.as_str(), Some("apiVersion" | "kind" | "metadata")));
+        }
+        object
+    }
+}
+
 /// Builds the objects of a manifest and sets the namespace where the kind is namespaced.
 ///
 /// # Errors
@@ -19,12 +39,26 @@ pub(crate) async fn objects(
     namespace: &str,
     validation: Validation,
 ) -> Result<Vec<Object>> {
+    parts(cluster, manifest, namespace, validation, Parts::All).await
+}
+
+/// As [`objects`], of which only parts are kept.
+///
+/// # Errors
+/// All invalid documents together.
+pub(super) async fn parts(
+    cluster: &Cluster,
+    manifest: &str,
+    namespace: &str,
+    validation: Validation,
+    parts: Parts,
+) -> Result<Vec<Object>> {
     let mut objects = Vec::new();
     let mut errors = Vec::new();
     for document in pintle_objects::build(manifest.as_bytes(), validation) {
         match document {
             Ok(Built::Object(object)) => match scoped(cluster, object, namespace).await {
-                Ok(object) => objects.push(object),
+                Ok(object) => objects.push(parts.of(object)),
                 Err(error) => errors.push(error.into()),
             },
             Ok(Built::List { list, members }) => {
@@ -35,7 +69,7 @@ pub(crate) async fn objects(
                 for member in members {
                     match member {
                         Ok(object) => match scoped(cluster, object, namespace).await {
-                            Ok(object) => objects.push(object),
+                            Ok(object) => objects.push(parts.of(object)),
                             Err(error) => errors.push(unrecognized(error)),
                         },
                         Err(error) => errors.push(error.into()),

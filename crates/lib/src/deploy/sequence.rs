@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pintle_cluster::wait::{READINESS_FAILURE, READINESS_SUCCESS, ReadinessExpressions};
 use pintle_objects::{Object, split};
 use pintle_plan::sequence::{ChartObject, DEPENDS_ON_GROUPS, RESOURCE_GROUP, Stages, stages};
 use pintle_release::ReleaseVersion;
@@ -26,6 +27,29 @@ pub(super) fn of_version(version: &ReleaseVersion, objects: &[Object]) -> Result
     let objects: Vec<ChartObject<'_>> =
         objects.iter().map(|object| ChartObject { chart: charts.find(object), object }).collect();
     stages(&objects, &order).map_err(Error::DependencyCycle)
+}
+
+/// Checks how objects define their own readiness, before any of them is applied. Adds a warning for each that does so by half:
+/// the rules of its kind hold for it.
+///
+/// # Errors
+/// An expression that cannot be understood.
+pub(super) fn check_readiness(stages: &mut Stages, objects: &[Object]) -> Result<()> {
+    for object in objects {
+        let (kind, name) = (object.kind(), object.name());
+        ReadinessExpressions::from_object(object).map_err(|source| Error::ReadinessExpression {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+            source,
+        })?;
+        let has = |key| object.annotation(key).is_some();
+        if has(READINESS_SUCCESS) != has(READINESS_FAILURE) {
+            stages.warnings.push(format!(
+                "{kind} {name} has only one of {READINESS_SUCCESS} and {READINESS_FAILURE}: it has no effect without the other"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Removes the annotation that Kubernetes does not accept.

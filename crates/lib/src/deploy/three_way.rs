@@ -7,7 +7,7 @@ use pintle_plan::{Adoption, DeletionRule, Plan, PlanInput, Removal, Snapshot, ow
 use pintle_release::{ReleaseVersion, Store};
 
 use super::apply::add_owner;
-use super::build;
+use super::build::{self, Parts};
 use super::orphans::{self, Orphan};
 use super::sequence;
 use crate::options::Method;
@@ -64,6 +64,20 @@ impl ThreeWayState {
         earlier: Option<&ReleaseVersion>,
         options: PlanOptions,
     ) -> Result<ThreeWayState> {
+        ThreeWayState::load_parts(session, version, earlier, options, Parts::All).await
+    }
+
+    /// As [`ThreeWayState::load`], with only a part of the desired objects, for checks.
+    ///
+    /// # Errors
+    /// As [`ThreeWayState::load`].
+    pub(crate) async fn load_parts(
+        session: &Session,
+        version: &ReleaseVersion,
+        earlier: Option<&ReleaseVersion>,
+        options: PlanOptions,
+        parts: Parts,
+    ) -> Result<ThreeWayState> {
         let PlanOptions { method, adoption, validation, ordered } = options;
         let mut new_kinds = session.cluster.announced_kinds().to_vec();
         new_kinds.extend(crds::new_kinds(&session.cluster, &crds::in_manifest(&version.manifest)).await);
@@ -75,10 +89,13 @@ impl ThreeWayState {
                 &with_new_kinds
             }
         };
-        let mut desired = build::objects(cluster, &version.manifest, &version.namespace, validation)
+        let mut desired = build::parts(cluster, &version.manifest, &version.namespace, validation, parts)
             .await
             .map_err(|source| build::failed(source, earlier.is_some(), adoption))?;
-        let stages = if ordered { sequence::of_version(version, &desired)? } else { None };
+        let mut stages = if ordered { sequence::of_version(version, &desired)? } else { None };
+        if let Some(stages) = &mut stages {
+            sequence::check_readiness(stages, &desired)?;
+        }
         let stages = stages.map(|stages| in_order(&mut desired, stages, Direction::Forward));
         for object in &mut desired {
             sequence::strip(object);
@@ -98,8 +115,11 @@ impl ThreeWayState {
         previous.iter_mut().for_each(sequence::strip);
         let ids: Vec<ObjectId> = desired.iter().chain(&previous).map(Object::id).collect();
         let depth = if method == Method::ClientSide { Detail::Full } else { Detail::MetadataOnly };
-        let live =
-            cluster.snapshot(&ids, depth).await.map_err(|error| get_failed(error, earlier, adoption))?;
+        // Where only heads are checked and nobody asks for owners, live objects make no difference.
+        let live = match (parts, adoption) {
+            (Parts::Head, AdoptionPolicy::Unchecked) => Snapshot::default(),
+            _ => cluster.snapshot(&ids, depth).await.map_err(|error| get_failed(error, earlier, adoption))?,
+        };
         let (release, namespace) = (version.name.clone(), version.namespace.clone());
         let deletion = DeletionRule::ByLivePolicy;
         Ok(ThreeWayState {

@@ -32,16 +32,21 @@ impl Executor<'_> {
             |object: &&Object| object.kind() == "Deployment" && is_true(object, &["spec", "paused"]);
         let objects = state.desired().iter().filter(|object| !is_paused(object));
         let ids: Vec<ObjectId> = objects.map(Object::id).collect();
-        self.wait_for(&ids, wait_options(self.options, wait_for), reporter).await
+        let mut options = wait_options(self.options, wait_for);
+        options.readiness_annotations = state.stages().is_some();
+        self.wait_for(&ids, options, reporter).await
     }
 
     /// Waits until the objects are ready that the next stage depends on, whether or not the operation waits at its end.
-    /// A Job is ready when it has completed, because nothing else of a Job can be depended on.
+    /// A Job is ready when it has completed, because nothing else of a Job can be depended on. What an object says itself
+    /// about its readiness comes first.
     pub(super) async fn wait_for_stage(&self, ids: &[ObjectId], reporter: &mut dyn Reporter) -> Result<()> {
         let mut options = wait_options(self.options, WaitFor::ReadyWithJobs);
         if options.strategy == wait::Strategy::HookOnly {
             options.strategy = wait::Strategy::Watcher;
         }
+        options.readiness_annotations = true;
+        options.timeout = self.options.readiness_timeout.unwrap_or(options.timeout);
         self.wait_for(ids, options, reporter).await
     }
 
@@ -123,6 +128,7 @@ fn wait_options(options: &DeployOptions, wait_for: WaitFor) -> WaitOptions {
         },
         timeout: options.timeout,
         fail_fast: options.fail_fast.then(FailFastLimits::default),
+        readiness_annotations: false,
     }
 }
 

@@ -55,7 +55,7 @@ impl Error {
             | Error::ExperimentalChart
             | Error::RecordObject { .. } => ErrorKind::InvalidChart,
             #[cfg(feature = "cluster")]
-            Error::DependencyCycle(_) => ErrorKind::InvalidChart,
+            Error::DependencyCycle(_) | Error::ReadinessExpression { .. } => ErrorKind::InvalidChart,
             #[cfg(feature = "lua")]
             Error::Scripts(_) => ErrorKind::InvalidChart,
             Error::ChartNotFound { .. }

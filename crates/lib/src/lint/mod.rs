@@ -11,6 +11,8 @@ pub(crate) mod deprecation;
 mod document;
 mod hooks;
 mod name;
+#[cfg(feature = "cluster")]
+mod readiness;
 #[cfg(feature = "lua")]
 mod scripts;
 mod templates;

@@ -9,6 +9,8 @@ use pintle_tree::{LogLevel, LogLine, Node};
 
 use super::Severity::{Error, Warning};
 use super::document::{Document, documents};
+#[cfg(feature = "cluster")]
+use super::readiness;
 use super::{Findings, Options, deprecation, hooks, name};
 use crate::Lifecycle;
 
@@ -98,6 +100,8 @@ fn check_template(template: &str, text: Option<&[u8]>, options: &Options, findin
     }
     if options.extra_rules {
         hooks::check(template, text, findings);
+        #[cfg(feature = "cluster")]
+        readiness::check(template, text, findings);
     }
     true
 }

@@ -102,18 +102,24 @@ pub async fn diff_upgrade(
         },
     };
     let target = with_reused_values(request, version.as_ref(), reporter)?;
+    let is_new = version.is_none();
+    let merges = request.three_way || request.take_ownership;
+    // Only these texts of the record are compared: its chart is not kept while another one is rendered.
+    let old = version.map(|version| {
+        let mut text = version.manifest.clone().into_bytes();
+        text.push(b'\n');
+        if !merges && !target.no_hooks {
+            text.extend(hooks_text(&version));
+        }
+        text
+    });
     let new = render(session, offline, request, &target, reporter).await?;
-    let mut manifests = DiffedManifests { new, ..DiffedManifests::default() };
-    if let Some(version) = &version {
-        manifests.old = format!("{}\n", version.manifest).into_bytes();
-    }
-    if request.three_way || request.take_ownership {
+    let mut manifests = DiffedManifests { old: old.unwrap_or_default(), new, ..DiffedManifests::default() };
+    if merges {
         (manifests.old, manifests.new) =
             merged_manifests(session, &target.namespace, &manifests.old, &manifests.new).await?;
-    } else if let (Some(version), false) = (&version, target.no_hooks) {
-        manifests.old.extend(hooks_text(version));
     }
-    if version.is_none() {
+    if is_new {
         manifests.old.clear();
     }
     if request.take_ownership {
@@ -187,6 +193,7 @@ async fn render(
                 dry_run: DryRun::Server,
                 render: RenderOptions {
                     skip_schema: target.skip_schema,
+                    disable_openapi: target.disable_openapi,
                     dns: target.dns,
                     nulls: target.nulls,
                     images: target.images.clone(),

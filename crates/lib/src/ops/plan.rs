@@ -133,6 +133,9 @@ pub struct PlannedObject {
     pub after: Option<String>,
     /// The fields that change.
     pub changes: Vec<PlannedChange>,
+    /// The fields that change by themselves or are only bookkeeping, and are not part of `before` and `after`: the status, and
+    /// metadata such as `generation` and `managedFields`.
+    pub insignificant_changes: Vec<PlannedChange>,
     /// Fields of other managers that we would have to take over.
     pub conflicts: Vec<FieldConflict>,
     /// Fields that would be left to other managers.

@@ -47,6 +47,10 @@ pub struct TemplateRequest {
     pub no_hooks: bool,
     /// Skips `values.schema.json`.
     pub skip_schema: bool,
+    /// With a cluster, accepts existing objects of other releases.
+    pub take_ownership: bool,
+    /// With a cluster, does not validate documents.
+    pub disable_openapi: bool,
     /// Lets `getHostByName` resolve names.
     pub dns: bool,
     /// Replaces Secrets by a comment.
@@ -91,6 +95,8 @@ impl Default for TemplateRequest {
             skip_tests: false,
             no_hooks: false,
             skip_schema: false,
+            take_ownership: false,
+            disable_openapi: false,
             dns: false,
             hide_secrets: false,
             nulls: NullRules::Helm4,
@@ -124,6 +130,7 @@ impl TemplateRequest {
     pub(super) fn render_options(&self) -> RenderOptions {
         RenderOptions {
             skip_schema: self.skip_schema,
+            disable_openapi: self.disable_openapi,
             dns: self.dns,
             hide_secrets: self.hide_secrets,
             nulls: self.nulls,

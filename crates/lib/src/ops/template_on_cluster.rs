@@ -6,10 +6,10 @@ use pintle_release::ReleaseVersion;
 
 use super::template::{TemplateRequest, Templated, output};
 use super::{locate, name};
-use crate::deploy::{AdoptionPolicy, PlanOptions, ThreeWayState};
+use crate::deploy::{AdoptionPolicy, Parts, PlanOptions, ThreeWayState};
 use crate::live::{self, CrdStage, LiveInput};
 use crate::options::{DeployOptions, Method};
-use crate::prepare::Prepared;
+use crate::prepare::{Prepared, push_document};
 use crate::{Error, Reporter, Result, Session, Silent, manifest};
 
 pub(super) async fn template(
@@ -44,20 +44,42 @@ pub(super) async fn template(
 /// Checks that the cluster knows all kinds, and that no existing object has another owner.
 async fn validate(session: &Session, request: &TemplateRequest, prepared: &Prepared) -> Result<()> {
     let recorded = manifest::record(prepared, false, &mut Silent)?;
+    let objects = load(session, request, recorded.manifest).await?;
+    // CRDs that are shown count as objects of the release. They are loaded by themselves, because the kinds that they
+    // would bring are not known to Helm here.
+    let crds = match request.include_crds {
+        true => Some(load(session, request, crd_manifest(prepared)).await?),
+        false => None,
+    };
+    for state in crds.iter().chain([&objects]) {
+        state.plan().map_err(|source| Error::CannotContinue { operation: "install", cause: source })?;
+    }
+    Ok(())
+}
+
+/// Loads the heads of objects. An upgrade is not asked who owns the live ones.
+async fn load(session: &Session, request: &TemplateRequest, manifest: String) -> Result<ThreeWayState> {
     let version = ReleaseVersion {
         name: request.name.clone(),
         namespace: request.namespace.clone(),
-        manifest: recorded.manifest,
+        manifest,
         ..ReleaseVersion::default()
     };
-    let adoption = if request.is_upgrade { AdoptionPolicy::Unchecked } else { AdoptionPolicy::OwnedOnly };
-    let options = PlanOptions {
-        method: Method::ServerSide,
-        adoption,
-        validation: Validation::default(),
-        ordered: false,
+    let adoption = match () {
+        () if request.is_upgrade => AdoptionPolicy::Unchecked,
+        () if request.take_ownership => AdoptionPolicy::All,
+        () => AdoptionPolicy::OwnedOnly,
     };
-    let state = ThreeWayState::load(session, &version, None, options).await?;
-    state.plan().map_err(|source| Error::CannotContinue { operation: "install", cause: source })?;
-    Ok(())
+    let validation = if request.disable_openapi { Validation::Ignore } else { Validation::Strict };
+    let options = PlanOptions { method: Method::ServerSide, adoption, validation, ordered: false };
+    ThreeWayState::load_parts(session, &version, None, options, Parts::Head).await
+}
+
+/// The CRDs of the chart as one manifest.
+fn crd_manifest(prepared: &Prepared) -> String {
+    let mut text = Vec::new();
+    for crd in prepared.chart.crds() {
+        push_document(&mut text, &crd.path, &crd.file.data);
+    }
+    String::from_utf8_lossy(&text).into_owned()
 }

@@ -66,10 +66,7 @@ static OWN: &[Flag] = &[
     Flag::text(names::KUBE_VERSION, "the Kubernetes version to render for")
         .completes(FlagCompletion::Nothing),
     Flag::switch(names::DISABLE_VALIDATION, "render without the cluster"),
-    Flag::switch(
-        names::DISABLE_OPENAPI_VALIDATION,
-        "accepted for compatibility; rendering does not depend on it",
-    ),
+    Flag::switch(names::DISABLE_OPENAPI_VALIDATION, "do not validate the rendered objects"),
     Flag::text(
         names::DRY_RUN_TEXT,
         "client: contact no cluster and show everything as added; server: as without this flag",
@@ -206,6 +203,8 @@ fn request(invocation: &mut Invocation<'_>, access: Access) -> Result<DiffUpgrad
         include_crds: flags.on(names::INCLUDE_CRDS),
         no_hooks: flags.on(names::NO_HOOKS),
         skip_schema: flags.on(names::SKIP_SCHEMA_VALIDATION),
+        take_ownership: flags.on(names::TAKE_OWNERSHIP),
+        disable_openapi: flags.on(names::DISABLE_OPENAPI_VALIDATION),
         dns: flags.on(names::ENABLE_DNS),
         nulls: template::generation(invocation)?,
         record_objects: request::record_objects(invocation),

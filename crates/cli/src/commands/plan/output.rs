@@ -1,7 +1,7 @@
 //! The formats of a plan: text, JSON, Markdown for pull requests, and Graphviz.
 
 use pintle::diff::lines::{self, Side};
-use pintle::ops::{Operation, PlannedAction, PlannedHook, PlannedObject, ReleasePlan};
+use pintle::ops::{Operation, PlannedAction, PlannedChange, PlannedHook, PlannedObject, ReleasePlan};
 use pintle::plan::recreation::Recreation;
 use pintle::tree::{Map, Node, json};
 
@@ -29,7 +29,7 @@ pub(super) fn print(
         Format::Text => layout.text(plan),
         Format::Markdown => layout.markdown(plan),
         Format::Dot => dot(plan),
-        Format::Json => json_text(&tree(plan)),
+        Format::Json => json_text(&layout.tree(plan)),
     };
     invocation.ui.print(&text)
 }
@@ -56,6 +56,7 @@ pub(super) struct Layout {
     colored: bool,
     context: Option<usize>,
     unchanged: bool,
+    insignificant: bool,
 }
 
 const GREEN: &str = "\u{1b}[32m";
@@ -69,6 +70,7 @@ impl Layout {
             colored: invocation.ui.paint().on && format == Format::Text,
             context: usize::try_from(invocation.flags.int(names::CONTEXT, invocation.environment)).ok(),
             unchanged: invocation.flags.on(names::SHOW_UNCHANGED),
+            insignificant: invocation.flags.on(names::SHOW_INSIGNIFICANT),
         }
     }
 
@@ -82,7 +84,7 @@ impl Layout {
     ) -> Result<(), Failure> {
         let text = match format {
             Format::Json => {
-                trees.push(tree(plan));
+                trees.push(self.tree(plan));
                 return Ok(());
             }
             Format::Markdown => self.markdown(plan),
@@ -96,10 +98,34 @@ impl Layout {
     }
 
     fn shown<'p>(&self, plan: &'p ReleasePlan) -> impl Iterator<Item = &'p PlannedObject> {
-        let unchanged = self.unchanged;
+        let (unchanged, insignificant) = (self.unchanged, self.insignificant);
         plan.objects.iter().filter(move |object| {
-            unchanged || object.action != PlannedAction::Unchanged || object.problem.is_some()
+            unchanged
+                || object.action != PlannedAction::Unchanged
+                || object.problem.is_some()
+                || (insignificant && !object.insignificant_changes.is_empty())
         })
+    }
+
+    /// The changes that are shown only if asked for.
+    fn insignificant_lines(&self, object: &PlannedObject) -> Vec<String> {
+        if !self.insignificant {
+            return Vec::new();
+        }
+        let value =
+            |node: &Node| String::from_utf8_lossy(&json::write(node).unwrap_or_default()).into_owned();
+        let line = |change: &PlannedChange| {
+            let path = &change.path;
+            match (&change.before, &change.after) {
+                (Some(before), Some(after)) => {
+                    format!("{path}: {} instead of {}", value(after), value(before))
+                }
+                (None, Some(after)) => format!("{path}: {} is new", value(after)),
+                (Some(before), None) => format!("{path}: {} is removed", value(before)),
+                (None, None) => path.clone(),
+            }
+        };
+        object.insignificant_changes.iter().map(line).collect()
     }
 
     fn text(&self, plan: &ReleasePlan) -> String {
@@ -130,6 +156,9 @@ impl Layout {
                     None => "...".to_owned(),
                 };
                 text.push_str(&format!("    {}\n", line).replace("    \n", "\n"));
+            }
+            for line in self.insignificant_lines(object) {
+                text.push_str(&format!("    insignificant: {line}\n"));
             }
         }
         for hook in plan.hooks.iter().filter(|hook| !runs_before(hook)) {
@@ -234,6 +263,9 @@ impl Layout {
         for object in self.shown(plan) {
             for note in self.notes(object) {
                 text.push_str(&format!("\n> **{}**: {note}\n", describe(object)));
+            }
+            for line in self.insignificant_lines(object) {
+                text.push_str(&format!("\n> {}, insignificant: {line}\n", describe(object)));
             }
             let lines = self.lines(object);
             if lines.is_empty() {
@@ -383,59 +415,73 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The plan as data.
-fn tree(plan: &ReleasePlan) -> Node {
-    let number = |value: Option<u64>| value.map_or(Node::Nil, |value| Node::Float(value as f64));
-    map(vec![
-        ("operation", plan.operation.name().into()),
-        ("release", plan.release.as_str().into()),
-        ("namespace", plan.namespace.as_str().into()),
-        ("fromVersion", number(plan.from)),
-        ("toVersion", number(plan.to)),
-        ("hasChanges", plan.has_changes().into()),
-        ("objects", Node::List(plan.objects.iter().map(object_tree).collect())),
-        ("hooks", Node::List(plan.hooks.iter().map(hook_tree).collect())),
-    ])
+impl Layout {
+    /// The plan as data.
+    fn tree(&self, plan: &ReleasePlan) -> Node {
+        let number = |value: Option<u64>| value.map_or(Node::Nil, |value| Node::Float(value as f64));
+        map(vec![
+            ("operation", plan.operation.name().into()),
+            ("release", plan.release.as_str().into()),
+            ("namespace", plan.namespace.as_str().into()),
+            ("fromVersion", number(plan.from)),
+            ("toVersion", number(plan.to)),
+            ("hasChanges", plan.has_changes().into()),
+            ("objects", Node::List(plan.objects.iter().map(|object| self.object_tree(object)).collect())),
+            ("hooks", Node::List(plan.hooks.iter().map(hook_tree).collect())),
+        ])
+    }
+
+    fn object_tree(&self, object: &PlannedObject) -> Node {
+        let id = &object.id;
+        let mut entries = vec![
+            ("action", object.action.name().into()),
+            ("apiVersion", id.api_version().into()),
+            ("kind", id.kind.as_str().into()),
+            ("namespace", id.namespace.as_str().into()),
+            ("name", id.name.as_str().into()),
+            ("crd", object.is_crd.into()),
+        ];
+        if let Some(stage) = object.stage {
+            entries.push(("stage", Node::Int(i64::try_from(stage).unwrap_or(i64::MAX))));
+        }
+        entries.push(("changes", Node::List(object.changes.iter().map(change_tree).collect())));
+        if self.insignificant {
+            let changes = object.insignificant_changes.iter().map(change_tree);
+            entries.push(("insignificantChanges", Node::List(changes.collect())));
+        }
+        let conflicts = object.conflicts.iter().map(|conflict| {
+            map(vec![
+                ("field", conflict.field.as_str().into()),
+                ("manager", conflict.manager.as_str().into()),
+            ])
+        });
+        entries.push(("conflicts", Node::List(conflicts.collect())));
+        let yielded = object.yielded.iter().map(|conflict| {
+            map(vec![
+                ("field", conflict.field.as_str().into()),
+                ("manager", conflict.manager.as_str().into()),
+            ])
+        });
+        entries.push(("yielded", Node::List(yielded.collect())));
+        let immutable = object.immutable.iter().map(|field| field.as_str().into());
+        entries.push(("immutableFields", Node::List(immutable.collect())));
+        if let Some(recreation) = object.recreation {
+            entries.push(("keepsDependents", (recreation == Recreation::OrphanDependents).into()));
+        }
+        if let Some(problem) = &object.problem {
+            entries.push(("problem", problem.as_str().into()));
+        }
+        map(entries)
+    }
 }
 
-fn object_tree(object: &PlannedObject) -> Node {
-    let id = &object.id;
-    let mut entries = vec![
-        ("action", object.action.name().into()),
-        ("apiVersion", id.api_version().into()),
-        ("kind", id.kind.as_str().into()),
-        ("namespace", id.namespace.as_str().into()),
-        ("name", id.name.as_str().into()),
-        ("crd", object.is_crd.into()),
-    ];
-    if let Some(stage) = object.stage {
-        entries.push(("stage", Node::Int(i64::try_from(stage).unwrap_or(i64::MAX))));
-    }
-    let changes = object.changes.iter().map(|change| {
-        map(vec![
-            ("path", change.path.as_str().into()),
-            ("before", change.before.clone().unwrap_or_default()),
-            ("after", change.after.clone().unwrap_or_default()),
-        ])
-    });
-    entries.push(("changes", Node::List(changes.collect())));
-    let conflicts = object.conflicts.iter().map(|conflict| {
-        map(vec![("field", conflict.field.as_str().into()), ("manager", conflict.manager.as_str().into())])
-    });
-    entries.push(("conflicts", Node::List(conflicts.collect())));
-    let yielded = object.yielded.iter().map(|conflict| {
-        map(vec![("field", conflict.field.as_str().into()), ("manager", conflict.manager.as_str().into())])
-    });
-    entries.push(("yielded", Node::List(yielded.collect())));
-    let immutable = object.immutable.iter().map(|field| field.as_str().into());
-    entries.push(("immutableFields", Node::List(immutable.collect())));
-    if let Some(recreation) = object.recreation {
-        entries.push(("keepsDependents", (recreation == Recreation::OrphanDependents).into()));
-    }
-    if let Some(problem) = &object.problem {
-        entries.push(("problem", problem.as_str().into()));
-    }
-    map(entries)
+/// A change as data.
+fn change_tree(change: &PlannedChange) -> Node {
+    map(vec![
+        ("path", change.path.as_str().into()),
+        ("before", change.before.clone().unwrap_or_default()),
+        ("after", change.after.clone().unwrap_or_default()),
+    ])
 }
 
 fn hook_tree(hook: &PlannedHook) -> Node {

@@ -12,17 +12,15 @@ use super::output::{Format, Layout, print_list};
 use super::{PLAN, format};
 use crate::chart_reference;
 use crate::command::{Command, Operands};
-use crate::commands::images::rewrite::REWRITE;
 use crate::commands::install::request_for;
 use crate::commands::upgrade;
 use crate::connect::Connection;
 use crate::failure::{Failure, FailureKind, reason};
-use crate::flag::deploy::{APPLY, CRD_POLICY, EXCLUSIVE, HOOKS, NOTES, UPGRADE};
-use crate::flag::groups::{CHART, DEVEL, POST_RENDER, RECORDS, REMOTE, SCHEMA, VALUES};
-use crate::flag::{Flag, names};
+use crate::flag::deploy::EXCLUSIVE;
+use crate::flag::names;
+use crate::flag::operations::{UPGRADE_GROUPS, join};
 use crate::invocation::Invocation;
 use crate::request;
-use crate::scripts::SCRIPTS;
 
 /// `plan releases FILE`
 pub(super) static COMMAND: Command = Command {
@@ -45,31 +43,13 @@ Show what `{program} upgrade --install` would do for each release of a list:
 The list has the form of `releases:` in a helmfile. Files and charts are found from the folder of FILE. Releases are
 planned side by side, with one connection and one discovery. Flags hold for all releases, value flags too.",
     operands: Operands::Exactly(1),
-    flags: FLAGS,
+    // A list of plans is not saved.
+    flags: &join::<16>(&[&UPGRADE_GROUPS, &[PLAN]]),
     exclusive: EXCLUSIVE,
     answers_by_exit_code: true,
     run: Some(run),
     ..Command::BLANK
 };
-
-/// Those of `plan upgrade`; a list of plans is not saved.
-static FLAGS: &[&[Flag]] = &[
-    UPGRADE,
-    NOTES,
-    DEVEL,
-    SCHEMA,
-    VALUES,
-    CHART,
-    REMOTE,
-    POST_RENDER,
-    REWRITE,
-    HOOKS,
-    APPLY,
-    CRD_POLICY,
-    SCRIPTS,
-    RECORDS,
-    PLAN,
-];
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let format = format(invocation)?;

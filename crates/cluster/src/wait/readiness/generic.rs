@@ -62,12 +62,17 @@ fn condition(node: &Node) -> Result<Condition<'_>, Malformed> {
     })
 }
 
-/// The status that follows without knowing the kind, if any.
-pub(super) fn common_status(object: &Object) -> Result<Option<Readiness>, Malformed> {
+/// The status of an object that is being deleted, or whose status is of an earlier generation.
+pub(super) fn outdated(object: &Object) -> Result<Option<Readiness>, Malformed> {
     if is_being_deleted(object)? {
         return Ok(Some(Readiness::verbatim(Status::Terminating, "Resource scheduled for deletion")));
     }
-    if let Some(answer) = unobserved_generation(object)? {
+    unobserved_generation(object)
+}
+
+/// The status that follows without knowing the kind, if any.
+pub(super) fn common_status(object: &Object) -> Result<Option<Readiness>, Malformed> {
+    if let Some(answer) = outdated(object)? {
         return Ok(Some(answer));
     }
     for condition in conditions(object)? {

@@ -7,6 +7,7 @@
 mod crd;
 mod daemon_set;
 mod deployment;
+mod expressions;
 mod generic;
 mod job;
 mod persistent_volume_claim;
@@ -21,6 +22,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use pintle_objects::Object;
 
+pub use expressions::{InvalidExpression, READINESS_FAILURE, READINESS_SUCCESS, ReadinessExpressions};
 pub(crate) use generic::{Condition, conditions};
 pub(crate) use job::completion as job_completion;
 pub(crate) use pod::{completion as pod_completion, is_unschedulable};

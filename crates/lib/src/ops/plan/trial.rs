@@ -9,7 +9,7 @@ use pintle_plan::diff::{differences, equate_nulls};
 use pintle_plan::recreation::recreation;
 use pintle_plan::sequence::Stages;
 use pintle_plan::{self as planner, Action, ConflictPolicy, Step};
-use pintle_tree::Node;
+use pintle_tree::{Map, Node};
 
 use super::sensitive::{self, SensitivePath};
 use super::{Draft, PlannedAction, PlannedChange, PlannedObject, ReleasePlan, TrialSettings, hooks};
@@ -215,6 +215,7 @@ impl PlannedObject {
             before: None,
             after: None,
             changes: Vec::new(),
+            insignificant_changes: Vec::new(),
             conflicts: Vec::new(),
             yielded: Vec::new(),
             immutable: Vec::new(),
@@ -235,6 +236,10 @@ impl PlannedObject {
     ) -> Self {
         self.live = before.cloned();
         let paths = sensitive::paths(sensitive, [before, after]);
+        // Only an object that the server returned has all fields.
+        if let (Some(before), Some(after)) = (before, after.filter(|after| !after.uid().is_empty())) {
+            self.insignificant_changes = insignificant_changes(before, after, &paths);
+        }
         let (mut before, mut after) = (before.map(quiet), after.map(quiet));
         if let (Some(before), Some(after)) = (&mut before, &mut after) {
             equate_nulls(before.body_mut(), after.body_mut());
@@ -278,8 +283,11 @@ impl PlannedObject {
 /// The fields that differ between two objects in YAML.
 pub(super) fn changes(before: &[u8], after: &[u8]) -> Vec<PlannedChange> {
     let read = |text: &[u8]| pintle_yaml::read_map(text).unwrap_or_default();
-    let (before, after) = (read(before), read(after));
-    let found = differences(&before, &after).into_iter();
+    changes_of_maps(&read(before), &read(after))
+}
+
+fn changes_of_maps(before: &Map<Node>, after: &Map<Node>) -> Vec<PlannedChange> {
+    let found = differences(before, after).into_iter();
     found
         .map(|difference| PlannedChange {
             path: difference.path,
@@ -289,13 +297,56 @@ pub(super) fn changes(before: &[u8], after: &[u8]) -> Vec<PlannedChange> {
         .collect()
 }
 
+/// The changes of what [`quiet`] removes, but for kubectl's copy of the object.
+fn insignificant_changes(before: &Object, after: &Object, sensitive: &[SensitivePath]) -> Vec<PlannedChange> {
+    let (mut before, mut after) = (bookkeeping(before), bookkeeping(after));
+    equate_nulls(before.body_mut(), after.body_mut());
+    sensitive::hide(Some(&mut before), Some(&mut after), sensitive);
+    changes_of_maps(before.body(), after.body())
+}
+
+/// Only what [`quiet`] removes from an object.
+fn bookkeeping(object: &Object) -> Object {
+    const DOWN_TO_ANNOTATIONS: usize = 3;
+    let mut removed = Object::new(removed(object.body(), quiet(object).body(), DOWN_TO_ANNOTATIONS));
+    let metadata = removed.metadata_mut();
+    if let Some(Node::Map(annotations)) = metadata.get_mut("annotations") {
+        annotations.remove(LAST_APPLIED);
+    }
+    // The time of our own dry run is always another.
+    if let Some(Node::List(managers)) = metadata.get_mut("managedFields") {
+        for manager in managers {
+            if let Node::Map(manager) = manager {
+                manager.remove("time");
+            }
+        }
+    }
+    removed
+}
+
+/// The entries of maps that are not in the rest any more, in that many levels.
+fn removed(all: &Map<Node>, rest: &Map<Node>, levels: usize) -> Map<Node> {
+    let left = all.entries().iter().filter_map(|(key, value)| match (value, rest.get(key)) {
+        (value, None) => Some((key.clone(), value.clone())),
+        (Node::Map(all), Some(Node::Map(rest))) if levels > 1 => {
+            let left = removed(all, rest, levels - 1);
+            (!left.is_empty()).then(|| (key.clone(), Node::Map(left)))
+        }
+        _ => None,
+    });
+    left.collect()
+}
+
+/// kubectl's copy of an object, with the values of Secrets.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 /// An object without what changes by itself and without kubectl's copy of it, which has the values of Secrets.
 fn quiet(object: &Object) -> Object {
     let mut object = tidied(object);
     let metadata = object.metadata_mut();
     metadata.remove("selfLink");
     if let Some(Node::Map(annotations)) = metadata.get_mut("annotations") {
-        annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
+        annotations.remove(LAST_APPLIED);
         if annotations.is_empty() {
             metadata.remove("annotations");
         }

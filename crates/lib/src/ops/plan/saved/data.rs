@@ -11,7 +11,7 @@ use pintle_tree::Node;
 
 use crate::ops::PlannedHook;
 use crate::ops::plan::trial::changes;
-use crate::ops::plan::{Operation, PlannedAction, PlannedObject, ReleasePlan};
+use crate::ops::plan::{Operation, PlannedAction, PlannedChange, PlannedObject, ReleasePlan};
 
 pub(super) fn map(entries: Vec<(&str, Node)>) -> Node {
     Node::Map(entries.into_iter().map(|(key, value)| (key.into(), value)).collect())
@@ -111,6 +111,22 @@ fn read_conflicts(node: &Node, key: &str) -> Vec<FieldConflict> {
     list(node, key).iter().map(entry).collect()
 }
 
+/// A change without the texts of an object from which it could be found again.
+fn insignificant_change(change: &PlannedChange) -> Node {
+    let mut entries = vec![("path", change.path.as_str().into())];
+    let sides = [("before", &change.before), ("after", &change.after)];
+    entries.extend(sides.into_iter().filter_map(|(key, side)| Some((key, side.clone()?))));
+    map(entries)
+}
+
+fn read_insignificant_change(node: &Node) -> PlannedChange {
+    PlannedChange {
+        path: text(node, "path").to_owned(),
+        before: node.get("before").cloned(),
+        after: node.get("after").cloned(),
+    }
+}
+
 fn object(object: &PlannedObject) -> Node {
     let optional = |text: Option<&str>| text.map_or(Node::Nil, Node::from);
     let mut entries = id(&object.id);
@@ -120,6 +136,10 @@ fn object(object: &PlannedObject) -> Node {
         ("stage", optional_number(object.stage.and_then(|stage| u64::try_from(stage).ok()))),
         ("before", optional(object.before.as_deref())),
         ("after", optional(object.after.as_deref())),
+        (
+            "insignificantChanges",
+            Node::List(object.insignificant_changes.iter().map(insignificant_change).collect()),
+        ),
         ("conflicts", conflicts(&object.conflicts)),
         ("yielded", conflicts(&object.yielded)),
         ("immutable", strings(object.immutable.iter().map(String::as_str))),
@@ -142,6 +162,8 @@ fn read_object(node: &Node) -> Option<PlannedObject> {
     if let (Some(before), Some(after)) = (&object.before, &object.after) {
         object.changes = changes(before.as_bytes(), after.as_bytes());
     }
+    object.insignificant_changes =
+        list(node, "insignificantChanges").iter().map(read_insignificant_change).collect();
     object.is_crd = node.get("crd").and_then(Node::as_bool)?;
     object.stage = number(node, "stage").and_then(|stage| usize::try_from(stage).ok());
     object.conflicts = read_conflicts(node, "conflicts");

