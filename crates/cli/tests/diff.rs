@@ -162,7 +162,7 @@ fn crds_that_are_shown_must_not_belong_to_others() {
     let variables = &[("PINTLE_CLUSTER", "embedded:box.db")];
     assert!(env.called("helm", "install owner new", variables).starts_with("exit 0"));
     let without = env.called("helm", "diff upgrade mine new --install", variables);
-    assert!(without.starts_with("exit 0") && !without.contains("Widget"), "{without}");
+    assert!(without.starts_with("exit 0") && !without.contains("widgets.example.com"), "{without}");
     // As for `template --dry-run=server --include-crds`, the definition of `crds/` counts as an object of the release.
     let refused = env.called("helm", "diff upgrade mine new --install --include-crds", variables);
     for part in ["exit 1", "CustomResourceDefinition \"widgets.example.com\"", "invalid ownership metadata"] {
@@ -174,7 +174,7 @@ fn crds_that_are_shown_must_not_belong_to_others() {
         "diff upgrade owner new --include-crds",
     ] {
         let shown = env.called("helm", line, variables);
-        assert!(shown.starts_with("exit 0") && shown.contains("Widget"), "{line}: {shown}");
+        assert!(shown.starts_with("exit 0") && shown.contains("widgets.example.com"), "{line}: {shown}");
     }
 }
 

@@ -150,9 +150,9 @@ fn a_chart_says_itself_when_an_object_is_ready_or_has_failed() {
         let ready = run(&env, "pintle", &format!("upgrade a shop --set replicas=2 {wait}"));
         assert!(ready.starts_with("exit 0"), "{ready}");
     }
-    // A failure ends the wait long before the limit.
-    let failed =
-        run(&env, "pintle", "upgrade a shop --set replicas=2,failure='{.readyReplicas} >= 1' --timeout 1h");
+    // A failure ends the wait long before the limit. (`--set` would read the braces as a list.)
+    env.write("failing.yaml", "replicas: 2\nfailure: '{.readyReplicas} >= 1'\n");
+    let failed = run(&env, "pintle", "upgrade a shop -f failing.yaml --timeout 1h");
     for part in ["exit 1", "Resource has failed: {.readyReplicas} >= 1"] {
         position(&failed, part);
     }

@@ -47,23 +47,48 @@ fn lists_without_names_are_compared_by_value_and_order() {
         (
             "[a, b, b]",
             "[b, c]",
-            "spec.list\n- two list entries removed:     + one list entry added:\n  - a                            - c\n",
+            "\nspec.list\n- two list entries removed:   + one list entry added:\n- a                           - c\n- b\n",
         ),
-        ("[a, b]", "[b, a]", "spec.list\n⇆ order changed\n- a, b\n+ b, a\n"),
-        ("[a]", "[b]", "spec.list.0\n± value change\n- a\n+ b\n"),
         (
             "['1', b]",
             "[1, b]",
-            "spec.list\n- one list entry removed:     + one list entry added:\n  - \"1\"                       - 1\n",
+            "\nspec.list\n- one list entry removed:   + one list entry added:\n- \"1\"                       - 1\n",
         ),
+        ("[a, b]", "[b, a]", "\nspec.list\n⇆ order changed\n- a, b\n+ b, a\n"),
+        ("[a]", "[b]", "\nspec.list.0\n± value change\n- a\n+ b\n"),
         ("[{k: '1'}, {k: b}]", "[{k: 1}, {k: b}]", ""),
-        ("[]", "x", "spec.list\n± type change from list to string\n- []\n+ x\n"),
+        ("[]", "x", "\nspec.list\n± type change from list to string\n-\n+ x\n"),
         ("' a'", "a", ""),
         ("~", "null", ""),
-        ("~", "yes", "spec.list\n± type change from <nil> to string\n- <nil>\n+ yes\n"),
+        ("~", "yes", "\nspec.list\n± type change from <nil> to string\n- <nil>\n+ yes\n"),
     ] {
-        let shown = report(&text(old), &text(new));
-        println!("{shown}");
-        let _ = want;
+        assert_eq!(report(&text(old), &text(new)), format!("{want}\n"), "{old} {new}");
     }
+}
+
+#[test]
+fn documents_are_matched_by_what_they_identify() {
+    let manifest = |one: &str, other: &str| format!("{}---\n{}", object("a", one), object(other, ""));
+    let document = |name: &str| format!("apiVersion: v1\nkind: A\nmetadata:\n  name: {name}\n");
+    let want = [
+        "\nx  (v1/A/a)\n± value change\n- 1\n+ 2\n",
+        &format!("\n(root level)  (v1/A/b)\n- one document removed:\n{}", document("b")),
+        &format!("\n(root level)  (v1/A/c)\n+ one document added:\n{}", document("c")),
+        "\n(file level)\n⇆ order changed\n- v1/A/a, v1/A/b\n+ v1/A/a, v1/A/c\n",
+        "\n",
+    ];
+    assert_eq!(report(&manifest("x: 1\n", "b"), &manifest("x: 2\n", "c")), want.concat());
+}
+
+#[test]
+fn well_known_keys_come_first_and_long_lines_stand_below_each_other() {
+    let long = "x".repeat(90);
+    let old = object("a", "list:\n- {name: b}\n");
+    let new = object("a", &format!("list:\n- {{deep: {{c: 1}}, value: {long}, name: d}}\n"));
+    assert_eq!(
+        report(&old, &new),
+        format!(
+            "\nlist\n- one list entry removed:\n- name: b\n\n+ one list entry added:\n- name: d\n  value: {long}\n  deep:\n    c: 1\n\n\n\n"
+        )
+    );
 }
