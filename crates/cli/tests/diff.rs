@@ -117,7 +117,7 @@ fn lines_renames_styles_and_kinds_can_be_left_out() {
         "diff local old new --suppress-output-line-regex chart: --suppress-output-line-regex color: --find-renames 0.5 --strip-trailing-cr --normalize-manifests --include-tests --include-crds --enable-dns --kube-version 1.33.0 -a example.com/v1 --output dyff",
     );
     assert!(shown.starts_with("exit 0\n"), "{shown}");
-    assert!(shown.contains("data.password  (v1/Secret/release)"), "{shown}");
+    assert!(shown.contains("\ndata.password\n± value change\n"), "{shown}");
     assert!(!shown.contains("data.color"), "{shown}");
     let empty = env.helm("diff local old new --suppress-output-line-regex .*");
     assert!(empty.contains("has changed, but diff is empty after suppression."), "{empty}");

@@ -1,3 +1,5 @@
+//! Reports as dyff writes them.
+
 use crate::{Index, Options, ParseOptions, Report};
 
 fn report(old: &str, new: &str) -> String {
