@@ -279,7 +279,7 @@ pub(crate) fn keep(kind: &str, how: &str, table: &str) -> Result<()> {
     let folder = root().join("benches/runs").join(format!("{date}{kind}"));
     fs::create_dir_all(&folder)?;
     let scale = match kind {
-        "-scripts" => "Less is better.",
+        "-scripts" | "-controller" => "Less is better.",
         _ => "Ratios are Helm over Pintle: more is better for us.",
     };
     let text = format!(

@@ -1,7 +1,6 @@
 //! Identifies the process that holds a lease, and detects whether a holder on this machine is dead.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use pintle::LeaseHolder;
 
@@ -19,7 +18,7 @@ pub(crate) fn this_process(environment: &Environment) -> LeaseHolder {
         name.push_str(&format!(" [{}-{start}]", machine.mark));
     }
     let is_dead = move |holder: &str| machine.as_ref().is_some_and(|machine| machine.is_dead(holder));
-    LeaseHolder { name, is_dead: Arc::new(is_dead) }
+    LeaseHolder::new(name).with_is_dead(is_dead)
 }
 
 /// The user name, from the environment or the system's user database.

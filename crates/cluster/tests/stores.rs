@@ -281,7 +281,7 @@ async fn helm_reads_what_we_write_and_we_what_helm_writes() {
         let read = store.get(&namespace, &release, 2).await.expect("an answer").expect("is there");
         assert_eq!(read.labels.get("team").map(String::as_str), Some("b"));
         assert_eq!(helm(&["get", "manifest", &release]), format!("{}\n", read.manifest));
-        store.update(&read, None).await.expect("is there");
+        store.update(&read, None, None).await.expect("is there");
         assert_eq!(helm(&["get", "manifest", &release]), format!("{}\n", read.manifest));
         helm(&["uninstall", &release]);
         assert!(store.history(&namespace, &release).await.expect("an answer").is_empty());

@@ -2,6 +2,7 @@
 //! stops in time when that does not succeed any more. On a graceful stop the lease is given up, so that the next one starts
 //! at once.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use pintle::cluster::{Cluster, Resource, WriteParams};
@@ -47,6 +48,23 @@ impl LeaderElection {
     }
 }
 
+/// Until when nobody else can lead. The election renews it, and operations look at it before they change anything: a process
+/// that was stopped does not know that others have taken over, but that it was away for too long.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Leadership(Arc<Mutex<Option<Instant>>>);
+
+impl Leadership {
+    /// Whether this process leads, and no other can by now.
+    pub(crate) fn is_current(&self) -> bool {
+        let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        until.is_some_and(|until| Instant::now() < until)
+    }
+
+    pub(crate) fn set(&self, until: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = until;
+    }
+}
+
 /// What we know about a lease that another holds: since when its record has not changed, by our own clock. The clocks of
 /// two machines are never compared.
 #[derive(Debug, Default)]
@@ -60,6 +78,7 @@ pub struct Candidate {
     cluster: Cluster,
     election: LeaderElection,
     observed: Observed,
+    leadership: Leadership,
 }
 
 fn leases() -> Resource {
@@ -69,7 +88,12 @@ fn leases() -> Resource {
 impl Candidate {
     /// A candidate with the rights of `cluster`.
     pub fn new(cluster: Cluster, election: LeaderElection) -> Candidate {
-        Candidate { cluster, election, observed: Observed::default() }
+        Candidate { cluster, election, observed: Observed::default(), leadership: Leadership::default() }
+    }
+
+    /// Whether we lead, for those who act on it.
+    pub(crate) fn leadership(&self) -> &Leadership {
+        &self.leadership
     }
 
     /// Waits until we hold the lease.
@@ -81,21 +105,21 @@ impl Candidate {
 
     /// Renews the lease until that does not succeed any more or someone else holds it.
     pub async fn hold(&mut self) {
-        let mut renewed = Instant::now();
         loop {
             tokio::time::sleep(self.election.retry_period).await;
             match self.try_acquire().await {
-                Ok(true) => renewed = Instant::now(),
-                Ok(false) => return,
+                Ok(true) => {}
                 // The API server may be back before the lease expires.
-                Err(_) if renewed.elapsed() < self.election.renew_deadline => {}
-                Err(_) => return,
+                Err(_) if self.leadership.is_current() => {}
+                Ok(false) | Err(_) => break,
             }
         }
+        self.leadership.set(None);
     }
 
     /// Gives the lease up if we hold it.
     pub async fn release(&mut self) {
+        self.leadership.set(None);
         let Ok(Some(mut lease)) = self.read().await else { return };
         if lease.text(&["spec", "holderIdentity"]) == self.election.identity {
             if let Some(Node::Map(spec)) = lease.body_mut().get_mut("spec") {
@@ -110,8 +134,19 @@ impl Candidate {
         self.cluster.get_by_name(&leases(), &self.election.namespace, &self.election.name).await
     }
 
-    /// Creates, takes or renews the lease, and returns whether we hold it. Of two that try at once one gets a conflict.
+    /// Creates, takes or renews the lease, and returns whether we hold it.
     async fn try_acquire(&mut self) -> pintle::cluster::Result<bool> {
+        // Others count from the moment at which they see the renewal, which is later.
+        let begin = Instant::now();
+        let is_ours = self.write_lease().await?;
+        if is_ours {
+            self.leadership.set(Some(begin + self.election.renew_deadline));
+        }
+        Ok(is_ours)
+    }
+
+    /// Writes the lease if nobody else holds it. Of two that try at once one gets a conflict.
+    async fn write_lease(&mut self) -> pintle::cluster::Result<bool> {
         let Some(mut lease) = self.read().await? else {
             let id = ObjectId::new(
                 "coordination.k8s.io/v1",

@@ -26,7 +26,7 @@ use pintle::{Cancel, LeaseHolder, SystemClock};
 use pintle_tree::{LogLevel, LogLine};
 
 use crate::charts::Charts;
-use crate::leader::{Candidate, LeaderElection};
+use crate::leader::{Candidate, LeaderElection, Leadership};
 use crate::metrics::Metrics;
 use crate::reconcile::{ClusterCache, Log, Reconciler};
 use crate::request::{ArchiveKind, HelmRequest, WATCH_LABEL};
@@ -106,14 +106,16 @@ impl Options {
 
     /// Who we are in leases on releases. While we lead, other processes of the same election do not: what they left is
     /// taken over at once, without waiting for its lease to expire.
-    fn holder(&self) -> LeaseHolder {
-        let Some(election) = &self.election else {
+    fn holder(&self, leadership: Option<&Leadership>) -> LeaseHolder {
+        let (Some(election), Some(leadership)) = (&self.election, leadership) else {
             return self.holder.clone().unwrap_or_else(|| LeaseHolder::new(self.identity.clone()));
         };
         let prefix = format!("{}/{} ", election.namespace, election.name);
-        let me = format!("{prefix}{}", self.identity);
-        let name = me.clone();
-        LeaseHolder { name: me, is_dead: Arc::new(move |other| other.starts_with(&prefix) && other != name) }
+        let name = format!("{prefix}{}", self.identity);
+        let (leads, me) = (leadership.clone(), name.clone());
+        let is_dead = move |other: &str| leads.is_current() && other.starts_with(&prefix) && other != me;
+        let leads = leadership.clone();
+        LeaseHolder::new(name).with_is_dead(is_dead).with_is_current(move || leads.is_current())
     }
 }
 
@@ -144,7 +146,8 @@ pub async fn run(
     health.metrics.set_leader(true);
     log(&LogLine::info("reconciling requests"));
     let cancel = Cancel::default();
-    let reconciler = Rc::new(reconciler(&cluster, &options, &health.metrics, &log, &cancel));
+    let holder = options.holder(candidate.as_ref().map(Candidate::leadership));
+    let reconciler = Rc::new(reconciler(&cluster, &options, holder, &health.metrics, &log, &cancel));
     let (end, ended) = tokio::sync::watch::channel(false);
     let work = tokio::task::LocalSet::new();
     let work = work.run_until(work_off(cluster.clone(), options.clone(), reconciler, health.clone(), ended));
@@ -190,6 +193,7 @@ async fn hold(candidate: &mut Option<Candidate>, stop: &(impl Future<Output = ()
 fn reconciler(
     cluster: &Cluster,
     options: &Options,
+    holder: LeaseHolder,
     metrics: &Arc<Metrics>,
     log: &Log,
     cancel: &Cancel,
@@ -200,7 +204,7 @@ fn reconciler(
         value_files: ValueFiles::new(options.proxies.clone()),
         clusters: ClusterCache::default(),
         clock: Arc::new(SystemClock),
-        holder: options.holder(),
+        holder,
         default_service_account: options.default_service_account.clone(),
         jitter: options.jitter,
         requeue_dependency: options.requeue_dependency,
@@ -443,6 +447,8 @@ fn uses(request: &HelmRequest, kind: ArchiveKind, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::Instant;
+
     use super::*;
 
     #[test]
@@ -455,14 +461,19 @@ mod tests {
     fn only_earlier_leaders_of_the_same_election_are_dead() {
         let election = LeaderElection::new("system", "lease", "b");
         let options = Options { election: Some(election), identity: "b".to_owned(), ..Options::default() };
-        let holder = options.holder();
+        let leadership = Leadership::default();
+        let holder = options.holder(Some(&leadership));
         assert_eq!(holder.name, "system/lease b");
-        assert!((holder.is_dead)("system/lease a"));
+        assert!(!(holder.is_current)() && !(holder.is_dead)("system/lease a"), "we do not lead yet");
+        leadership.set(Some(Instant::now() + Duration::from_secs(3600)));
+        assert!((holder.is_current)() && (holder.is_dead)("system/lease a"));
         for other in ["system/lease b", "system/other a", "someone@host, pid 3"] {
             assert!(!(holder.is_dead)(other), "{other}");
         }
+        leadership.set(Some(Instant::now()));
+        assert!(!(holder.is_current)() && !(holder.is_dead)("system/lease a"), "another may lead by now");
         assert!(
-            !(Options::default().holder().is_dead)("system/lease a"),
+            !(Options::default().holder(None).is_dead)("system/lease a"),
             "without an election nobody is known to be dead"
         );
     }

@@ -89,8 +89,13 @@ impl Store for RequestStore {
         })
     }
 
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> StoreFuture<'a, ()> {
-        Box::pin(async move { self.to_write().update(&self.stored(version), lease).await })
+    fn update<'a>(
+        &'a self,
+        version: &'a ReleaseVersion,
+        lease: Option<&'a Lease>,
+        held: Option<&'a Lease>,
+    ) -> StoreFuture<'a, ()> {
+        Box::pin(async move { self.to_write().update(&self.stored(version), lease, held).await })
     }
 
     fn swap<'a>(

@@ -96,6 +96,10 @@ async fn a_failing_test_hook_fails_the_release() {
     assert_eq!(test.condition("web", "Released").await, "True");
     test.request("web", "values: {hook: test, text: x}\ntest: {enable: true, ignoreFailures: true}").await;
     test.until_ready(&controller, "web").await;
+    let options = "upgrade: {remediation: {ignoreTestFailures: true}}\ntest: {enable: true}";
+    test.request("web", &format!("values: {{hook: test, text: y}}\n{options}")).await;
+    test.until_ready(&controller, "web").await;
+    assert_eq!(test.condition("web", "TestSuccess").await, "False");
     test.request("web", "values: {hook: test, failures: '0'}\ntest: {enable: true}").await;
     test.until_ready(&controller, "web").await;
     assert_eq!(test.condition("web", "TestSuccess").await, "True");
@@ -140,6 +144,9 @@ async fn an_invalid_request_stalls_and_says_why() {
     assert_eq!(reason, "InvalidSpec");
     assert_eq!(message, "spec.chart: set exactly one of repository, url and archive");
     assert_eq!(test.condition("web", "Stalled").await, "True");
+    test.request("often", "interval: 0s").await;
+    test.reconcile(&controller, "often").await;
+    assert_eq!(test.ready("often").await.2, "spec.interval: it must be at least 1s");
 }
 
 #[tokio::test]

@@ -121,6 +121,77 @@ async fn an_uninstall_converges_wherever_the_controller_was_killed() {
     .await;
 }
 
+/// Runs a scenario once for each write request at which a controller can be suspended. Another takes over and converges; when
+/// the first is back, what it still sends changes nothing.
+async fn away_at_every_write(
+    prepare: impl AsyncFn(&TestCluster),
+    converge: impl AsyncFn(&TestCluster, &pintle_controller::Reconciler),
+) {
+    for writes in 0.. {
+        assert!(writes < 60, "a reconciliation does not take that many writes");
+        let test = TestCluster::new().await;
+        prepare(&test).await;
+        let (away, gate) = test.controller();
+        gate.stop_after(writes);
+        let mut reconciliation = Box::pin(away.reconcile(test.read("web").await.unwrap()));
+        tokio::select! {
+            done = &mut reconciliation => {
+                done.unwrap();
+                assert!(writes > 3, "the controller was suspended at some writes at least");
+                return;
+            }
+            () = gate.stopped() => {}
+        }
+        let (next, _) = test.controller();
+        converge(&test, &next).await;
+        let state = async || {
+            let status = test.read("web").await.map(|request| request.status);
+            (test.versions("web").await, test.text("web").await, status)
+        };
+        let before = state().await;
+        gate.release();
+        // It may fail, because the request is not as it was read, or succeed, because there is nothing left to do.
+        let _ = reconciliation.await;
+        assert_eq!(state().await, before, "suspended at write {writes}");
+    }
+}
+
+#[tokio::test]
+async fn a_controller_that_was_away_during_an_upgrade_changes_nothing_when_it_is_back() {
+    let prepare = async |test: &TestCluster| {
+        let (controller, _) = test.controller();
+        test.request("web", "values: {text: one}").await;
+        test.until_ready(&controller, "web").await;
+        test.request("web", "values: {text: two}").await;
+    };
+    away_at_every_write(prepare, async |test, next| {
+        test.until_ready(next, "web").await;
+        let versions = test.versions("web").await;
+        let deployed = versions.iter().filter(|(_, status)| *status == Status::Deployed).count();
+        assert_eq!((deployed, test.text("web").await.as_deref()), (1, Some("two")), "{versions:?}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_controller_that_was_away_during_an_uninstall_changes_nothing_when_it_is_back() {
+    let prepare = async |test: &TestCluster| {
+        let (controller, _) = test.controller();
+        test.request("web", "values: {text: one}").await;
+        test.until_ready(&controller, "web").await;
+        test.delete("helm.sh/v3", "HelmRequest", "web").await;
+    };
+    away_at_every_write(prepare, async |test, next| {
+        for _ in 0..4 {
+            if test.read("web").await.is_some() {
+                test.reconcile(next, "web").await;
+            }
+        }
+        assert!(test.read("web").await.is_none());
+    })
+    .await;
+}
+
 /// The status is written last. A request that is deleted before the next controller writes it has a release all the same.
 #[tokio::test]
 async fn a_release_that_no_status_names_is_uninstalled_with_its_request() {

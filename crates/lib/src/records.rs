@@ -270,9 +270,14 @@ impl<'s> Records<'s> {
         Ok(())
     }
 
-    /// Replaces a version that is already in the store.
-    pub(crate) async fn update(&self, version: &ReleaseVersion, lease: Option<&Lease>) -> Result<()> {
-        Ok(self.store.update(version, lease).await?)
+    /// Replaces a version that is already in the store; with `held`, only while that lease is on it.
+    pub(crate) async fn update(
+        &self,
+        version: &ReleaseVersion,
+        lease: Option<&Lease>,
+        held: Option<&Lease>,
+    ) -> Result<()> {
+        Ok(self.store.update(version, lease, held).await?)
     }
 
     /// Renews the lease on a version.
@@ -327,7 +332,7 @@ impl<'s> Records<'s> {
                     false => self.load(summary.number).await?,
                 };
                 version.info.status = Status::Superseded;
-                self.update(&version, None).await?;
+                self.update(&version, None, None).await?;
             }
         }
         Ok(())

@@ -27,6 +27,11 @@ impl Lease {
         self.renewed.plus_seconds(i64::from(self.seconds)) < now
     }
 
+    /// Whether this is the same lease, however often it was renewed. The time distinguishes the leases of one holder.
+    pub fn is_same(&self, other: &Lease) -> bool {
+        self.holder == other.holder && self.since == other.since
+    }
+
     /// The same lease, renewed at `now`.
     #[must_use]
     pub fn renewed_at(&self, now: Timestamp) -> Self {
@@ -47,5 +52,7 @@ mod tests {
         let renewed = lease.renewed_at(start.plus_seconds(20));
         assert!(!renewed.is_expired(start.plus_seconds(50)));
         assert_eq!(renewed.since, start);
+        assert!(renewed.is_same(&lease) && !lease.is_same(&Lease::new("you", start, 30)));
+        assert!(!lease.is_same(&Lease::new("me", start.plus_seconds(1), 30)), "acquired again");
     }
 }

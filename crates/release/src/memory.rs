@@ -125,12 +125,17 @@ fn check_unmodified(versions: &BTreeMap<Key, Entry>, seen: &Summary) -> Result<(
     if is_newest && entry.as_ref().is_some_and(|entry| entry.state == seen.state) {
         return Ok(());
     }
-    Err(StoreError::Modified {
-        name: own.1,
-        number: own.2,
-        status: entry.as_ref().map(|entry| entry.status),
-        holder: entry.and_then(|entry| entry.lease).map(|lease| lease.holder),
-    })
+    Err(modified(&own.1, own.2, entry))
+}
+
+/// The error for a version that another writer has changed, with what it is now.
+fn modified(name: &str, number: u64, now: Option<Summary>) -> StoreError {
+    StoreError::Modified {
+        name: name.to_owned(),
+        number,
+        status: now.as_ref().map(|now| now.status),
+        holder: now.and_then(|now| now.lease).map(|lease| lease.holder),
+    }
 }
 
 fn key(namespace: &str, name: &str, number: u64) -> Key {
@@ -156,9 +161,17 @@ impl Store for MemoryStore {
         ready(self.add(version, lease, after))
     }
 
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> StoreFuture<'a, ()> {
+    fn update<'a>(
+        &'a self,
+        version: &'a ReleaseVersion,
+        lease: Option<&'a Lease>,
+        held: Option<&'a Lease>,
+    ) -> StoreFuture<'a, ()> {
         let key = key(&version.namespace, &version.name, version.number);
         ready(self.change(key, |entry| {
+            if held.is_some_and(|held| !entry.lease.as_ref().is_some_and(|lease| lease.is_same(held))) {
+                return Err(modified(&version.name, version.number, Some(entry.summary())));
+            }
             entry.write(version, lease);
             Ok(())
         }))
@@ -189,16 +202,16 @@ impl Store for MemoryStore {
         lease: &'a Lease,
     ) -> StoreFuture<'a, ()> {
         ready(self.change(key(namespace, name, number), |entry| match &entry.lease {
-            Some(other) if other.holder != lease.holder => Err(StoreError::Conflict {
-                name: name.to_owned(),
-                number,
-                winner: None,
-                holder: Some(other.holder.clone()),
-            }),
-            _ => {
+            Some(held) if held.holder == lease.holder => {
                 entry.lease = Some(lease.clone());
                 Ok(())
             }
+            other => Err(StoreError::Conflict {
+                name: name.to_owned(),
+                number,
+                winner: None,
+                holder: other.as_ref().map(|other| other.holder.clone()),
+            }),
         }))
     }
 
@@ -270,7 +283,7 @@ mod tests {
             Err(StoreError::Exists { number: 1, .. })
         ));
         block_on(store.delete("ns", "web", 1)).expect("is there");
-        assert!(matches!(block_on(store.update(&first, None)), Err(StoreError::NotFound { .. })));
+        assert!(matches!(block_on(store.update(&first, None, None)), Err(StoreError::NotFound { .. })));
     }
 
     #[test]

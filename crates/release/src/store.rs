@@ -61,11 +61,18 @@ pub trait Store: Send + Sync {
         after: Option<&'a Summary>,
     ) -> StoreFuture<'a, ()>;
 
-    /// Updates an existing version. `None` releases the lease.
+    /// Updates an existing version. A `lease` of `None` releases the lease. With `held`, the version is updated only while
+    /// that lease is on it: a holder that was suspended must not overwrite what was recorded by whoever took over.
     ///
     /// # Errors
-    /// [`StoreError::NotFound`] when there is no such version.
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> StoreFuture<'a, ()>;
+    /// [`StoreError::NotFound`] when there is no such version, [`StoreError::Modified`] when it has another lease than
+    /// `held`, or none.
+    fn update<'a>(
+        &'a self,
+        version: &'a ReleaseVersion,
+        lease: Option<&'a Lease>,
+        held: Option<&'a Lease>,
+    ) -> StoreFuture<'a, ()>;
 
     /// Updates the newest version of a release if it is unmodified and still the newest (compare and swap). Returns
     /// its new state.
@@ -83,7 +90,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// [`StoreError::NotFound`] when there is no such version, [`StoreError::Conflict`] when another holder has the
-    /// lease.
+    /// lease, or nobody has one.
     fn renew<'a>(
         &'a self,
         namespace: &'a str,

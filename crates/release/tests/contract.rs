@@ -32,6 +32,29 @@ pub(crate) fn version(namespace: &str, name: &str, number: u64, status: Status) 
     version
 }
 
+/// Checks that a writer whose lease is gone, or is another one now, can write nothing.
+async fn check_former_holder(store: &dyn Store, version: &ReleaseVersion, former: &Lease) {
+    let driver = store.driver();
+    let mut stale = version.clone();
+    stale.set_status(Status::Failed, "written too late");
+    let gone = store.update(&stale, None, Some(former)).await;
+    assert!(matches!(gone, Err(StoreError::Modified { .. })), "{driver}: {gone:?}");
+    let gone = store.renew(&version.namespace, &version.name, version.number, former).await;
+    assert!(matches!(gone, Err(StoreError::Conflict { .. })), "{driver}: {gone:?}");
+    // Taken by another, and by the same holder for another operation.
+    for now in [
+        Lease::new("you", former.since, 30),
+        Lease::new(former.holder.as_str(), former.since.plus_seconds(60), 30),
+    ] {
+        store.update(version, Some(&now), None).await.expect("is there");
+        let taken = store.update(&stale, None, Some(former)).await;
+        assert!(matches!(taken, Err(StoreError::Modified { .. })), "{driver}: {taken:?}");
+        let history = store.history(&version.namespace, &version.name).await.expect("an answer");
+        assert_eq!((history[0].status, history[0].lease.as_ref()), (version.info.status, Some(&now)), "{driver}");
+        store.update(version, None, Some(&now)).await.expect("is theirs");
+    }
+}
+
 /// Checks what every store must do, in a namespace that has no releases.
 pub(crate) async fn check(store: &dyn Store, namespace: &str) {
     let driver = store.driver();
@@ -58,15 +81,17 @@ pub(crate) async fn check(store: &dyn Store, namespace: &str) {
     let missing = store.renew(namespace, "web", 7, &other).await;
     assert!(matches!(missing, Err(StoreError::NotFound { .. })), "{driver}: {missing:?}");
 
-    first.set_status(Status::Deployed, "Install complete");
     first.hooks[0].last_run.started = Some(Timestamp::from_unix(1_700_000_021, 0));
-    store.update(&first, None).await.expect("is there");
+    store.update(&first, Some(&renewed), Some(&lease)).await.expect("the same lease, renewed");
+    first.set_status(Status::Deployed, "Install complete");
+    store.update(&first, None, Some(&lease)).await.expect("is ours");
+    check_former_holder(store, &first, &lease).await;
     let read = store.get(namespace, "web", 1).await.expect("an answer").expect("is there");
     assert_eq!(ReleaseVersion { id: first.id, ..read }, first, "{driver}");
 
     first.manifest.push_str("# changed\n");
     first.set_status(Status::Superseded, "Install complete");
-    store.update(&first, None).await.expect("is there");
+    store.update(&first, None, None).await.expect("is there");
     let second = version(namespace, "web", 2, Status::Failed);
     store.create(&second, None, None).await.expect("is new");
     store.create(&version(namespace, "api", 1, Status::Deployed), None, None).await.expect("is new");
@@ -101,6 +126,6 @@ pub(crate) async fn check(store: &dyn Store, namespace: &str) {
     let gone = store.delete(namespace, "web", 1).await;
     assert!(matches!(gone, Err(StoreError::NotFound { .. })), "{driver}: {gone:?}");
     assert!(store.latest(&query(None)).await.expect("an answer").is_empty(), "{driver}");
-    let update = store.update(&first, None).await;
+    let update = store.update(&first, None, None).await;
     assert!(matches!(update, Err(StoreError::NotFound { .. })), "{driver}: {update:?}");
 }

@@ -43,11 +43,19 @@ const CREATE: &str = "
     )
     SELECT count(*) FROM added";
 
-/// Updates a row, unconditionally or only with the given `xmin`.
+/// Updates a row, unconditionally, only with the given `xmin`, or only while it has the given lease. The lease is read with
+/// a lock, after that of its row, as every update takes them: a concurrent writer that takes it away comes before or after.
 const UPDATE: &str = "
-    WITH changed AS (
+    WITH locked AS (
+        SELECT key FROM releases_v1 WHERE key = $1 AND namespace = $4 AND $13::text IS NOT NULL FOR UPDATE
+    ), held AS (
+        SELECT key FROM pintle_leases_v1
+        WHERE key = $1 AND namespace = $4 AND holder = $13::text AND since = $14::text
+            AND EXISTS (SELECT 1 FROM locked) FOR UPDATE
+    ), changed AS (
         UPDATE releases_v1 SET body = $2, name = $3, version = $5, status = $6, owner = 'helm', modifiedAt = $7
-        WHERE key = $1 AND namespace = $4 AND ($12::text IS NULL OR xmin::text = $12::text) RETURNING key
+        WHERE key = $1 AND namespace = $4 AND ($12::text IS NULL OR xmin::text = $12::text)
+            AND ($13::text IS NULL OR EXISTS (SELECT 1 FROM held)) RETURNING key
     ), freed AS (
         DELETE FROM pintle_leases_v1
         WHERE key = $1 AND namespace = $4 AND $8::text IS NULL AND EXISTS (SELECT 1 FROM changed)
@@ -155,17 +163,18 @@ impl SqlStore {
         Ok(self.client.query_opt(statement, &[&key, &namespace]).await?.map(|row| row.get(0)))
     }
 
-    /// Updates a row; with a state, only if it is unmodified. Returns whether there was such a row.
+    /// Updates a row; with a state, only if it is unmodified; with `held`, only while it has that lease. Returns whether
+    /// there was such a row.
     async fn write(
         &self,
         version: &ReleaseVersion,
         lease: Option<&Lease>,
-        state: Option<&str>,
+        (state, held): (Option<&str>, Option<&Lease>),
     ) -> Result<bool, StoreError> {
         let record = Record::new(version, "update")?;
-        let (namespace, status, lease) =
-            (namespace_of(&version.namespace), version.status_word(), LeaseRow::new(lease));
-        let parameters: [&(dyn ToSql + Sync); 12] = [
+        let (namespace, status) = (namespace_of(&version.namespace), version.status_word());
+        let (lease, held) = (LeaseRow::new(lease), LeaseRow::new(held));
+        let parameters: [&(dyn ToSql + Sync); 14] = [
             &record.key,
             &record.body,
             &version.name,
@@ -178,6 +187,8 @@ impl SqlStore {
             &lease.renewed,
             &lease.seconds,
             &state,
+            &held.holder,
+            &held.since,
         ];
         self.changed(UPDATE, &parameters).await.map_err(backend_error("update: failed to update"))
     }
@@ -194,13 +205,7 @@ impl SqlStore {
                 holder,
             };
         }
-        let now = history.into_iter().find(|now| now.number == seen.number);
-        StoreError::Modified {
-            name: seen.name.clone(),
-            number: seen.number,
-            status: now.as_ref().map(|now| now.status),
-            holder: now.and_then(|now| now.lease).map(|lease| lease.holder),
-        }
+        modified(history, &seen.name, seen.number)
     }
 
     async fn labels(
@@ -249,6 +254,17 @@ fn summary(row: &Row, body: &str, labels: &BTreeMap<String, String>) -> Option<S
         })
     };
     Some(Summary { lease: lease(), state: row.get(12), ..summary })
+}
+
+/// The error for a version that another writer has changed, with what it is now.
+fn modified(history: Vec<Summary>, name: &str, number: u64) -> StoreError {
+    let now = history.into_iter().find(|now| now.number == number);
+    StoreError::Modified {
+        name: name.to_owned(),
+        number,
+        status: now.as_ref().map(|now| now.status),
+        holder: now.and_then(|now| now.lease).map(|lease| lease.holder),
+    }
 }
 
 fn namespace_of(namespace: &str) -> &str {
@@ -353,11 +369,21 @@ impl Store for SqlStore {
         })
     }
 
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> StoreFuture<'a, ()> {
+    fn update<'a>(
+        &'a self,
+        version: &'a ReleaseVersion,
+        lease: Option<&'a Lease>,
+        held: Option<&'a Lease>,
+    ) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            match self.write(version, lease, None).await? {
-                true => Ok(()),
-                false => Err(StoreError::NotFound { name: version.name.clone(), number: version.number }),
+            if self.write(version, lease, (None, held)).await? {
+                return Ok(());
+            }
+            let (name, number) = (&version.name, version.number);
+            let history = self.history(&version.namespace, name).await?;
+            match history.iter().any(|now| now.number == number) {
+                true => Err(modified(history, name, number)),
+                false => Err(StoreError::NotFound { name: name.clone(), number }),
             }
         })
     }
@@ -369,7 +395,7 @@ impl Store for SqlStore {
         lease: Option<&'a Lease>,
     ) -> StoreFuture<'a, String> {
         Box::pin(async move {
-            if !self.write(version, lease, Some(&seen.state)).await? {
+            if !self.write(version, lease, (Some(&seen.state), None)).await? {
                 return Err(self.conflict_error(seen).await);
             }
             let now = self.history(&version.namespace, &version.name).await?;

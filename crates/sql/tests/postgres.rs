@@ -62,7 +62,7 @@ async fn the_database_keeps_what_it_is_given() {
     assert!(matches!(store.renew(&namespace, "web", 7, &other).await, Err(StoreError::NotFound { .. })));
 
     first.set_status(Status::Superseded, "Install complete");
-    store.update(&first, None).await.expect("is there");
+    store.update(&first, None, None).await.expect("is there");
     assert_eq!(store.get(&namespace, "web", 1).await.expect("an answer"), Some(first.clone()));
     assert_eq!(store.history(&namespace, "web").await.expect("an answer")[0].lease, None);
 
@@ -83,7 +83,7 @@ async fn the_database_keeps_what_it_is_given() {
         store.delete(&namespace, name, number).await.expect("is there");
     }
     assert!(matches!(store.delete(&namespace, "web", 1).await, Err(StoreError::NotFound { .. })));
-    assert!(matches!(store.update(&first, None).await, Err(StoreError::NotFound { .. })));
+    assert!(matches!(store.update(&first, None, None).await, Err(StoreError::NotFound { .. })));
     assert!(store.list(&here).await.expect("an answer").is_empty());
 }
 

@@ -6,6 +6,7 @@ mod record_kind;
 
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
 
 use pintle_objects::{Object, ObjectId};
 use pintle_release::helm::{self, TimestampLabel};
@@ -27,6 +28,8 @@ pub struct HelmStore<H> {
     cluster: Cluster,
     resource: Resource,
     holder: PhantomData<H>,
+    /// The resource versions of records that this client holds a lease on, after its last write, by namespace and name.
+    held: Mutex<BTreeMap<(String, String), String>>,
 }
 
 /// Stores releases in Secrets, Helm's default.
@@ -38,7 +41,18 @@ pub type HelmConfigMaps = HelmStore<ConfigMaps>;
 impl<H: RecordKind> HelmStore<H> {
     /// Returns a store in this cluster.
     pub fn new(cluster: Cluster) -> Self {
-        HelmStore { cluster, resource: Resource::new("", "v1", H::KIND, H::PLURAL), holder: PhantomData }
+        let resource = Resource::new("", "v1", H::KIND, H::PLURAL);
+        HelmStore { cluster, resource, holder: PhantomData, held: Mutex::default() }
+    }
+
+    /// Remembers the resource version of a record that was written with a lease, or forgets it.
+    fn remember(&self, object: &Object, lease: Option<&Lease>) {
+        let key = (object.namespace().to_owned(), object.name().to_owned());
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        match lease {
+            Some(_) => held.insert(key, object.resource_version().to_owned()),
+            None => held.remove(&key),
+        };
     }
 
     /// The object of a version. A record that is too large is rejected before it is sent, with the server's message.
@@ -114,7 +128,7 @@ impl<H: RecordKind> Store for HelmStore<H> {
             let name = version.name.clone();
             let object = Self::object(version, lease, TimestampLabel::Created(clock::now()), CREATE)?;
             match api::create(&self.cluster, &self.resource, &object).await {
-                Ok(_) => {}
+                Ok(created) => self.remember(&created, lease),
                 Err(error) if error.is_already_exists() => {
                     return Err(StoreError::Exists { name, number: version.number });
                 }
@@ -131,7 +145,15 @@ impl<H: RecordKind> Store for HelmStore<H> {
         })
     }
 
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> StoreFuture<'a, ()> {
+    fn update<'a>(
+        &'a self,
+        version: &'a ReleaseVersion,
+        lease: Option<&'a Lease>,
+        held: Option<&'a Lease>,
+    ) -> StoreFuture<'a, ()> {
+        if let Some(held) = held {
+            return Box::pin(self.replace_held(version, lease, held));
+        }
         Box::pin(async move {
             let name = version.name.clone();
             let object = Self::object(version, lease, TimestampLabel::Modified(clock::now()), UPDATE)?;
@@ -173,7 +195,10 @@ impl<H: RecordKind> Store for HelmStore<H> {
             steps.extend(fields.map(|(key, value)| api::json_patch_op("add", &path(key), value)));
             let key = helm::object_name(name, number);
             match api::json_patch(&self.cluster, &self.resource, (namespace, &key), steps).await {
-                Ok(Some(_)) => Ok(()),
+                Ok(Some(renewed)) => {
+                    self.remember(&renewed, Some(lease));
+                    Ok(())
+                }
                 Ok(None) => {
                     Err(StoreError::Conflict { name: name.to_owned(), number, winner: None, holder: None })
                 }

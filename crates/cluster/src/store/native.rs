@@ -294,8 +294,13 @@ impl Store for NativeStore {
         Box::pin(self.import_versions(versions))
     }
 
-    fn update<'a>(&'a self, version: &'a ReleaseVersion, lease: Option<&'a Lease>) -> StoreFuture<'a, ()> {
-        Box::pin(NativeStore::update(self, version, lease))
+    fn update<'a>(
+        &'a self,
+        version: &'a ReleaseVersion,
+        lease: Option<&'a Lease>,
+        held: Option<&'a Lease>,
+    ) -> StoreFuture<'a, ()> {
+        Box::pin(NativeStore::update(self, version, lease, held))
     }
 
     fn swap<'a>(

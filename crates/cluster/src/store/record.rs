@@ -142,6 +142,32 @@ pub(super) fn update_patch(
     patch
 }
 
+/// The operations of a JSON patch that does what a merge patch of [`update_patch`] does, so that others can test first. The
+/// fields of `metadata` and `spec` are set one by one, because others may have set further ones.
+pub(super) fn patch_operations(patch: &Map<Node>) -> Vec<Node> {
+    let mut operations = Vec::new();
+    for (section, value) in patch.iter().filter_map(|(key, value)| Some((key.as_str()?, value.as_map()?))) {
+        match section {
+            "status" => {
+                let mut status = value.clone();
+                status.retain(|_, value| !value.is_nil());
+                operations.push(api::json_patch_op("add", "/status", Node::Map(status)));
+            }
+            _ => {
+                let (at, fields) = match value.get("labels").and_then(Node::as_map) {
+                    Some(labels) if section == "metadata" => ("/metadata/labels", labels),
+                    _ => ("/spec", value),
+                };
+                operations.extend(fields.iter().filter_map(|(key, value)| {
+                    let key = key.as_str()?.replace('~', "~0").replace('/', "~1");
+                    Some(api::json_patch_op("add", &format!("{at}/{key}"), value.clone()))
+                }));
+            }
+        }
+    }
+    operations
+}
+
 /// Makes a merge patch conditional on a resource version.
 pub(super) fn set_precondition(patch: &mut Map<Node>, resource_version: &str) {
     if let Some(Node::Map(metadata)) = patch.get_mut("metadata") {
@@ -428,6 +454,23 @@ mod tests {
         assert!(belongs_to_release(&version(3, 1), pointer) && belongs_to_release(&version(4, 5), pointer));
         assert!(!belongs_to_release(&version(4, 6), pointer) && !belongs_to_release(&version(5, 7), pointer));
         assert!(!belongs_to_release(&version(1, 1), None));
+    }
+
+    #[test]
+    fn a_change_under_a_lease_sets_what_the_merge_patch_sets() {
+        let mut version = version();
+        version.labels = [("example.com/team~a".to_owned(), "a".to_owned())].into();
+        let operations = patch_operations(&update_patch(&version, None, None));
+        let text = |operation: &Node, key: &str| {
+            operation.get(key).and_then(Node::as_str).unwrap_or_default().to_owned()
+        };
+        let paths: Vec<String> = operations.iter().map(|operation| text(operation, "path")).collect();
+        for expected in ["/metadata/labels/example.com~1team~0a", "/metadata/labels/status", "/spec/chart", "/status"] {
+            assert!(paths.iter().any(|path| path == expected), "{expected} in {paths:?}");
+        }
+        assert!(operations.iter().all(|operation| text(operation, "op") == "add"));
+        let status = operations.iter().find(|operation| text(operation, "path") == "/status").expect("is set");
+        assert!(status.get("value").is_some_and(|status| status.get("lease").is_none()), "it is released");
     }
 
     #[test]

@@ -126,7 +126,7 @@ impl Reconciliation<'_> {
         }
         let word = if outcome.is_ok() { "success" } else { "failure" };
         self.reconciler.metrics.action(action.as_str(), word, begin.elapsed());
-        if self.reconciler.cancel.is_cancelled() {
+        if self.reconciler.cancel.is_cancelled() || is_taken_over(&outcome) {
             // Interrupted, not failed: it does not count.
             return Ok(());
         }
@@ -432,6 +432,11 @@ async fn with_progress<T>(
     }
     // Once the update is sent, its answer is waited for: the next one must come after it.
     futures::join!(work, &mut progress)
+}
+
+/// Whether an action ended because another client has taken the release over.
+fn is_taken_over<T>(outcome: &Result<T>) -> bool {
+    matches!(outcome, Err(Error::Operation(error)) if matches!(**error, pintle::Error::LeaseLost { .. }))
 }
 
 fn describe_chart(desired: &Desired) -> String {

@@ -277,12 +277,10 @@ impl<'r> Reconciliation<'r> {
                     !lease.is_expired(now) && !(self.reconciler.holder.is_dead)(&lease.holder)
                 }),
             }),
-            has_good_version: history
-                .iter()
-                .any(|version| matches!(version.status, Status::Deployed | Status::Superseded)),
+            has_good_version: has_good_version(history),
             desired: desired.digest.clone(),
             attempts,
-            tests: self.tests(newest),
+            tests: self.tests(history),
             drifted: false,
             force: self.request.is_requested(FORCE_ANNOTATION, &self.status.last_handled_force_at),
         };
@@ -292,16 +290,22 @@ impl<'r> Reconciliation<'r> {
         Ok(facts)
     }
 
-    fn tests(&self, newest: Option<&Summary>) -> Tests {
-        let test = &self.request.spec.test;
+    fn tests(&self, history: &[Summary]) -> Tests {
+        let spec = &self.request.spec;
+        let (newest, earlier) = history.split_last().unzip();
         let id = newest.map(version_id).unwrap_or_default();
-        match (test.enable, self.status.tested_version == id, self.status.tests_failed) {
-            (false, ..) => Tests::Unwanted,
-            (true, false, _) => Tests::Pending,
-            (true, true, true) if test.ignore_failures => Tests::Passed,
-            (true, true, true) => Tests::Failed,
-            (true, true, false) => Tests::Passed,
+        if !spec.test.enable {
+            return Tests::Unwanted;
         }
+        if self.status.tested_version != id {
+            return Tests::Pending;
+        }
+        let release = match earlier.is_some_and(has_good_version) {
+            true => &spec.upgrade.release,
+            false => &spec.install.release,
+        };
+        let is_ignored = spec.test.ignore_failures || release.remediation.ignore_test_failures;
+        if self.status.tests_failed && !is_ignored { Tests::Failed } else { Tests::Passed }
     }
 
     /// Fails if another request that exists has made the release, so that two requests do not fight.
@@ -369,6 +373,11 @@ impl<'r> Reconciliation<'r> {
             objects.iter().take(MAX_INVENTORY).map(|object| inventory_entry(object, &version.namespace));
         self.status.inventory = entries.collect();
     }
+}
+
+/// Whether a version was deployed once.
+fn has_good_version(history: &[Summary]) -> bool {
+    history.iter().any(|version| matches!(version.status, Status::Deployed | Status::Superseded))
 }
 
 /// The id of a version; its number where the store has no ids.

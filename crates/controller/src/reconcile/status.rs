@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pintle::cluster::{PatchType, WriteParams, WrittenObject};
+use pintle::cluster::{PatchType, WriteParams, WrittenObject, crds};
 use pintle::objects::Object;
 use pintle_tree::LogLevel;
 use serde_json::{Map, Value, json};
@@ -13,12 +13,14 @@ use crate::conditions::{DRIFTED, READY, RECONCILING, RELEASED, REMEDIATED, STALL
 use crate::error::{Error, Result};
 use crate::events::{self, Kind, PendingEvent};
 use crate::request::{
-    FORCE_ANNOTATION, HelmRequestStatus, LastError, Phase, RECONCILE_ANNOTATION, RESET_ANNOTATION,
+    FORCE_ANNOTATION, HelmRequest, HelmRequestStatus, LastError, Phase, RECONCILE_ANNOTATION, RESET_ANNOTATION,
 };
 use crate::state::{Action, Next, Operation};
 
 /// The shortest and the longest pause after a failure.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(300));
+/// How often the status is written again because the request changed meanwhile.
+const MAX_CONFLICTS: u32 = 8;
 /// How long an action takes before the status says that it is under way.
 pub(super) const PROGRESS_AFTER: Duration = Duration::from_millis(1500);
 
@@ -121,8 +123,8 @@ impl Reconciliation<'_> {
     /// Writes the end of a reconciliation into the status.
     pub(super) async fn finish(&mut self, outcome: Result<Next>) -> Result<Requeue> {
         if self.reconciler.cancel.is_cancelled() {
-            // The next leader goes on from what is recorded.
-            self.write_status().await?;
+            // The next leader goes on from what is recorded, and may have written the status already.
+            let _ = self.write_status().await;
             return Ok(Requeue(None));
         }
         self.status.observed_generation = self.request.generation();
@@ -266,29 +268,50 @@ impl Reconciliation<'_> {
         pause
     }
 
-    /// The patch from the status that is written to the one that is to be; `None` if they are equal.
+    /// The patch from the status that is written to the one that is to be; `None` if they are equal. It requires that the
+    /// request is as it was read.
     fn status_body(&self) -> Option<Vec<u8>> {
         let patch = status_patch(&self.written, &self.status)?;
-        serde_json::to_vec(&json!({ "status": patch })).ok()
+        let version = self.request.metadata.resource_version.as_deref();
+        serde_json::to_vec(&json!({ "metadata": {"resourceVersion": version}, "status": patch })).ok()
     }
 
     /// Writes what changed of the status, and the events.
     pub(crate) async fn write_status(&mut self) -> Result<()> {
         let events = self.publish_pending();
-        let Some(body) = self.status_body() else {
-            events.await;
-            return Ok(());
-        };
-        let (cluster, id, params) = (&self.reconciler.cluster, self.id(), status_params());
-        let (written, ()) = futures::join!(cluster.patch(&id, PatchType::Merge, body, &params), events);
+        let ((), written) = futures::join!(events, self.patch_status());
         match written {
-            Ok(written) => self.note_written(&written.body),
+            Ok(None) => {}
+            Ok(Some(written)) => self.note_written(&written.body),
             // A request that is gone needs no status.
             Err(error) if error.is_not_found() => {}
             Err(error) => return Err(error.into()),
         }
         self.written = self.status.clone();
         Ok(())
+    }
+
+    /// Writes what changed of the status; `None` if nothing did. Others may change the request meanwhile, but who finds that
+    /// its status was written by another controller must not overwrite it.
+    async fn patch_status(&mut self) -> pintle::cluster::Result<Option<WrittenObject>> {
+        let (cluster, id) = (&self.reconciler.cluster, self.id());
+        let mut tries = 0;
+        loop {
+            let Some(body) = self.status_body() else { return Ok(None) };
+            let conflict = match cluster.patch(&id, PatchType::Merge, body, &status_params()).await {
+                Err(error) if error.is_conflict() && tries < MAX_CONFLICTS => error,
+                written => return written.map(Some),
+            };
+            let found = cluster.get_raw(&crds::helm_requests(), &id.namespace, &id.name).await?;
+            let found = found.and_then(|body| serde_json::from_slice::<HelmRequest>(&body).ok());
+            match found {
+                Some(now) if now.status.clone().unwrap_or_default() == self.written => {
+                    self.request.metadata.resource_version = now.metadata.resource_version;
+                }
+                _ => return Err(conflict),
+            }
+            tries += 1;
+        }
     }
 }
 

@@ -23,7 +23,7 @@ use pintle::{Cancel, LeaseHolder, Session, Silent, SystemClock};
 use pintle_controller::request::HelmRequest;
 use pintle_controller::{Charts, ClusterCache, Metrics, Reconciler, Requeue, ValueFiles};
 use tempfile::TempDir;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 pub(crate) use web::{WebServer, digest};
 
 /// The chart of most tests: values turn its parts on.
@@ -69,15 +69,22 @@ spec:
 #[derive(Clone, Default)]
 pub(crate) struct Gate {
     requests: Arc<Mutex<Vec<String>>>,
-    /// How many write requests may still pass; later ones never get an answer.
+    /// How many write requests may still pass; later ones are held.
     left: Arc<Mutex<Option<usize>>>,
     stopped: Arc<Notify>,
+    is_open: Arc<watch::Sender<bool>>,
 }
 
 impl Gate {
     /// Blocks write requests after this number.
     pub(crate) fn stop_after(&self, writes: usize) {
         *self.left.lock().unwrap() = Some(writes);
+    }
+
+    /// Lets everything pass, also what was blocked.
+    pub(crate) fn release(&self) {
+        *self.left.lock().unwrap() = None;
+        self.is_open.send_replace(true);
     }
 
     /// Completes once a request is blocked.
@@ -105,7 +112,7 @@ impl Gate {
         };
         if is_over {
             self.stopped.notify_one();
-            std::future::pending::<()>().await;
+            let _ = self.is_open.subscribe().wait_for(|open| *open).await;
         }
     }
 }
@@ -216,7 +223,7 @@ impl TestCluster {
             value_files: ValueFiles::new(Proxies::default()),
             clusters: ClusterCache::default(),
             clock: Arc::new(SystemClock),
-            holder: LeaseHolder { name: me, is_dead: Arc::new(move |other| other != name) },
+            holder: LeaseHolder::new(me).with_is_dead(move |other| other != name),
             default_service_account: "default".to_owned(),
             jitter: 0,
             requeue_dependency: Duration::from_secs(30),

@@ -35,6 +35,7 @@ impl Executor<'_> {
 
     /// Deletes objects of the earlier version, each with Helm's text for an error.
     async fn delete_obsolete(&self, removed: &[&ObjectId]) -> Result<()> {
+        self.check_lease().await?;
         let results = run_concurrently(removed, |id| {
             async move {
                 let deleted = self.session.cluster.delete_object(id, PropagationPolicy::Background).await;

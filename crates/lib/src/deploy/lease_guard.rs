@@ -38,6 +38,17 @@ impl<'a> LeaseGuard<'a> {
         self.lease.as_ref().map(|lease| lease.renewed_at(self.session.clock.now()))
     }
 
+    /// Returns the lease that the record must have for this operation to write it.
+    pub(super) fn held(&self) -> Option<&Lease> {
+        self.lease.as_ref()
+    }
+
+    /// Remembers that the lease is lost, and returns the error for it.
+    pub(super) fn lost(&self, error: Error) -> Error {
+        self.is_lost.store(true, Ordering::Relaxed);
+        Error::LeaseLost { source: Box::new(error) }
+    }
+
     /// Remembers that a lease was written.
     pub(super) fn record_renewal(&self, lease: Option<&Lease>) {
         if let Some(lease) = lease {
@@ -45,12 +56,13 @@ impl<'a> LeaseGuard<'a> {
         }
     }
 
-    /// Checks that the lease is still ours. Nobody takes over before it expires, so the store is asked only if the
-    /// process was suspended for longer than that.
+    /// Checks that the lease is still ours. Nobody takes over before it expires or the holder is taken for dead, so the
+    /// store is asked only if the process was suspended for longer than that. Records need no such check: the store tests
+    /// the lease with each write.
     pub(super) async fn check(&self) -> Result<()> {
         let Some(lease) = &self.lease else { return Ok(()) };
         let renewed = *self.renewed.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_lost = self.is_lost.load(Ordering::Relaxed);
+        let is_lost = self.is_lost.load(Ordering::Relaxed) || !(self.session.holder.is_current)();
         if is_lost || lease.renewed_at(renewed).is_expired(self.session.clock.now()) {
             return self.renew().await;
         }
@@ -62,10 +74,7 @@ impl<'a> LeaseGuard<'a> {
         match self.records.renew(self.number, &lease).await {
             Ok(()) => self.record_renewal(Some(&lease)),
             Err(error @ Error::Store(StoreError::Backend { .. })) => return Err(error),
-            Err(error) => {
-                self.is_lost.store(true, Ordering::Relaxed);
-                return Err(Error::LeaseLost { source: Box::new(error) });
-            }
+            Err(error) => return Err(self.lost(error)),
         }
         Ok(())
     }

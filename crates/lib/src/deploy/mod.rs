@@ -18,7 +18,7 @@ use pintle_cluster::{PropagationPolicy, WrittenObject};
 use pintle_events::{Context, Event as LifecycleEvent};
 use pintle_objects::{HookEvent, ObjectId};
 use pintle_plan::{FieldConflict, Plan};
-use pintle_release::{ReleaseVersion, Status, StoreError, Summary};
+use pintle_release::{Lease, ReleaseVersion, Status, StoreError, Summary};
 
 use pintle_tree::{Map, Node};
 use tokio::sync::OnceCell;
@@ -207,9 +207,12 @@ impl<'a> Executor<'a> {
         }
     }
 
-    /// Deletes the running hooks if the operation was cancelled.
+    /// Deletes the running hooks if the operation was cancelled, unless another client has taken over by now: they may be
+    /// the other's, which have the same names.
     async fn after_cancel<T>(&mut self, outcome: Result<T>) -> Result<T> {
-        if matches!(outcome, Err(Error::Cancelled)) {
+        if matches!(outcome, Err(Error::Cancelled))
+            && !matches!(self.lease_guard.check().await, Err(Error::LeaseLost { .. }))
+        {
             terminate_hooks(self.session, &mut self.version).await;
         }
         outcome
@@ -275,10 +278,34 @@ impl<'a> Executor<'a> {
             Outcome::Failed(text) => (Status::Failed, text),
             Outcome::Uninstalled(text) => (Status::Uninstalled, text),
         };
-        self.lease_guard.check().await?;
         self.version.info.status = status;
         self.version.info.description = description;
-        self.records.update(&self.version, None).await
+        self.write_record(None).await
+    }
+
+    /// Records that the operation failed. Returns whether the release is still ours: what another client has taken over
+    /// must not be undone. Other errors are ignored, because the caller already has one to return.
+    pub(crate) async fn record_failure(&mut self, description: String) -> bool {
+        let recorded = self.finish(Outcome::Failed(description)).await;
+        !matches!(recorded, Err(Error::LeaseLost { .. }))
+    }
+
+    /// Writes the record. The store refuses it if another client has taken the release over, however short ago.
+    async fn write_record(&self, lease: Option<&Lease>) -> Result<()> {
+        let written = self.records.update(&self.version, lease, self.lease_guard.held()).await;
+        match written {
+            Ok(()) => {
+                self.lease_guard.record_renewal(lease);
+                Ok(())
+            }
+            Err(error @ Error::Store(StoreError::Modified { .. })) => Err(self.lease_guard.lost(error)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Checks that no other client has taken over; see [`LeaseGuard::check`].
+    pub(crate) async fn check_lease(&self) -> Result<()> {
+        self.lease_guard.check().await
     }
 
     /// Runs a future while the lease is renewed. It is stopped only when another client takes over, not by
@@ -293,15 +320,15 @@ impl<'a> Executor<'a> {
 
     /// Releases the lease without changing the status.
     pub(crate) async fn release_lease(&self) -> Result<()> {
-        self.lease_guard.check().await?;
-        self.records.update(&self.version, None).await
+        self.write_record(None).await
     }
 
-    /// Marks an earlier version as superseded.
+    /// Marks an earlier version as superseded. It has no lease to test, and needs none: a client that dies before it marks
+    /// its own version as deployed leaves the same records, and whoever takes over goes on from them.
     pub(crate) async fn supersede(&self, earlier: &mut ReleaseVersion) -> Result<()> {
-        self.lease_guard.check().await?;
+        self.check_lease().await?;
         earlier.info.status = Status::Superseded;
-        self.records.update(earlier, None).await
+        self.records.update(earlier, None, None).await
     }
 
     /// Returns the owner reference for the objects of the release, if its store keeps releases as objects.
@@ -319,10 +346,7 @@ impl<'a> Executor<'a> {
                 recorded => recorded,
             };
         }
-        self.lease_guard.check().await?;
         let lease = self.lease_guard.lease();
-        self.records.update(&self.version, lease.as_ref()).await?;
-        self.lease_guard.record_renewal(lease.as_ref());
-        Ok(())
+        self.write_record(lease.as_ref()).await
     }
 }

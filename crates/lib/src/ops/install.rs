@@ -451,9 +451,8 @@ async fn failed(
     reporter: &mut dyn Reporter,
 ) -> Error {
     let text = format!("Release {:?} failed: {error}", request.name);
-    // The caller already gets an error; one about the record would hide it.
-    let _ = executor.finish(Outcome::Failed(text)).await;
-    if !request.rollback_on_failure {
+    let is_ours = executor.record_failure(text).await;
+    if !is_ours || !request.rollback_on_failure {
         return error;
     }
     let undo = UninstallRequest {

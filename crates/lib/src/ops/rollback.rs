@@ -282,15 +282,16 @@ async fn failed(
     if !waited {
         reporter.log_failure(LogLine::warn(text.clone(), Vec::new()));
     }
-    // The caller already gets an error; one about the record would hide it.
     if executor.has_applied()
         && !waited
         && let Some(current) = current
     {
+        // The caller already gets an error; one about the record would hide it.
         let _ = executor.supersede(current).await;
     }
-    let _ = executor.finish(Outcome::Failed(text)).await;
-    if request.cleanup_on_fail
+    let is_ours = executor.record_failure(text).await;
+    if is_ours
+        && request.cleanup_on_fail
         && !waited
         && let Err(second) = executor.clean_up().await
     {

@@ -203,6 +203,7 @@ async fn finish(
         executor.finish(Outcome::Uninstalled(text)).await?;
         records.supersede_all_but(executor.version.number, history, before).await?;
     } else {
+        executor.check_lease().await?;
         executor.version.info.status = Status::Uninstalled;
         executor.version.info.description = text;
         if let Err(error) = purge(records, history).await {

@@ -465,8 +465,9 @@ async fn failed(
     let target = &request.target;
     let attributes = vec![("name", target.name.clone()), ("error", error.to_string())];
     reporter.log_failure(LogLine::warn("upgrade failed", attributes));
-    // The caller already gets an error; one about the record would hide it.
-    let _ = executor.finish(Outcome::Failed(format!("Upgrade {:?} failed: {error}", target.name))).await;
+    if !executor.record_failure(format!("Upgrade {:?} failed: {error}", target.name)).await {
+        return error;
+    }
     if request.cleanup_on_fail
         && let Err(second) = executor.clean_up().await
     {

@@ -48,12 +48,29 @@ pub struct LeaseHolder {
     /// Returns whether the holder of that name is known to have died, so that its lease can be taken before it
     /// expires. Must return false when in doubt.
     pub is_dead: Arc<dyn Fn(&str) -> bool + Send + Sync>,
+    /// Returns whether nobody can take this holder for dead yet. While it returns false, operations ask the store whether
+    /// the release is still theirs before they change anything.
+    pub is_current: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl LeaseHolder {
     /// Returns a holder that never considers other holders dead; their leases have to expire.
     pub fn new(name: impl Into<String>) -> LeaseHolder {
-        LeaseHolder { name: name.into(), is_dead: Arc::new(|_| false) }
+        LeaseHolder { name: name.into(), is_dead: Arc::new(|_| false), is_current: Arc::new(|| true) }
+    }
+
+    /// Takes the leases of holders that are known to have died before they expire; see [`LeaseHolder::is_dead`].
+    #[must_use]
+    pub fn with_is_dead(mut self, is_dead: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        self.is_dead = Arc::new(is_dead);
+        self
+    }
+
+    /// Says until when others take this holder for alive; see [`LeaseHolder::is_current`].
+    #[must_use]
+    pub fn with_is_current(mut self, is_current: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.is_current = Arc::new(is_current);
+        self
     }
 }
 

@@ -178,7 +178,7 @@ impl Bench {
         let guarded =
             Driver::ALL.into_iter().filter(|one| driver != Driver::Native || *one == Driver::ConfigMaps);
         let process = self.processes.fetch_add(1, Ordering::Relaxed);
-        let holder = LeaseHolder { name: format!("process-{process}"), is_dead: Arc::new(|_| true) };
+        let holder = LeaseHolder::new(format!("process-{process}")).with_is_dead(|_| true);
         let session = Session::new(cluster.clone(), driver.store(&cluster))
             .with_other_stores(other_stores)
             .with_excluded_stores(guarded.filter_map(other).collect())

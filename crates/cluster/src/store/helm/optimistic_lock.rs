@@ -4,6 +4,8 @@
 //! writers change the record that both have read: a writer that adds a version annotates the current one with its
 //! successor. Each update requires the `resourceVersion` that was read, so the second one fails.
 
+use std::sync::PoisonError;
+
 use pintle_objects::Object;
 use pintle_release::helm::{self, TimestampLabel};
 use pintle_release::{Lease, ReleaseVersion, Status, StoreError, Summary};
@@ -105,7 +107,10 @@ impl<H: RecordKind> HelmStore<H> {
             object.metadata_mut().insert("resourceVersion".into(), resource_version.into());
         }
         match api::replace_retryable(&self.cluster, &self.resource, &object).await {
-            Ok(object) => return Ok(state(&object)),
+            Ok(object) => {
+                self.remember(&object, lease);
+                return Ok(state(&object));
+            }
             Err(error) if error.is_conflict() || error.is_not_found() => {}
             Err(error) => return Err(failed()(error)),
         }
@@ -118,6 +123,52 @@ impl<H: RecordKind> HelmStore<H> {
             Some(now) if has_successor(&now) => Err(self.superseded(seen).await),
             now => Err(changed::<H>(seen, now.as_ref())),
         }
+    }
+
+    /// Replaces a record while a lease is on it. Each write of the holder leaves a resource version behind; a record that
+    /// has another one is read, to see whose lease it has.
+    pub(super) async fn replace_held(
+        &self,
+        version: &ReleaseVersion,
+        lease: Option<&Lease>,
+        held: &Lease,
+    ) -> Result<(), StoreError> {
+        let mut object = Self::object(version, lease, TimestampLabel::Modified(clock::now()), UPDATE)?;
+        let failed = || api::backend_error(H::error_prefix(UPDATE.failure));
+        let key = (object.namespace().to_owned(), object.name().to_owned());
+        let not_found = || StoreError::NotFound { name: version.name.clone(), number: version.number };
+        let seen = || Summary { name: version.name.clone(), number: version.number, ..Summary::default() };
+        for _ in 0..MAX_RETRIES {
+            let known = self.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+            let resource_version = match known {
+                Some(known) => known,
+                None => {
+                    let now = self.cluster.get_by_name(&self.resource, &key.0, &key.1).await;
+                    let now = now.map_err(failed())?.ok_or_else(not_found)?;
+                    let current = summary::<H>(&now).unwrap_or_default();
+                    let is_written = matches_update::<H>(&now, version, lease);
+                    if is_written && current.description == version.info.description {
+                        // A response was lost.
+                        return Ok(());
+                    }
+                    if !current.lease.is_some_and(|current| current.is_same(held)) {
+                        return Err(changed::<H>(&seen(), Some(&now)));
+                    }
+                    now.resource_version().to_owned()
+                }
+            };
+            object.metadata_mut().insert("resourceVersion".into(), resource_version.as_str().into());
+            match api::replace_retryable(&self.cluster, &self.resource, &object).await {
+                Ok(object) => {
+                    self.remember(&object, lease);
+                    return Ok(());
+                }
+                Err(error) if error.is_not_found() => return Err(not_found()),
+                Err(error) if error.is_conflict() => {}
+                Err(error) => return Err(failed()(error)),
+            }
+        }
+        Err(changed::<H>(&seen(), None))
     }
 
     /// The error for a version that was added after the one that was read.

@@ -5,6 +5,7 @@ use pintle_objects::Object;
 use pintle_release::native::Payload;
 use pintle_release::{ReleaseVersion, StoreError, VersionId};
 
+use super::update::Precondition;
 use super::{MAX_RETRIES, NativeStore};
 use crate::crds;
 use crate::error::Result;
@@ -63,7 +64,7 @@ impl NativeStore {
         for version in earlier {
             match version.number <= known {
                 // A version that is no longer here was pruned.
-                true => match self.change(version, None, None).await {
+                true => match self.change(version, None, Precondition::None).await {
                     Ok(_) | Err(StoreError::NotFound { .. }) => {}
                     Err(error) => return Err(error),
                 },

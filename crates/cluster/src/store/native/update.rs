@@ -3,6 +3,7 @@
 use pintle_objects::Object;
 use pintle_release::native::Payload;
 use pintle_release::{Lease, ReleaseVersion, StoreError, Summary};
+use pintle_tree::{Map, Node};
 
 use super::{MAX_RETRIES, NativeStore, empty_if_missing_kind};
 use crate::crds;
@@ -10,26 +11,31 @@ use crate::error::Result;
 use crate::store::payload::{self, PayloadSecrets};
 use crate::store::{api, application, record};
 
+/// When a version is updated.
+#[derive(Clone, Copy)]
+pub(super) enum Precondition<'a> {
+    /// Whatever others did.
+    None,
+    /// If nobody has changed it since it was read.
+    Unmodified(&'a Summary),
+    /// While this lease is on it.
+    Held(&'a Lease),
+}
+
 impl NativeStore {
     /// The error for a version that is not in the expected state any more.
     pub(super) async fn changed(&self, seen: &Summary) -> StoreError {
         let name = seen.id.map(|id| record::version_name(&seen.name, id)).unwrap_or_default();
         let found = self.cluster.get_by_name(&crds::release_versions(), &seen.namespace, &name).await;
-        let now = found.ok().flatten().map(|object| record::version_summary(&object));
-        StoreError::Modified {
-            name: seen.name.clone(),
-            number: seen.number,
-            status: now.as_ref().map(|now| now.status),
-            holder: now.and_then(|now| now.lease).map(|lease| lease.holder),
-        }
+        modified(&seen.name, seen.number, found.ok().flatten().as_ref())
     }
 
-    /// Updates a version; with `seen`, only if it is unmodified. Returns the object.
+    /// Updates a version under a condition. Returns the object.
     pub(super) async fn change(
         &self,
         version: &ReleaseVersion,
         lease: Option<&Lease>,
-        seen: Option<&Summary>,
+        precondition: Precondition<'_>,
     ) -> Result<Object, StoreError> {
         let (namespace, name, number) = (version.namespace.as_str(), version.name.as_str(), version.number);
         let failed = || api::backend_error("update: failed to update");
@@ -54,16 +60,32 @@ impl NativeStore {
             new = Some(secrets.note);
         }
         let mut patch = record::update_patch(version, lease, new.as_ref());
-        if let Some(seen) = seen {
-            record::set_precondition(&mut patch, &seen.state);
-        }
         let at = (namespace, object_name.as_str());
-        let object = match api::merge_patch(&self.cluster, &crds::release_versions(), at, &patch).await {
-            Ok(object) => object,
-            Err(error) if error.is_not_found() => return Err(not_found()),
-            Err(error) if error.is_conflict() && seen.is_some() => {
-                self.matching_update(at, version, lease).await.map_err(failed())?.ok_or_else(not_found)?
+        let patched = match precondition {
+            Precondition::Held(held) => self.patch_held(at, &patch, held).await,
+            Precondition::Unmodified(seen) => {
+                record::set_precondition(&mut patch, &seen.state);
+                match api::merge_patch(&self.cluster, &crds::release_versions(), at, &patch).await {
+                    Err(error) if error.is_conflict() => Ok(None),
+                    patched => patched.map(Some),
+                }
             }
+            Precondition::None => {
+                api::merge_patch(&self.cluster, &crds::release_versions(), at, &patch).await.map(Some)
+            }
+        };
+        let object = match patched {
+            Ok(Some(object)) => object,
+            Ok(None) => {
+                let now = self.cluster.get_by_name(&crds::release_versions(), namespace, &object_name).await;
+                let now = now.map_err(failed())?.ok_or_else(not_found)?;
+                // Either a response was lost, or another writer did the same.
+                if !is_update(&now, version, lease, precondition) {
+                    return Err(modified(name, number, Some(&now)));
+                }
+                now
+            }
+            Err(error) if error.is_not_found() => return Err(not_found()),
             Err(error) => return Err(failed()(error)),
         };
         self.cache_version(&object);
@@ -73,27 +95,30 @@ impl NativeStore {
         Ok(object)
     }
 
-    /// The object of a version, if it already is what the update wanted: a response was lost, or another writer did
-    /// the same.
-    pub(super) async fn matching_update(
+    /// Patches a version while a lease is on it; `None` when it is not. The server tests the lease and applies the patch in
+    /// one step.
+    async fn patch_held(
         &self,
-        (namespace, name): (&str, &str),
-        version: &ReleaseVersion,
-        lease: Option<&Lease>,
+        at: (&str, &str),
+        patch: &Map<Node>,
+        held: &Lease,
     ) -> Result<Option<Object>> {
-        let found = self.cluster.get_by_name(&crds::release_versions(), namespace, name).await?;
-        Ok(found.filter(|object| {
-            let now = record::version_summary(object);
-            now.status == version.info.status && now.lease.as_ref() == lease
-        }))
+        let lease = "/status/lease";
+        let mut steps = vec![
+            api::json_patch_op("test", &format!("{lease}/holderIdentity"), held.holder.as_str()),
+            api::json_patch_op("test", &format!("{lease}/acquireTime"), held.since.to_string()),
+        ];
+        steps.extend(record::patch_operations(patch));
+        api::json_patch(&self.cluster, &crds::release_versions(), at, steps).await
     }
 
     pub(super) async fn update(
         &self,
         version: &ReleaseVersion,
         lease: Option<&Lease>,
+        held: Option<&Lease>,
     ) -> Result<(), StoreError> {
-        self.change(version, lease, None).await?;
+        self.change(version, lease, held.map_or(Precondition::None, Precondition::Held)).await?;
         if self.is_behind_pointer(&version.namespace, &version.name, version.number) {
             return Ok(());
         }
@@ -109,7 +134,7 @@ impl NativeStore {
         version: &ReleaseVersion,
         lease: Option<&Lease>,
     ) -> Result<String, StoreError> {
-        let object = match self.change(version, lease, Some(seen)).await {
+        let object = match self.change(version, lease, Precondition::Unmodified(seen)).await {
             Err(StoreError::NotFound { .. }) => return Err(self.changed(seen).await),
             changed => changed?,
         };
@@ -215,5 +240,32 @@ impl NativeStore {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether a version already is what an update wanted. Whoever took over from a holder marks its version as failed, as the
+/// holder itself may want to, but in other words.
+fn is_update(
+    now: &Object,
+    version: &ReleaseVersion,
+    lease: Option<&Lease>,
+    precondition: Precondition<'_>,
+) -> bool {
+    let now = record::version_summary(now);
+    let is_equal = now.status == version.info.status && now.lease.as_ref() == lease;
+    match precondition {
+        Precondition::Held(_) => is_equal && now.description == version.info.description,
+        _ => is_equal,
+    }
+}
+
+/// The error for a version that another writer has changed, with what it is now.
+fn modified(name: &str, number: u64, now: Option<&Object>) -> StoreError {
+    let now = now.map(record::version_summary);
+    StoreError::Modified {
+        name: name.to_owned(),
+        number,
+        status: now.as_ref().map(|now| now.status),
+        holder: now.and_then(|now| now.lease).map(|lease| lease.holder),
     }
 }

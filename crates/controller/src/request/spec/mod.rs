@@ -24,6 +24,9 @@ pub use source::{Archive, ArchiveKind, ChartSource, LocalReference, Verification
 
 use super::duration;
 
+/// The shortest interval: without a pause, a request would keep a worker busy all the time.
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
+
 /// The spec of a `HelmRequest`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -145,7 +148,9 @@ impl HelmRequestSpec {
     /// What is wrong, and where.
     pub fn validate(&self) -> Result<(), String> {
         self.chart.validate()?;
-        self.interval()?;
+        if self.interval()? < MIN_INTERVAL {
+            return Err("spec.interval: it must be at least 1s".to_owned());
+        }
         let (install, upgrade) = (&self.install.release, &self.upgrade.release);
         let timeouts = [&install.run.timeout, &upgrade.run.timeout, &self.rollback.run.timeout];
         for timeout in timeouts.into_iter().chain([&self.uninstall.timeout, &self.test.timeout]) {
