@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use pintle_testkit::skip;
-use pintle_tree::{Map, Node};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -123,26 +122,6 @@ impl TestEnv {
     /// Direct access to the API server.
     pub fn api(&self) -> Api {
         Api(self.cluster)
-    }
-
-    /// Writes a kubeconfig for the same server with a bearer token instead of the rights of an administrator, and returns
-    /// its path.
-    ///
-    /// # Panics
-    /// If the kubeconfig of the cluster is invalid.
-    pub fn kubeconfig_with_token(&self, token: &str) -> PathBuf {
-        let text = fs::read(&self.cluster.kubeconfig).expect("the kubeconfig can be read");
-        let mut config = pintle_yaml::read(&text).expect("the kubeconfig is YAML");
-        let credentials = Map::from_entries(vec![("token".into(), token.into())]);
-        if let Node::Map(config) = &mut config
-            && let Some(Node::List(users)) = config.get_mut("users")
-        {
-            for user in users.iter_mut().filter_map(Node::as_map_mut) {
-                user.insert("user".into(), Node::Map(credentials.clone()));
-            }
-        }
-        let text = pintle_tree::json::write_raw(&config).expect("it can be written");
-        self.write("kubeconfig-with-token", &String::from_utf8_lossy(&text))
     }
 
     /// Writes a file below the folder and returns its path.

@@ -50,7 +50,11 @@ async fn check_former_holder(store: &dyn Store, version: &ReleaseVersion, former
         let taken = store.update(&stale, None, Some(former)).await;
         assert!(matches!(taken, Err(StoreError::Modified { .. })), "{driver}: {taken:?}");
         let history = store.history(&version.namespace, &version.name).await.expect("an answer");
-        assert_eq!((history[0].status, history[0].lease.as_ref()), (version.info.status, Some(&now)), "{driver}");
+        assert_eq!(
+            (history[0].status, history[0].lease.as_ref()),
+            (version.info.status, Some(&now)),
+            "{driver}"
+        );
         store.update(version, None, Some(&now)).await.expect("is theirs");
     }
 }

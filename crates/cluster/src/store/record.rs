@@ -465,11 +465,14 @@ mod tests {
             operation.get(key).and_then(Node::as_str).unwrap_or_default().to_owned()
         };
         let paths: Vec<String> = operations.iter().map(|operation| text(operation, "path")).collect();
-        for expected in ["/metadata/labels/example.com~1team~0a", "/metadata/labels/status", "/spec/chart", "/status"] {
+        for expected in
+            ["/metadata/labels/example.com~1team~0a", "/metadata/labels/status", "/spec/chart", "/status"]
+        {
             assert!(paths.iter().any(|path| path == expected), "{expected} in {paths:?}");
         }
         assert!(operations.iter().all(|operation| text(operation, "op") == "add"));
-        let status = operations.iter().find(|operation| text(operation, "path") == "/status").expect("is set");
+        let status =
+            operations.iter().find(|operation| text(operation, "path") == "/status").expect("is set");
         assert!(status.get("value").is_some_and(|status| status.get("lease").is_none()), "it is released");
     }
 

@@ -13,7 +13,8 @@ use crate::conditions::{DRIFTED, READY, RECONCILING, RELEASED, REMEDIATED, STALL
 use crate::error::{Error, Result};
 use crate::events::{self, Kind, PendingEvent};
 use crate::request::{
-    FORCE_ANNOTATION, HelmRequest, HelmRequestStatus, LastError, Phase, RECONCILE_ANNOTATION, RESET_ANNOTATION,
+    FORCE_ANNOTATION, HelmRequest, HelmRequestStatus, LastError, Phase, RECONCILE_ANNOTATION,
+    RESET_ANNOTATION,
 };
 use crate::state::{Action, Next, Operation};
 

@@ -97,12 +97,7 @@ impl NativeStore {
 
     /// Patches a version while a lease is on it; `None` when it is not. The server tests the lease and applies the patch in
     /// one step.
-    async fn patch_held(
-        &self,
-        at: (&str, &str),
-        patch: &Map<Node>,
-        held: &Lease,
-    ) -> Result<Option<Object>> {
+    async fn patch_held(&self, at: (&str, &str), patch: &Map<Node>, held: &Lease) -> Result<Option<Object>> {
         let lease = "/status/lease";
         let mut steps = vec![
             api::json_patch_op("test", &format!("{lease}/holderIdentity"), held.holder.as_str()),
