@@ -7,12 +7,16 @@ use std::path::PathBuf;
 use std::sync::Once;
 
 use http::{HeaderValue, header::USER_AGENT};
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, NamedAuthInfo, NamedCluster, NamedContext};
 use pintle_tree::redact::redacted;
+use tower::buffer::BufferLayer;
+use tower::filter::AsyncFilterLayer;
 
-use crate::credentials;
+use crate::credentials::{self, PluginError};
 use crate::error::{Error, Result};
 use crate::kubeconfig::{ResolvedConfig, error_text};
+use crate::transport::INVALID_TOKEN;
 
 /// What client-go connects to without any configuration.
 pub(crate) const DEFAULT_SERVER: &str = "http://localhost:8080";
@@ -94,7 +98,7 @@ pub(crate) struct Connection {
 pub(crate) async fn client(settings: &Settings) -> Result<Connection> {
     install_crypto();
     let config = load_config(settings).await.map_err(unreachable)?;
-    from_config(config)
+    from_config(config).await
 }
 
 /// Builds a client from the text of a kubeconfig that is not trusted: it may neither run programs nor name files of this
@@ -110,7 +114,7 @@ pub(crate) async fn client_of_text(text: &str, user_agent: &str) -> Result<Conne
     let agent = agent.map_err(|error| Error::Configuration(format!("user agent: {error}")))?;
     config.headers.push((USER_AGENT, agent));
     config.default_retry = false;
-    from_config(config)
+    from_config(config).await
 }
 
 fn ensure_self_contained(kubeconfig: &Kubeconfig) -> Result<()> {
@@ -144,18 +148,19 @@ fn unreachable(error: Error) -> Error {
     Error::Unreachable(Box::new(error))
 }
 
-fn from_config(config: kube::Config) -> Result<Connection> {
+async fn from_config(config: kube::Config) -> Result<Connection> {
     // For display only; requests use the configured URL.
     let address = redacted(config.cluster_url.to_string().trim_end_matches('/')).into_owned();
     let namespace = config.default_namespace.clone();
-    let program = config.auth_info.exec.clone();
-    let client = match build_client(config)? {
+    let client = match build_client(config).await? {
         Ok(client) => client,
+        Err(ClientError::Plugin(error)) => return Err(unreachable(credentials::failure(&address, &error))),
         Err(ClientError::Refused(kube::Error::Auth(error))) => {
-            return Err(unreachable(credentials::failure(&address, program.as_ref(), &error)));
+            let (url, cause) = (format!("{address}/version"), error.to_string());
+            return Err(unreachable(Error::Credentials { url, cause, stderr: String::new() }));
         }
-        Err(ClientError::Refused(other)) => {
-            return Err(unreachable(Error::Configuration(error_text(&other))));
+        Err(ClientError::Refused(error)) => {
+            return Err(unreachable(Error::Configuration(error_text(&error))));
         }
         Err(ClientError::Panicked(why)) => return Err(unreachable(client_error(&address, &why))),
     };
@@ -167,25 +172,42 @@ fn from_config(config: kube::Config) -> Result<Connection> {
 pub const CLIENT_THREAD: &str = "cluster-client";
 
 enum ClientError {
+    Plugin(PluginError),
     Refused(kube::Error),
     Panicked(String),
 }
 
-/// Builds a client on its own thread and catches panics: kube panics on a token that is not a valid header value, and
-/// a token from a credential plugin cannot be checked beforehand.
-fn build_client(config: kube::Config) -> Result<Result<kube::Client, ClientError>> {
+/// Builds a client on its own thread, because a credential plugin may take its time, and catches panics: kube panics on a
+/// token that is not a valid header value, and a token from a plugin cannot be checked beforehand.
+async fn build_client(config: kube::Config) -> Result<Result<kube::Client, ClientError>> {
     let runtime = tokio::runtime::Handle::current();
+    let (sender, receiver) = tokio::sync::oneshot::channel();
     let thread = std::thread::Builder::new().name(CLIENT_THREAD.to_owned());
     let thread = thread.spawn(move || {
         let _entered = runtime.enter();
-        let made = catch_unwind(AssertUnwindSafe(|| kube::Client::try_from(config)));
-        made.map_err(|panic| panic_message(&*panic)).map(|made| made.map_err(ClientError::Refused))
+        let made = catch_unwind(AssertUnwindSafe(|| authenticated_client(config)));
+        let made = made.unwrap_or_else(|panic| Err(ClientError::Panicked(panic_message(&*panic))));
+        // Nobody waits any more after a cancellation.
+        let _ = sender.send(made);
     });
-    let thread = thread.map_err(|error| Error::Configuration(format!("cannot start a thread: {error}")))?;
-    Ok(match thread.join() {
-        Ok(Ok(made)) => made,
-        Ok(Err(why)) => Err(ClientError::Panicked(why)),
-        Err(panic) => Err(ClientError::Panicked(panic_message(&*panic))),
+    thread.map_err(|error| Error::Configuration(format!("cannot start a thread: {error}")))?;
+    Ok(receiver.await.unwrap_or_else(|_| Err(ClientError::Panicked(String::new()))))
+}
+
+/// How many requests may wait for the client's connection, as in kube.
+const BUFFERED_REQUESTS: usize = 1024;
+
+fn authenticated_client(mut config: kube::Config) -> Result<kube::Client, ClientError> {
+    let token = credentials::obtain(&mut config.auth_info).map_err(ClientError::Plugin)?;
+    let builder = ClientBuilder::try_from(config).map_err(ClientError::Refused)?;
+    Ok(match token {
+        Some(token) => {
+            let authorize = move |request| token.clone().authorize(request);
+            // The filter needs a service that can be cloned.
+            let builder = builder.with_layer(&BufferLayer::new(BUFFERED_REQUESTS));
+            builder.with_layer(&AsyncFilterLayer::new(authorize)).build()
+        }
+        None => builder.build(),
     })
 }
 
@@ -202,7 +224,7 @@ fn client_error(address: &str, why: &str) -> Error {
     Error::Transport {
         verb: "Get".to_owned(),
         url: format!("{address}/version"),
-        cause: "net/http: invalid header field value for \"Authorization\"".to_owned(),
+        cause: INVALID_TOKEN.to_owned(),
         sent: false,
     }
 }

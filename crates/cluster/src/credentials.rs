@@ -1,62 +1,104 @@
-//! Errors of credential plugins (`exec` in the kubeconfig), with the messages of client-go. The plugin's stdout is
-//! never shown, because it may hold a token.
+//! Credentials from plugins (`exec` in the kubeconfig): used for all requests of a client, and renewed before they expire.
 
-use std::io;
-use std::path::Path;
+mod plugin;
 
-use kube::client::AuthError;
-use kube::config::ExecConfig;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::header::{AUTHORIZATION, HeaderValue};
+use http::{HeaderName, Request};
+use kube::client::Body;
+use kube::config::{AuthInfo, ExecConfig};
+use tokio::sync::Mutex;
+
+pub(crate) use plugin::PluginError;
+use plugin::{Credential, run};
 
 use crate::error::Error;
+use crate::wait::unix_now;
 
-/// What client-go adds when the plugin is not installed.
-const NOT_INSTALLED: &str = "\n\nIt looks like you are trying to use a client-go credential plugin that is not installed.\n\nTo learn more about this feature, consult the documentation available at:\n      https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins";
+/// A token is renewed so many seconds before it expires, as in kube.
+const MARGIN: i64 = 60;
 
 /// The error for a server whose credentials could not be obtained.
-pub(crate) fn failure(server: &str, program: Option<&ExecConfig>, error: &AuthError) -> Error {
-    Error::Credentials {
-        url: format!("{server}/version"),
-        cause: cause(program, error),
-        stderr: stderr(error),
-    }
-}
-
-/// The reason, as client-go words it.
-pub(crate) fn cause(program: Option<&ExecConfig>, error: &AuthError) -> String {
-    let command = program.and_then(|program| program.command.as_deref()).unwrap_or("of the kubeconfig");
-    match error {
-        AuthError::AuthExecStart(error) => not_started(command, program, error),
-        AuthError::AuthExecRun { out, .. } => {
-            format!("exec: executable {command} failed with exit code {}", out.status.code().unwrap_or(-1))
-        }
-        AuthError::ExecPluginFailed => "exec plugin didn't return a status field".to_owned(),
-        AuthError::AuthExecParse(_) => {
-            format!("decoding stdout: the output of {command} is not an ExecCredential")
-        }
-        other => other.to_string(),
-    }
-}
-
-fn not_started(command: &str, program: Option<&ExecConfig>, error: &io::Error) -> String {
-    let reason = match error.kind() {
-        io::ErrorKind::NotFound => "no such file or directory".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
-    };
-    let is_bare = Path::new(command).components().count() == 1;
-    if !is_bare || error.kind() != io::ErrorKind::NotFound {
-        return format!("exec: fork/exec {command}: {reason}");
-    }
-    let hint = program.and_then(|program| program.install_hint.as_deref()).unwrap_or_default();
-    let hint = if hint.is_empty() { String::new() } else { format!("\n\n{hint}") };
-    format!("exec: executable {command} not found{NOT_INSTALLED}{hint}")
-}
-
-/// What the plugin wrote to stderr.
-fn stderr(error: &AuthError) -> String {
-    match error {
-        AuthError::AuthExecRun { out, .. } => String::from_utf8_lossy(&out.stderr).trim().to_owned(),
+pub(crate) fn failure(server: &str, error: &PluginError) -> Error {
+    let stderr = match error {
+        PluginError::Failed { stderr, .. } => stderr.clone(),
         _ => String::new(),
+    };
+    Error::Credentials { url: format!("{server}/version"), cause: error.to_string(), stderr }
+}
+
+/// Runs the plugin of a user once, and puts what does not expire into the user itself. Returns what has to be renewed.
+///
+/// # Errors
+///
+/// The plugin cannot be run, or gives no credential.
+pub(crate) fn obtain(user: &mut AuthInfo) -> Result<Option<ExpiringToken>, PluginError> {
+    let others = user.auth_provider.is_some()
+        || (user.username.is_some() && user.password.is_some())
+        || user.token.is_some()
+        || user.token_file.is_some();
+    // The order of precedence is kube's.
+    let Some(plugin) = user.exec.take().filter(|_| !others) else { return Ok(None) };
+    let Credential { token, certificate, expires } = run(&plugin)?;
+    if let Some((certificate, key)) = certificate {
+        user.client_certificate_data = Some(STANDARD.encode(certificate));
+        user.client_key_data = Some(STANDARD.encode(key).into());
+        return Ok(None);
+    }
+    match (token, expires) {
+        (Some(token), Some(expires)) => {
+            let token = Token { text: token, expires: expires.unix() };
+            Ok(Some(ExpiringToken { plugin: Arc::new(plugin), current: Arc::new(Mutex::new(token)) }))
+        }
+        (token, _) => {
+            user.token = token.map(Into::into);
+            Ok(None)
+        }
+    }
+}
+
+/// The token of a plugin, which is run again when it is about to expire.
+#[derive(Clone)]
+pub(crate) struct ExpiringToken {
+    plugin: Arc<ExecConfig>,
+    current: Arc<Mutex<Token>>,
+}
+
+struct Token {
+    text: String,
+    /// Unix time, in seconds.
+    expires: i64,
+}
+
+impl ExpiringToken {
+    /// Adds the token to a request.
+    pub(crate) async fn authorize(
+        self,
+        mut request: Request<Body>,
+    ) -> Result<Request<Body>, tower::BoxError> {
+        let (name, value) = self.header().await?;
+        request.headers_mut().insert(name, value);
+        Ok(request)
+    }
+
+    /// The header, which must be valid: a token that is none is an error of the request.
+    pub(crate) async fn header(&self) -> Result<(HeaderName, HeaderValue), tower::BoxError> {
+        let mut token = self.current.lock().await;
+        if unix_now() + MARGIN >= token.expires {
+            let plugin = Arc::clone(&self.plugin);
+            let Credential { token: text, expires, .. } =
+                tokio::task::spawn_blocking(move || run(&plugin)).await??;
+            *token = Token {
+                text: text.ok_or(PluginError::Empty)?,
+                expires: expires.map_or(i64::MAX, |expires| expires.unix()),
+            };
+        }
+        let mut value = HeaderValue::try_from(format!("Bearer {}", token.text))?;
+        value.set_sensitive(true);
+        Ok((AUTHORIZATION, value))
     }
 }
 
@@ -64,23 +106,43 @@ fn stderr(error: &AuthError) -> String {
 mod tests {
     use super::*;
 
-    fn program(command: &str) -> ExecConfig {
+    /// A plugin that counts its runs in a file, whose tokens expire at once or never.
+    fn plugin(file: &std::path::Path, expires: &str) -> ExecConfig {
+        let script = format!(
+            r#"echo >> "$0"; printf '{{"apiVersion":"v","status":{{"token":"%s","expirationTimestamp":"{expires}"}}}}' "$(wc -l < "$0" | tr -d ' ')""#
+        );
         ExecConfig {
-            command: Some(command.to_owned()),
-            install_hint: Some("get it there".to_owned()),
+            api_version: Some("v".to_owned()),
+            command: Some("/bin/sh".to_owned()),
+            args: Some(vec!["-c".to_owned(), script, file.to_string_lossy().into_owned()]),
             ..ExecConfig::default()
         }
     }
 
+    fn user(plugin: ExecConfig) -> AuthInfo {
+        AuthInfo { exec: Some(plugin), ..AuthInfo::default() }
+    }
+
+    #[tokio::test]
+    async fn a_token_is_renewed_only_when_it_is_about_to_expire() {
+        let folder = tempfile::tempdir().unwrap();
+        for (expires, tokens) in
+            [("2000-01-01T00:00:00Z", ["Bearer 2", "Bearer 3"]), ("2999-01-01T00:00:00Z", ["Bearer 1"; 2])]
+        {
+            let file = folder.path().join(&expires[..4]);
+            let token = obtain(&mut user(plugin(&file, expires))).unwrap().unwrap();
+            for wanted in tokens {
+                assert_eq!(token.header().await.unwrap().1, wanted);
+            }
+        }
+    }
+
     #[test]
-    fn a_program_that_is_not_there_is_named() {
-        let missing = || AuthError::AuthExecStart(io::Error::from(io::ErrorKind::NotFound));
-        let reported = failure("https://a", Some(&program("/opt/login")), &missing()).to_string();
-        let expected = r#"Get "https://a/version": getting credentials: exec: fork/exec /opt/login: no such file or directory"#;
-        assert_eq!(reported, expected);
-        let reported = cause(Some(&program("login")), &missing());
-        assert!(
-            reported.starts_with("exec: executable login not found\n") && reported.ends_with("get it there")
-        );
+    fn a_plugin_is_not_run_where_the_user_has_other_credentials() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("runs");
+        let token = Some("t".to_owned().into());
+        let mut user = AuthInfo { token, ..user(plugin(&file, "2999-01-01T00:00:00Z")) };
+        assert!(obtain(&mut user).unwrap().is_none() && user.exec.is_none() && !file.exists());
     }
 }

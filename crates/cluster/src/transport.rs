@@ -4,9 +4,13 @@ use std::error::Error as StdError;
 use std::io;
 
 use http::Method;
+use kube::client::AuthError;
 
-use crate::credentials;
+use crate::credentials::PluginError;
 use crate::error::Error;
+
+/// What Go's client says about a token that cannot be sent.
+pub(crate) const INVALID_TOKEN: &str = "net/http: invalid header field value for \"Authorization\"";
 
 /// Converts the error of a request to a URL.
 pub(crate) fn failure(method: &Method, url: &str, error: &(dyn StdError + 'static)) -> Error {
@@ -47,9 +51,11 @@ impl Failure {
         if let Some(tls) = chain.iter().find_map(|error| tls_error(*error)) {
             return Failure { cause: tls_cause(&tls, url), sent: !connecting };
         }
-        if let Some(error) = chain.iter().find_map(|error| error.downcast_ref::<kube::client::AuthError>()) {
-            let cause = format!("getting credentials: {}", credentials::cause(None, error));
-            return Failure { cause, sent: false };
+        if let Some(error) = chain.iter().find(|error| error.is::<AuthError>() || error.is::<PluginError>()) {
+            return Failure { cause: format!("getting credentials: {error}"), sent: false };
+        }
+        if chain.iter().any(|error| error.is::<http::header::InvalidHeaderValue>()) {
+            return Failure { cause: INVALID_TOKEN.to_owned(), sent: false };
         }
         let kind = chain.iter().find_map(|error| io_kind(*error));
         let cause = match kind {

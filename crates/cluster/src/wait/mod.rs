@@ -17,6 +17,8 @@ mod selector;
 mod time;
 mod watch;
 
+pub(crate) use readiness::unix_now;
+
 use std::time::Duration;
 
 use pintle_objects::{Object, ObjectId};
