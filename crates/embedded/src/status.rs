@@ -1,5 +1,7 @@
 //! `metav1.Status`: the body of every error answer, with the messages of the real API server.
 
+use std::collections::BTreeSet;
+
 use pintle_tree::{Map, Node, Str};
 
 /// One problem of an object, at one field (`metav1.StatusCause`).
@@ -118,12 +120,9 @@ impl Status {
     /// 422 for an object that fails validation. `kind` is the kind, not its plural. The message lists a repeated
     /// cause once; `details.causes` lists it as often as it occurs.
     pub fn invalid(group: &str, kind: &str, name: &str, causes: Vec<StatusCause>) -> Status {
-        let mut texts: Vec<String> = Vec::new();
-        for text in causes.iter().map(StatusCause::to_message) {
-            if !texts.contains(&text) {
-                texts.push(text);
-            }
-        }
+        let mut known = BTreeSet::new();
+        let mut texts: Vec<String> = causes.iter().map(StatusCause::to_message).collect();
+        texts.retain(|text| known.insert(text.clone()));
         let what = if let [only] = &texts[..] { only.clone() } else { format!("[{}]", texts.join(", ")) };
         let what = if texts.is_empty() { "<nil>".to_owned() } else { what };
         let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };

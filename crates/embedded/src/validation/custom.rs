@@ -1,10 +1,12 @@
 //! Validation of custom resources against their OpenAPI schema, with the server's messages. CEL rules
 //! (`x-kubernetes-validations`) are kept and not evaluated.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use base64::Engine as _;
-use pintle_regex::Regex;
+use pintle_regex::{Error as RegexError, Regex};
 use pintle_time::{Duration, GoTime, RFC3339_NANO, Zone};
 use pintle_tree::{Map, Node, Str, with_stack};
 
@@ -18,29 +20,92 @@ const NO_FIELD: &str = "<nil>";
 /// Validates a custom resource. With `old`, values that have not changed are not validated (ratcheting), so that an
 /// object stays writable when its schema becomes stricter.
 pub(super) fn validate(schema: Schema<'_>, object: &Node, old: Option<&Node>) -> Vec<StatusCause> {
-    let mut checker = SchemaValidator { causes: Vec::new() };
+    let mut checker = SchemaValidator { causes: Vec::new(), budget: Rc::default() };
     checker.fields(schema, object, old, "");
     let mut twice = Vec::new();
     find_duplicates(schema, object, old, "", &mut twice);
-    checker.causes.extend(twice);
-    checker.causes
+    twice.into_iter().for_each(|cause| checker.push(cause));
+    let mut causes = checker.causes;
+    if checker.budget.borrow().is_exhausted() {
+        causes.push(StatusCause::invalid(NO_FIELD, &"".into(), "validation takes too many steps"));
+    }
+    causes
+}
+
+/// What is left of the limits on one validation: definition and object may come from a hostile chart.
+struct Budget {
+    /// Steps of about a tenth of a microsecond.
+    steps: u64,
+    /// Bytes of messages; more than fits on any screen is not shown.
+    messages: usize,
+    /// The patterns that were compiled, once each.
+    patterns: BTreeMap<Str, Option<Rc<Regex>>>,
+}
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget { steps: 20_000_000, messages: 1 << 20, patterns: BTreeMap::new() }
+    }
+}
+
+impl Budget {
+    /// Whether so many steps were left. The rest is used up where not.
+    fn spend(&mut self, steps: u64) -> bool {
+        let left = self.steps.checked_sub(steps);
+        self.steps = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    fn is_exhausted(&self) -> bool {
+        self.steps == 0
+    }
+
+    /// The compiled pattern; `None` for one that does not compile, which the server ignores.
+    fn pattern(&mut self, text: &Str) -> Option<Rc<Regex>> {
+        if let Some(known) = self.patterns.get(text) {
+            return known.clone();
+        }
+        let compiled = Regex::compile(&**text);
+        self.spend(compiled.as_ref().map_or_else(RegexError::compile_cost, Regex::compile_cost));
+        let compiled = compiled.ok().map(Rc::new);
+        self.patterns.insert(text.clone(), compiled.clone());
+        compiled
+    }
 }
 
 struct SchemaValidator {
     causes: Vec<StatusCause>,
+    budget: Rc<RefCell<Budget>>,
 }
 
 impl SchemaValidator {
+    fn push(&mut self, cause: StatusCause) {
+        if self.has_room() {
+            let mut budget = self.budget.borrow_mut();
+            budget.messages = budget.messages.saturating_sub(cause.message.len() + cause.field.len());
+            self.causes.push(cause);
+        }
+    }
+
+    /// Whether one more message is kept. The first always is: without any, the value would be valid.
+    fn has_room(&self) -> bool {
+        self.causes.is_empty() || self.budget.borrow().messages > 0
+    }
+
     fn add(&mut self, reason: &'static str, field: &str, message: String) {
-        self.causes.push(StatusCause { reason, message, field: field.to_owned() });
+        self.push(StatusCause { reason, message, field: field.to_owned() });
     }
 
     fn invalid(&mut self, field: &str, value: &Node, detail: &str) {
-        self.causes.push(StatusCause::invalid(field, value, &format!("{field} in body {detail}")));
+        self.push(StatusCause::invalid(field, value, &format!("{field} in body {detail}")));
     }
 
     fn without_field(&mut self, detail: String) {
-        self.causes.push(StatusCause::invalid(NO_FIELD, &"".into(), &detail));
+        self.push(StatusCause::invalid(NO_FIELD, &"".into(), &detail));
+    }
+
+    fn spend(&self, steps: u64) -> bool {
+        self.budget.borrow_mut().spend(steps)
     }
 
     fn wrong_type(&mut self, field: &str, shown: &str, wanted: &str) {
@@ -54,6 +119,10 @@ impl SchemaValidator {
             return;
         }
         let shape = schema.shape();
+        // Fields have longer names the deeper they are, and words are compared one by one.
+        if !self.spend(1 + (field.len() / 16 + shape.one_of_values.len()) as u64) {
+            return;
+        }
         if !self.is_of_type(shape, value, field) {
             return;
         }
@@ -62,10 +131,11 @@ impl SchemaValidator {
             self.limits(limits, value, field);
         }
         self.format(shape, value, field);
-        if !shape.one_of_values.is_empty() && !shape.one_of_values.contains(value) {
+        let is_other = !shape.one_of_values.is_empty() && !shape.one_of_values.contains(value);
+        if is_other && self.has_room() {
             let words: Vec<String> = shape.one_of_values.iter().map(go_value).collect();
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            self.causes.push(StatusCause::not_supported(field, value, &words));
+            self.push(StatusCause::not_supported(field, value, &words));
         }
         with_stack(|| self.below(schema, value, old, field));
     }
@@ -93,7 +163,7 @@ impl SchemaValidator {
         let required = shape.required.iter().map(|name| name.to_string());
         for name in required.chain(embedded.iter().map(|name| (*name).to_owned())) {
             if map.get(&name).is_none() {
-                self.causes.push(StatusCause::required(child_path(&name), ""));
+                self.push(StatusCause::required(child_path(&name), ""));
             }
         }
         for (name, value) in map.iter() {
@@ -176,9 +246,9 @@ impl SchemaValidator {
         if let Some(least) = limits.min_length.filter(|least| length < *least) {
             self.invalid(field, value, &format!("should be at least {least} chars long"));
         }
-        if let Some(pattern) = &limits.pattern
-            && Regex::compile(&**pattern).is_ok_and(|regex| !regex.is_match(text))
-        {
+        let Some(pattern) = &limits.pattern else { return };
+        let compiled = self.budget.borrow_mut().pattern(pattern);
+        if compiled.is_some_and(|regex| self.spend(regex.cost(text.len() as u64)) && !regex.is_match(text)) {
             self.invalid(field, value, &format!("should match '{pattern}'"));
         }
     }
@@ -199,22 +269,26 @@ impl SchemaValidator {
     }
 
     fn alternatives(&mut self, schema: Schema<'_>, limits: &Limits, value: &Node, field: &str) {
+        let budget = Rc::clone(&self.budget);
         let errors = |shape: &Shape| -> Vec<StatusCause> {
-            let mut checker = SchemaValidator { causes: Vec::new() };
+            let mut checker = SchemaValidator { causes: Vec::new(), budget: Rc::clone(&budget) };
             with_stack(|| checker.value(schema.with_shape(shape), value, None, field));
             checker.causes
         };
-        let first_faults = |shapes: &[Shape]| shapes.first().map(&errors).unwrap_or_default();
-        if !limits.any_of.is_empty() && limits.any_of.iter().all(|shape| !errors(shape).is_empty()) {
+        // Each alternative once, however deep they are nested.
+        let each = |shapes: &[Shape]| shapes.iter().map(&errors).collect::<Vec<_>>();
+        let any = each(&limits.any_of);
+        if !any.is_empty() && any.iter().all(|faults| !faults.is_empty()) {
             self.without_field(format!("\"{field}\" must validate at least one schema (anyOf)"));
-            self.causes.extend(first_faults(&limits.any_of));
+            self.causes.extend(any.into_iter().next().unwrap_or_default());
         }
-        if !limits.one_of.is_empty() {
-            let valid = limits.one_of.iter().filter(|shape| errors(shape).is_empty()).count();
+        let one = each(&limits.one_of);
+        if !one.is_empty() {
+            let valid = one.iter().filter(|faults| faults.is_empty()).count();
             let start = format!("\"{field}\" must validate one and only one schema (oneOf).");
             if valid == 0 {
                 self.without_field(format!("{start} Found none valid"));
-                self.causes.extend(first_faults(&limits.one_of));
+                self.causes.extend(one.into_iter().next().unwrap_or_default());
             } else if valid > 1 {
                 self.without_field(format!("{start} Found {valid} valid alternatives"));
             }
@@ -447,6 +521,32 @@ mod tests {
         for (schema, value, wanted) in cases {
             assert_eq!(errors(schema, value), [wanted]);
         }
+    }
+
+    #[test]
+    fn hostile_definitions_and_objects_have_a_limit() {
+        let too_many = |causes: &[String]| causes.iter().any(|text| text.contains("too many steps"));
+        let size = |causes: &[String]| causes.iter().map(String::len).sum::<usize>();
+        // Alternatives in alternatives, each of which fails.
+        let nested =
+            (0..60).fold(r#"{"minimum":1}"#.to_owned(), |inner, _| format!(r#"{{"anyOf":[{inner}]}}"#));
+        let causes = errors(&nested.replacen('{', r#"{"type":"integer","#, 1), "0");
+        assert_eq!(causes.len(), 61);
+        // A long list of words, and as many values that are none of them.
+        let words: Vec<String> = (0..20_000).map(|word| format!("\"w{word}\"")).collect();
+        let schema =
+            format!(r#"{{"type":"array","items":{{"type":"string","enum":[{}]}}}}"#, words.join(","));
+        let values = vec!["\"x\""; 20_000].join(",");
+        let causes = errors(&schema, &format!("[{values}]"));
+        assert!(too_many(&causes) && size(&causes) < 2 << 20, "{} bytes", size(&causes));
+        // A pattern that is at many places at once.
+        let schema = r#"{"type":"string","pattern":"^(a|b)*a(a|b){500}c$"}"#;
+        assert!(too_many(&errors(schema, &format!("\"{}\"", "ab".repeat(1 << 20)))));
+        // Patterns on many values are no reason: they are compiled once.
+        let schema =
+            r#"{"type":"array","items":{"type":"string","pattern":"^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$"}}"#;
+        let values = vec!["\"abc-def\""; 5_000].join(",");
+        assert!(errors(schema, &format!("[{values}]")).is_empty());
     }
 
     #[test]
