@@ -174,7 +174,8 @@ pub struct FileError {
 }
 
 impl FileError {
-    pub(crate) fn new(operation: &'static str, path: impl AsRef<Path>, source: io::Error) -> Self {
+    /// Returns the error of an operation on a file.
+    pub fn new(operation: &'static str, path: impl AsRef<Path>, source: io::Error) -> Self {
         FileError { operation, path: path.as_ref().to_owned(), source }
     }
 }

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, file_error};
+use crate::error::{Error, FileError, file_error};
 
 /// How many names are tried for the temporary file; others are left over from programs that were killed.
 const MAX_NAMES: u32 = 100;
@@ -43,6 +43,29 @@ pub fn write_atomic(path: &Path, data: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&temporary);
     }
     outcome
+}
+
+/// Creates a folder and its parents, with the errors of Go's `os.MkdirAll`: they name the part of the path that is in the
+/// way.
+///
+/// # Errors
+/// Something else has the name, or the folder cannot be created.
+pub fn create_folder(folder: &Path) -> Result<(), FileError> {
+    match fs::metadata(folder) {
+        Ok(found) if found.is_dir() => return Ok(()),
+        Ok(_) => return Err(FileError::new("mkdir", folder, io::ErrorKind::NotADirectory.into())),
+        Err(_) => {}
+    }
+    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        create_folder(parent)?;
+    }
+    match fs::create_dir(folder) {
+        // Somebody else may have created it meanwhile.
+        Err(error) if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) => {
+            Err(FileError::new("mkdir", folder, error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The error of a file that [`write_atomic`] could not write, with the operation that Go would name.
@@ -104,6 +127,26 @@ mod tests {
     }
 
     #[cfg(unix)]
+    #[cfg(unix)]
+    #[test]
+    fn what_is_in_the_way_of_a_folder_is_named() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        fs::write(at("file"), "").unwrap();
+        std::os::unix::fs::symlink("nowhere", at("dangling")).unwrap();
+        fs::create_dir(at("real")).unwrap();
+        std::os::unix::fs::symlink("real", at("link")).unwrap();
+        create_folder(&at("link/a/b")).unwrap();
+        assert!(at("real/a/b").is_dir());
+        let told = |name: &str| {
+            let text = create_folder(&at(name)).unwrap_err().to_string();
+            text.replace(&*place.path().to_string_lossy(), "")
+        };
+        assert_eq!(told("file"), "mkdir /file: not a directory");
+        assert_eq!(told("file/a/b"), "mkdir /file: not a directory");
+        assert_eq!(told("dangling/a"), "mkdir /dangling: file exists");
+    }
+
     #[test]
     fn links_are_followed_and_modes_kept() {
         use std::os::unix::fs::{PermissionsExt as _, symlink};

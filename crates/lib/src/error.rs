@@ -127,12 +127,9 @@ pub enum Error {
         /// The error of the operating system.
         source: std::io::Error,
     },
-    /// The output folder cannot be created because a parent is a file.
-    #[error("stat {}: not a directory", path.display())]
-    NotADirectory {
-        /// The folder.
-        path: PathBuf,
-    },
+    /// A folder of the output cannot be created.
+    #[error(transparent)]
+    Folder(pintle_chart::FileError),
     /// Other invalid input.
     #[error("{0}")]
     Input(String),

@@ -13,6 +13,7 @@ use super::{digest, legacy_digest, write_lock};
 use crate::error::{Error, Result, file_error};
 use crate::metadata::{Dependency, Lock, Metadata, Timestamp, V1};
 use crate::package::{self, Times};
+use crate::write::create_folder;
 use crate::{Chart, load_any_version};
 use pintle_tree::{LogLevel, LogLine};
 
@@ -258,9 +259,9 @@ impl FolderSource<'_> {
                 let shown = quote(self.charts.to_string_lossy().as_bytes());
                 return Err(Error::message(format!("{shown} is not a directory")));
             }
-            Err(_) => fs::create_dir_all(self.charts).map_err(file_error("mkdir", self.charts))?,
+            Err(_) => create_folder(self.charts)?,
         }
-        fs::create_dir_all(self.temporary).map_err(file_error("mkdir", self.temporary))
+        Ok(create_folder(self.temporary)?)
     }
 
     fn fetch(&self, dependency: &mut Dependency, output: &mut Output<'_>) -> Result<(), Fetch> {

@@ -3,17 +3,17 @@
 pub(crate) mod tar;
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use flate2::{Compression, GzBuilder};
 use pintle_semver::Version;
 use pintle_tree::{json, quote::quote};
 
-use crate::error::{Error, Result, file_error};
+use crate::error::{Error, FileError, Result};
 use crate::metadata::{Timestamp, V2};
 use crate::path::base;
-use crate::write::write_file_error;
+use crate::write::{create_folder, write_file_error};
 use crate::{Chart, File, write_atomic};
 use tar::TarWriter;
 
@@ -70,7 +70,12 @@ pub fn save(chart: &mut Chart, folder: &Path, times: Times) -> Result<PathBuf> {
     match fs::metadata(folder) {
         Ok(metadata) if metadata.is_dir() => {}
         Ok(_) => return Err(Error::message(format!("is not a directory: {}", folder.display()))),
-        Err(_) => fs::create_dir_all(folder).map_err(file_error("mkdir", folder))?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create_folder(folder)?,
+        // Helm names the operation twice.
+        Err(error) => {
+            let error = FileError::new("stat", folder, error);
+            return Err(Error::message(format!("stat {}: {error}", folder.display())));
+        }
     }
     let data = archive(chart, times)?;
     write_atomic(&file, &data).map_err(write_file_error(&file))?;

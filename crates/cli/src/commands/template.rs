@@ -223,7 +223,7 @@ fn rendered(error: &pintle::Error) -> Option<&[u8]> {
         | pintle::Error::PostRender(_)
         | pintle::Error::IncompatibleKubernetes { .. }
         | pintle::Error::File { action: "write", .. }
-        | pintle::Error::NotADirectory { .. } => Some(&[]),
+        | pintle::Error::Folder(_) => Some(&[]),
         _ => None,
     }
 }

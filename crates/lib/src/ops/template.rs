@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "images")]
 use std::sync::Arc;
 
-use pintle_chart::write_atomic;
+use pintle_chart::{FileError, create_folder, write_atomic};
 use pintle_events::Event as LifecycleEvent;
 #[cfg(feature = "images")]
 use pintle_images::Policy;
@@ -341,13 +341,9 @@ fn write_files(
 /// Creates a folder and its parents. The error is worded as Go's, because Helm prints it.
 fn create_dir(folder: &Path) -> Result<()> {
     if let Err(error) = fs::metadata(folder)
-        && error.kind() == std::io::ErrorKind::NotADirectory
+        && error.kind() != std::io::ErrorKind::NotFound
     {
-        return Err(Error::NotADirectory { path: folder.to_owned() });
+        return Err(Error::Folder(FileError::new("stat", folder, error)));
     }
-    fs::create_dir_all(folder).map_err(|source| Error::File {
-        action: "write",
-        path: folder.to_owned(),
-        source,
-    })
+    create_folder(folder).map_err(Error::Folder)
 }
