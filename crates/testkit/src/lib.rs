@@ -1,12 +1,15 @@
-//! Test support: the corpus of real charts and recorded Helm behaviour, text mutation, and skipping of tests.
+//! Test support: the corpus of real charts and recorded Helm behaviour, text mutation, counted
+//! instructions, and skipping of tests.
 //!
 //! The corpus is in `../shared` next to the repository, or where `PINTLE_CORPUS` points. Tests pass without it: those
 //! that need it report that they are skipped.
 #![allow(clippy::disallowed_methods, reason = "tests take their settings from the environment")]
 
 mod cluster;
+mod instructions;
 mod mutation;
 
+pub use instructions::{counted_part, instructions};
 pub use mutation::{Random, mutate};
 
 use std::path::{Path, PathBuf};

@@ -43,6 +43,30 @@ impl<'a> Call<'a> {
 
     /// Calls the function on arguments of a size.
     pub(super) fn run(&self, size: usize) -> Cost {
+        self.prepared(size, |exec, data| {
+            let limits = Limits::default();
+            let memory = exec.fuel().memory_left();
+            let started = processor_time();
+            // What the function thinks of its arguments does not matter.
+            let _ = exec.execute(NAME, data, &mut Vec::new());
+            let time = processor_time().saturating_sub(started);
+            let fuel = exec.fuel();
+            let made = memory - fuel.memory_left();
+            let steps = limits.steps - fuel.steps_left() + made / BYTES_PER_STEP;
+            Cost { time, steps, refused: fuel.is_exhausted() }
+        })
+    }
+
+    /// Prepares all that the call needs, and calls the function only if told so: the difference is the call.
+    pub(super) fn run_counted(&self, size: usize, called: bool) {
+        self.prepared(size, |exec, data| {
+            if called {
+                let _ = exec.execute(NAME, data, &mut Vec::new());
+            }
+        });
+    }
+
+    fn prepared<T>(&self, size: usize, run: impl FnOnce(&mut Exec<'_>, &Value) -> T) -> T {
         let mut source = format!("{{{{ $_ := {}", self.native.name);
         let mut data = Map::new();
         for (index, (wanted, kind)) in self.shape.arguments.iter().enumerate() {
@@ -56,18 +80,7 @@ impl<'a> Call<'a> {
         source.push_str(" }}");
         let mut set = Set::new(functions());
         set.parse(NAME, source).expect("a call is a template");
-        let data = Value::map(data);
-        let limits = Limits::default();
-        let mut exec = Exec::new(&set, limits);
-        let memory = exec.fuel().memory_left();
-        let started = processor_time();
-        // What the function thinks of its arguments does not matter.
-        let _ = exec.execute(NAME, &data, &mut Vec::new());
-        let time = processor_time().saturating_sub(started);
-        let fuel = exec.fuel();
-        let made = memory - fuel.memory_left();
-        let steps = limits.steps - fuel.steps_left() + made / BYTES_PER_STEP;
-        Cost { time, steps, refused: fuel.is_exhausted() }
+        run(&mut Exec::new(&set, Limits::default()), &Value::map(data))
     }
 }
 
@@ -86,9 +99,6 @@ pub(super) const SIZES: [usize; 2] = [4 << 10, 64 << 10];
 /// Calls that take less than this are quick whatever they do.
 const QUICK: Duration = Duration::from_millis(10);
 
-/// How often a call is measured again before it counts as too slow.
-const ATTEMPTS: usize = 40;
-
 /// How a call grows from the smaller to the larger size.
 pub(super) struct Growth {
     small: Cost,
@@ -98,9 +108,9 @@ pub(super) struct Growth {
 impl Growth {
     /// Measures both sizes, again and again while the larger takes too long: a machine that is busy makes calls longer,
     /// never shorter.
-    pub(super) fn measured(call: &Call<'_>, tolerance: f64) -> Self {
+    pub(super) fn measured(call: &Call<'_>, tolerance: f64, attempts: usize) -> Self {
         let mut growth = Growth { small: call.run(SIZES[0]), large: call.run(SIZES[1]) };
-        for _ in 0..ATTEMPTS {
+        for _ in 0..attempts {
             if growth.excess() <= tolerance {
                 break;
             }
@@ -117,9 +127,18 @@ impl Growth {
         if self.large.time < QUICK || self.large.refused {
             return 0.0;
         }
-        let time = self.large.time.as_secs_f64() / self.small.time.as_secs_f64().max(1e-7);
-        let steps = self.large.steps as f64 / self.small.steps.max(1) as f64;
-        time / steps.max(1.0)
+        self.over_steps(self.large.time.as_secs_f64() / self.small.time.as_secs_f64().max(1e-7))
+    }
+
+    /// How many times more the instructions grow than the charge. `count` returns those of a process that prepares a
+    /// call of a size, and of one that makes it, too.
+    pub(super) fn excess_of_instructions(&self, count: impl Fn(usize, bool) -> Option<u64>) -> Option<f64> {
+        let of = |size| Some(count(size, true)?.saturating_sub(count(size, false)?).max(1) as f64);
+        Some(self.over_steps(of(SIZES[1])? / of(SIZES[0])?))
+    }
+
+    fn over_steps(&self, growth: f64) -> f64 {
+        growth / (self.large.steps as f64 / self.small.steps.max(1) as f64).max(1.0)
     }
 }
 
