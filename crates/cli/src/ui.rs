@@ -1,5 +1,6 @@
 //! The output of the program: data to buffered standard output, everything else to standard error.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, IsTerminal as _, StderrLock, Stdout, Write};
 
 use pintle_time::{GoTime, Zone};
@@ -29,6 +30,8 @@ pub(crate) struct Ui {
     out: BufWriter<SanitizedWriter<Stdout>>,
     colored: bool,
     paint: Paint,
+    /// The URNs of schemas that were warned about. Like Helm, once each, however many charts refer to them.
+    warned_urns: BTreeSet<String>,
 }
 
 const RED: &str = "\u{1b}[1;31m";
@@ -39,7 +42,7 @@ const PLAIN: &str = "\u{1b}[0m";
 impl Ui {
     pub(crate) fn new(personality: Personality) -> Ui {
         let out = BufWriter::with_capacity(64 * 1024, SanitizedWriter::new(io::stdout()));
-        Ui { personality, out, colored: false, paint: Paint { on: false } }
+        Ui { personality, out, colored: false, paint: Paint { on: false }, warned_urns: BTreeSet::new() }
     }
 
     /// Sets the color mode. Helm colors release output but not its messages.
@@ -105,6 +108,10 @@ impl Ui {
 
     /// Prints a log line of an operation, in Helm's log format or as a warning of ours.
     pub(crate) fn log(&mut self, line: &LogLine) {
+        let urn = line.attributes.iter().find(|(name, _)| *name == "urn");
+        if urn.is_some_and(|(_, urn)| !self.warned_urns.insert(urn.clone())) {
+            return;
+        }
         match self.personality {
             Personality::Helm => self.note(&line.to_string()),
             // Errors are also returned, and printed then.

@@ -32,10 +32,11 @@ use scenario::Family;
 use crate::support::{TestEnv, real_helm};
 
 /// The families of commands, with what their files are called.
-const FAMILIES: [&str; 12] = [
+const FAMILIES: [&str; 14] = [
     "argo_cd",
     "completion",
     "dependency",
+    "functions",
     "index",
     "oci",
     "package",
@@ -44,6 +45,7 @@ const FAMILIES: [&str; 12] = [
     "registry",
     "repo",
     "search",
+    "show",
     "suites",
 ];
 
@@ -114,6 +116,16 @@ fn charts_are_packaged_as_by_helm() {
 #[test]
 fn charts_are_signed_and_verified_as_by_helm() {
     compare("provenance");
+}
+
+#[test]
+fn values_are_converted_as_by_helm() {
+    compare("functions");
+}
+
+#[test]
+fn charts_are_shown_as_by_helm() {
+    compare("show");
 }
 
 #[test]

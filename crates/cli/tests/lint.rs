@@ -42,6 +42,32 @@ fn findings_are_listed_and_counted() {
 }
 
 #[test]
+fn a_urn_that_nobody_resolves_is_warned_of_once_for_all_charts() {
+    let env = TestEnv::new();
+    for chart in ["one", "two"] {
+        env.write(
+            &format!("{chart}/Chart.yaml"),
+            &format!("apiVersion: v2\nname: {chart}\nversion: 0.1.0\n"),
+        );
+        env.write(&format!("{chart}/values.yaml"), "a: 1\n");
+        env.write(&format!("{chart}/templates/_empty.tpl"), "");
+        env.write(
+            &format!("{chart}/values.schema.json"),
+            r#"{"properties": {"a": {"$ref": "urn:example:a"}, "b": {"$ref": "urn:example:a"}}}"#,
+        );
+    }
+    for line in ["lint one two", "lint one two --quiet"] {
+        let out = env.helm(line);
+        assert_eq!(out.matches("using permissive schema").count(), 1, "{out}");
+    }
+    assert_snapshot!(env.pintle("lint one two --quiet"), @"
+    exit 0
+    --- stderr
+    warning: unresolved URN reference ignored; using permissive schema; urn: urn:example:a
+    ");
+}
+
+#[test]
 fn strict_fails_on_warnings_too() {
     let env = TestEnv::new();
     chart::write(&env);

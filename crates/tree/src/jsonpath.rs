@@ -133,6 +133,11 @@ mod tests {
             ("{.nothing}", ""),
             ("{.image.ports[7]}", ""),
             ("{end}", ""),
+            ("{range .users[*]}{.name}", ""),
+            ("{range .users[*]}x", "xxx"),
+            ("{range .users[*]}{range .nothing[*]}a{end}{\"b\"}", ""),
+            ("{range .users[*]}{range $.image.ports[*]}{.}{end}{\"b\"}", ""),
+            ("{range .users[*]}{range .name}a{end}{\"b\"}", "ababb"),
         ] {
             assert_eq!(show(template), want, "{template}");
         }

@@ -8,37 +8,64 @@ use super::{Part, Slice, Step};
 ///
 /// kubectl's text about what is wrong.
 pub(super) fn parse(template: &str) -> Result<Vec<Part>, String> {
-    // The open ranges, each with its expression and its nodes so far; the first entry is the template itself.
-    let mut open: Vec<(Vec<Step>, Vec<Part>)> = vec![(Vec::new(), Vec::new())];
+    // The first entry is the template itself, the others are open ranges.
+    let mut open = vec![Open::default()];
     let mut rest = template;
     while !rest.is_empty() {
         let text_end = rest.find('{').unwrap_or(rest.len());
         let (text, after) = rest.split_at(text_end);
         let innermost = open.len() - 1;
         if !text.is_empty() {
-            open[innermost].1.push(Part::Text(text.to_owned()));
+            open[innermost].parts.push(Part::Text(text.to_owned()));
         }
         let Some(inside) = after.strip_prefix('{') else { break };
         let mut reader = Reader { rest: inside };
         let steps = reader.steps()?;
         rest = reader.rest;
         match steps.first() {
-            Some(Step::Word(word)) if word == "range" => open.push((steps[1..].to_vec(), Vec::new())),
+            Some(Step::Word(word)) if word == "range" => {
+                open.push(Open { steps: steps[1..].to_vec(), ..Open::default() });
+            }
             Some(Step::Word(word)) if word == "end" && open.len() > 1 => close(&mut open),
-            _ => open[innermost].1.push(Part::Expression(steps)),
+            _ => open[innermost].parts.push(Part::Expression(steps)),
         }
     }
     while open.len() > 1 {
-        close(&mut open);
+        abandon(&mut open);
     }
-    Ok(open.pop().map(|(_, parts)| parts).unwrap_or_default())
+    Ok(open.pop().map(|template| template.parts).unwrap_or_default())
 }
 
-fn close(open: &mut Vec<(Vec<Step>, Vec<Part>)>) {
-    if let Some((steps, body)) = open.pop()
-        && let Some((_, outer)) = open.last_mut()
+/// A range whose `end` has not been found yet.
+#[derive(Default)]
+struct Open {
+    steps: Vec<Step>,
+    parts: Vec<Part>,
+    /// How many of its parts stand before the last `end` in it.
+    ended: usize,
+}
+
+fn close(open: &mut Vec<Open>) {
+    if let Some(Open { steps, parts, .. }) = open.pop()
+        && let Some(outer) = open.last_mut()
     {
-        outer.push(Part::Range(steps, body));
+        outer.parts.push(Part::Range(steps, parts));
+        outer.ended = outer.parts.len();
+    }
+}
+
+/// Ends a range that has no `end`. kubectl resumes after the last `end` that it came across, so what follows that one in
+/// the range is evaluated once more, outside of it.
+fn abandon(open: &mut Vec<Open>) {
+    if let Some(Open { steps, parts, ended }) = open.pop()
+        && let Some(outer) = open.last_mut()
+    {
+        let again = parts[ended..].to_vec();
+        outer.parts.push(Part::Range(steps, parts));
+        if ended > 0 {
+            outer.ended = outer.parts.len();
+        }
+        outer.parts.extend(again);
     }
 }
 
