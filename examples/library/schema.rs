@@ -5,10 +5,10 @@
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
-use pintle::Silent;
 use pintle::ops::{DeriveRequest, check_schema, derive_schema};
 use pintle::values::Overrides;
 use pintle::values::schema::SchemaFormat;
+use pintle::{Session, Silent};
 
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
@@ -20,7 +20,8 @@ fn main() -> Result<()> {
         print!("{}", String::from_utf8_lossy(&derive_schema(&request, &mut Silent)?));
         return Ok(());
     }
-    check_schema(Path::new(&chart), &Overrides { set, ..Overrides::default() }, &mut Silent)?;
+    let values = Overrides { set, ..Overrides::default() };
+    check_schema(&Session::offline(), Path::new(&chart), &values, &mut Silent)?;
     println!("the values fit");
     Ok(())
 }
