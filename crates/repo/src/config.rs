@@ -13,10 +13,10 @@ use crate::atomic;
 use crate::error::{Error, Result, refused};
 
 /// How long to wait for another process that changes the file.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How often to try.
-const PAUSE: Duration = Duration::from_millis(50);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 const FILE: [&str; 3] = ["apiVersion", "generated", "repositories"];
 const ENTRY: [&str; 9] = [
@@ -198,7 +198,9 @@ impl Locked {
         loop {
             match lock.try_lock() {
                 Ok(()) => return Ok(Locked { path: path.to_owned(), _lock: lock }),
-                Err(TryLockError::WouldBlock) if begin.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+                Err(TryLockError::WouldBlock) if begin.elapsed() < LOCK_TIMEOUT => {
+                    std::thread::sleep(LOCK_RETRY_INTERVAL)
+                }
                 Err(TryLockError::WouldBlock) => {
                     return Err(Error::File("context deadline exceeded".to_owned()));
                 }

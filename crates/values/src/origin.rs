@@ -181,20 +181,20 @@ impl<'a> Origins<'a> {
                 });
             }
         }
-        let root = Place { chart: self.chart, folder: self.chart.name().to_owned(), depth: 0 };
+        let root = ChartNode { chart: self.chart, folder: self.chart.name().to_owned(), depth: 0 };
         root.collect(segments, &via, MAX_IMPORTS, found);
     }
 }
 
 /// A chart of the tree.
-struct Place<'c> {
+struct ChartNode<'c> {
     chart: &'c Chart,
     /// Its path, as in `web/charts/db`.
     folder: String,
     depth: usize,
 }
 
-impl Place<'_> {
+impl ChartNode<'_> {
     /// Adds the defaults of this chart and of its subcharts, parents first, as they take precedence.
     fn collect(&self, segments: &[Segment], via: &Via, imports: usize, found: &mut Vec<Origin>) {
         let inside = match segments.first() {
@@ -212,7 +212,7 @@ impl Place<'_> {
         }
         if let Some(chart) = inside {
             let folder = format!("{}/charts/{}", self.folder, chart.name());
-            Place { chart, folder, depth: self.depth + 1 }.collect(&segments[1..], via, imports, found);
+            ChartNode { chart, folder, depth: self.depth + 1 }.collect(&segments[1..], via, imports, found);
         }
     }
 

@@ -22,14 +22,14 @@ const MAX_CONTEXT: usize = 2_000;
 
 /// A read before its line is known.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct PendingRead {
     path: Vec<Segment>,
     source: Str,
     text: Str,
     position: Position,
 }
 
-impl Place {
+impl PendingRead {
     pub(super) fn read(&self, usage: Usage) -> Read {
         let before = &self.text.as_bytes()[..(self.position as usize).min(self.text.len())];
         let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
@@ -80,7 +80,7 @@ impl Frame<'_> {
 pub(super) struct Walker<'a> {
     set: &'a Set,
     pub(super) effects: &'a dyn Fn(&str) -> Effect,
-    pub(super) reads: BTreeMap<Place, Usage>,
+    pub(super) reads: BTreeMap<PendingRead, Usage>,
     pub(super) evaluates: bool,
     /// Templates that have been followed, with their contexts.
     followed: BTreeSet<(Str, Shape)>,
@@ -127,13 +127,13 @@ impl<'a> Walker<'a> {
     /// Records that everything of a shape is read.
     pub(super) fn read(&mut self, source: &Source, shape: &Shape, position: Position, usage: Usage) {
         shape.for_each_path(&mut |path| {
-            let place = Place {
+            let read = PendingRead {
                 path: path.to_vec(),
                 source: source.name.clone(),
                 text: source.text.clone(),
                 position,
             };
-            let known = self.reads.entry(place).or_insert(usage);
+            let known = self.reads.entry(read).or_insert(usage);
             *known = usage.max(*known);
         });
     }

@@ -302,8 +302,8 @@ impl Explanation {
         })?;
         let sorted = pintle_objects::sort(&render.files, Order::Install)
             .map_err(|source| Error::Objects { cause: Box::new(source), rendered: Vec::new() })?;
-        let place = render.find(self.chart.name(), wanted, &sorted)?;
-        let explained = render.trace.line(&place.file, place.file_line).unwrap_or_default();
+        let found = render.find(self.chart.name(), wanted, &sorted)?;
+        let explained = render.trace.line(&found.file, found.file_line).unwrap_or_default();
         let LineExplanation { templates, reads, conditions } = explained;
         let origins = self.origins()?;
         let conditions = conditions.into_iter().map(|(at, reads)| {
@@ -312,7 +312,7 @@ impl Explanation {
         });
         let conditions = conditions.collect();
         let (values, fields) = self.explain_reads(&origins, reads);
-        let Place { file, line, text, .. } = place;
+        let FoundLine { file, line, text, .. } = found;
         Ok(ExplainedLine { file, line, text, templates, values, fields, conditions })
     }
 
@@ -338,7 +338,7 @@ fn render(chart: &Chart, values: &Map<Node>, target: &Target) -> Result<Render> 
 }
 
 /// A line of a rendered file.
-struct Place {
+struct FoundLine {
     file: String,
     /// The line as it is printed.
     line: usize,
@@ -351,7 +351,7 @@ struct Place {
 const HEADER: usize = 2;
 
 impl Render {
-    fn find(&self, chart: &str, wanted: &RenderedLine, sorted: &Sorted<'_>) -> Result<Place> {
+    fn find(&self, chart: &str, wanted: &RenderedLine, sorted: &Sorted<'_>) -> Result<FoundLine> {
         let documents = documents(sorted);
         match wanted {
             RenderedLine::Line { file, line } => {
@@ -365,7 +365,7 @@ impl Render {
                     push_document(&mut printed, document.path, document.content);
                     let lines = memchr::memchr_iter(b'\n', &printed).count();
                     if (before + HEADER + 1..=before + lines).contains(line) {
-                        return self.place(document, line - before - HEADER, *line);
+                        return self.found_line(document, line - before - HEADER, *line);
                     }
                     before += lines;
                 }
@@ -386,7 +386,7 @@ impl Render {
                         let line = outline
                             .line_of(path)
                             .ok_or_else(|| Error::Input(format!("{kind} {name} has no field {path}")))?;
-                        return self.place(document, line, *before + HEADER + line);
+                        return self.found_line(document, line, *before + HEADER + line);
                     }
                     *before += HEADER + 1 + memchr::memchr_iter(b'\n', document.content).count();
                 }
@@ -396,14 +396,14 @@ impl Render {
     }
 
     /// A line of a document, as a line of its file.
-    fn place(&self, document: &Document<'_>, line_in_document: usize, line: usize) -> Result<Place> {
+    fn found_line(&self, document: &Document<'_>, line_in_document: usize, line: usize) -> Result<FoundLine> {
         let text = self.files.iter().find(|(path, _)| path == document.path).map(|(_, text)| text.as_slice());
         let text = text.unwrap_or_default();
         // Documents are slices of the file.
         let start = document.content.as_ptr().addr().saturating_sub(text.as_ptr().addr()).min(text.len());
         let before = memchr::memchr_iter(b'\n', &text[..start]).count();
         let content = document.content.split(|byte| *byte == b'\n').nth(line_in_document - 1);
-        Ok(Place {
+        Ok(FoundLine {
             file: document.path.to_owned(),
             line,
             file_line: before + line_in_document,
