@@ -100,6 +100,7 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
         steps.run("e2e on the embedded cluster", || e2e(&["--on", "embedded"], part))?;
         steps.run("contract with a real API server", || contract::run(&[]))?;
         steps.run("kubectl and Helm on both clusters", || clients::run(&[]))?;
+        steps.run("programs that call Helm", || helm_clients::run(&[]))?;
         steps.run("e2e on the newest Kubernetes", || match turn.is_even() {
             true => e2e(&["--part", &turn.part_of_every_second(HALVES).text()], part),
             false => Ok(Outcome::skipped(OTHER_VERSION)),
@@ -130,7 +131,6 @@ pub(crate) fn nightly() -> Result<()> {
         ] {
             steps.run(name, || e2e::run(&["--release", "--kubernetes", version].map(ToOwned::to_owned)))?;
         }
-        steps.run("programs that call Helm", || helm_clients::run(&[]))?;
         steps.run("fuzz", || fuzz::run_all(FUZZ_AT_NIGHT, None))
     })
 }

@@ -6,10 +6,11 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 use anyhow::{Context as _, Result, bail};
+use sha2::{Digest as _, Sha256};
 
 use crate::cluster::{self, RELEASES};
 use crate::shell::print_line;
-use crate::{helm, registries};
+use crate::{helm, helm_clients, registries};
 
 /// The reason for skipping a step that needs Go.
 pub(crate) const MISSING: &str = "Go is not here";
@@ -54,6 +55,29 @@ fn run_quietly(command: &mut Command, name: &str) -> Result<()> {
     Ok(())
 }
 
+/// The hash of all sources in a folder, by which builds of other sources are told apart.
+pub(crate) fn digest(sources: &Path) -> Result<String> {
+    let mut digest = Sha256::new();
+    update(&mut digest, sources)?;
+    Ok(digest.finalize()[..6].iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn update(digest: &mut Sha256, folder: &Path) -> Result<()> {
+    let unreadable = |path: &Path| format!("cannot read {}", path.display());
+    let entries = fs::read_dir(folder).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+    let mut paths: Vec<PathBuf> =
+        entries.with_context(|| unreadable(folder))?.iter().map(fs::DirEntry::path).collect();
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            update(digest, &path)?;
+        } else {
+            digest.update(fs::read(&path).with_context(|| unreadable(&path))?);
+        }
+    }
+    Ok(())
+}
+
 /// Builds what a run needs in the background while Rust compiles, the oldest Kubernetes only if `with_oldest`. A failure is
 /// not reported here: the step that needs the program builds it again and reports the error.
 pub(crate) fn build_ahead(with_oldest: bool) {
@@ -63,6 +87,7 @@ pub(crate) fn build_ahead(with_oldest: bool) {
         helm::helm3()?;
         let [newest, .., oldest] = RELEASES;
         cluster::build(newest)?;
+        helm_clients::build()?;
         if with_oldest {
             cluster::build(oldest)?;
         }

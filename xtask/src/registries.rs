@@ -5,7 +5,6 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use sha2::{Digest as _, Sha256};
 
 use crate::go;
 use crate::shell::{cache, root};
@@ -37,7 +36,7 @@ impl Registry {
     fn build(&self) -> Result<()> {
         let sources = root().join("testbed").join(self.sources);
         let folder = cache()?.join(self.folder);
-        let (path, stamp) = (folder.join("registry"), folder.join(format!("of-{}", digest(&sources)?)));
+        let (path, stamp) = (folder.join("registry"), folder.join(format!("of-{}", go::digest(&sources)?)));
         // Remove builds of other sources; tests expect one name.
         if !stamp.is_file() && path.is_file() {
             fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
@@ -52,14 +51,4 @@ impl Registry {
         go::built(path, self.name, build).context("the tests of copies need a registry")?;
         fs::write(&stamp, "").with_context(|| format!("cannot write {}", stamp.display()))
     }
-}
-
-/// The hash of a registry's sources.
-fn digest(sources: &Path) -> Result<String> {
-    let mut digest = Sha256::new();
-    for name in ["go.mod", "go.sum", "main.go"] {
-        let path = sources.join(name);
-        digest.update(fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?);
-    }
-    Ok(digest.finalize()[..6].iter().map(|byte| format!("{byte:02x}")).collect())
 }

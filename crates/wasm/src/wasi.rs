@@ -139,38 +139,45 @@ fn poll(mut memory: Memory<'_>, state: &State, [wanted, events, count, happened]
     memory.write(happened, &u32::try_from(ready.len()).unwrap_or(0).to_le_bytes())
 }
 
+/// The arguments of reads and writes.
+struct Transfer {
+    fd: i32,
+    /// Where the list of buffers is, and how many it has.
+    buffers: (i32, i32),
+    /// Where the number of bytes is written to.
+    done: i32,
+    /// The position in the file; `None` is the current one.
+    at: Option<u64>,
+}
+
+type TransferFunction = fn(Memory<'_>, &mut State, Transfer) -> Outcome;
+
 fn streams(linker: &mut Linker<State>) -> Result<(), Error> {
-    linker.func_wrap(MODULE, "fd_write", |call: Call<'_>, fd: i32, list: i32, count: i32, done: i32| {
-        with(call, |memory, state| write(memory, state, fd, (list, count), done, None))
-    })?;
-    linker.func_wrap(
-        MODULE,
-        "fd_pwrite",
-        |call: Call<'_>, fd: i32, list: i32, count: i32, at: u64, done: i32| {
-            with(call, |memory, state| write(memory, state, fd, (list, count), done, Some(at)))
-        },
-    )?;
-    linker.func_wrap(MODULE, "fd_read", |call: Call<'_>, fd: i32, list: i32, count: i32, done: i32| {
-        with(call, |memory, state| read(memory, state, fd, (list, count), done, None))
-    })?;
-    linker.func_wrap(
-        MODULE,
-        "fd_pread",
-        |call: Call<'_>, fd: i32, list: i32, count: i32, at: u64, done: i32| {
-            with(call, |memory, state| read(memory, state, fd, (list, count), done, Some(at)))
-        },
-    )?;
+    let functions: [(_, _, TransferFunction); 2] =
+        [("fd_write", "fd_pwrite", write), ("fd_read", "fd_pread", read)];
+    for (name, with_position, transfer) in functions {
+        linker.func_wrap(
+            MODULE,
+            name,
+            move |call: Call<'_>, fd: i32, list: i32, count: i32, done: i32| {
+                let what = Transfer { fd, buffers: (list, count), done, at: None };
+                with(call, |memory, state| transfer(memory, state, what))
+            },
+        )?;
+        linker.func_wrap(
+            MODULE,
+            with_position,
+            move |call: Call<'_>, fd: i32, list: i32, count: i32, at: u64, done: i32| {
+                let what = Transfer { fd, buffers: (list, count), done, at: Some(at) };
+                with(call, |memory, state| transfer(memory, state, what))
+            },
+        )?;
+    }
     Ok(())
 }
 
-fn write(
-    mut memory: Memory<'_>,
-    state: &mut State,
-    fd: i32,
-    (list, count): (i32, i32),
-    done: i32,
-    mut at: Option<u64>,
-) -> Outcome {
+fn write(mut memory: Memory<'_>, state: &mut State, transfer: Transfer) -> Outcome {
+    let Transfer { fd, buffers: (list, count), done, mut at } = transfer;
     let mut written: u32 = 0;
     for (start, length) in memory.buffers(list, count)? {
         let bytes = memory.bytes(start, length)?;
@@ -192,14 +199,8 @@ fn write(
     memory.write(done, &written.to_le_bytes())
 }
 
-fn read(
-    mut memory: Memory<'_>,
-    state: &mut State,
-    fd: i32,
-    (list, count): (i32, i32),
-    done: i32,
-    mut at: Option<u64>,
-) -> Outcome {
+fn read(mut memory: Memory<'_>, state: &mut State, transfer: Transfer) -> Outcome {
+    let Transfer { fd, buffers: (list, count), done, mut at } = transfer;
     let mut total = 0;
     for (start, length) in memory.buffers(list, count)? {
         let buffer = memory.bytes_mut(start, length)?;
@@ -211,7 +212,7 @@ fn read(
             0 => state.host.read(buffer).map_err(|_| Errno::Io)?.min(wanted),
             _ => state.files.read(fd.cast_unsigned(), buffer, at)?,
         };
-        at = at.map(|at| at + got as u64);
+        at = at.map(|at| at.saturating_add(got as u64));
         total += got;
         // Standard input may have no more for now.
         if got < wanted || fd == 0 {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use pintle_plugin::{CompletionCommand, Plugin, Prepared, read_completion};
 
 use super::command::split_arguments;
-use super::process::{Stderr, Variables, capture};
+use super::process::{Stderr, Variables, capture, timeout};
 use crate::command::find::first_word;
 use crate::command::{Command, CommandPath};
 use crate::commands::ROOT;
@@ -115,11 +115,10 @@ pub(crate) fn dynamic(
     let variables = Variables::of_helm(personality, called_as, &flags, environment).ok()?.for_plugin(plugin);
     let prepared = Prepared { program: program.to_string_lossy().into_owned(), args };
     let mut command = variables.command(&prepared, environment).ok()?;
-    let output = capture(&mut command, None, Stderr::Captured, COMPLETION_TIMEOUT)
-        .ok()
-        .filter(|output| output.status.success())?;
-    let text = [output.stdout, output.stderr].concat();
-    let text = String::from_utf8_lossy(&text);
+    let time = timeout(environment).ok()?.min(COMPLETION_TIMEOUT);
+    let output = capture(&mut command, None, Stderr::Merged, time).ok();
+    let output = output.filter(|output| output.status.success())?;
+    let text = String::from_utf8_lossy(&output.stdout);
     let mut choices: Vec<String> =
         text.split('\n').filter(|line| !line.is_empty()).map(str::to_owned).collect();
     let directive = choices.last().and_then(|line| line.strip_prefix(':')).and_then(|line| line.parse().ok());

@@ -252,6 +252,8 @@ pub(crate) enum Stderr {
     Shown,
     /// Into the result.
     Captured,
+    /// Into the standard output, in the order in which the program writes.
+    Merged,
 }
 
 /// Runs a program, writes `input` to it, and collects what it prints.
@@ -266,10 +268,26 @@ pub(crate) fn capture(
     time: Duration,
 ) -> Result<Captured, Failure> {
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
-    command.stdout(Stdio::piped());
-    command.stderr(if stderr == Stderr::Shown { Stdio::inherit() } else { Stdio::piped() });
-    let mut child = command.spawn().map_err(|error| not_started(command, &error))?;
-    let collected = collect(&mut child, input, time);
+    let merged = match stderr {
+        Stderr::Shown => None,
+        Stderr::Captured => {
+            command.stderr(Stdio::piped());
+            None
+        }
+        Stderr::Merged => {
+            let (reader, writer) = io::pipe()?;
+            command.stdout(writer.try_clone()?).stderr(writer);
+            Some(reader)
+        }
+    };
+    if merged.is_none() {
+        command.stdout(Stdio::piped());
+    }
+    let spawned = command.spawn().map_err(|error| not_started(command, &error));
+    // The command keeps its ends of the pipe, and while they are open, there may be more to read.
+    command.stdout(Stdio::null()).stderr(Stdio::inherit());
+    let mut child = spawned?;
+    let collected = collect(&mut child, merged, input, time);
     if collected.is_err() {
         let _ = child.kill();
         let _ = child.wait();
@@ -295,12 +313,16 @@ pub(crate) fn run_for(what: &str, command: &mut Command, time: Duration) -> Resu
 
 /// Waits for the end of a program; `None` if it does not end in time.
 fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
+    const LONGEST: Duration = Duration::from_millis(5);
+    // Most programs end right after their output.
+    let mut pause = Duration::from_micros(50);
     loop {
         match child.try_wait()? {
             Some(status) => return Ok(Some(status)),
             None if Instant::now() >= deadline => return Ok(None),
-            None => std::thread::sleep(Duration::from_millis(2)),
+            None => std::thread::sleep(pause),
         }
+        pause = (pause * 2).min(LONGEST);
     }
 }
 
@@ -309,7 +331,13 @@ fn late(what: &str, time: Duration) -> Failure {
         .hint(format!("${TIMEOUT} sets another limit, such as 10m"))
 }
 
-fn collect(child: &mut Child, input: Option<&[u8]>, time: Duration) -> Result<Captured, Failure> {
+/// Reads what a program prints, from `merged` if that is where its streams go.
+fn collect(
+    child: &mut Child,
+    merged: Option<io::PipeReader>,
+    input: Option<&[u8]>,
+    time: Duration,
+) -> Result<Captured, Failure> {
     let deadline = Instant::now() + time;
     // Streams are read on threads that nobody waits for: a process that the program left behind may hold them open.
     if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
@@ -318,7 +346,10 @@ fn collect(child: &mut Child, input: Option<&[u8]>, time: Duration) -> Result<Ca
         std::thread::spawn(move || drop(stdin.write_all(&input)));
     }
     let errors = child.stderr.take().map(|stream| receive(move || read_start(stream)));
-    let stdout = child.stdout.take().map(|stream| receive(move || read_output(stream)));
+    let stdout = match merged {
+        Some(stream) => Some(receive(move || read_output(stream))),
+        None => child.stdout.take().map(|stream| receive(move || read_output(stream))),
+    };
     let left = || deadline.saturating_duration_since(Instant::now());
     let stdout = match stdout {
         Some(stdout) => stdout.recv_timeout(left()).map_err(|_| late("the program", time))??,

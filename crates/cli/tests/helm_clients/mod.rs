@@ -11,34 +11,20 @@ use self::side::Side;
 use crate::repositories::server::{self, Server};
 use crate::support::{TestEnv, real_helm};
 
-/// A program that calls Helm or that Helm calls, with its folder below the one that `$PINTLE_HELM_CLIENTS` names.
-struct Client {
-    name: &'static str,
-    folder: &'static str,
-}
-
-const CLIENTS: [Client; 3] = [
-    Client { name: "helmfile", folder: "helmfile-v1.8.0" },
-    Client { name: "kustomize", folder: "kustomize-v5.8.1" },
-    Client { name: "untt", folder: "helm-unittest-v1.1.2" },
-];
-
 #[allow(clippy::print_stdout, reason = "a test that is skipped is to be seen")]
 fn skip(why: &str) {
     println!("skipped: {why}");
 }
 
-/// Runs a scenario with both programs, and compares.
+/// Runs a scenario with both programs, and compares. What it needs is in the folder that `$PINTLE_HELM_CLIENTS` names.
 fn compare(name: &str, needed: &[&str]) {
     let Some(helm) = real_helm("PINTLE_HELM", "4.2.4") else {
         return skip("the real Helm 4.2.4 is missing");
     };
-    let Some(cache) = std::env::var_os("PINTLE_HELM_CLIENTS").map(PathBuf::from) else {
+    let Some(folder) = std::env::var_os("PINTLE_HELM_CLIENTS").map(PathBuf::from) else {
         return skip("`cargo xtask helm-clients` runs it");
     };
-    let needed = CLIENTS.iter().filter(|client| needed.contains(&client.name));
-    let mut programs: Vec<(&str, PathBuf)> =
-        needed.map(|client| (client.name, cache.join(client.folder).join(client.name))).collect();
+    let mut programs: Vec<(&str, PathBuf)> = needed.iter().map(|name| (*name, folder.join(name))).collect();
     let place = TestEnv::new();
     programs.push(("diff", diff(&place)));
     let server = Server::plain(&server::files(&place));

@@ -39,7 +39,7 @@ impl Side {
         scenario: &Scenario,
     ) -> Side {
         let folder = place.path().join(name);
-        for below in ["bin", "home", "tmp", "work"] {
+        for below in ["bin", "home", "tmp", "cwd"] {
             std::fs::create_dir_all(folder.join(below)).unwrap();
         }
         symlink(helm, folder.join("bin/helm")).unwrap();
@@ -47,7 +47,7 @@ impl Side {
             symlink(path, folder.join("bin").join(program)).unwrap();
         }
         for (file, text) in &scenario.files {
-            let path = folder.join("work").join(file);
+            let path = folder.join("cwd").join(file);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, text).unwrap();
         }
@@ -61,7 +61,7 @@ impl Side {
         path.push(":/usr/local/bin:/usr/bin:/bin");
         let output = Command::new("timeout")
             .args([LIMIT, "sh", "-c", line])
-            .current_dir(self.folder.join("work"))
+            .current_dir(self.folder.join("cwd"))
             .env_clear()
             .env("PATH", path)
             .env("PROGRAMS", self.folder.join("bin"))

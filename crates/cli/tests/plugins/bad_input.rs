@@ -29,7 +29,7 @@ fn fine(env: &TestEnv) {
 }
 
 #[test]
-fn getters_post_renderers_and_completions_that_hang_are_stopped() {
+fn getters_and_post_renderers_that_hang_are_stopped() {
     let env = env();
     command(&env, "hang", "exec sleep 600");
     let short = [("PINTLE_PLUGIN_TIMEOUT", "300ms"), PATH];
@@ -92,25 +92,67 @@ fn a_gigabyte_of_output_is_refused() {
 }
 
 #[test]
-fn signals_missing_run_bits_and_unknown_platforms_are_told() {
+fn a_completion_that_hangs_or_prints_without_end_is_given_up() {
+    let env = env();
+    command(&env, "slow", "true");
+    let short = [("PINTLE_PLUGIN_TIMEOUT", "300ms"), PATH];
+    for script in ["exec sleep 600", "exec head -c 1073741824 /dev/zero"] {
+        write_program(
+            &env.path().join(format!("{PLUGINS}/slow/plugin.complete")),
+            &format!("#!/bin/sh\n{script}\n"),
+        );
+        let given_up = env.called("pintle", "__complete slow ''", &short);
+        assert!(given_up.starts_with("exit 0\n--- stdout\n:0\n"), "{given_up}");
+    }
+    fine(&env);
+}
+
+#[test]
+fn the_end_of_a_plugin_by_a_signal_is_an_error_that_names_the_signal() {
     let env = env();
     command(&env, "killed", "kill -9 $$");
     let killed = env.called("pintle", "killed", &[PATH]);
     assert!(killed.starts_with("exit 255") && killed.contains("was ended by signal 9"), "{killed}");
+    let killed = env.called("pintle", "template web -f killed://x", &[PATH]);
+    assert!(!killed.starts_with("exit 0") && killed.contains("was ended by signal 9"), "{killed}");
+    fine(&env);
+}
+
+#[test]
+fn a_program_without_its_run_bit_is_an_error_with_the_remedy() {
+    let env = env();
     env.write(&format!("{PLUGINS}/plain/run.sh"), "#!/bin/sh\n")
         .write(&format!("{PLUGINS}/plain/plugin.yaml"), "name: plain\ncommand: $HELM_PLUGIN_DIR/run.sh\n");
     let plain = env.pintle("plain");
-    assert!(plain.contains("permission denied") && plain.contains("chmod +x"), "{plain}");
+    assert!(plain.starts_with("exit 1") && plain.contains("permission denied"), "{plain}");
+    assert!(plain.contains("chmod +x"), "{plain}");
+    fine(&env);
+}
+
+#[test]
+fn a_plugin_without_a_command_for_this_platform_is_an_error() {
+    let env = env();
     env.write(
         &format!("{PLUGINS}/other/plugin.yaml"),
         "name: other\nplatformCommand:\n- os: plan9\n  arch: mips\n  command: x\n",
     );
     let other = env.pintle("other");
     assert!(other.starts_with("exit 2") && other.contains("no plugin command is applicable"), "{other}");
+    fine(&env);
+}
+
+#[test]
+fn a_plugin_with_the_name_of_a_built_in_command_does_not_take_its_place() {
+    let env = env();
     env.write(&format!("{PLUGINS}/template/plugin.yaml"), "name: template\ncommand: /bin/echo stolen\n");
-    assert!(!env.pintle("template web").contains("stolen"));
-    assert!(!env.called("helm", "template web", &[PATH]).contains("stolen"));
-    // One that comes twice, and manifests whose fields have wrong types.
+    assert!(env.pintle("template web").contains("name: plain"));
+    assert!(env.called("helm", "template web", &[PATH]).contains("name: plain"));
+    fine(&env);
+}
+
+#[test]
+fn plugins_that_come_twice_or_have_fields_of_wrong_types_are_named_and_left_out() {
+    let env = env();
     env.write(&format!("{PLUGINS}/good2/plugin.yaml"), "name: good\ncommand: /bin/echo second\n")
         .write(&format!("{PLUGINS}/types/plugin.yaml"), "name: {a: b}\nversion: [1]\ncommand: 5\n")
         .write(&format!("{PLUGINS}/hooks/plugin.yaml"), "name: x\nhooks: text\n");
@@ -121,33 +163,62 @@ fn signals_missing_run_bits_and_unknown_platforms_are_told() {
     fine(&env);
 }
 
+/// Runs a line of shell in the folder of a test.
+fn shell(env: &TestEnv, line: &str) {
+    let output = std::process::Command::new("sh")
+        .args(["-c", line])
+        .current_dir(env.path())
+        .env("PATH", PATH.1)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{line}: {output:?}");
+}
+
+/// The names of all that is in the folder of plugins.
+fn installed(env: &TestEnv) -> Vec<std::ffi::OsString> {
+    let entries = std::fs::read_dir(env.path().join(PLUGINS)).unwrap();
+    entries.map(|entry| entry.unwrap().file_name()).collect()
+}
+
+/// Installs an archive, which fails with some text and leaves nothing.
+fn refused(env: &TestEnv, archive: &str, expected: &str) {
+    let before = installed(env);
+    let refused = env.pintle(&format!("plugin install ./{archive} --verify=false"));
+    assert!(!refused.starts_with("exit 0") && refused.contains(expected), "{archive}: {refused}");
+    assert_eq!(installed(env), before, "{archive}");
+    fine(env);
+}
+
 #[test]
-fn archives_that_lead_out_and_hostile_names_install_nothing() {
+fn archives_with_links_or_paths_that_lead_out_install_nothing() {
     let env = env();
-    let tar = |script: &str| {
-        let output = std::process::Command::new("sh")
-            .args(["-c", script])
-            .current_dir(env.path())
-            .env("PATH", PATH.1)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{script}: {output:?}");
-    };
     env.write("evil/plugin.yaml", "name: evil\nversion: 1.0.0\n");
-    tar("ln -s /etc/passwd evil/link && tar czf evil-1.0.0.tgz evil && rm evil/link");
-    tar("cp -r evil up && tar czf up-1.0.0.tgz --transform 's,up/plugin,../plugin,' -P up");
-    env.write("odd/plugin.yaml", "name: ../../odd\nversion: 1.0.0\n");
-    tar("tar czf odd-1.0.0.tgz odd && printf 'no archive' > bad-1.0.0.tgz");
-    let before = std::fs::read_dir(env.path().join(PLUGINS)).unwrap().count();
-    for archive in ["evil", "up", "odd", "bad"] {
-        let refused = env.pintle(&format!("plugin install ./{archive}-1.0.0.tgz --verify=false"));
-        assert!(!refused.starts_with("exit 0"), "{archive}: {refused}");
-    }
-    let after: Vec<_> = std::fs::read_dir(env.path().join(PLUGINS))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name())
-        .collect();
-    assert_eq!(after.len(), before, "{after:?}");
+    shell(&env, "ln -s /etc/passwd evil/link && tar czf evil-1.0.0.tgz evil && rm evil/link");
+    refused(&env, "evil-1.0.0.tgz", "unknown type: 110010 in evil/link");
+    shell(&env, "ln evil/plugin.yaml evil/second && tar czf hard-1.0.0.tgz evil && rm evil/second");
+    refused(&env, "hard-1.0.0.tgz", "unknown type: 110001 in evil/");
+    shell(&env, "cp -r evil up && tar czf up-1.0.0.tgz --transform 's,up/plugin,../plugin,' -P up");
+    refused(&env, "up-1.0.0.tgz", "path contains '..', which is illegal");
     assert!(!env.path().join(".local/share/helm/plugin.yaml").exists());
+    shell(&env, "cp -r evil abs && tar czf abs-1.0.0.tgz --transform 's,^abs,/tmp/abs,' -P abs");
+    refused(&env, "abs-1.0.0.tgz", "path is absolute, which is illegal");
+    shell(&env, "printf 'no archive' > bad-1.0.0.tgz");
+    refused(&env, "bad-1.0.0.tgz", "gzip: invalid header");
+}
+
+#[test]
+fn hostile_names_of_plugins_and_of_archives_install_nothing() {
+    let env = env();
+    env.write("odd/plugin.yaml", "name: ../../odd\nversion: 1.0.0\n");
+    shell(&env, "tar czf odd-1.0.0.tgz odd");
+    refused(&env, "odd-1.0.0.tgz", "invalid plugin name");
+    // Without its ending the first is the folder of plugins itself, and the second the one above.
+    env.write("fair/plugin.yaml", "name: fair\nversion: 1.0.0\n");
+    shell(&env, "tar czf .tgz fair && cp .tgz ...tgz");
+    refused(&env, ".tgz", "plugin already exists");
+    refused(&env, "...tgz", "plugin already exists");
+    env.write(&format!("{PLUGINS}/a/plugin.yaml"), "name: ../good\ncommand: /bin/echo stolen\n");
+    assert!(env.pintle("plugin list").contains("invalid plugin name"));
+    assert!(!env.pintle("plugin uninstall ../good").starts_with("exit 0"));
     fine(&env);
 }

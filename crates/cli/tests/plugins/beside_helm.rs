@@ -13,7 +13,7 @@
 //! | `$ TEXT` | for the shell, on both sides; it must succeed |
 //! | `$? TEXT` | the same, and what it prints is compared |
 //! | `set NAME=VALUE` | sets a variable from here on |
-//! | `keys` | puts keyrings into `work` |
+//! | `keys` | puts keyrings into `cwd` |
 //! | `new` | begins anew in two empty folders |
 //!
 //! `{root}` is the folder of the side, and `{url}` a web server for the files below its `srv`.
@@ -40,7 +40,7 @@ impl Side {
         let root = tempfile::tempdir().unwrap();
         let url = serve(root.path().join("srv"));
         let side = Side { root, url, variables: Vec::new() };
-        for folder in ["bin", "home", "srv", "work", "data/plugins"] {
+        for folder in ["bin", "home", "srv", "cwd", "data/plugins"] {
             std::fs::create_dir_all(side.root.path().join(folder)).unwrap();
         }
         std::os::unix::fs::symlink(program, side.root.path().join("bin/helm")).unwrap();
@@ -59,7 +59,7 @@ impl Side {
         let mut command = Command::new(program);
         let root = self.root.path();
         command
-            .current_dir(root.join("work"))
+            .current_dir(root.join("cwd"))
             .env_clear()
             .env("PATH", format!("{}:/usr/bin:/bin", root.join("bin").display()))
             .env("HOME", root.join("home"))
@@ -254,7 +254,7 @@ impl<'a> Scenario<'a> {
         let Some(rings) = self.rings else { return };
         for entry in std::fs::read_dir(rings).unwrap().flatten() {
             for side in &self.sides {
-                std::fs::copy(entry.path(), side.root.path().join("work").join(entry.file_name())).unwrap();
+                std::fs::copy(entry.path(), side.root.path().join("cwd").join(entry.file_name())).unwrap();
             }
         }
     }
