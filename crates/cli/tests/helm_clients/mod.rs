@@ -48,7 +48,9 @@ fn diff(place: &TestEnv) -> PathBuf {
     if let Some(path) = std::env::var_os("PINTLE_HELM_DIFF") {
         return path.into();
     }
-    let script = format!("#!/bin/sh\nexec '{}' diff \"$@\"\n", place.linked("helm").display());
+    // Without plugins, or it would find itself in the place of the built-in command.
+    let script =
+        format!("#!/bin/sh\nHELM_NO_PLUGINS=1 exec '{}' diff \"$@\"\n", place.linked("helm").display());
     place.write("diff.sh", &script);
     let path = place.path().join("diff.sh");
     std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
