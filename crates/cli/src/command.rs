@@ -176,7 +176,8 @@ impl CommandPath {
     pub(crate) fn usage_line(&self) -> String {
         let operands = self.command.operands_text;
         let blank = if operands.is_empty() { "" } else { " " };
-        format!("{}{blank}{operands} [flags]", self.path)
+        let flags = if operands.contains("[flags]") { "" } else { " [flags]" };
+        format!("{}{blank}{operands}{flags}", self.path)
     }
 
     /// Checks the number of operands.

@@ -34,12 +34,12 @@ pub(crate) enum Directive {
     /// No blank and no files.
     NoSpaceNoFiles,
     /// What a plugin answered.
-    Plugin(u32),
+    Plugin(i64),
 }
 
 impl Directive {
     /// The number for the shell.
-    fn code(self) -> u32 {
+    fn code(self) -> i64 {
         match self {
             Directive::Default => 0,
             Directive::Error => 1,
@@ -93,6 +93,9 @@ impl Completions {
     }
 }
 
+/// What begins lines that the shell shows and does not offer as choices.
+const ACTIVE_HELP: &str = "_activeHelp_ ";
+
 /// cobra's active help for a command line that is complete; the text is Helm's.
 const NO_MORE_ARGUMENTS: &str =
     "_activeHelp_ This command does not take any more arguments (but may accept flags).";
@@ -117,10 +120,14 @@ impl Request {
             return Err(Failure::usage("requires at least 1 arg(s), only received 0"));
         };
         let answer = answer(personality, called_as, environment, (finished, unfinished), ui);
+        let active_help = ["COBRA_ACTIVE_HELP", "HELM_ACTIVE_HELP"]
+            .iter()
+            .all(|name| environment.variable(name).is_none_or(|value| value != "0"));
         if let Some(error) = &answer.error {
             ui.note(&format!("[Debug] [Error] {error}"));
         }
-        for (choice, description) in &answer.choices {
+        let is_shown = |(choice, _): &&(String, String)| active_help || !choice.starts_with(ACTIVE_HELP);
+        for (choice, description) in answer.choices.iter().filter(is_shown) {
             let description = description.lines().next().unwrap_or_default().trim();
             if self.described && !description.is_empty() {
                 ui.print(&format!("{choice}\t{description}\n"))?;

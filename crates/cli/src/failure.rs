@@ -81,6 +81,11 @@ impl Failure {
         Failure::new(FailureKind::RunTime, text)
     }
 
+    /// Whether it is about the value of a flag, in the words of Helm's parser.
+    pub(crate) fn is_about_a_flag(&self) -> bool {
+        self.text.starts_with("invalid argument ")
+    }
+
     /// Sets our own text.
     pub(crate) fn with_pintle_text(mut self, text: impl Into<String>) -> Failure {
         self.own = Some(text.into());

@@ -62,8 +62,11 @@ pub(crate) fn overrides(invocation: &Invocation<'_>) -> Result<Overrides, Failur
     let has_schemes = names().any(|name| !scheme_of(name).is_empty());
     let getter = has_schemes.then(|| remote::getter(invocation, remote::TIMEOUT));
     let is_remote = |name: &&str| {
-        is_url(name) || getter.as_ref().is_some_and(|getter| getter.knows_scheme(scheme_of(name)))
+        is_url(name) || getter.as_ref().is_some_and(|getter| getter.knows_scheme(&scheme_of(name)))
     };
+    for url in names().filter(is_remote) {
+        pintle::repo::address::Address::parse(url).map_err(Failure::usage)?;
+    }
     for url in files.iter().map(String::as_str).filter(is_remote) {
         if !fetched.contains_key(url) {
             fetched.insert(url.to_owned(), fetch(invocation, url)?);

@@ -8,7 +8,7 @@
 //! that the chart requests and the user grants. It decides nothing about operations; handlers are registered on the
 //! same emitter as those written in Rust.
 //!
-//! A plugin is one script with a function `main`, which [`run_plugin`] calls in a sandbox of the same kind.
+//! A plugin is one script with a function `main`, which [`LoadedPlugin`] calls in a sandbox of the same kind.
 //!
 //! Start with [`Scripts::load`]; [`requested_permissions`] returns what charts ask for, and [`check`] lints scripts
 //! without running them.
@@ -61,7 +61,7 @@ pub use digest::scripts_digest;
 pub use error::{Error, Failure, Result};
 pub use limits::{Cancelled, Limits};
 pub use permission::{Permission, PermissionRequests, Permissions, requested_permissions};
-pub use plugin::{PluginArguments, PluginScripts, run_plugin};
+pub use plugin::{LoadedPlugin, PluginArguments, PluginScripts};
 pub use scripts::Scripts;
 pub use services::{ClusterReader, Fetch, FetchRequest, FetchResponse, Level, Listener, Services, System};
 pub use streams::{Stream, Streams};

@@ -73,35 +73,54 @@ impl Limits {
     }
 }
 
-/// Runs a plugin: loads its main script and calls the global function `main` with the arguments. Returns the exit code:
-/// what `main` returned, or 0.
-///
-/// # Errors
-/// When the script fails or exceeds a limit, and when it has no `main`.
-pub fn run_plugin(
-    scripts: PluginScripts,
-    arguments: &PluginArguments,
-    granted: &Permissions,
-    limits: &Limits,
-    services: &Services,
-    streams: Arc<dyn Streams>,
-) -> Result<u8, Box<Failure>> {
-    let resolver = ModuleResolver::of_plugin(&scripts);
-    let main_file = scripts.main.clone();
-    let budget = Arc::new(Budget::new(limits));
-    let name = ChartPath::top(&scripts.name);
-    let mut host = Host::new(name, *limits, services.clone(), granted.clone(), resolver, budget);
-    host.plugin = Some(PluginHost { scripts, streams });
-    let script = Script::load(host)?;
-    let code = script.call_main(|lua| {
-        let main: Value = lua.globals().get("main")?;
-        let Value::Function(main) = main else {
-            let text = format!("{main_file} defines no function `main`");
-            return Err(mlua::Error::RuntimeError(text));
-        };
-        Ok((main, arguments_table(lua, arguments)?))
-    })?;
-    exit_code(&code).map_err(|text| Box::new(Failure::new(text)))
+/// A plugin whose main script has run, and whose function `main` can be called.
+pub struct LoadedPlugin {
+    script: Script,
+    main_file: String,
+}
+
+impl std::fmt::Debug for LoadedPlugin {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("LoadedPlugin").field("main_file", &self.main_file).finish_non_exhaustive()
+    }
+}
+
+impl LoadedPlugin {
+    /// Makes a sandbox and runs the main script in it.
+    ///
+    /// # Errors
+    /// When the script fails or exceeds a limit.
+    pub fn load(
+        scripts: PluginScripts,
+        granted: &Permissions,
+        limits: &Limits,
+        services: &Services,
+        streams: Arc<dyn Streams>,
+    ) -> Result<LoadedPlugin, Box<Failure>> {
+        let resolver = ModuleResolver::of_plugin(&scripts);
+        let main_file = scripts.main.clone();
+        let budget = Arc::new(Budget::new(limits));
+        let name = ChartPath::top(&scripts.name);
+        let mut host = Host::new(name, *limits, services.clone(), granted.clone(), resolver, budget);
+        host.plugin = Some(PluginHost { scripts, streams });
+        Ok(LoadedPlugin { script: Script::load(host)?, main_file })
+    }
+
+    /// Calls the global function `main` with the arguments. Returns the exit code: what `main` returned, or 0.
+    ///
+    /// # Errors
+    /// When the function fails or exceeds a limit, and when there is none.
+    pub fn call(&self, arguments: &PluginArguments) -> Result<u8, Box<Failure>> {
+        let code = self.script.call_main(|lua| {
+            let main: Value = lua.globals().get("main")?;
+            let Value::Function(main) = main else {
+                let text = format!("{} defines no function `main`", self.main_file);
+                return Err(mlua::Error::RuntimeError(text));
+            };
+            Ok((main, arguments_table(lua, arguments)?))
+        })?;
+        exit_code(&code).map_err(|text| Box::new(Failure::new(text)))
+    }
 }
 
 fn arguments_table(lua: &Lua, arguments: &PluginArguments) -> mlua::Result<Table> {

@@ -104,6 +104,8 @@ pub(crate) fn open(host: &Arc<Host>) -> mlua::Result<Lua> {
         | StdLib::BUFFER
         | StdLib::COROUTINE;
     let lua = Lua::new_with(libraries, LuaOptions::new())?;
+    // What is installed stays, and looking through it again and again finds nothing to free.
+    lua.gc_stop();
     let globals = lua.globals();
     keep_only(&globals, |name| LANGUAGE.contains(&name))?;
     for (library, members) in MEMBERS {
@@ -115,6 +117,7 @@ pub(crate) fn open(host: &Arc<Host>) -> mlua::Result<Lua> {
     let prelude = run_prelude(&lua, host)?;
     install(&lua, host, &globals, &prelude)?;
     lua.sandbox(true)?;
+    lua.gc_restart();
     lua.set_memory_limit(host.limits.memory)?;
     meter(&lua, host);
     Ok(lua)

@@ -21,7 +21,9 @@ fn damaged(error: &std::io::Error) -> Error {
     let text = reason(error);
     Error::Archive(match text.as_str() {
         text if text.contains("gzip") => "gzip: invalid header".to_owned(),
-        "failed to fill whole buffer" | "unexpected end of file" => "unexpected EOF".to_owned(),
+        "failed to fill whole buffer" | "unexpected end of file" | "incomplete deflate stream" => {
+            "unexpected EOF".to_owned()
+        }
         text => text.to_owned(),
     })
 }

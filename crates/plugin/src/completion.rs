@@ -30,16 +30,9 @@ fn command(node: &Node, depth: usize) -> Option<CompletionCommand> {
     node.as_map()?;
     let strings = |name: &str| match node.get(name) {
         None | Some(Node::Nil) => Some(Vec::new()),
-        Some(list) => list
-            .as_list()?
-            .iter()
-            .map(|item| item.as_text().map(|text| text.to_str_lossy().into_owned()))
-            .collect(),
+        Some(list) => list.as_list()?.iter().map(string).collect(),
     };
-    let name = match node.get("name") {
-        None | Some(Node::Nil) => String::new(),
-        Some(name) => name.as_text()?.to_str_lossy().into_owned(),
-    };
+    let name = node.get("name").map_or(Some(String::new()), string)?;
     let commands = match node.get("commands") {
         None | Some(Node::Nil) => None,
         Some(_) if depth == 0 => return None,
@@ -48,6 +41,17 @@ fn command(node: &Node, depth: usize) -> Option<CompletionCommand> {
         }
     };
     Some(CompletionCommand { name, valid_args: strings("validArgs")?, flags: strings("flags")?, commands })
+}
+
+/// A string. Where Helm expects one, it also takes words that YAML reads as booleans or numbers, such as `y`.
+fn string(node: &Node) -> Option<String> {
+    match node {
+        Node::Nil => Some(String::new()),
+        Node::Bool(value) => Some(value.to_string()),
+        Node::Int(value) => Some(value.to_string()),
+        Node::Float(value) => Some(pintle_tree::number::format_general(*value, 21)),
+        other => other.as_text().map(|text| text.to_str_lossy().into_owned()),
+    }
 }
 
 #[cfg(test)]
@@ -66,6 +70,8 @@ mod tests {
         );
         assert_eq!(commands[0].commands, None);
         assert_eq!(read_completion(b"commands: x\n"), None);
+        let scalars = read_completion(b"validArgs: [y, 5, 1.5, null]\n").unwrap();
+        assert_eq!(scalars.valid_args, ["true", "5", "1.5", ""]);
         assert_eq!(read_completion(b"- a\n"), None);
     }
 }

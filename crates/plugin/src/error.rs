@@ -48,6 +48,17 @@ pub(crate) fn refused(operation: &'static str, path: &Path) -> impl FnOnce(io::E
     move |error| Error::File(format!("{operation} {}: {}", path.display(), reason(&error)))
 }
 
+/// Makes a folder and those above it. Something else in its place is no folder, and not a file that exists, as in Go.
+pub(crate) fn make_dir(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).map_err(|error| {
+        let error = match error.kind() {
+            io::ErrorKind::AlreadyExists => io::ErrorKind::NotADirectory.into(),
+            _ => error,
+        };
+        refused("mkdir", path)(error)
+    })
+}
+
 /// The reason of the operating system, as Go spells it.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();

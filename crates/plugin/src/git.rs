@@ -251,6 +251,16 @@ fn detect(url: &str) -> Result<Detected> {
     if matches!(scheme, "git" | "git+ssh") {
         return Ok(Detected::Git);
     }
+    // Helm knows these, and needs their programs.
+    let other = match scheme {
+        "hg" => Some("hg"),
+        "svn" | "svn+ssh" => Some("svn"),
+        "bzr" | "bzr+ssh" => Some("bzr"),
+        _ => None,
+    };
+    if let Some(kind) = other {
+        return Err(Error::Git(format!("{kind} is not installed")));
+    }
     if matches!(host, "github.com" | "bitbucket.org") {
         let names: Vec<&str> = path.split('/').skip(1).collect();
         let is_name = |name: &&str| {

@@ -7,7 +7,7 @@ use pintle_tree::LogLine;
 
 use crate::archive::{metadata_of_archive, unpack};
 use crate::copy::{copy_dir, symlink};
-use crate::error::{Error, Result, reason, refused};
+use crate::error::{Error, Result, make_dir, reason, refused};
 use crate::git::{Git, Repository, cache_key};
 use crate::package::archive_name;
 use crate::source::{Source, base, is_plugin, plugin_name_of_archive, plugin_name_of_oci};
@@ -41,12 +41,19 @@ impl Installer<'_> {
     /// The folder that it is installed as.
     pub fn target(&self) -> PathBuf {
         let Locations { data, plugins, .. } = self.locations;
-        match &self.source {
-            Source::Folder(path) | Source::OtherFile(path) => data.join(base(&path.to_string_lossy())),
-            Source::Archive(path) => data.join(plugin_name_of_archive(base(&path.to_string_lossy()))),
-            Source::Url(url) => data.join(plugin_name_of_archive(base(url))),
-            Source::Oci(reference) => plugins.join(plugin_name_of_oci(reference)),
-            Source::Git(url) => plugins.join(base(url)),
+        let (folder, name) = match &self.source {
+            Source::Folder(path) | Source::OtherFile(path) => {
+                (data, base(&path.to_string_lossy()).to_owned())
+            }
+            Source::Archive(path) => (data, plugin_name_of_archive(base(&path.to_string_lossy()))),
+            Source::Url(url) => (data, plugin_name_of_archive(base(url))),
+            Source::Oci(reference) => (plugins, plugin_name_of_oci(reference)),
+            Source::Git(url) => (plugins, base(url).to_owned()),
+        };
+        // `/`, `.` and nothing are the folder itself, which is there and so not free.
+        match name.trim_matches('/') {
+            "" | "." => folder.clone(),
+            name => folder.join(name),
         }
     }
 
@@ -57,7 +64,7 @@ impl Installer<'_> {
     pub fn check_free(&self, log: &mut Vec<LogLine>) -> Result<()> {
         let target = self.target();
         if let Some(parent) = target.parent() {
-            fs::create_dir_all(parent).map_err(refused("mkdir", parent))?;
+            make_dir(parent)?;
         }
         let error = match fs::metadata(&target) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
@@ -147,9 +154,7 @@ impl Installer<'_> {
 
     fn keep(&self, name: &str, archive: &[u8], provenance: Option<&[u8]>) -> Result<()> {
         let path = self.locations.data.join(name);
-        fs::create_dir_all(&self.locations.data)
-            .map_err(refused("mkdir", &self.locations.data))
-            .map_err(|error| error.within("failed to create plugins directory"))?;
+        make_dir(&self.locations.data).map_err(|error| error.within("failed to create plugins directory"))?;
         fs::write(&path, archive)
             .map_err(refused("open", &path))
             .map_err(|error| error.within("failed to save tarball"))?;
@@ -177,7 +182,7 @@ impl Installer<'_> {
     /// When git fails, and repositories that are no plugins.
     pub fn clone_repository(&self, repository: &Repository<'_>, version: &str) -> Result<()> {
         if let Some(parent) = repository.local.parent() {
-            fs::create_dir_all(parent).map_err(refused("mkdir", parent))?;
+            make_dir(parent)?;
         }
         repository.sync()?;
         if let Some(reference) = repository.solve(version)? {

@@ -13,6 +13,10 @@ use crate::manifest::{Descriptor, Parts};
 /// The type of the artifact, or of its configuration.
 pub const PLUGIN: &str = "application/vnd.helm.plugin.v1+json";
 
+/// The types of the layers.
+const LAYERS: [&str; 2] =
+    ["application/vnd.oci.image.layer.v1.tar", "application/vnd.oci.image.layer.v1.tar+gzip"];
+
 const TITLE: &str = "org.opencontainers.image.title";
 
 /// The largest provenance file that is fetched.
@@ -60,8 +64,12 @@ impl Client {
         let archive = layer(".tgz").ok_or_else(|| Error::Chart {
             text: format!("required layer matching pattern {base}-VERSION.tgz not found in manifest"),
         })?;
+        check_layer(archive, "plugin data")?;
         let provenance = match layer(".tgz.prov") {
-            Some(part) => Some(self.small(&name.repository, part, PROVENANCE_LIMIT).await?),
+            Some(part) => {
+                check_layer(part, "provenance data")?;
+                Some(self.small(&name.repository, part, PROVENANCE_LIMIT).await?)
+            }
             None => None,
         };
         let archive = self.small(&name.repository, archive, limit).await?;
@@ -78,6 +86,16 @@ fn check_type(artifact_type: &str, config: &str) -> Result<()> {
         }
         (other, _) => format!("expected artifact type {PLUGIN}, got {other}"),
     };
+    Err(Error::Chart { text })
+}
+
+/// Checks the type of a layer. Helm copies no others, and does not find them then.
+fn check_layer(layer: &Descriptor, what: &str) -> Result<()> {
+    let (digest, media_type) = (&layer.digest, &layer.media_type);
+    if LAYERS.contains(&media_type.as_str()) {
+        return Ok(());
+    }
+    let text = format!("unable to retrieve {what} with digest {digest}: {digest}: {media_type}: not found");
     Err(Error::Chart { text })
 }
 

@@ -183,8 +183,8 @@ impl Getter {
     /// # Errors
     /// Why there is nothing, in Helm's words. Some bytes may have been written by then.
     pub fn get(&self, request: &Request<'_>, sink: &mut dyn Write) -> Result<Response> {
-        let scheme = request.url.split_once(':').map_or("", |(scheme, _)| scheme);
-        if let Some(other) = self.other(scheme) {
+        let scheme = request.url.split_once(':').map_or("", |(scheme, _)| scheme).to_ascii_lowercase();
+        if let Some(other) = self.other(&scheme) {
             let bytes = other.get(request)?;
             if bytes.len() as u64 > request.limit {
                 return Err(Error::Fetch(format!(

@@ -50,7 +50,11 @@ A chart may contain scripts. You are asked before they get permission for more t
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let mode = request::mode(&invocation.flags, invocation.ui)?;
     let deploy = request::deploy_options(invocation)?;
-    let failed = |failure: Failure| failure.during("INSTALLATION FAILED");
+    let failed = |failure: Failure| match failure.is_about_a_flag() {
+        // Helm has looked at flags before the operation begins.
+        true => failure,
+        false => failure.during("INSTALLATION FAILED"),
+    };
     let flags = &invocation.flags;
     let (name, reference) = request::name_and_chart(flags, |chart| name_for(chart, flags)).map_err(failed)?;
     let replace = flags.on(names::REPLACE);

@@ -182,6 +182,7 @@ impl PluginCommand {
                     cluster: Some(Arc::new(PluginCluster::new(&flags, environment))),
                     time: Duration::MAX,
                     debug,
+                    is_last: true,
                 };
                 run.run(Arc::new(ProcessStreams), environment)
             }

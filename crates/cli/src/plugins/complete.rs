@@ -100,7 +100,7 @@ pub(crate) fn dynamic(
     unfinished: &str,
     (personality, called_as): (Personality, &str),
     environment: &Environment,
-) -> Option<(Vec<String>, u32)> {
+) -> Option<(Vec<String>, i64)> {
     if !completed.is_dynamic || plugin.metadata.subprocess().is_none() {
         return None;
     }

@@ -57,16 +57,16 @@ impl Getters {
     }
 }
 
-/// The scheme of a URL; empty if it has none.
-pub(crate) fn scheme_of(url: &str) -> &str {
+/// The scheme of a URL in lower case, as Go has it; empty if it has none.
+pub(crate) fn scheme_of(url: &str) -> String {
     match url.split_once(':') {
         Some((scheme, _))
             if scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
                 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)) =>
         {
-            scheme
+            scheme.to_ascii_lowercase()
         }
-        _ => "",
+        _ => String::new(),
     }
 }
 
@@ -79,7 +79,7 @@ impl SchemeGetter for Getters {
         let scheme = scheme_of(request.url);
         let environment = Environment::from_process();
         let fetch = |text: String| Error::Fetch(text);
-        let Some(plugin) = self.plugin(scheme) else {
+        let Some(plugin) = self.plugin(&scheme) else {
             return git::get(request.url, &environment).map_err(|failure| fetch(failure.text.clone()));
         };
         let fetched = match &plugin.metadata.runtime {
@@ -93,11 +93,9 @@ impl SchemeGetter for Getters {
             }
         };
         fetched.map_err(|failure| {
-            fetch(format!(
-                "plugin {} failed to invoke: {}",
-                quote(plugin.metadata.name.as_bytes()),
-                failure.text
-            ))
+            let own = failure.own.as_ref().filter(|_| self.personality == Personality::Pintle);
+            let name = quote(plugin.metadata.name.as_bytes());
+            fetch(format!("plugin {name} failed to invoke: {}", own.unwrap_or(&failure.text)))
         })
     }
 }
@@ -130,6 +128,7 @@ fn run_script(
         cluster: None,
         time: timeout(environment)?,
         debug: false,
+        is_last: false,
     };
     run.run(Arc::clone(&streams) as Arc<_>, environment)?;
     Ok(streams.take_output())
@@ -166,7 +165,7 @@ fn run_module(
     let message = object([
         ("href", text(request.url)),
         ("options", options),
-        ("protocol", text(scheme_of(request.url))),
+        ("protocol", text(&scheme_of(request.url))),
     ]);
     let variables = variables.for_plugin(plugin).all().clone().into_iter().collect();
     let run = WasmRun { plugin, message, variables, time, debug: false };
@@ -189,7 +188,7 @@ fn run(
     let scheme = scheme_of(request.url);
     let scheme_quoted = quote(scheme.as_bytes());
     let commands = subprocess.protocol_commands.iter();
-    let command = commands.into_iter().find(|command| command.protocols.iter().any(|known| known == scheme));
+    let command = commands.into_iter().find(|command| command.protocols.iter().any(|known| *known == scheme));
     let command = command
         .ok_or_else(|| Failure::run_time(format!("no downloader found for protocol {scheme_quoted}")))?;
     let access = &request.access;

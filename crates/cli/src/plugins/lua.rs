@@ -9,8 +9,8 @@ use std::time::Duration;
 use pintle::Network;
 use pintle::events::ChartPath;
 use pintle::lua::{
-    ClusterReader, Level, Limits, Listener, PluginArguments, PluginScripts, Services, Stream, Streams,
-    System, run_plugin,
+    ClusterReader, Level, Limits, Listener, LoadedPlugin, PluginArguments, PluginScripts, Services, Stream,
+    Streams, System,
 };
 use pintle_plugin::{LuaConfig, Plugin, Runtime, read_scripts};
 
@@ -34,6 +34,8 @@ pub(crate) struct LuaRun<'r> {
     /// How long the plugin may work.
     pub(crate) time: Duration,
     pub(crate) debug: bool,
+    /// Whether the process ends with the plugin.
+    pub(crate) is_last: bool,
 }
 
 /// The settings of a plugin in Lua.
@@ -64,7 +66,14 @@ impl LuaRun<'_> {
         };
         let scripts = self.scripts()?;
         let limits = Limits::for_plugin(self.time);
-        let outcome = run_plugin(scripts, &self.arguments, &granted, &limits, &services, streams);
+        let outcome = LoadedPlugin::load(scripts, &granted, &limits, &services, streams).and_then(|plugin| {
+            let code = plugin.call(&self.arguments);
+            if self.is_last {
+                // The system takes its memory back faster than it is freed piece by piece.
+                std::mem::forget(plugin);
+            }
+            code
+        });
         let stdout_closed = io::stdout().flush().err();
         match outcome {
             Ok(0) => stdout_closed.map_or(Ok(()), |error| Err(error.into())),

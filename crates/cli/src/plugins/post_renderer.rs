@@ -197,6 +197,7 @@ impl PostRenderer for Script {
             cluster: None,
             time: timeout(&environment).map_err(failed)?,
             debug: false,
+            is_last: false,
         };
         run.run(Arc::clone(&streams) as Arc<_>, &environment).map_err(failed)?;
         not_empty(name, streams.take_output())

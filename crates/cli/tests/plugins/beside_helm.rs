@@ -16,7 +16,8 @@
 //! | `keys` | puts keyrings into `cwd` |
 //! | `new` | begins anew in two empty folders |
 //!
-//! `{root}` is the folder of the side, and `{url}` a web server for the files below its `srv`.
+//! `{root}` is the folder of the side, and `{url}` a web server for the files below its `srv`, of which those below `v2` are a
+//! registry; `{host}` is its address.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
@@ -52,7 +53,11 @@ impl Side {
     }
 
     fn filled(&self, text: &str) -> String {
-        text.replace("{root}", &self.path()).replace("{url}", &self.url)
+        text.replace("{root}", &self.path()).replace("{url}", &self.url).replace("{host}", self.host())
+    }
+
+    fn host(&self) -> &str {
+        self.url.trim_start_matches("http://")
     }
 
     fn command(&self, program: &Path) -> Command {
@@ -103,7 +108,8 @@ impl Side {
         let text = |bytes: &[u8]| {
             let text = String::from_utf8_lossy(bytes).replace(&self.path(), "{root}");
             let key = self.url.replace("://", "-").replace(':', "-");
-            without_temporary_names(&text.replace(&self.url, "{url}").replace(&key, "{key}"))
+            let text = text.replace(&self.url, "{url}").replace(&key, "{key}").replace(self.host(), "{host}");
+            without_temporary_names(&text)
         };
         (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
     }
@@ -142,12 +148,16 @@ fn serve(folder: PathBuf) -> String {
             let mut words = head.split(' ');
             let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
             let file = folder.join(path.trim_start_matches('/'));
-            let kind = if file.extension().is_none() { "application/gzip" } else { "text/plain" };
+            let kind = match () {
+                () if path.contains("/manifests/") => "application/vnd.oci.image.manifest.v1+json",
+                () if file.extension().is_none() => "application/gzip",
+                () => "text/plain",
+            };
             let answer = match std::fs::read(&file) {
                 Ok(bytes) => {
-                    let length = bytes.len();
+                    let (length, digest) = (bytes.len(), pintle_provenance::sha256(&bytes));
                     let head = format!(
-                        "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+                        "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nDocker-Content-Digest: sha256:{digest}\r\nConnection: close\r\n\r\n"
                     );
                     let body = if method == "HEAD" { Vec::new() } else { bytes };
                     [head.into_bytes(), body].concat()

@@ -147,8 +147,11 @@ pub(super) fn install(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Resul
             .map_err(|error| Failure::from(pintle::Error::from(error)).during("invalid OCI reference"))?;
     }
     let installer = Installer { source, locations: &locations, git: &git };
-    let repository = match installer.source {
-        Source::Git(_) => {
+    let repository = match &installer.source {
+        Source::Git(url) => {
+            if let (false, Err(text)) = (is_scp_like(url), pintle::repo::address::Address::parse(url)) {
+                return Err(unknown_source(url, &pintle_plugin::Error::Input(text)));
+            }
             Some(installer.repository().map_err(|error| unknown_source(&wanted.source, &error))?)
         }
         _ => None,
@@ -206,6 +209,15 @@ pub(super) fn install(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Resul
         Err(failure)
     })?;
     Ok(plugin)
+}
+
+/// Whether a source has the form of scp, `user@host:path`, which is no URL.
+fn is_scp_like(source: &str) -> bool {
+    let is_word = |text: &str, more: &[u8]| {
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || more.contains(&byte))
+    };
+    let parts = source.split_once('@').and_then(|(user, rest)| Some((user, rest.split_once(':')?.0)));
+    parts.is_some_and(|(user, host)| is_word(user, b"_") && is_word(host, b"._-"))
 }
 
 /// Whether a web server says that a URL is an archive.
@@ -295,7 +307,14 @@ fn fetch(
         Source::Archive(path) => {
             let shown = path.display().to_string();
             let bytes = std::fs::read(path).map_err(|error| {
-                Failure::run_time(format!("failed to read archive: open {shown}: {}", reason(&error)))
+                let step = if error.kind() == std::io::ErrorKind::IsADirectory { "read" } else { "open" };
+                let failure = Failure::run_time(format!("{step} {shown}: {}", reason(&error)));
+                match verify {
+                    true => {
+                        failure.during("failed to read plugin file").during("failed to get verification data")
+                    }
+                    false => failure.during("failed to read archive"),
+                }
             })?;
             let provenance = provenance::read(&format!("{shown}.prov"), MAX_PROVENANCE as usize).ok();
             Ok(Archive { bytes, provenance, name: crate::path::base(&shown).to_owned() })

@@ -44,8 +44,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     }
     let plugin = load_dir(Path::new(&dir)).map_err(|error| error.within("invalid plugin directory"))?;
     let destination = invocation.flags.text(names::DESTINATION).to_owned();
-    std::fs::create_dir_all(&destination)
-        .map_err(|error| Failure::run_time(format!("mkdir {destination}: {}", reason(&error))))?;
+    make_destination(&destination)?;
     let signer = match invocation.flags.on(names::SIGN) {
         true => Some(Signer::for_plugin(invocation)?),
         false => {
@@ -77,4 +76,16 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         invocation.ui.print(&format!("Successfully signed. Signature written to: {file}\n"))?;
     }
     invocation.ui.print(&format!("Successfully packaged plugin and saved it to: {path}\n"))
+}
+
+/// Makes the folder for the archive, with the errors of Go.
+fn make_destination(destination: &str) -> Result<(), Failure> {
+    let failed = |reason: &str| Failure::run_time(format!("mkdir {destination}: {reason}"));
+    if destination.is_empty() {
+        return Err(failed("no such file or directory"));
+    }
+    std::fs::create_dir_all(destination).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => failed("not a directory"),
+        _ => failed(&reason(&error)),
+    })
 }

@@ -74,7 +74,13 @@ pub(super) fn for_each(
 pub(super) fn remove_dir(dir: &Path) -> Result<(), Failure> {
     let is_link = std::fs::symlink_metadata(dir).is_ok_and(|found| found.file_type().is_symlink());
     let outcome = if is_link { std::fs::remove_file(dir) } else { std::fs::remove_dir_all(dir) };
-    outcome.map_err(|error| Failure::run_time(format!("unlinkat {}: {}", dir.display(), reason(&error))))
+    match outcome {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(Failure::run_time(format!("unlinkat {}: {}", dir.display(), reason(&error))))
+        }
+        // What is gone is removed, as for Go.
+        _ => Ok(()),
+    }
 }
 
 /// Removes the folder of a plugin, or the link to it, and its archive with the signature.
