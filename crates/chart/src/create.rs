@@ -10,7 +10,7 @@ use crate::load::load_any_version;
 use crate::metadata::{Metadata, V2, V3};
 use crate::package::{self, Times};
 use crate::path::clean;
-use crate::write::{create_folder, write_atomic, write_file_error};
+use crate::write::{create_folders, write_atomic, write_file_error};
 use crate::{Chart, File};
 use pintle_tree::LogLine;
 
@@ -105,7 +105,7 @@ pub fn create(
         write(&path, &file.data)?;
     }
     let charts = chart.join("charts");
-    create_folder(&charts)?;
+    create_folders(&charts)?;
     Ok(chart)
 }
 
@@ -207,7 +207,7 @@ fn replaced(data: &[u8], name: &str) -> Vec<u8> {
 
 fn write(path: &Path, data: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
-        create_folder(folder)?;
+        create_folders(folder)?;
     }
     write_atomic(path, data).map_err(write_file_error(path))
 }

@@ -52,6 +52,9 @@ pub enum Error {
     /// The archive is malformed, or violates a rule for archives.
     #[error("{0}")]
     Archive(ArchiveError),
+    /// The archive of a chart cannot be unpacked. Helm leaves the reason out; it is the source.
+    #[error("unable to load chart archive")]
+    UnreadableArchive(#[source] ArchiveError),
     /// A file that should be a chart archive is not one.
     #[error("{0}")]
     NotAnArchive(String),

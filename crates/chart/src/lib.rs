@@ -43,4 +43,4 @@ pub use load::{
 };
 pub use pintle_tree::LogLine;
 pub use value_keys::ValueKey;
-pub use write::{create_folder, write_atomic};
+pub use write::{create_folders, write_atomic};

@@ -45,25 +45,24 @@ pub fn write_atomic(path: &Path, data: &[u8]) -> io::Result<()> {
     outcome
 }
 
-/// Creates a folder and its parents, with the errors of Go's `os.MkdirAll`: they name the part of the path that is in the
-/// way.
+/// Creates a folder and those above it, as Go's `MkdirAll` does: the error names the first one that cannot be created, which
+/// is where a file is in the way.
 ///
 /// # Errors
-/// Something else has the name, or the folder cannot be created.
-pub fn create_folder(folder: &Path) -> Result<(), FileError> {
-    match fs::metadata(folder) {
+/// A path that is or leads through something that is no folder, and folders that cannot be created.
+pub fn create_folders(path: &Path) -> Result<(), FileError> {
+    let failed = |source: io::Error| FileError::new("mkdir", path, source);
+    match fs::metadata(path) {
         Ok(found) if found.is_dir() => return Ok(()),
-        Ok(_) => return Err(FileError::new("mkdir", folder, io::ErrorKind::NotADirectory.into())),
+        Ok(_) => return Err(failed(io::ErrorKind::NotADirectory.into())),
         Err(_) => {}
     }
-    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        create_folder(parent)?;
+    if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        create_folders(parent)?;
     }
-    match fs::create_dir(folder) {
-        // Somebody else may have created it meanwhile.
-        Err(error) if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir()) => {
-            Err(FileError::new("mkdir", folder, error))
-        }
+    match fs::create_dir(path) {
+        // Another program may have created it in the meantime.
+        Err(error) if !fs::symlink_metadata(path).is_ok_and(|found| found.is_dir()) => Err(failed(error)),
         _ => Ok(()),
     }
 }
@@ -127,7 +126,6 @@ mod tests {
     }
 
     #[cfg(unix)]
-    #[cfg(unix)]
     #[test]
     fn what_is_in_the_way_of_a_folder_is_named() {
         let place = tempfile::tempdir().unwrap();
@@ -136,17 +134,20 @@ mod tests {
         std::os::unix::fs::symlink("nowhere", at("dangling")).unwrap();
         fs::create_dir(at("real")).unwrap();
         std::os::unix::fs::symlink("real", at("link")).unwrap();
-        create_folder(&at("link/a/b")).unwrap();
+        create_folders(&at("link/a/b")).unwrap();
         assert!(at("real/a/b").is_dir());
-        let told = |name: &str| {
-            let text = create_folder(&at(name)).unwrap_err().to_string();
+        let error = |name: &str| {
+            let text = create_folders(&at(name)).unwrap_err().to_string();
             text.replace(&*place.path().to_string_lossy(), "")
         };
-        assert_eq!(told("file"), "mkdir /file: not a directory");
-        assert_eq!(told("file/a/b"), "mkdir /file: not a directory");
-        assert_eq!(told("dangling/a"), "mkdir /dangling: file exists");
+        assert_eq!(error("file"), "mkdir /file: not a directory");
+        assert_eq!(error("file/a/b"), "mkdir /file: not a directory");
+        assert_eq!(error("dangling/a"), "mkdir /dangling: file exists");
+        let error = create_folders(Path::new("")).unwrap_err();
+        assert_eq!(error.to_string(), "mkdir : no such file or directory");
     }
 
+    #[cfg(unix)]
     #[test]
     fn links_are_followed_and_modes_kept() {
         use std::os::unix::fs::{PermissionsExt as _, symlink};

@@ -6,6 +6,7 @@ use pintle::release::ChartSource;
 use pintle::repo::{Getter, Registries, Resolved, Wanted, provenance_url};
 use pintle_tree::quote::quote;
 use pintle_tree::redact::redacted;
+use pintle_tree::{LogLevel, LogLine};
 
 use crate::failure::{Failure, FailureKind, reason};
 use crate::flag::names;
@@ -22,7 +23,9 @@ const PATHS: &str = "give the path of a folder or an archive, or repo/name of a 
 ///
 /// Paths that do not exist, and charts that cannot be fetched.
 pub(crate) fn locate(invocation: &mut Invocation<'_>, reference: &str) -> Result<String, Failure> {
-    let wanted = remote::wanted(&invocation.flags, reference.trim());
+    let mut wanted = remote::wanted(&invocation.flags, reference.trim());
+    // Unlike `pull`, as in Helm.
+    wanted.version = wanted.version.trim().to_owned();
     locate_wanted(invocation, &wanted)
 }
 
@@ -48,9 +51,14 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
     }
     let getter = remote::getter(invocation, remote::TIMEOUT);
     let resolver = remote::resolver(invocation, &getter);
-    let cache = &resolver.folders.repository_cache;
-    std::fs::create_dir_all(cache)
-        .map_err(|error| Failure::run_time(format!("mkdir {}: {}", cache.display(), reason(&error))))?;
+    let create_cache = || {
+        let created = pintle::chart::create_folders(&resolver.folders.repository_cache);
+        created.map_err(|error| Failure::run_time(error.to_string()))
+    };
+    // Like Helm, what is wrong with the repository of --repo is reported first.
+    if wanted.repo_url.is_empty() {
+        create_cache()?;
+    }
     let resolved = resolver.resolve(wanted);
     let mut resolved = resolved.map_err(|error| {
         let failure = Failure::from(error);
@@ -61,6 +69,7 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
             false => failure,
         }
     })?;
+    create_cache()?;
     for line in &resolved.log {
         invocation.ui.log(line);
     }
@@ -70,6 +79,10 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
     }
     let fetched = resolver.fetch(&resolved);
     notice(invocation, &getter)?;
+    if let Err(pintle::repo::Error::Cache(_)) = fetched {
+        let line = LogLine::info("failed to create cache directory");
+        invocation.ui.log(&LogLine { level: LogLevel::Error, ..line });
+    }
     let fetched = fetched?;
     // Helm's records have no place for it, and called as `helm` they are Helm's to the byte.
     if invocation.personality == Personality::Pintle {

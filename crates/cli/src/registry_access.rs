@@ -6,13 +6,17 @@ use std::time::Duration;
 
 use pintle::registry::{self, Client, Login, Settings};
 use pintle::repo::{Credentials, Registries};
+use pintle_tree::quote::quote;
 
 use crate::commands::images::access;
-use crate::failure::{Failure, reason};
+use crate::env::Environment;
+use crate::failure::{Failure, FailureKind, reason};
+use crate::flag::parsed::Parsed;
 use crate::flag::{Name, names};
 use crate::invocation::Invocation;
 use crate::personality::Personality;
 use crate::remote;
+use crate::ui::Ui;
 
 /// A client for charts in registries, as the flags of `groups::REMOTE` want it.
 pub(crate) fn client(invocation: &Invocation<'_>) -> Result<Arc<Client>, Failure> {
@@ -133,5 +137,22 @@ pub(crate) fn build(settings: Settings) -> Result<Arc<Client>, Failure> {
     Ok(Arc::new(Client::new(settings).map_err(pintle::Error::from)?))
 }
 
+/// Reads the file of logins before any command, as Helm does: if something is wrong with it, that is logged and nothing is
+/// done.
+///
+/// # Errors
+///
+/// A file that cannot be used; it was reported.
+pub(crate) fn check_login_file(
+    flags: &Parsed,
+    environment: &Environment,
+    ui: &mut Ui,
+) -> Result<(), Failure> {
+    registry::check_login_file(&login_file(flags, environment)).map_err(|text| {
+        ui.note(&format!("level=WARN msg=\"command failed\" error={}", quote(text.as_bytes())));
+        Failure::new(FailureKind::AlreadyReported, text)
+    })
+}
+
 /// Runs to the end, or until the user wants no more.
-pub(crate) use access::run;
+pub(crate) use access::{login_file, run};

@@ -103,6 +103,7 @@ impl From<pintle::repo::Error> for Failure {
     fn from(error: pintle::repo::Error) -> Failure {
         let class = match error {
             pintle::repo::Error::Input(_) => FailureKind::BadInput,
+            pintle::repo::Error::Archive(_) => FailureKind::BadChart,
             _ => FailureKind::RunTime,
         };
         let failure = Failure::new(class, error.to_string());

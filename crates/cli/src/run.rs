@@ -68,6 +68,9 @@ pub(crate) fn dispatch(
         found.as_ref().is_ok_and(|(path, _)| path.command.own_flags().any(|flag| flag.name == "color"));
     let (early, _) = parse(GLOBAL.iter().collect(), if own_color { &[] } else { words }, Unknown::Skip);
     set_color(personality, &early, &environment, ui)?;
+    if personality == Personality::Helm {
+        crate::registry_access::check_login_file(&early, &environment, ui)?;
+    }
     plugins::warn_as_helm(personality, words, &environment, ui);
     if entry_point.is_none()
         && let Some(plugin) = plugins::command::find(personality, words, &environment, ui)?

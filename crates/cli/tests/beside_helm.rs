@@ -18,7 +18,7 @@
 //! the registries), `{registry}`, `{guarded}`
 //! (user `me`, password `pw`), `{tls-registry}` and `{mutual-registry}` hosts of registries, `{closed}` refuses
 //! connections, `{home}` is the home, `{server}` the folder of the servers. `SCENARIO=words` runs only scenarios with these
-//! words in their names.
+//! words in their names; `SCENARIOS=FOLDER` reads the files from another folder, to try commands that are not here.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 pub(crate) mod fixtures;
@@ -32,7 +32,7 @@ use scenario::Family;
 use crate::support::{TestEnv, real_helm};
 
 /// The families of commands, with what their files are called.
-const FAMILIES: [&str; 14] = [
+const FAMILIES: [&str; 15] = [
     "argo_cd",
     "completion",
     "dependency",
@@ -45,6 +45,7 @@ const FAMILIES: [&str; 14] = [
     "registry",
     "repo",
     "search",
+    "settings",
     "show",
     "suites",
 ];
@@ -126,6 +127,11 @@ fn values_are_converted_as_by_helm() {
 #[test]
 fn charts_are_shown_as_by_helm() {
     compare("show");
+}
+
+#[test]
+fn settings_are_taken_as_by_helm() {
+    compare("settings");
 }
 
 #[test]

@@ -114,6 +114,22 @@ fn unreadable_certificate_authorities_are_an_error() {
 }
 
 #[test]
+fn a_login_file_that_is_not_json_stops_only_what_needs_it() {
+    let env = TestEnv::new();
+    env.write("logins.json", "{").write("app/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\n");
+    let logins = "--registry-config logins.json";
+    let printed = env.pintle(&format!("show chart app {logins}"));
+    assert!(printed.starts_with("exit 0\n"), "{printed}");
+    let printed = env.pintle(&format!("pull oci://127.0.0.1:1/charts/app:1.0.0 {logins}"));
+    assert!(printed.starts_with("exit 2\n") && printed.contains("logins.json"), "{printed}");
+    let printed = env.helm(&format!("show chart app {logins}"));
+    assert!(printed.starts_with("exit 1\n"), "{printed}");
+    let text =
+        "msg=\"command failed\" error=\"failed to decode config file logins.json: invalid config format: ";
+    assert!(printed.contains(text), "{printed}");
+}
+
+#[test]
 fn helm_needs_plain_http_and_pintle_does_not_for_loopback_registries() {
     let Some((env, registry)) = guarded() else { return };
     let line = format!("push web-0.1.0.tgz oci://{}/charts --username me --password pw", registry.host);

@@ -42,6 +42,14 @@ pub(crate) async fn of(error: &hyper_util::client::legacy::Error, uri: &Uri) -> 
     format!("dial tcp {address}: {reason}")
 }
 
+/// Why a file cannot be used, without the number that Rust appends.
+pub(crate) fn of_file(error: &io::Error) -> String {
+    let text = error.to_string();
+    let reason = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = reason.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect::<String>()).unwrap_or_default()
+}
+
 /// The words for a port that is too large, which hyper takes for none.
 pub(crate) fn invalid_port(authority: &str) -> Option<String> {
     let (_, port) = authority.rsplit_once(':')?;

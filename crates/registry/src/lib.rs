@@ -53,6 +53,7 @@ mod tls;
 mod transport;
 mod upload;
 
+pub use auth::config::check_login_file;
 pub use client::Client;
 pub use digest::Digest;
 pub use error::{Error, Result};

@@ -278,8 +278,10 @@ fn is_closed_early(error: &(dyn StdError + 'static)) -> bool {
             kind,
             Some(BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected | UnexpectedEof)
         );
-        let hyper = error.downcast_ref::<hyper::Error>();
-        if is_cut || hyper.is_some_and(|error| error.is_incomplete_message() || error.is_closed()) {
+        // A connection that ends before the request is handed to it cancels the request, and does not say why it ended.
+        let is_lost =
+            |error: &hyper::Error| error.is_incomplete_message() || error.is_closed() || error.is_canceled();
+        if is_cut || error.downcast_ref::<hyper::Error>().is_some_and(is_lost) {
             return true;
         }
         next = error.source();
@@ -496,5 +498,22 @@ async fn through(
             let kind = other.unwrap_or("no scheme");
             Err(format!("the proxy is of a kind that cannot be used ({kind}); use http or socks5").into())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_request_whose_connection_is_gone_counts_as_closed_early() {
+        let (ours, _theirs) = tokio::io::duplex(64);
+        let made = hyper::client::conn::http1::handshake::<_, Body>(TokioIo::new(ours)).await;
+        let (mut sender, connection) = made.expect("nothing is sent for it");
+        drop(connection);
+        let error = sender.send_request(Request::new(full(Bytes::new()))).await.expect_err("nobody sends it");
+        assert!(error.is_canceled(), "{error:?}");
+        assert!(is_closed_early(&error));
+        assert!(!is_closed_early(&std::io::Error::from(std::io::ErrorKind::PermissionDenied)));
     }
 }

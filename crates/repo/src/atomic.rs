@@ -6,6 +6,8 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
+use crate::error::{Error, Result};
+
 /// Writes a file beside its place and moves it there. Readers see the old bytes or the new ones. Gives the metadata of that
 /// very file, whoever else may have put another one there by now.
 pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<fs::Metadata> {
@@ -38,6 +40,6 @@ fn restrict(_: &fs::File, _: u32) -> io::Result<()> {
 }
 
 /// Makes a folder and those above it.
-pub(crate) fn folder(path: &Path) -> io::Result<()> {
-    fs::create_dir_all(path)
+pub(crate) fn folder(path: &Path) -> Result<()> {
+    pintle_chart::create_folders(path).map_err(|error| Error::File(error.to_string()))
 }

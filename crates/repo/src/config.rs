@@ -186,7 +186,7 @@ impl Locked {
     /// When the lock file cannot be made, or another process has it for half a minute.
     pub fn open(path: &Path) -> Result<Locked> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            atomic::folder(folder).map_err(refused("mkdir", folder))?;
+            atomic::folder(folder)?;
         }
         let lock_path = lock_path(path);
         let mut options = fs::OpenOptions::new();

@@ -73,8 +73,20 @@ impl ContentCache {
     /// # Errors
     /// When the folder cannot be made or written to.
     pub fn incoming(&self) -> Result<tempfile::NamedTempFile> {
-        atomic::folder(&self.root).map_err(refused("mkdir", &self.root))?;
+        atomic::folder(&self.root).map_err(|error| Error::Cache(error.to_string()))?;
         atomic::beside(&self.root.join("x")).map_err(refused("open", &self.root))
+    }
+
+    /// Looks whether there can be an archive of a digest.
+    ///
+    /// # Errors
+    /// A cache that leads through something that is no folder, or that may not be looked into.
+    pub(crate) fn check(&self, digest: &str) -> Result<()> {
+        let path = self.path(digest, Kind::Chart);
+        match fs::metadata(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(refused("stat", &path)(error)),
+            _ => Ok(()),
+        }
     }
 
     /// Puts a file in its place.
@@ -84,7 +96,7 @@ impl ContentCache {
     pub fn keep(&self, file: tempfile::NamedTempFile, digest: &str, kind: Kind) -> Result<PathBuf> {
         let path = self.path(digest, kind);
         let folder = path.parent().unwrap_or(&self.root);
-        atomic::folder(folder).map_err(refused("mkdir", folder))?;
+        atomic::folder(folder).map_err(|error| Error::Cache(error.to_string()))?;
         atomic::place(file, &path, 0o644).map_err(refused("rename", &path))?;
         Ok(path)
     }

@@ -22,6 +22,12 @@ pub enum Error {
     /// A file that could not be worked with.
     #[error("{0}")]
     File(String),
+    /// An archive that is no chart.
+    #[error("{0}")]
+    Archive(String),
+    /// The content cache cannot be written.
+    #[error("{0}")]
+    Cache(String),
     /// Bytes that are not those that the index of the repository declares.
     #[error(
         "{url} does not match the digest in the index of the repository: expected sha256:{expected}, found \
@@ -55,6 +61,8 @@ impl Error {
             Error::Fetch(_) | Error::Digest { .. } => Error::Fetch(text),
             Error::Index(_) => Error::Index(text),
             Error::File(_) => Error::File(text),
+            Error::Archive(_) => Error::Archive(text),
+            Error::Cache(_) => Error::Cache(text),
             Error::Registry { hint, .. } => Error::Registry { text, hint },
         }
     }

@@ -24,17 +24,25 @@ impl Resolver<'_> {
     pub fn fetch(&self, resolved: &Resolved) -> Result<Fetched> {
         let cache = ContentCache::new(&self.folders.content_cache);
         let fetched = |path, digest| Fetched { path, digest, source: resolved.source.clone() };
-        if let Some(digest) = &resolved.digest
-            && let Some(path) = cache.chart(digest)
-        {
-            return Ok(fetched(path, digest.clone()));
+        if let Some(digest) = &resolved.digest {
+            cache.check(digest)?;
+            if let Some(path) = cache.chart(digest) {
+                return Ok(fetched(path, digest.clone()));
+            }
         }
         if let Some(oci) = &resolved.oci
             && let Some(digest) = self.cached_oci(resolved, oci)?
         {
             return Ok(fetched(cache.path(&digest, Kind::Chart), digest));
         }
-        let mut file = cache.incoming()?;
+        let mut file = match cache.incoming() {
+            Ok(file) => file,
+            Err(error) => {
+                // Like Helm, fetch first: what is wrong with the chart is reported before what is wrong with the cache.
+                self.download(resolved, &mut std::io::sink())?;
+                return Err(error);
+            }
+        };
         let digest = self.download(resolved, file.as_file_mut())?;
         let path = cache.keep(file, &digest, Kind::Chart)?;
         Ok(fetched(path, digest))

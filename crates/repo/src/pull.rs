@@ -1,7 +1,7 @@
 //! `pull`: an archive into a folder, packed or unpacked.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
@@ -61,15 +61,17 @@ fn download(
     path: &Path,
 ) -> Result<(String, Option<NamedTempFile>)> {
     std::thread::scope(|scope| {
-        let (sender, receiver) = mpsc::sync_channel::<Vec<u8>>(WAITING);
+        let (full, receiver) = mpsc::sync_channel::<Vec<u8>>(WAITING);
+        let (sender, empty) = mpsc::channel();
         let writing = scope.spawn(move || {
             for piece in receiver {
                 file.write_all(&piece)?;
                 copy = copy.take().filter(|copy| copy.as_file().write_all(&piece).is_ok());
+                let _ = sender.send(piece);
             }
             Ok::<_, io::Error>(copy)
         });
-        let mut pieces = Pieces(sender);
+        let mut pieces = Pieces { full, empty };
         let digest = resolver.download(resolved, &mut pieces);
         drop(pieces);
         let written = writing.join().unwrap_or_else(|_| Err(io::Error::other("writing was given up")));
@@ -79,12 +81,18 @@ fn download(
     })
 }
 
-/// Hands pieces to whoever writes them.
-struct Pieces(mpsc::SyncSender<Vec<u8>>);
+/// Hands pieces to whoever writes them, in buffers that come back: fresh memory for each would cost as much as hashing.
+struct Pieces {
+    full: mpsc::SyncSender<Vec<u8>>,
+    empty: mpsc::Receiver<Vec<u8>>,
+}
 
 impl Write for Pieces {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.send(bytes.to_vec()).map_err(|_| io::ErrorKind::BrokenPipe)?;
+        let mut piece = self.empty.try_recv().unwrap_or_default();
+        piece.clear();
+        piece.extend_from_slice(bytes);
+        self.full.send(piece).map_err(|_| io::ErrorKind::BrokenPipe)?;
         Ok(bytes.len())
     }
 
@@ -99,7 +107,7 @@ fn folder_of(path: &Path) -> &Path {
 
 /// The name that an archive says the chart has, checked to be usable as the name of a folder.
 fn chart_name(files: &[pintle_chart::File]) -> Result<String> {
-    let wrong = |text: String| Error::Input(text);
+    let wrong = Error::Archive;
     let mut name = String::new();
     for file in files.iter().filter(|file| file.name == "Chart.yaml") {
         let mut draft = pintle_chart::metadata::Draft::default();
@@ -123,21 +131,15 @@ fn chart_name(files: &[pintle_chart::File]) -> Result<String> {
 /// Archives that are damaged, escape their folder or are too large; a folder that is there; those of writing.
 pub fn expand(archive: &Path, folder: &Path) -> Result<PathBuf> {
     let bytes = fs::read(archive).map_err(refused("open", archive))?;
-    let files = pintle_chart::read_archive(bytes).map_err(|error| Error::Input(error.to_string()))?;
+    let files = pintle_chart::read_archive(bytes).map_err(|error| Error::Archive(error.to_string()))?;
     let target = folder.join(chart_name(&files)?);
     if fs::symlink_metadata(&target).is_ok() {
         let shown = pintle_chart::path::clean(&target.to_string_lossy());
         let text = format!("failed to untar: a file or directory with the name {shown} already exists");
         return Err(Error::Input(text));
     }
-    let mkdir = |folder: &Path| {
-        let made = atomic::folder(folder).map_err(|error| match error.kind() {
-            // In Go's words, a file that is in the way.
-            ErrorKind::AlreadyExists => ErrorKind::NotADirectory.into(),
-            _ => error,
-        });
-        made.map_err(|error| refused("mkdir", folder)(error).within("failed to untar (mkdir)"))
-    };
+    let mkdir =
+        |folder: &Path| atomic::folder(folder).map_err(|error| error.within("failed to untar (mkdir)"));
     mkdir(folder)?;
     // Everything is unpacked beside the place and moved there at once, so that a disk that is full leaves nothing.
     let beside = tempfile::Builder::new()

@@ -1,7 +1,7 @@
 //! Repositories on the network and their indexes in the cache.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write};
+use std::io::{self, BufRead as _, BufReader, ErrorKind, Read as _, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
@@ -81,7 +81,8 @@ pub fn download_index(getter: &Getter, entry: &Entry, cache: &Path) -> Result<Ve
     };
     let mut index = Cached::parse(&text)?;
     index.validators = validators;
-    atomic::folder(cache).map_err(refused("mkdir", cache))?;
+    // What is in the way of the folder is in the way of the file too, and the error names the file.
+    let _ = atomic::folder(cache);
     // What completion reads; it is done without when it cannot be written.
     let _ = write_charts(cache, &entry.name, &index);
     let written = atomic::write(&path, &text, 0o644).map_err(refused("open", &path))?;
@@ -233,8 +234,18 @@ pub fn remove_cache(cache: &Path, name: &str) -> Result<()> {
     let _ = fs::remove_file(charts_path(cache, name));
     let _ = fs::remove_file(cache.join(format!("{name}{SIDE_SUFFIX}")));
     let path = index_path(cache, name);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(refused("remove", &path)(error)),
+    let removed = match fs::metadata(&path) {
+        Ok(found) if found.is_dir() => fs::remove_dir(&path),
+        Ok(_) => fs::remove_file(&path),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => {
+            let front = format!("can't remove index file {}", path.display());
+            return Err(refused("stat", &path)(error).within(&front));
+        }
+    };
+    match removed {
+        // Another program may have removed it in the meantime.
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(refused("remove", &path)(error)),
         _ => Ok(()),
     }
 }

@@ -29,6 +29,16 @@ pub struct Folders {
     pub content_cache: PathBuf,
 }
 
+impl Folders {
+    /// Refuses a content cache without a path.
+    pub(crate) fn check_content_cache(&self) -> Result<()> {
+        match self.content_cache.as_os_str().is_empty() {
+            true => Err(Error::Input("content cache must be set".to_owned())),
+            false => Ok(()),
+        }
+    }
+}
+
 /// A chart that is asked for.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
@@ -98,11 +108,13 @@ impl Resolver<'_> {
     /// # Errors
     /// References that lead nowhere, in Helm's words.
     pub fn resolve(&self, wanted: &Wanted) -> Result<Resolved> {
-        let version = wanted.version.trim();
+        let version = wanted.version.as_str();
         if wanted.repo_url.is_empty() {
+            self.folders.check_content_cache()?;
             return self.resolve_typed(&wanted.reference, version, &wanted.access);
         }
         let (url, found, log) = self.find_in(wanted, version)?;
+        self.folders.check_content_cache()?;
         let mut access = wanted.access.clone();
         if !access.pass_credentials_all && !same_host(&wanted.repo_url, &url) {
             access.username.clear();

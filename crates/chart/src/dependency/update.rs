@@ -13,8 +13,7 @@ use super::{digest, legacy_digest, write_lock};
 use crate::error::{Error, Result, file_error};
 use crate::metadata::{Dependency, Lock, Metadata, Timestamp, V1};
 use crate::package::{self, Times};
-use crate::write::create_folder;
-use crate::{Chart, load_any_version};
+use crate::{Chart, create_folders, load_any_version};
 use pintle_tree::{LogLevel, LogLine};
 
 /// The inputs of both commands.
@@ -259,9 +258,9 @@ impl FolderSource<'_> {
                 let shown = quote(self.charts.to_string_lossy().as_bytes());
                 return Err(Error::message(format!("{shown} is not a directory")));
             }
-            Err(_) => create_folder(self.charts)?,
+            Err(_) => create_folders(self.charts)?,
         }
-        Ok(create_folder(self.temporary)?)
+        Ok(create_folders(self.temporary)?)
     }
 
     fn fetch(&self, dependency: &mut Dependency, output: &mut Output<'_>) -> Result<(), Fetch> {

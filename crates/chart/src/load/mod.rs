@@ -57,7 +57,7 @@ pub fn load_file(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
     let data = open_archive(path)?;
     let files = read_archive(data).map_err(|error| match error {
         ArchiveError::GzipHeader => with_file_name(path, error.into()),
-        _ => Error::message("unable to load chart archive"),
+        _ => Error::UnreadableArchive(error),
     })?;
     let chart_file = files.iter().find(|file| file.name == "Chart.yaml").ok_or(Error::UndetectableArchive)?;
     check_api_version(&chart_file.data)?;

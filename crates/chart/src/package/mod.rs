@@ -13,8 +13,8 @@ use pintle_tree::{json, quote::quote};
 use crate::error::{Error, FileError, Result};
 use crate::metadata::{Timestamp, V2};
 use crate::path::base;
-use crate::write::{create_folder, write_file_error};
-use crate::{Chart, File, write_atomic};
+use crate::write::write_file_error;
+use crate::{Chart, File, create_folders, write_atomic};
 use tar::TarWriter;
 
 /// The extra field in the gzip header of Helm's archives.
@@ -70,7 +70,7 @@ pub fn save(chart: &mut Chart, folder: &Path, times: Times) -> Result<PathBuf> {
     match fs::metadata(folder) {
         Ok(metadata) if metadata.is_dir() => {}
         Ok(_) => return Err(Error::message(format!("is not a directory: {}", folder.display()))),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => create_folder(folder)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => create_folders(folder)?,
         // Helm names the operation twice.
         Err(error) => {
             let error = FileError::new("stat", folder, error);

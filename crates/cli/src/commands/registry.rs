@@ -1,7 +1,6 @@
 //! `registry`: logs in to and out of registries.
 
 use std::io::Read as _;
-use std::path::PathBuf;
 
 use pintle::registry::{forget_login, keep_login, login_key};
 use pintle_tree::LogLine;
@@ -80,8 +79,7 @@ fn login(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     }
     let settings = registry_access::settings(invocation, invocation.flags.on(names::INSECURE))?;
     let client = registry_access::build(settings)?;
-    let file =
-        PathBuf::from(invocation.flags.text_or_setting(names::REGISTRY_CONFIG, invocation.environment));
+    let file = registry_access::login_file(&invocation.flags, invocation.environment);
     let helper = default_helper(invocation);
     let key = login_key(&host).to_owned();
     let outcome = registry_access::run(async {
@@ -105,8 +103,7 @@ fn is_host(text: &str) -> bool {
 
 fn logout(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let host = invocation.operand(0).to_owned();
-    let file =
-        PathBuf::from(invocation.flags.text_or_setting(names::REGISTRY_CONFIG, invocation.environment));
+    let file = registry_access::login_file(&invocation.flags, invocation.environment);
     let key = login_key(&host).to_owned();
     registry_access::run(forget_login(&file, &key))?.map_err(|error| {
         Failure::from(pintle::Error::from(error))

@@ -6,8 +6,13 @@ mod list;
 mod remove;
 mod update;
 
+use std::path::PathBuf;
+
 use crate::command::{Command, Operands};
+use crate::env::Home;
 use crate::flag::{Flag, Kind, names};
+use crate::invocation::Invocation;
+use crate::remote;
 
 /// `repo`
 pub(crate) static COMMAND: Command = Command {
@@ -26,6 +31,15 @@ The list of repositories and the cached indexes are shared with Helm.",
     subcommands: &[&add::COMMAND, &index::COMMAND, &list::COMMAND, &remove::COMMAND, &update::COMMAND],
     ..Command::BLANK
 };
+
+/// The folder of cached indexes for commands that download them: like Helm, the default instead of an empty path.
+fn index_cache(invocation: &Invocation<'_>) -> PathBuf {
+    let folder = remote::folders(&invocation.flags, invocation.environment).repository_cache;
+    match folder.as_os_str().is_empty() {
+        true => PathBuf::from(invocation.environment.home(Home::Cache, "repository")),
+        false => folder,
+    }
+}
 
 /// The timeout for downloading an index.
 const TIMEOUT: Flag = Flag::of(names::TIMEOUT, Kind::Duration, "2m0s", "how long fetching an index may take")

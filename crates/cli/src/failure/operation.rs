@@ -30,6 +30,9 @@ impl From<Error> for Failure {
             }
             // `template` appends advice of Helm's to the text.
             Error::PostRender(text) => failure.own = Some(text.clone()),
+            Error::Chart(chart::Error::UnreadableArchive(cause)) => {
+                split(&mut failure, "the archive of the chart cannot be unpacked", cause);
+            }
             Error::MissingDependencies(cause) => split(&mut failure, "the chart is not complete", cause),
             Error::File { action, path, source } => {
                 split(&mut failure, &format!("cannot {action} `{}`", path.display()), &reason(source));

@@ -25,7 +25,8 @@ struct Scenario<'a> {
 
 impl Family {
     pub(super) fn read(name: &str) -> Family {
-        let path = Path::new(FOLDER).join(format!("{name}.txt"));
+        let folder = std::env::var_os("SCENARIOS").unwrap_or_else(|| FOLDER.into());
+        let path = Path::new(&folder).join(format!("{name}.txt"));
         Family {
             text: fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())),
         }

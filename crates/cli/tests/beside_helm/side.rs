@@ -72,7 +72,9 @@ impl Side {
         // Where a server asks for a certificate and gets none, Go sees its alert or the closed connection, whichever it
         // looks at first.
         let text = replace(&text, REFUSED_CLIENT, "NO CERTIFICATE");
-        replace(&text, "tmpcharts-[0-9]+", "tmpcharts-PID")
+        let text = replace(&text, "tmpcharts-[0-9]+", "tmpcharts-PID");
+        // Helm names temporary files, which are the name of the file and a number that nobody can foresee.
+        replace(&text, r"(\.(?:yaml|txt|tgz|prov|json))[0-9]{3,10}(: )", "${1}${2}")
     }
 
     pub(super) fn files(&self) -> Files {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::{good, set_up};
@@ -101,24 +101,32 @@ fn archives_that_do_not_have_the_digest_of_the_index_do_not_get_into_charts() {
     assert!(!place.path().join("app/Chart.lock").exists());
 }
 
+/// The archives in the content cache.
+fn cached_charts(place: &TestEnv) -> Vec<PathBuf> {
+    let folders = fs::read_dir(place.path().join(".cache/helm/content")).into_iter().flatten().flatten();
+    let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
+    files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|end| end == "chart")).collect()
+}
+
+/// `BUILDS_AT_ONCE` says how many; the bench `repositories` has 250 of them with large indexes.
 #[test]
 fn many_processes_build_from_one_cache_at_once() {
     let (place, server) = set_up();
     let url = format!("http://{}", server.address);
     good(place.pintle(&format!("repo add r {url}/charts")));
     good(place.pintle(&format!("repo add s {url}/json")));
-    const COUNT: usize = 50;
+    let count = std::env::var("BUILDS_AT_ONCE").ok().and_then(|text| text.parse().ok()).unwrap_or(50_usize);
     let wanted = [("web", "^1", "@r"), ("db", "0.3.0", "@r"), ("lib", "1.0.0", "@r")];
     app(&place, "app0", &wanted);
     good(place.pintle("dependency update app0"));
     let lock = fs::read_to_string(place.path().join("app0/Chart.lock")).expect("it is there");
-    for number in 1..COUNT {
+    for number in 1..count {
         app(&place, &format!("app{number}"), &wanted);
         place.write(&format!("app{number}/Chart.lock"), &lock);
     }
     fs::remove_dir_all(place.path().join(".cache/helm/content")).expect("it is there");
     let program = place.linked("helm");
-    let started: Vec<_> = (0..COUNT)
+    let started: Vec<_> = (0..count)
         .map(|number| {
             Command::new(&program)
                 .args(["dependency", "build", &format!("app{number}")])
@@ -132,13 +140,31 @@ fn many_processes_build_from_one_cache_at_once() {
                 .expect("it can be run")
         })
         .collect();
-    // Some are killed at any moment; the others must not notice.
-    let mut started: Vec<_> = started.into_iter().enumerate().collect();
-    for (_, child) in started.iter_mut().filter(|(number, _)| number % 10 == 9) {
-        let _ = child.kill();
-    }
     let archive = |name: &str| fs::read(place.path().join("archives").join(name)).expect("it is there");
     let archives = ["web-1.1.0.tgz", "db-0.3.0.tgz", "lib-1.0.0.tgz"];
+    let whole = archives.map(archive);
+    let index = place.path().join(".cache/helm/repository/r-index.yaml");
+    let first_index = fs::read(&index).expect("it is there");
+    // Some are killed, one after the other, so that it hits them in all stages; the others must not notice, and whoever
+    // looks into the cache at any time sees whole files.
+    let mut started: Vec<_> = started.into_iter().enumerate().collect();
+    let mut victims = (9..count).step_by(10);
+    loop {
+        assert_eq!(fs::read(&index).expect("it is there"), first_index);
+        for path in cached_charts(&place) {
+            // What is replaced may be gone when it is opened.
+            let Ok(bytes) = fs::read(&path) else { continue };
+            assert!(whole.contains(&bytes), "{} has {} bytes", path.display(), bytes.len());
+        }
+        if let Some(number) = victims.next() {
+            let _ = started[number].1.kill();
+        }
+        let mut states = started.iter_mut().map(|(_, child)| child.try_wait());
+        if states.all(|state| !matches!(state, Ok(None))) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     for (number, child) in started {
         let output = child.wait_with_output().expect("it ends");
         let folder = place.path().join(format!("app{number}"));

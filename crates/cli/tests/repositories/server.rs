@@ -44,28 +44,30 @@ impl Server {
     }
 
     fn with_tls(files: &Files, place: &TestEnv, of_clients: bool) -> Server {
-        use rustls::pki_types::pem::PemObject as _;
-        use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-        let file = |name: &str| place.path().join(name);
-        let chain = CertificateDer::pem_file_iter(file("server.pem")).expect("good certificates");
-        let chain = chain.collect::<Result<_, _>>().expect("good certificates");
-        let key = PrivateKeyDer::from_pem_file(file("server.key")).expect("good certificates");
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider));
-        let config = config.with_safe_default_protocol_versions().expect("good certificates");
-        let config = match of_clients {
-            false => config.with_no_client_auth(),
-            true => {
-                let mut roots = rustls::RootCertStore::empty();
-                let authority = CertificateDer::from_pem_file(file("ca.pem")).expect("good certificates");
-                roots.add(authority).expect("good certificates");
-                let verifier =
-                    rustls::server::WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
-                config.with_client_cert_verifier(verifier.build().expect("good certificates"))
+        Server::start(files, Some(tls_config(place, of_clients)))
+    }
+
+    /// A server that wants a certificate of its clients, and whose first, third, … connection ends when the request is on
+    /// its way, without the alert: what happens to a client that sends faster than the server refuses it.
+    pub(crate) fn losing_alerts(place: &TestEnv) -> Server {
+        let (silent, strict) = (tls_config(place, false), tls_config(place, true));
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("it has an address").to_string();
+        std::thread::spawn(move || {
+            let configs = [silent, strict].into_iter().cycle();
+            for (mut stream, config) in listener.incoming().flatten().zip(configs) {
+                let Ok(mut session) = rustls::ServerConnection::new(config) else { return };
+                while session.is_handshaking() && session.complete_io(&mut stream).is_ok() {}
+                let _ = match session.process_new_packets().map(|state| state.plaintext_bytes_to_read()) {
+                    // The request is left unread, so that closing the connection resets it.
+                    Ok(0) => stream.peek(&mut [0]).map(|_| ()),
+                    Ok(_) => Ok(()),
+                    // The alert is out; whatever comes is read, so that it is not lost.
+                    Err(_) => std::io::copy(&mut stream, &mut std::io::sink()).map(|_| ()),
+                };
             }
-        };
-        let config = config.with_single_cert(chain, key).expect("good certificates");
-        Server::start(files, Some(Arc::new(config)))
+        });
+        Server { address, asked: Arc::default() }
     }
 
     fn start(files: &Files, tls: Option<Arc<rustls::ServerConfig>>) -> Server {
@@ -98,6 +100,33 @@ impl Server {
     pub(crate) fn asked(&self) -> Vec<Asked> {
         std::mem::take(&mut *self.asked.lock().expect("nobody panicked"))
     }
+}
+
+/// The configuration of a server with the certificate that is in a folder, for clients that have one of the same authority or
+/// for all.
+fn tls_config(place: &TestEnv, of_clients: bool) -> Arc<rustls::ServerConfig> {
+    use rustls::pki_types::pem::PemObject as _;
+    use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    let file = |name: &str| place.path().join(name);
+    let chain = CertificateDer::pem_file_iter(file("server.pem")).expect("good certificates");
+    let chain = chain.collect::<Result<_, _>>().expect("good certificates");
+    let key = PrivateKeyDer::from_pem_file(file("server.key")).expect("good certificates");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(Arc::clone(&provider));
+    let config = config.with_safe_default_protocol_versions().expect("good certificates");
+    let config = match of_clients {
+        false => config.with_no_client_auth(),
+        true => {
+            let mut roots = rustls::RootCertStore::empty();
+            let authority = CertificateDer::from_pem_file(file("ca.pem")).expect("good certificates");
+            roots.add(authority).expect("good certificates");
+            let verifier =
+                rustls::server::WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            config.with_client_cert_verifier(verifier.build().expect("good certificates"))
+        }
+    };
+    let config = config.with_single_cert(chain, key).expect("good certificates");
+    Arc::new(config)
 }
 
 fn serve(stream: &mut (impl Read + Write), files: &Files, log: &Mutex<Vec<Asked>>) {

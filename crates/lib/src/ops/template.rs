@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "images")]
 use std::sync::Arc;
 
-use pintle_chart::{FileError, create_folder, write_atomic};
+use pintle_chart::{FileError, create_folders, write_atomic};
 use pintle_events::Event as LifecycleEvent;
 #[cfg(feature = "images")]
 use pintle_images::Policy;
@@ -345,5 +345,5 @@ fn create_dir(folder: &Path) -> Result<()> {
     {
         return Err(Error::Folder(FileError::new("stat", folder, error)));
     }
-    create_folder(folder).map_err(Error::Folder)
+    create_folders(folder).map_err(Error::Folder)
 }

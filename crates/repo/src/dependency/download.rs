@@ -74,17 +74,21 @@ impl DependencySource<'_> {
             cache: ContentCache::new(&this.folders.content_cache),
             verified,
         };
+        let cache = this.folders.check_content_cache();
         let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
         let (sender, receiver) = mpsc::channel::<(usize, Outcome)>();
         std::thread::scope(|scope| {
             let http: Vec<(usize, &HttpPlan)> = http_plans(plans);
             for _ in 0..http.len().min(AT_ONCE) {
                 let (sender, http) = (sender.clone(), http.clone());
-                let (next, stopped, fetcher) = (&next, &stopped, &fetcher);
+                let (next, stopped, fetcher, cache) = (&next, &stopped, &fetcher, &cache);
                 scope.spawn(move || {
                     while let Some((at, plan)) = http.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        if stopped.load(Ordering::Relaxed) || sender.send((*at, fetcher.fetch(plan))).is_err()
-                        {
+                        if stopped.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        let fetched = cache.clone().and_then(|()| fetcher.fetch(plan));
+                        if sender.send((*at, fetched)).is_err() {
                             return;
                         }
                     }
@@ -92,16 +96,17 @@ impl DependencySource<'_> {
             }
             if let (Some(runtime), true) = (&this.known.runtime, needs_registry) {
                 let (sender, stopped, client) = (sender.clone(), &stopped, this.registry.clone());
+                let cache = &cache;
                 scope.spawn(move || {
                     for (at, plan) in plans.iter().enumerate() {
                         let Plan::Registry { url, version } = plan else { continue };
                         if stopped.load(Ordering::Relaxed) {
                             return;
                         }
-                        let fetched = match &client {
+                        let fetched = cache.clone().and_then(|()| match &client {
                             Some(client) => runtime.block_on(fetch_registry(client, url, version, verified)),
                             None => Err(no_registry()),
-                        };
+                        });
                         if sender.send((at, fetched)).is_err() {
                             return;
                         }
@@ -209,8 +214,8 @@ impl HttpFetcher<'_> {
             return Err(Error::Input(format!("scheme {scheme} not supported")));
         }
         let cached = plan.digest.as_ref().and_then(|digest| self.cache.chart(digest));
-        let path = match cached {
-            Some(path) => path,
+        let source = match cached {
+            Some(path) => Archive::Cached(path),
             None => self.fetch_archive(plan)?,
         };
         let provenance_url = format!("{}.prov", plan.url);
@@ -219,7 +224,7 @@ impl HttpFetcher<'_> {
             self.getter.get_bytes(&request).map(|(_, text)| text)
         });
         Ok(Ready {
-            source: Archive::Cached(path),
+            source,
             file_name: plan.file_name.clone(),
             lines: Vec::new(),
             provenance,
@@ -228,14 +233,26 @@ impl HttpFetcher<'_> {
         })
     }
 
-    fn fetch_archive(&self, plan: &HttpPlan) -> Result<PathBuf> {
-        let mut file = self.cache.incoming()?;
+    fn fetch_archive(&self, plan: &HttpPlan) -> Result<Archive> {
+        // Without a cache that can be written, the archive is fetched all the same, as Helm does.
+        let (mut file, is_kept) = match self.cache.incoming() {
+            Ok(file) => (file, true),
+            Err(_) => (temporary()?, false),
+        };
         let mut hashing = Hashing { sink: file.as_file_mut(), hasher: Sha256::new() };
         self.getter.get(&request(plan, &plan.url), &mut hashing)?;
         let digest = hex(&hashing.hasher.finalize());
         compare(&plan.url, plan.digest.as_deref(), &digest)?;
-        self.cache.keep(file, &digest, Kind::Chart)
+        match is_kept {
+            true => self.cache.keep(file, &digest, Kind::Chart).map(Archive::Cached),
+            false => Ok(Archive::Temporary(file)),
+        }
     }
+}
+
+fn temporary() -> Result<tempfile::NamedTempFile> {
+    tempfile::NamedTempFile::new()
+        .map_err(|error| Error::File(format!("cannot make a temporary file: {error}")))
 }
 
 fn request<'r>(plan: &'r HttpPlan, url: &'r str) -> Request<'r> {
@@ -258,8 +275,7 @@ async fn fetch_registry(client: &Arc<Client>, url: &str, version: &str, verified
     let provenance = if verified { WantedProvenance::IfThere } else { WantedProvenance::No };
     let wanted = WantedParts { content: true, provenance, limit: MAX_ARCHIVE };
     let pulled = client.pull_chart(&chart, wanted).await.map_err(failed)?;
-    let mut file = tempfile::NamedTempFile::new()
-        .map_err(|error| Error::File(format!("cannot make a temporary file: {error}")))?;
+    let mut file = temporary()?;
     let mut write = |piece: &[u8]| std::io::Write::write_all(file.as_file_mut(), piece);
     pulled.read_content(&mut write).await.map_err(failed)?;
     let mut lines = Vec::new();

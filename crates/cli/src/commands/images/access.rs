@@ -5,14 +5,16 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use pintle::registry::{Client, Login, Proxies, Settings};
+use pintle::registry::{Client, Login, Proxies, Settings, check_login_file};
 
 use crate::connect::{self, Signals};
-use crate::env::Environment;
+use crate::env::{Environment, Home};
 use crate::failure::{Failure, FailureKind};
+use crate::flag::parsed::Parsed;
 use crate::flag::{Flag, FlagCompletion, Kind, Name, names};
 use crate::invocation::Invocation;
 use crate::path::join;
+use crate::personality::Personality;
 
 /// Flags for all registries.
 pub(super) static ACCESS: &[Flag] = &[
@@ -98,18 +100,27 @@ fn settings(invocation: &Invocation<'_>, side: RegistryRole) -> Result<Settings,
     })
 }
 
-/// The credential files of Helm, Docker and Podman.
+/// The credential files of Helm, Docker and Podman. Helm passes over a file of Docker's that it cannot use.
 pub(crate) fn login_files(invocation: &Invocation<'_>) -> Vec<PathBuf> {
     let environment = invocation.environment;
     let set = |name: &str| environment.variable(name).filter(|text| !text.is_empty());
     let docker = set("DOCKER_CONFIG").unwrap_or_else(|| join(&[&environment.user_home(), ".docker"]));
-    let mut files = vec![
-        invocation.flags.text_or_setting(names::REGISTRY_CONFIG, environment),
-        join(&[&docker, "config.json"]),
-    ];
-    files.extend(set("REGISTRY_AUTH_FILE"));
-    files.extend(set("XDG_RUNTIME_DIR").map(|folder| join(&[&folder, "containers", "auth.json"])));
-    files.into_iter().map(PathBuf::from).collect()
+    let docker = PathBuf::from(join(&[&docker, "config.json"]));
+    let is_used = invocation.personality == Personality::Pintle || check_login_file(&docker).is_ok();
+    let mut files = vec![login_file(&invocation.flags, environment)];
+    files.extend(Some(docker).filter(|_| is_used));
+    files.extend(set("REGISTRY_AUTH_FILE").map(PathBuf::from));
+    let podman = set("XDG_RUNTIME_DIR").map(|folder| join(&[&folder, "containers", "auth.json"]));
+    files.extend(podman.map(PathBuf::from));
+    files
+}
+
+/// The credential file of Helm: like Helm, the usual one instead of an empty path.
+pub(crate) fn login_file(flags: &Parsed, environment: &Environment) -> PathBuf {
+    match flags.text_or_setting(names::REGISTRY_CONFIG, environment) {
+        path if path.is_empty() => environment.home(Home::Config, "registry/config.json").into(),
+        path => path.into(),
+    }
 }
 
 pub(crate) fn proxies(environment: &Environment) -> Proxies {

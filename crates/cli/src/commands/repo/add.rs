@@ -5,7 +5,7 @@ use pintle::repo::{Entry, Locked, Repositories, unreachable_repository};
 use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 
-use super::TIMEOUT;
+use super::{TIMEOUT, index_cache};
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::Failure;
 use crate::flag::{Flag, names};
@@ -73,7 +73,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     }
     let getter = remote::getter(invocation, invocation.flags.duration(names::TIMEOUT));
     check_scheme(&getter, &entry.url)?;
-    let skipped = download_index(&getter, &entry, &folders.repository_cache)
+    let skipped = download_index(&getter, &entry, &index_cache(invocation))
         .map_err(|error| unreachable_repository(&entry.url, error))?;
     for skipped in skipped {
         invocation.ui.log(&LogLine::warn(skipped.message(&entry.url), Vec::new()));

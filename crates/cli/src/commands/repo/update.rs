@@ -4,7 +4,7 @@ use pintle::repo::{Entry, Repositories, repository};
 use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 
-use super::TIMEOUT;
+use super::{TIMEOUT, index_cache};
 use crate::command::{ArgCompletion, Command};
 use crate::failure::Failure;
 use crate::flag::{Flag, names};
@@ -56,12 +56,12 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 }
 
 fn fetch(invocation: &mut Invocation<'_>, entries: &[Entry]) -> Result<(), Failure> {
-    let folders = remote::folders(&invocation.flags, invocation.environment);
+    let cache = index_cache(invocation);
     let getter = remote::getter(invocation, invocation.flags.duration(names::TIMEOUT));
     let ui = &mut *invocation.ui;
     let mut failed = Vec::new();
     let mut printed = Ok(());
-    repository::update(&getter, entries, &folders.repository_cache, |entry, outcome| {
+    repository::update(&getter, entries, &cache, |entry, outcome| {
         let name = quote(entry.name.as_bytes());
         let line = match outcome {
             Ok(skipped) => {
