@@ -121,7 +121,7 @@ fn a_login_file_that_is_not_json_stops_only_what_needs_it() {
     let printed = env.pintle(&format!("show chart app {logins}"));
     assert!(printed.starts_with("exit 0\n"), "{printed}");
     let printed = env.pintle(&format!("pull oci://127.0.0.1:1/charts/app:1.0.0 {logins}"));
-    assert!(printed.starts_with("exit 2\n") && printed.contains("logins.json"), "{printed}");
+    assert!(printed.starts_with("exit 2\n") && printed.contains("invalid JSON"), "{printed}");
     let printed = env.helm(&format!("show chart app {logins}"));
     assert!(printed.starts_with("exit 1\n"), "{printed}");
     let text =
