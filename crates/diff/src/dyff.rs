@@ -80,9 +80,8 @@ fn text(difference: &Difference<'_>, names_documents: bool, colored: bool) -> St
     let blocks: Vec<Vec<Line>> = difference.details.iter().map(detail).collect();
     beside(&blocks).iter().for_each(|line| line.write(colored, &mut out));
     // dyff ends a table of names without a line break.
-    if let ([Detail::Reordered(before, after)], [block]) = (difference.details.as_slice(), blocks.as_slice())
+    if let [Detail::Reordered(before, after)] = difference.details.as_slice()
         && !fits_on_lines(before, after)
-        && block.iter().all(|line| line.width() <= WIDTH)
     {
         out.pop();
     }

@@ -94,3 +94,15 @@ fn well_known_keys_come_first_and_long_lines_stand_below_each_other() {
         )
     );
 }
+
+#[test]
+fn long_names_in_another_order_stand_beside_each_other() {
+    let names = |first: &str, second: &str| {
+        object("a", &format!("list:\n- {{name: {first}, rules: 1}}\n- {{name: {second}, rules: 1}}\n"))
+    };
+    let (one, two) = ("x".repeat(20), "y".repeat(20));
+    assert_eq!(
+        report(&names(&one, &two), &names(&two, &one)),
+        format!("\nlist\n⇆ order changed\n  {one}   {two}\n  {two}   {one}\n")
+    );
+}

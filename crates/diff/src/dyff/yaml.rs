@@ -7,9 +7,10 @@ use super::compare::Content;
 use super::node::NodeRef;
 
 /// The order of keys that readers expect. The list with the most keys of a map counts.
-const KEY_ORDERS: [&[&str]; 6] = [
+const KEY_ORDERS: [&[&str]; 7] = [
     &["name"],
     &["name", "url", "version", "sha1"],
+    &["resources"],
     &["name", "type", "source"],
     &["apiVersion", "kind", "metadata", "spec", "status"],
     &["key"],
