@@ -1,11 +1,16 @@
 //! The objects of rendered texts.
 
+use std::thread;
+
 use pintle_tree::{Map, Node};
 use pintle_yaml::outline::documents;
 
 use crate::finding::ObjectName;
 use crate::run::RenderedText;
 use crate::schema::Gvk;
+
+/// From how many bytes on texts are read on several threads.
+const PARALLEL: usize = 1 << 20;
 
 /// A document of a rendered text.
 pub(crate) struct Document<'t> {
@@ -45,7 +50,39 @@ pub(crate) struct Documents<'t> {
 }
 
 impl<'t> Documents<'t> {
+    /// Reads all files, large ones on several threads.
     pub(crate) fn read(files: &'t [RenderedText]) -> Self {
+        let size: usize = files.iter().map(|file| file.text.len()).sum();
+        let threads = thread::available_parallelism().map_or(1, usize::from).min(files.len());
+        if size < PARALLEL || threads < 2 {
+            return Documents::read_part(files);
+        }
+        let parts = parts(files, size.div_ceil(threads));
+        let mut all = Documents::default();
+        thread::scope(|scope| {
+            let readers: Vec<_> =
+                parts.into_iter().map(|part| scope.spawn(move || Documents::read_part(part))).collect();
+            for reader in readers {
+                match reader.join() {
+                    Ok(documents) => all.append(documents),
+                    Err(panic) => std::panic::resume_unwind(panic),
+                }
+            }
+        });
+        all
+    }
+
+    fn append(&mut self, mut other: Documents<'t>) {
+        let offset = self.documents.len();
+        other.objects.iter_mut().for_each(|object| object.document += offset);
+        other.problems.iter_mut().for_each(|problem| problem.document += offset);
+        self.documents.append(&mut other.documents);
+        self.objects.append(&mut other.objects);
+        self.problems.append(&mut other.problems);
+        self.empty += other.empty;
+    }
+
+    fn read_part(files: &'t [RenderedText]) -> Self {
         let mut all = Documents::default();
         for file in files {
             for written in documents(&file.text) {
@@ -120,6 +157,22 @@ impl<'t> Documents<'t> {
     }
 }
 
+/// Divides files into parts of about this many bytes.
+fn parts(files: &[RenderedText], size: usize) -> Vec<&[RenderedText]> {
+    let (mut parts, mut rest) = (Vec::new(), files);
+    while !rest.is_empty() {
+        let mut length = 0;
+        let full = rest.iter().position(|file| {
+            length += file.text.len();
+            length >= size
+        });
+        let (part, after) = rest.split_at(full.map_or(rest.len(), |last| last + 1));
+        parts.push(part);
+        rest = after;
+    }
+    parts
+}
+
 impl Object {
     pub(crate) fn gvk(&self) -> Gvk {
         Gvk::new(&self.name.api_version, &self.name.kind)
@@ -137,4 +190,30 @@ impl Object {
 /// Follows keys.
 pub(crate) fn get<'n>(node: &'n Node, path: &[&str]) -> Option<&'n Node> {
     path.iter().try_fold(node, |node, key| node.get(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documents_are_the_same_whether_one_thread_reads_them_or_several() {
+        let file = |index: usize| RenderedText {
+            path: format!("{index}.yaml"),
+            text: format!("a: [\n---\napiVersion: v1\nkind: K{index}\ntext: {}\n", "x".repeat(400_000))
+                .into(),
+            origins: Vec::new(),
+        };
+        let files: Vec<RenderedText> = (0..5).map(file).collect();
+        assert_eq!(parts(&files, 500_000).iter().map(|part| part.len()).collect::<Vec<_>>(), [2, 2, 1]);
+        let (one, several) = (Documents::read_part(&files), Documents::read(&files));
+        let shown = |documents: &Documents<'_>| {
+            let object =
+                |object: &Object| (documents.documents[object.document].file.path.clone(), object.gvk());
+            let objects: Vec<_> = documents.objects.iter().map(object).collect();
+            (objects, documents.problems.iter().map(|problem| problem.document).collect::<Vec<_>>())
+        };
+        assert_eq!(shown(&one), shown(&several));
+        assert_eq!(shown(&one).0.len(), 5);
+    }
 }

@@ -35,6 +35,36 @@ fn an_unknown_command_is_refused_with_suggestions() {
 }
 
 #[test]
+fn an_unknown_subcommand_is_refused_where_helm_has_no_such_group() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.pintle("ct lnt"), @"
+    exit 2
+    --- stderr
+    error: unknown command `lnt` for `pintle ct`
+
+    hint: did you mean `pintle ct lint`?
+    ");
+    assert_snapshot!(env.pintle("repo --debug bogus"), @"
+    exit 2
+    --- stderr
+    error: unknown command `bogus` for `pintle repo`
+
+    hint: `pintle repo --help` lists the commands
+    ");
+    assert_snapshot!(env.helm("ct bogus"), @r#"
+    exit 1
+    --- stderr
+    Error: unknown command "bogus" for "helm ct"
+    Run 'helm ct --help' for usage.
+    "#);
+    // Groups of Helm's own print their help, as in Helm.
+    for line in ["repo bogus", "get bogus", "dependency bogus"] {
+        assert!(env.helm(line).starts_with("exit 0\n--- stdout\n"), "{line}");
+    }
+    assert!(env.pintle("ct help").starts_with("exit 0\n--- stdout\n"));
+}
+
+#[test]
 fn unknown_flags_and_missing_values_read_as_in_helm() {
     let env = TestEnv::new();
     assert_snapshot!(env.helm("version --nope"), @"

@@ -122,6 +122,14 @@ fn a_chart_needs_a_new_version_a_good_style_and_known_fields() {
     let run =
         env.pintle(&format!("{lint} --validate-yaml=false --additional-commands 'false {{{{ .Path }}}}'"));
     assert!(run.contains("> failed waiting for process: exit status 1\n"), "{run}");
+    let run = env
+        .pintle(&format!("{lint} --validate-yaml=false --additional-commands 'git bogus,no-such-program'"));
+    let (stdout, _) = run.split_once("--- stderr").expect("both streams");
+    assert!(stdout.contains("git: 'bogus' is not a git command."), "{run}");
+    let run = env.pintle(&format!("{lint} --validate-yaml=false --additional-commands no-such-program"));
+    let expected =
+        "> failed running process: exec: \"no-such-program\": executable file not found in $PATH\n";
+    assert!(run.contains(expected), "{run}");
 }
 
 #[test]
@@ -170,4 +178,21 @@ fn settings_are_checked_and_shown() {
             .contains("could not read 'Chart.yaml'")
     );
     assert!(env.pintle("ct version").contains("Version:\t v3.14.0\n"));
+    // What chart-testing says, in its words.
+    let identifying = "failed linting charts: failed identifying charts to process: ";
+    for (line, expected) in [
+        ("ct lint --target-branch none", format!("{identifying}targetBranch 'origin/none' does not exist\n")),
+        (
+            "ct lint --all --chart-dirs nowhere",
+            format!(
+                "{identifying}failed reading chart directories: open nowhere: no such file or directory\n"
+            ),
+        ),
+        ("ct list-changed --debug", ">>> git rev-parse --verify origin/main\n>>> git merge-base ".to_owned()),
+    ] {
+        let run = env.pintle(line);
+        assert!(run.contains(&expected), "{run}");
+    }
+    env.write("ct.yaml", "charts: [a\n");
+    assert!(env.pintle("ct lint").contains("failed loading config file: While parsing config: yaml: line "));
 }

@@ -116,6 +116,11 @@ fn snapshots_are_stored_compared_and_updated() {
     assert!(output.contains("1 snapshot failed in 1 test suite."), "{output}");
     assert!(env.helm("unittest web --update-snapshot").starts_with("exit 0"));
     assert_eq!(read(&env, file), "same:\n  1: |\n    text: other\n");
+    // A second suite of the file reads what the first left, and has no snapshots itself, as in helm-unittest.
+    let second = "---\nsuite: t\ntests: [{it: plain, asserts: [{hasDocuments: {count: 1}}]}]\n";
+    env.write("web/tests/greeting_test.yaml", &format!("{suite}{second}"));
+    assert!(env.helm("unittest web").starts_with("exit 0"));
+    assert_eq!(read(&env, file), "{}\n");
 }
 
 #[test]

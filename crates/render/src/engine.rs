@@ -48,9 +48,46 @@ pub fn render(chart: &Chart, values: &Map<Node>, target: &Target) -> Result<Rend
 /// The parsed templates of a chart, for repeated rendering.
 pub struct Templates<'a> {
     chart: &'a Chart,
+    parsed: ParsedTemplates,
+}
+
+/// Parsed templates without their chart. Clones share them.
+#[derive(Clone)]
+pub struct ParsedTemplates {
     set: Rc<Set>,
     /// In rendering order, partials included.
-    templates: Vec<Template<'a>>,
+    templates: Rc<Vec<Template>>,
+}
+
+impl ParsedTemplates {
+    /// Parses those templates of a chart whose path is selected, by the sources in `cache`. The dependencies of the chart
+    /// have been processed. Library charts that the tree requests are always there.
+    ///
+    /// # Errors
+    /// The first template that does not parse.
+    pub fn select(
+        chart: &Chart,
+        selected: &dyn Fn(&str) -> bool,
+        cache: &TemplateCache,
+    ) -> Result<Self, Error> {
+        let charts = charts(chart);
+        let mut sources = ordered_templates(&charts);
+        sources.retain(|(template, _)| selected(&template.path));
+        let set = cache.set(chart, &sources)?;
+        Ok(ParsedTemplates::new(set, sources))
+    }
+
+    fn new(set: Rc<Set>, sources: Vec<(Template, &File)>) -> Self {
+        ParsedTemplates {
+            set,
+            templates: Rc::new(sources.into_iter().map(|(template, _)| template).collect()),
+        }
+    }
+
+    /// The templates with their chart, or with one that differs from it in its metadata and values only.
+    pub fn of(self, chart: &Chart) -> Templates<'_> {
+        Templates { chart, parsed: self }
+    }
 }
 
 impl<'a> Templates<'a> {
@@ -61,42 +98,25 @@ impl<'a> Templates<'a> {
     /// The first template that does not parse.
     pub fn parse(chart: &'a Chart, target: &Target) -> Result<Self, Error> {
         let charts = charts(chart);
-        let templates = ordered_templates(&charts);
+        let sources = ordered_templates(&charts);
         let mut set = Set::new(builtins::functions(target)).with_values_methods(VALUES);
         parse_libraries(chart, &mut set)?;
-        let sources: Vec<(Str, Str)> = templates
+        let texts: Vec<(Str, Str)> = sources
             .iter()
-            .map(|template| (template.path.as_str().into(), template.file.data.text()))
+            .map(|(template, file)| (template.path.as_str().into(), file.data.text()))
             .collect();
-        set.parse_all(&sources).map_err(|(index, error)| Error::parse(&templates[index].path, error))?;
-        Ok(Templates { chart, set: Rc::new(set), templates })
-    }
-
-    /// Like [`Templates::parse`], with those templates only whose path is selected, and with the parsed sources of
-    /// `cache`. Library charts that the tree requests are always there.
-    ///
-    /// # Errors
-    /// The first template that does not parse.
-    pub fn select(
-        chart: &'a Chart,
-        selected: &dyn Fn(&str) -> bool,
-        cache: &TemplateCache,
-    ) -> Result<Self, Error> {
-        let charts = charts(chart);
-        let mut templates = ordered_templates(&charts);
-        templates.retain(|template| selected(&template.path));
-        let set = cache.set(chart, &templates)?;
-        Ok(Templates { chart, set, templates })
+        set.parse_all(&texts).map_err(|(index, error)| Error::parse(&sources[index].0.path, error))?;
+        Ok(ParsedTemplates::new(Rc::new(set), sources).of(chart))
     }
 
     /// The templates that are rendered, by the index of their chart in [`charts`].
     pub(crate) fn rendered(&self, chart: usize) -> impl Iterator<Item = &str> {
-        let templates = self.templates.iter().filter(move |template| template.scope == chart);
+        let templates = self.parsed.templates.iter().filter(move |template| template.scope == chart);
         templates.map(|template| template.path.as_str()).filter(|path| !is_partial(path))
     }
 
     pub(crate) fn set(&self) -> &Set {
-        &self.set
+        &self.parsed.set
     }
 
     /// Renders the chart with coalesced values.
@@ -141,7 +161,7 @@ impl<'a> Templates<'a> {
     /// The parts of all templates with what a trace has recorded about them, by the path of the template. Partials count
     /// with their definitions only.
     pub fn regions(&self, coverage: &Coverage) -> Map<Vec<Region>> {
-        coverage.regions(&self.set, &|path| !is_partial(path))
+        coverage.regions(&self.parsed.set, &|path| !is_partial(path))
     }
 
     fn render_with(
@@ -156,12 +176,12 @@ impl<'a> Templates<'a> {
         {
             trace.watch(&values);
         }
-        let mut exec = Exec::new(&self.set, target.limits).with_host(&state);
+        let mut exec = Exec::new(&self.parsed.set, target.limits).with_host(&state);
         if let Some(trace) = trace {
             exec = exec.with_trace(trace);
         }
         let mut rendered = Rendered::default();
-        for template in self.templates.iter().filter(|template| !is_partial(&template.path)) {
+        for template in self.parsed.templates.iter().filter(|template| !is_partial(&template.path)) {
             if let Some(trace) = exec.trace() {
                 trace.begin();
             }
@@ -204,13 +224,13 @@ impl TemplateCache {
         TemplateCache { sources: SourceCache::new(builtins::functions(target)), sets: RefCell::default() }
     }
 
-    fn set(&self, chart: &Chart, templates: &[Template<'_>]) -> Result<Rc<Set>, Error> {
-        let texts: Vec<Str> = templates.iter().map(|template| template.file.data.text()).collect();
+    fn set(&self, chart: &Chart, sources: &[(Template, &File)]) -> Result<Rc<Set>, Error> {
+        let texts: Vec<Str> = sources.iter().map(|(_, file)| file.data.text()).collect();
         let address = |text: &Str| text.as_bytes().as_ptr().addr();
-        let key: SetKey = templates
+        let key: SetKey = sources
             .iter()
             .zip(&texts)
-            .map(|(template, text)| (template.path.clone(), address(text)))
+            .map(|((template, _), text)| (template.path.clone(), address(text)))
             .collect();
         let libraries = library::resolve(chart).map_err(Error::Libraries)?;
         if libraries.is_empty()
@@ -220,7 +240,7 @@ impl TemplateCache {
         }
         let mut set = self.sources.set().with_values_methods(VALUES);
         parse_libraries(chart, &mut set)?;
-        for (template, text) in templates.iter().zip(&texts) {
+        for ((template, _), text) in sources.iter().zip(&texts) {
             set.add_cached(&template.path.as_str().into(), text, &self.sources)
                 .map_err(|error| Error::parse(&template.path, error))?;
         }
@@ -257,20 +277,21 @@ fn final_values(root: &MapRef) -> Option<Map<Node>> {
 }
 
 /// A template to render.
-struct Template<'a> {
+struct Template {
     path: String,
-    file: &'a File,
+    /// The length of its text.
+    length: usize,
     /// The index of the chart's scope.
     scope: usize,
 }
 
-impl Template<'_> {
+impl Template {
     fn render(&self, scope: &Scope, exec: &mut Exec<'_>) -> Result<RenderedFile, Error> {
         let place = [("BasePath", format!("{}/templates", scope.path)), ("Name", self.path.clone())];
         let place = place.into_iter().map(|(name, path)| (name.into(), Value::from(path))).collect();
         scope.root.insert("Template".into(), Value::Map(MapRef::of(MapType::Values, place)));
         // Rendered text is mostly the template's own text.
-        let mut text = Vec::with_capacity(self.file.data.len());
+        let mut text = Vec::with_capacity(self.length);
         let root = Value::Map(scope.root.retyped(MapType::Values));
         exec.execute(&self.path, &root, &mut text).map_err(Error::exec)?;
         Ok(RenderedFile { path: self.path.clone(), text })
@@ -284,19 +305,20 @@ fn is_partial(path: &str) -> bool {
 
 /// All templates in the order of parsing and rendering: deepest first, and by descending name within a depth, so that
 /// definitions of parents and of files that sort first win (Helm's `sortTemplates`).
-fn ordered_templates<'a>(charts: &[(&'a Chart, String)]) -> Vec<Template<'a>> {
-    let mut templates: Vec<Template<'_>> = Vec::new();
+fn ordered_templates<'a>(charts: &[(&'a Chart, String)]) -> Vec<(Template, &'a File)> {
+    let mut templates: Vec<(usize, Template, &File)> = Vec::new();
     for (scope, (chart, path)) in charts.iter().enumerate() {
         let files = chart.templates.iter();
         // Only partials of library charts are used.
         let files = files.filter(|file| !chart.is_library() || is_partial(&file.name));
-        templates.extend(files.map(|file| Template { path: format!("{path}/{}", file.name), file, scope }));
+        templates.extend(files.map(|file| {
+            let path = format!("{path}/{}", file.name);
+            let depth = path.bytes().filter(|byte| *byte == b'/').count();
+            (depth, Template { path, length: file.data.len(), scope }, file)
+        }));
     }
-    let depth =
-        |template: Template<'a>| (template.path.bytes().filter(|byte| *byte == b'/').count(), template);
-    let mut templates: Vec<_> = templates.into_iter().map(depth).collect();
-    templates.sort_by(|(depth_a, a), (depth_b, b)| (depth_b, &b.path).cmp(&(depth_a, &a.path)));
-    templates.into_iter().map(|(_, template)| template).collect()
+    templates.sort_by(|(depth_a, a, _), (depth_b, b, _)| (depth_b, &b.path).cmp(&(depth_a, &a.path)));
+    templates.into_iter().map(|(_, template, file)| (template, file)).collect()
 }
 
 /// Adds the definitions of the library charts that the tree requests, with the lowest precedence.

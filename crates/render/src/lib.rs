@@ -22,7 +22,7 @@ mod values_methods;
 
 pub use builtins::{LintMessage, LintMessageKind};
 pub use capabilities::{Capabilities, HELM_VERSION, KubeVersion};
-pub use engine::{Rendered, RenderedFile, TemplateCache, Templates, render};
+pub use engine::{ParsedTemplates, Rendered, RenderedFile, TemplateCache, Templates, render};
 pub use error::{Error, Frame};
 pub use explain::{LineExplanation, Reads, RenderTrace, TemplateLine};
 pub use glob::Glob;

@@ -220,6 +220,25 @@ fn each_value(
     (passed, info)
 }
 
+/// Checks every value at a path of every selected document, which is passed on with its indices.
+fn each_value_of_documents(
+    context: &mut Context<'_, '_>,
+    path: &Path,
+    mut check: impl FnMut(&Node, usize, usize) -> Verdict,
+    none: impl FnOnce() -> Info,
+) -> Verdict {
+    each_document(
+        context,
+        |context, index, document| {
+            each_value(context, index, document, path, false, |_, at, value| {
+                let (passed, info) = check(value, index, at);
+                (Some(passed), info)
+            })
+        },
+        none,
+    )
+}
+
 /// The text of a document that is no YAML, or of an error.
 fn raw_text(document: &Node) -> String {
     match document.get("raw") {

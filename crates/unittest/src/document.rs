@@ -2,6 +2,7 @@
 
 use pintle_tree::number::format_value;
 use pintle_tree::{Map, Node, Str};
+use pintle_yaml::outline::Outline;
 use pintle_yaml::{Assemble, Assembler};
 
 use crate::splitter;
@@ -72,7 +73,7 @@ pub(crate) fn documents(text: &[u8]) -> Result<Vec<Node>, String> {
             Ok(Node::Map(map)) if map.is_empty() => {}
             Ok(Node::Nil) => {}
             Ok(document @ Node::Map(_)) => documents.push(document),
-            Ok(other) => return Err(no_map(&other, above() + 1)),
+            Ok(other) => return Err(no_map(&other, above() + first_line(part))),
             Err(_) => {
                 let padded = "\n".repeat(above()) + part;
                 return Err(read(padded.as_bytes()).err().map(|error| error.to_string()).unwrap_or_default());
@@ -80,6 +81,12 @@ pub(crate) fn documents(text: &[u8]) -> Result<Vec<Node>, String> {
         }
     }
     Ok(documents)
+}
+
+/// The line on which the content of a document begins.
+fn first_line(text: &str) -> usize {
+    let outline = Outline::read_first(text.as_bytes()).ok();
+    outline.and_then(|outline| outline.roots().next().map(|root| root.line())).unwrap_or(1)
 }
 
 fn no_map(node: &Node, line: usize) -> String {
@@ -138,5 +145,6 @@ mod tests {
         let found = documents(b"# a\n---\na: 1\n---\n\n---\n# b\n--- \nb: 2\n").unwrap();
         assert_eq!(found.len(), 2);
         assert!(documents(b"a: 1\n---\ntext\n").unwrap_err().contains("cannot unmarshal !!str `text` into"));
+        assert!(documents(b"\n# a\n- 1\n").unwrap_err().contains("\n  line 3: cannot unmarshal !!seq into"));
     }
 }

@@ -5,9 +5,8 @@ use std::sync::{Arc, LazyLock};
 
 use pintle_chart::Chart;
 use pintle_regex::Regex;
-use pintle_render::{KubeVersion, Target, Templates};
-use pintle_tree::{Map, Node};
-use pintle_values::SchemaCheck;
+use pintle_render::{KubeVersion, Target};
+use pintle_tree::{LogLine, Map, Node};
 
 use crate::assertion::{Assertion, Subject};
 use crate::check::Comparer;
@@ -47,7 +46,7 @@ struct Rendering {
     /// The error, if it is not in a file.
     error: Option<String>,
     /// The processed chart, if there is one.
-    chart: Option<Chart>,
+    chart: Option<Arc<Chart>>,
     /// What the release would do, if the test expects anything of it.
     prepared: Option<PreparedChart>,
 }
@@ -81,17 +80,17 @@ fn run_in(
     result: &mut TestResult,
 ) -> Result<(), String> {
     let sets = [suite.set.as_slice(), job.set.as_slice()];
-    let values = user_values::user_values(&suite.route, &suite.file, &job.values, &sets, worker.host)?;
-    let rendering = render(worker, suite, job, selection, versions, &values);
+    let values = user_values::user_values(&suite.route, &suite.file, &job.values, &sets, &worker.values)?;
+    let mut rendering = render(worker, suite, job, selection, versions, &values);
     worker.host.rendered(&rendering.files)?;
     result.error.clone_from(&rendering.error);
-    let chart = rendering.chart.as_ref().unwrap_or(worker.chart);
-    let (files, post_rendered) = match post_render(worker, suite, job, &rendering.files)? {
-        Some(files) => (files, true),
-        None => (Files::new(), false),
-    };
-    let files = if post_rendered { &files } else { &rendering.files };
+    let chart = rendering.chart.as_deref().unwrap_or(worker.charts.chart());
+    let post_rendered = post_render(worker, suite, job, &rendering.files)?;
+    let files = post_rendered.as_ref().unwrap_or(&rendering.files);
     let documents = documents(suite, chart, files, rendering.succeeded)?;
+    let post_rendered = post_rendered.is_some();
+    // Texts can be large, and nobody reads them any more.
+    let paths: Vec<String> = std::mem::take(&mut rendering.files).into_keys().collect();
     let subject = Subject {
         documents: &documents,
         rendered: rendering.succeeded,
@@ -101,7 +100,7 @@ fn run_in(
         fail_fast: worker.options.fail_fast,
         quirks: worker.options.quirks,
     };
-    let scope = Scope { suite, job, chart, files: &rendering.files };
+    let scope = Scope { suite, job, chart, paths: &paths };
     check(&scope, &subject, &mut Comparer::new(cache, &job.name), result);
     if let Some(expected) = &job.lifecycle {
         let mut checked = expected.check(rendering.prepared.as_ref());
@@ -126,7 +125,8 @@ struct Scope<'s> {
     suite: &'s Suite,
     job: &'s Job,
     chart: &'s Chart,
-    files: &'s Files,
+    /// The rendered files.
+    paths: &'s [String],
 }
 
 fn check(scope: &Scope<'_>, subject: &Subject<'_>, snapshots: &mut Comparer<'_>, result: &mut TestResult) {
@@ -171,7 +171,7 @@ impl Scope<'_> {
         if !suite.templates.is_empty() && !suite.templates.iter().any(|name| name.contains('*')) {
             return suite.templates.iter().map(prefixed).collect();
         }
-        let mut templates: Vec<String> = self.files.keys().cloned().collect();
+        let mut templates = self.paths.to_vec();
         if suite.include_crds {
             templates.extend(self.chart.crds().into_iter().map(|crd| crd.path));
         }
@@ -214,7 +214,7 @@ fn prepare(
     (versions, values): (&Versions, &Map<Node>),
     expected: &Expectations,
 ) -> Rendering {
-    let chart = with_metadata(worker.chart.clone(), job);
+    let chart = Arc::new(with_metadata(worker.charts.chart().clone(), job));
     let prepared = worker.host.prepare(&PrepareRequest {
         chart: &chart,
         values,
@@ -251,23 +251,20 @@ fn render_templates(
     values: &Map<Node>,
 ) -> Rendering {
     let failed = |error: String| Rendering { error: Some(error), ..Rendering::default() };
-    let nulls = worker.options.nulls;
     let mut log = Vec::new();
-    let chart = match pintle_values::process_dependencies(worker.chart.clone(), values, nulls, &mut log) {
+    let chart = match worker.charts.process(values, &mut log) {
         Ok(chart) => chart,
         Err(error) => return failed(error.to_string()),
     };
-    let schema = if worker.options.skip_schema { SchemaCheck::Skip } else { SchemaCheck::Check };
-    let read = &mut |path: &str| worker.host.read_referenced(path);
-    let values = match pintle_values::render_values(&chart, values, nulls, schema, read, &mut log) {
+    let values = match render_values(worker, &chart, values, &mut log) {
         Ok(values) => values,
         Err(error) => return Rendering { chart: Some(chart), ..failed(error.to_string()) },
     };
-    let chart = with_metadata(chart, job);
+    let templates = selection.templates(&chart, worker.templates);
+    let chart = if job.chart.is_empty() { chart } else { Arc::new(with_metadata((*chart).clone(), job)) };
     let target = target(job, versions);
-    let selected = |path: &str| selection.contains(path);
     let rendered =
-        Templates::select(&chart, &selected, worker.templates).and_then(|templates| match &worker.trace {
+        templates.map(|templates| templates.of(&chart)).and_then(|templates| match &worker.trace {
             Some(trace) => templates.render_traced(&values, &target, &mut trace.borrow_mut()),
             None => templates.render(&values, &target),
         });
@@ -277,6 +274,24 @@ fn render_templates(
             Rendering { files, succeeded: true, chart: Some(chart), ..Rendering::default() }
         }
         Err(error) => Rendering { chart: Some(chart), ..failure(suite, job, error.helm_3_text()) },
+    }
+}
+
+/// The values of the chart, validated unless that is not wanted.
+fn render_values(
+    worker: &Worker<'_>,
+    chart: &Chart,
+    user: &Map<Node>,
+    log: &mut Vec<LogLine>,
+) -> pintle_values::Result<Map<Node>> {
+    let values = Node::Map(pintle_values::coalesce(chart, user, worker.options.nulls, log)?);
+    if !worker.options.skip_schema {
+        let read = &mut |path: &str| worker.host.read_referenced(path);
+        worker.schemas.check(chart, &values, read, log)?;
+    }
+    match values {
+        Node::Map(values) => Ok(values),
+        _ => Ok(Map::new()),
     }
 }
 

@@ -6,6 +6,8 @@ use pintle_tree::{Map, Node, Str};
 /// Decodes the fields of one structure, and collects what is wrong.
 pub(crate) struct Fields<'n> {
     map: Option<&'n Map<Node>>,
+    /// What stands before the names of fields in errors.
+    prefix: String,
     errors: Vec<String>,
 }
 
@@ -16,9 +18,9 @@ impl<'n> Fields<'n> {
     /// When they are not a map.
     pub(crate) fn new(node: &'n Node) -> Result<Self, String> {
         match node {
-            Node::Nil => Ok(Fields { map: None, errors: Vec::new() }),
-            Node::Map(map) => Ok(Fields { map: Some(map), errors: Vec::new() }),
-            other => Err(format!("1 error(s) decoding:\n\n* '' expected a map, got '{}'", kind(other))),
+            Node::Nil => Ok(Fields { map: None, prefix: String::new(), errors: Vec::new() }),
+            Node::Map(map) => Ok(Fields { map: Some(map), prefix: String::new(), errors: Vec::new() }),
+            other => Err(no_map("", other)),
         }
     }
 
@@ -83,15 +85,16 @@ impl<'n> Fields<'n> {
 
     /// The field `pattern` of a structure in a field.
     pub(crate) fn pattern(&mut self, name: &str) -> Option<String> {
-        let inner = self.get(name).filter(|node| !node.is_nil())?;
-        match Fields::new(inner) {
-            Ok(mut fields) => {
+        match self.get(name)? {
+            Node::Nil => None,
+            Node::Map(inner) => {
+                let mut fields = Fields { map: Some(inner), prefix: title(name) + ".", errors: Vec::new() };
                 let pattern = fields.str("pattern");
                 self.errors.append(&mut fields.errors);
                 Some(pattern)
             }
-            Err(error) => {
-                self.errors.push(error);
+            other => {
+                self.errors.push(no_map(&title(name), other));
                 None
             }
         }
@@ -101,7 +104,8 @@ impl<'n> Fields<'n> {
         let (name, kind) = (title(name), kind(found));
         let value = go_value(found);
         self.errors.push(format!(
-            "'{name}' expected type '{expected}', got unconvertible type '{kind}', value: '{value}'"
+            "'{}{name}' expected type '{expected}', got unconvertible type '{kind}', value: '{value}'",
+            self.prefix
         ));
         T::default()
     }
@@ -118,6 +122,12 @@ impl<'n> Fields<'n> {
         let lines: String = self.errors.iter().map(|error| format!("\n* {error}")).collect();
         Err(format!("{} error(s) decoding:\n{lines}", self.errors.len()))
     }
+}
+
+/// The error of a structure that is no map. Go names kinds here, not types.
+fn no_map(name: &str, found: &Node) -> String {
+    let kind = if let Node::List(_) = found { "slice" } else { kind(found) };
+    format!("'{name}' expected a map, got '{kind}'")
 }
 
 /// The name of a field in the Go structure.

@@ -96,7 +96,7 @@ impl Builder for Stack {
 
     fn str(&mut self, text: &[u8]) {
         self.text = Str::new(text);
-        self.scalar(Node::Str(Str::new(text)));
+        self.scalar(Node::Str(self.text.clone()));
     }
 
     fn begin_list(&mut self) {

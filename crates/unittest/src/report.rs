@@ -52,6 +52,8 @@ pub struct Setting {
     pub folder: String,
     /// The program and the platform.
     pub platform: String,
+    /// The locale, as in `en_US.UTF-8`; empty if unknown.
+    pub locale: String,
 }
 
 /// Returns the text of a report file.

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -11,12 +12,14 @@ use pintle_chart::Chart;
 use pintle_render::trace::Trace;
 use pintle_render::{HELM_VERSION, Release, Target, TemplateCache};
 use pintle_tree::{Map, Node};
-use pintle_values::NullRules;
+use pintle_values::schema::{ParsedSchemas, SchemaCache};
+use pintle_values::{DependencyCache, NullRules};
 
 use crate::coverage::{CoverageReport, Recorded};
 use crate::job;
 use crate::snapshot::Cache;
 use crate::templates::Selection;
+use crate::user_values::ValuesFiles;
 use crate::{
     PostRenderer, PrepareRequest, PreparedChart, RehearsalFinding, RehearsalRequest, Suite, SuiteResult,
     TestResult, user_values,
@@ -108,7 +111,8 @@ const HELM_3_VERSION: &str = "v3.21";
 
 /// Runs suites on one chart.
 pub struct Runner<'r> {
-    chart: Chart,
+    charts: DependencyCache,
+    schemas: ParsedSchemas,
     options: Options,
     host: &'r dyn Host,
     recorded: Mutex<Recorded>,
@@ -116,7 +120,9 @@ pub struct Runner<'r> {
 
 /// What the tests of one thread share.
 pub(crate) struct Worker<'w> {
-    pub(crate) chart: &'w Chart,
+    pub(crate) charts: &'w DependencyCache,
+    pub(crate) schemas: SchemaCache<'w>,
+    pub(crate) values: ValuesFiles<'w>,
     pub(crate) options: &'w Options,
     pub(crate) host: &'w dyn Host,
     pub(crate) templates: &'w TemplateCache,
@@ -132,7 +138,12 @@ impl<'r> Runner<'r> {
         forget_originals(&mut chart);
         // Only coverage needs a text: that of the values, for the lines of its keys.
         chart.raw.extend(values);
-        Runner { chart, options, host, recorded: Mutex::default() }
+        let schemas = match options.skip_schema {
+            true => ParsedSchemas::default(),
+            false => ParsedSchemas::parse(&chart),
+        };
+        let charts = DependencyCache::new(chart, options.nulls);
+        Runner { charts, schemas, options, host, recorded: Mutex::default() }
     }
 
     /// Runs suites, each with the text of its snapshot file, and returns their results in the same order. After a failure
@@ -149,22 +160,23 @@ impl<'r> Runner<'r> {
             0 => thread::available_parallelism().map_or(1, usize::from),
             threads => threads,
         };
-        let next = AtomicUsize::new(0);
+        let queue = Queue { suites, versions, groups: groups(suites), next: AtomicUsize::new(0) };
         let results: Mutex<BTreeMap<usize, SuiteResult>> = Mutex::default();
         let work = || {
             let templates = self.template_cache();
             let worker = self.worker(&templates);
-            self.work(&worker, &next, suites, &versions, &results);
+            queue.work(&worker, &results);
             if let Some(trace) = &worker.trace {
                 let mut recorded = self.recorded.lock().unwrap_or_else(|error| error.into_inner());
                 recorded.add(&trace.borrow());
             }
         };
-        if threads.min(suites.len()) <= 1 {
+        let threads = threads.min(queue.groups.len());
+        if threads <= 1 {
             work();
         } else {
             thread::scope(|scope| {
-                for _ in 0..threads.min(suites.len()) {
+                for _ in 0..threads {
                     scope.spawn(work);
                 }
             });
@@ -172,31 +184,10 @@ impl<'r> Runner<'r> {
         results.into_inner().unwrap_or_else(|error| error.into_inner()).into_values().collect()
     }
 
-    /// Takes suites until there are none.
-    fn work(
-        &self,
-        worker: &Worker<'_>,
-        next: &AtomicUsize,
-        suites: &[(Suite, Option<Vec<u8>>)],
-        versions: &[Vec<Versions>],
-        results: &Mutex<BTreeMap<usize, SuiteResult>>,
-    ) {
-        loop {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            let Some((suite, snapshots)) = suites.get(at) else { return };
-            let result = worker.suite(suite, &versions[at], snapshots.as_deref());
-            let stop = !result.passed && result.fail_fast;
-            results.lock().unwrap_or_else(|error| error.into_inner()).insert(at, result);
-            if stop {
-                return;
-            }
-        }
-    }
-
     /// What the tests have covered so far. `name` is the chart as the user names it.
     pub fn coverage(&self, name: &str) -> Option<CoverageReport> {
         let recorded = self.recorded.lock().unwrap_or_else(|error| error.into_inner());
-        self.options.coverage.then(|| recorded.report(&self.chart, name))
+        self.options.coverage.then(|| recorded.report(self.charts.chart(), name))
     }
 
     /// Renders a chart of suites. Returns its files by their paths.
@@ -252,7 +243,9 @@ impl<'r> Runner<'r> {
 
     fn worker<'w>(&'w self, templates: &'w TemplateCache) -> Worker<'w> {
         Worker {
-            chart: &self.chart,
+            charts: &self.charts,
+            schemas: SchemaCache::new(&self.schemas),
+            values: ValuesFiles::new(self.host),
             options: &self.options,
             host: self.host,
             templates,
@@ -288,6 +281,50 @@ impl<'r> Runner<'r> {
             });
         }
         versions
+    }
+}
+
+/// The suites that are left to run.
+struct Queue<'q> {
+    suites: &'q [(Suite, Option<Vec<u8>>)],
+    versions: Vec<Vec<Versions>>,
+    groups: Vec<Range<usize>>,
+    next: AtomicUsize,
+}
+
+/// Suites that follow each other and have the same snapshot file, which each of them reads as the one before it left it.
+fn groups(suites: &[(Suite, Option<Vec<u8>>)]) -> Vec<Range<usize>> {
+    let mut groups: Vec<Range<usize>> = Vec::new();
+    for (at, (suite, _)) in suites.iter().enumerate() {
+        match groups.last_mut() {
+            Some(group) if suites[group.start].0.snapshot_file() == suite.snapshot_file() => {
+                group.end = at + 1
+            }
+            _ => groups.push(at..at + 1),
+        }
+    }
+    groups
+}
+
+impl Queue<'_> {
+    /// Runs suites until there are none.
+    fn work(&self, worker: &Worker<'_>, results: &Mutex<BTreeMap<usize, SuiteResult>>) {
+        while let Some(group) = self.groups.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            let mut stored: Option<Vec<u8>> = None;
+            for at in group.clone() {
+                let (suite, snapshots) = &self.suites[at];
+                let snapshots = stored.as_ref().or(snapshots.as_ref());
+                let result = worker.suite(suite, &self.versions[at], snapshots.map(Vec::as_slice));
+                if result.snapshot_file.is_some() {
+                    stored.clone_from(&result.snapshot_file);
+                }
+                let stop = !result.passed && result.fail_fast;
+                results.lock().unwrap_or_else(|error| error.into_inner()).insert(at, result);
+                if stop {
+                    return;
+                }
+            }
+        }
     }
 }
 

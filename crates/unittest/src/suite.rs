@@ -95,6 +95,13 @@ pub(crate) struct ChartSettings {
     pub(crate) app_version: String,
 }
 
+impl ChartSettings {
+    /// Whether nothing is given.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.version.is_empty() && self.app_version.is_empty()
+    }
+}
+
 /// `.Capabilities` as far as they are given.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Capabilities {

@@ -1,6 +1,11 @@
 //! Which templates of a chart tree a suite renders, by helm-unittest's patterns.
 
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use pintle_chart::Chart;
 use pintle_regex::Regex;
+use pintle_render::{Error, ParsedTemplates, TemplateCache};
 
 /// Returns the path of a template in its chart; `templates/` may be left out.
 pub(crate) fn file_name(name: &str) -> String {
@@ -19,10 +24,11 @@ pub(crate) fn is_partial(path: &str) -> bool {
 }
 
 /// The templates that a suite renders.
-#[derive(Debug)]
 pub(crate) struct Selection {
     selected: Vec<Regex>,
     excluded: Vec<Regex>,
+    /// The templates of each chart that a test of the suite had, by the subcharts that it enables.
+    parsed: RefCell<Vec<(Arc<Chart>, ParsedTemplates)>>,
 }
 
 impl Selection {
@@ -34,7 +40,24 @@ impl Selection {
         };
         let all = ["**".to_owned()];
         let templates = if templates.is_empty() { &all[..] } else { templates };
-        Selection { selected: patterns(templates), excluded: patterns(excluded) }
+        Selection { selected: patterns(templates), excluded: patterns(excluded), parsed: RefCell::default() }
+    }
+
+    /// The selected templates of a chart.
+    ///
+    /// # Errors
+    /// The first that does not parse.
+    pub(crate) fn templates(
+        &self,
+        chart: &Arc<Chart>,
+        cache: &TemplateCache,
+    ) -> Result<ParsedTemplates, Error> {
+        if let Some((_, parsed)) = self.parsed.borrow().iter().find(|(known, _)| Arc::ptr_eq(known, chart)) {
+            return Ok(parsed.clone());
+        }
+        let parsed = ParsedTemplates::select(chart, &|path| self.contains(path), cache)?;
+        self.parsed.borrow_mut().push((Arc::clone(chart), parsed.clone()));
+        Ok(parsed)
     }
 
     /// Whether the template at this path of the tree is rendered, or a partial.

@@ -1,27 +1,34 @@
 //! The values of a test: values files, then `set` of the suite, then `set` of the test.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
 use pintle_tree::{Map, Node, Str};
 
 use crate::raw::Raw;
 use crate::runner::Host;
 use crate::{document, set_path, templates};
 
-/// Returns the values of a test for the chart at `route`.
-///
-/// # Errors
-/// When a file cannot be read, or a path of `set` is malformed.
-pub(crate) fn user_values(
-    route: &str,
-    suite_file: &str,
-    files: &[String],
-    sets: &[&[(Str, Node)]],
-    host: &dyn Host,
-) -> Result<Map<Node>, String> {
-    let routes = routes(route);
-    let mut base = Map::new();
-    for name in files {
-        let path = file_path(suite_file, name);
-        let text = host.read(&path)?;
+/// Values files, each of which is read once by the tests of a thread.
+pub(crate) struct ValuesFiles<'h> {
+    host: &'h dyn Host,
+    read: RefCell<BTreeMap<String, Map<Node>>>,
+}
+
+impl<'h> ValuesFiles<'h> {
+    pub(crate) fn new(host: &'h dyn Host) -> Self {
+        ValuesFiles { host, read: RefCell::default() }
+    }
+
+    /// The values of a file. `name` is how a suite names it.
+    ///
+    /// # Errors
+    /// When it cannot be read, or has no map.
+    fn get(&self, path: String, name: &str) -> Result<Map<Node>, String> {
+        if let Some(values) = self.read.borrow().get(&path) {
+            return Ok(values.clone());
+        }
+        let text = self.host.read(&path)?;
         let values = match Raw::read(&text).map(|raw| raw.to_node()) {
             Ok(Node::Map(values)) => values,
             Ok(Node::Nil) => Map::new(),
@@ -32,6 +39,26 @@ pub(crate) fn user_values(
             }
             Err(error) => return Err(format!("failed to parse {name}: {error}")),
         };
+        self.read.borrow_mut().insert(path, values.clone());
+        Ok(values)
+    }
+}
+
+/// Returns the values of a test for the chart at `route`.
+///
+/// # Errors
+/// When a file cannot be read, or a path of `set` is malformed.
+pub(crate) fn user_values(
+    route: &str,
+    suite_file: &str,
+    files: &[String],
+    sets: &[&[(Str, Node)]],
+    read: &ValuesFiles<'_>,
+) -> Result<Map<Node>, String> {
+    let routes = routes(route);
+    let mut base = Map::new();
+    for name in files {
+        let values = read.get(file_path(suite_file, name), name)?;
         base = merge(scoped(&routes, values), base);
     }
     for (path, value) in sets.iter().copied().flatten() {

@@ -1,6 +1,7 @@
 //! Enables and disables subcharts, and applies aliases (Helm's `ProcessDependencies`).
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use pintle_chart::Chart;
 use pintle_chart::metadata::Dependency;
@@ -32,28 +33,91 @@ pub fn missing_dependencies(chart: &Chart) -> Result<()> {
 /// # Errors
 /// When the values of a subchart are not a map.
 pub fn process_dependencies(
-    mut chart: Chart,
+    chart: Chart,
     user: &Map<Node>,
     rules: NullRules,
     log: &mut Vec<LogLine>,
 ) -> Result<Chart> {
-    if lists_dependencies(&chart) {
-        let mut switching = DependencyProcessor { log, rules, changed: BTreeMap::new(), charts: 0 };
-        let plan = switching.plan(&chart, chart.name(), &Table::over(user), "")?;
-        chart = plan.apply(chart);
+    let plan = plan(&chart, user, rules, log)?;
+    apply(plan, chart, rules, log)
+}
+
+fn plan(chart: &Chart, user: &Map<Node>, rules: NullRules, log: &mut Vec<LogLine>) -> Result<Option<Plan>> {
+    if !lists_dependencies(chart) {
+        return Ok(None);
     }
+    let mut processor = DependencyProcessor { log, rules, changed: BTreeMap::new(), charts: 0 };
+    processor.plan(chart, chart.name(), &Table::over(user), "").map(Some)
+}
+
+fn apply(plan: Option<Plan>, chart: Chart, rules: NullRules, log: &mut Vec<LogLine>) -> Result<Chart> {
+    let mut chart = match plan {
+        Some(plan) => plan.apply(chart),
+        None => chart,
+    };
     imports::import_values(&mut chart, rules, log)?;
     Ok(chart)
 }
 
+/// The number of different outcomes that are kept.
+const MAX_OUTCOMES: usize = 16;
+
+/// Processes the dependencies of one chart for many values. Values matter only for which subcharts they enable, so charts
+/// with the same subcharts are made once and shared.
+pub struct DependencyCache {
+    chart: Arc<Chart>,
+    rules: NullRules,
+    processed: Mutex<Vec<(Option<Plan>, Arc<Chart>)>>,
+}
+
+impl DependencyCache {
+    /// Returns a cache for a chart whose dependencies have not been processed.
+    pub fn new(chart: Chart, rules: NullRules) -> Self {
+        DependencyCache { chart: Arc::new(chart), rules, processed: Mutex::default() }
+    }
+
+    /// The chart as it was given.
+    pub fn chart(&self) -> &Chart {
+        &self.chart
+    }
+
+    /// Like [`process_dependencies`]. Warnings about imports are given with the first chart of an outcome only.
+    ///
+    /// # Errors
+    /// When the values of a subchart are not a map.
+    pub fn process(&self, user: &Map<Node>, log: &mut Vec<LogLine>) -> Result<Arc<Chart>> {
+        let plan = plan(&self.chart, user, self.rules, log)?;
+        if plan.is_none() && !self.chart.subcharts.iter().any(imports::has_dependencies) {
+            return Ok(Arc::clone(&self.chart));
+        }
+        if let Some((_, chart)) = self.processed().iter().find(|(known, _)| *known == plan) {
+            return Ok(Arc::clone(chart));
+        }
+        // Another thread may do the same meanwhile, which costs time but is no fault.
+        let chart = Arc::new(apply(plan.clone(), (*self.chart).clone(), self.rules, log)?);
+        let mut processed = self.processed();
+        if processed.len() >= MAX_OUTCOMES {
+            processed.clear();
+        }
+        processed.push((plan, Arc::clone(&chart)));
+        Ok(chart)
+    }
+
+    fn processed(&self) -> MutexGuard<'_, Vec<(Option<Plan>, Arc<Chart>)>> {
+        self.processed.lock().unwrap_or_else(|error| error.into_inner())
+    }
+}
+
 /// The decisions for one chart. They are made before anything is changed, because they need the values of the whole
 /// tree.
+#[derive(Clone, Debug, PartialEq)]
 struct Plan {
     dependencies: Vec<Dependency>,
     subcharts: Vec<Keep>,
 }
 
 /// A subchart that is enabled.
+#[derive(Clone, Debug, PartialEq)]
 struct Keep {
     /// The index of the subchart.
     index: usize,
@@ -282,5 +346,38 @@ mod tests {
         assert_eq!(aliased(100).expect("not too many").subcharts.len(), 100);
         let error = aliased(MAX_CHARTS + 1).expect_err("too many");
         assert_eq!(error.to_string(), "chart p has more than 4096 subcharts");
+    }
+
+    #[test]
+    fn charts_are_shared_by_values_that_enable_the_same_subcharts() {
+        let map = |text: &str| pintle_tree::json::read_map(text.as_bytes()).unwrap();
+        let mut sub = Chart { values: map(r#"{"size":1}"#), ..Chart::default() };
+        sub.metadata.name = "sub".to_owned();
+        sub.metadata.version = "1.0.0".to_owned();
+        let mut parent = Chart { subcharts: vec![sub], ..Chart::default() };
+        parent.metadata.name = "p".to_owned();
+        parent.metadata.dependencies = vec![Dependency {
+            name: "sub".to_owned(),
+            version: "1.0.0".to_owned(),
+            condition: "on".to_owned(),
+            ..Dependency::default()
+        }];
+        let cache = DependencyCache::new(parent.clone(), NullRules::Helm4);
+        let process = |user: &str| cache.process(&map(user), &mut Vec::new()).unwrap();
+        let (first, second, off) =
+            (process(r#"{"on":true,"a":1}"#), process(r#"{"sub":{"size":2}}"#), process(r#"{"on":false}"#));
+        assert!(Arc::ptr_eq(&first, &second));
+        assert!(off.subcharts.is_empty() && !first.subcharts.is_empty());
+        for user in [r#"{"on":true}"#, r#"{"on":false}"#] {
+            let alone = process_dependencies(parent.clone(), &map(user), NullRules::Helm4, &mut Vec::new());
+            assert_eq!(process(user).values, alone.unwrap().values, "{user}");
+        }
+    }
+
+    #[test]
+    fn a_chart_without_dependencies_is_not_copied() {
+        let cache = DependencyCache::new(Chart::default(), NullRules::Helm4);
+        let chart = cache.process(&Map::new(), &mut Vec::new()).unwrap();
+        assert!(std::ptr::eq(&*chart, cache.chart()));
     }
 }

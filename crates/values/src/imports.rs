@@ -26,6 +26,11 @@ pub(crate) fn import_values(chart: &mut Chart, rules: NullRules, log: &mut Vec<L
     Ok(())
 }
 
+/// Whether a chart, or one below it, lists dependencies, so that importing changes it.
+pub(crate) fn has_dependencies(chart: &Chart) -> bool {
+    lists_dependencies(chart) || chart.subcharts.iter().any(has_dependencies)
+}
+
 /// The maximum number of path segments of an import target: each one is a level of nesting, and those of nested
 /// charts add up.
 const MAX_STEPS: usize = 100;

@@ -21,7 +21,7 @@ mod scope;
 mod table;
 
 pub use coalesce::{NullRules, SchemaCheck, coalesce, coalesce_tables, render_values};
-pub use dependencies::{missing_dependencies, process_dependencies};
+pub use dependencies::{DependencyCache, missing_dependencies, process_dependencies};
 pub use error::{Error, Result};
 pub use layer::{Overrides, ReadSource, layer};
 pub use origin::{Layer, Origin, Origins, Via};

@@ -5,6 +5,7 @@
 mod address;
 mod annotations;
 mod budget;
+mod cache;
 mod clock;
 mod compile;
 mod decimal;
@@ -24,10 +25,11 @@ mod validate;
 mod validator;
 
 use pintle_chart::Chart;
-use pintle_tree::{LogLine, Node};
+use pintle_tree::{LogLine, Node, Str};
 
-use crate::{Error, ReadSource, Result, go_format};
+use crate::{ReadSource, Result, go_format};
 use budget::Budget;
+pub use cache::{ParsedSchemas, SchemaCache};
 pub use derive::{SchemaFormat, derive, derive_with};
 use document::Doc;
 use eager::Compiler;
@@ -44,34 +46,35 @@ const YAML_URL: &str = "file:///values.schema.yaml";
 /// # Errors
 /// Lists all violations, chart by chart.
 pub fn check(chart: &Chart, values: &Node, read: &mut ReadSource<'_>, log: &mut Vec<LogLine>) -> Result<()> {
-    let mut text = String::new();
-    check_chart(chart, values, read, log, &Budget::new(), &mut text);
-    if text.is_empty() { Ok(()) } else { Err(Error::Schema(text)) }
+    SchemaCache::new(&ParsedSchemas::default()).check(chart, values, read, log)
 }
 
+/// Validates the values of one chart against its schemas, if there are any.
 fn check_chart(
     chart: &Chart,
     values: &Node,
+    cache: &SchemaCache<'_>,
     read: &mut ReadSource<'_>,
     log: &mut Vec<LogLine>,
     budget: &Budget,
     out: &mut String,
 ) {
-    let json = chart.schema.as_deref().map(|text| {
-        read_json(text).and_then(|schema| check_document(values, schema, JSON_URL, read, log, budget))
-    });
-    let yaml = chart.schema_yaml.as_deref().map(|text| {
-        read_yaml(text).and_then(|schema| check_document(values, schema, YAML_URL, read, log, budget))
-    });
-    for complaint in [json, yaml].into_iter().flatten().filter_map(std::result::Result::err) {
-        out.push_str(chart.name());
-        out.push_str(":\n");
-        out.push_str(&complaint);
+    for (text, url) in texts(chart) {
+        let checked = match cache.validate((text, url), values, budget) {
+            Some(checked) => checked,
+            None => read_schema(text, url)
+                .and_then(|schema| check_document(values, schema, url, read, log, budget)),
+        };
+        if let Err(complaint) = checked {
+            out.push_str(chart.name());
+            out.push_str(":\n");
+            out.push_str(&complaint);
+        }
     }
     for subchart in &chart.subcharts {
         match values.get(subchart.name()) {
             None | Some(Node::Nil) => {}
-            Some(values @ Node::Map(_)) => check_chart(subchart, values, read, log, budget, out),
+            Some(values @ Node::Map(_)) => check_chart(subchart, values, cache, read, log, budget, out),
             Some(other) => {
                 let found = go_format::go_type(other);
                 let name = subchart.name();
@@ -93,7 +96,7 @@ pub fn check_json(
     read: &mut ReadSource<'_>,
     log: &mut Vec<LogLine>,
 ) -> std::result::Result<(), String> {
-    check_document(values, read_json(schema)?, JSON_URL, read, log, &Budget::new())
+    check_document(values, read_schema(schema, JSON_URL)?, JSON_URL, read, log, &Budget::new())
 }
 
 /// Validates values against the text of one YAML schema.
@@ -106,15 +109,20 @@ pub fn check_yaml(
     read: &mut ReadSource<'_>,
     log: &mut Vec<LogLine>,
 ) -> std::result::Result<(), String> {
-    check_document(values, read_yaml(schema)?, YAML_URL, read, log, &Budget::new())
+    check_document(values, read_schema(schema, YAML_URL)?, YAML_URL, read, log, &Budget::new())
 }
 
-fn read_json(schema: &[u8]) -> std::result::Result<Doc, String> {
-    Doc::read(schema)
+/// The schemas of a chart, with their names in messages.
+fn texts(chart: &Chart) -> impl Iterator<Item = (&Str, &'static str)> {
+    let json = chart.schema.iter().map(|text| (text, JSON_URL));
+    json.chain(chart.schema_yaml.iter().map(|text| (text, YAML_URL)))
 }
 
-fn read_yaml(schema: &[u8]) -> std::result::Result<Doc, String> {
-    Doc::read(&pintle_yaml::to_json(schema).map_err(|error| error.to_string())?)
+fn read_schema(text: &[u8], url: &str) -> std::result::Result<Doc, String> {
+    match url {
+        YAML_URL => Doc::read(&pintle_yaml::to_json(text).map_err(|error| error.to_string())?),
+        _ => Doc::read(text),
+    }
 }
 
 fn check_document(
@@ -132,6 +140,10 @@ fn check_document(
             validate::failures(&compiled, values, budget)
         }
     };
+    complaint(failures)
+}
+
+fn complaint(failures: Option<String>) -> std::result::Result<(), String> {
     match failures {
         None => Ok(()),
         Some(lines) => Err(format!("{lines}\n")),
@@ -219,7 +231,7 @@ mod tests {
         let (budget, mut log) = (Budget::new(), Vec::new());
         let mut read = |path: &str| Err(format!("open {path}: no such file or directory"));
         let mut check = || {
-            let schema = read_json(schema.as_bytes())?;
+            let schema = read_schema(schema.as_bytes(), JSON_URL)?;
             check_document(&values, schema, JSON_URL, &mut read, &mut log, &budget)
         };
         assert_eq!(check(), Ok(()));

@@ -1,13 +1,15 @@
 //! Rules for objects that refer to each other. A chart may refer to objects that others create, so most of these are warnings.
 
-use pintle_tree::Node;
+use std::collections::BTreeMap;
+
+use pintle_tree::{Map, Node, Str};
 
 use super::{Pod, number, selects, text};
 use crate::document::{Object, get};
 use crate::run::Scope;
 
 pub(super) fn check(scope: &mut Scope<'_, '_>) {
-    let pods: Vec<Pod<'_>> = scope.objects().iter().filter_map(Pod::of).collect();
+    let pods = Pods::of(scope.objects());
     for object in scope.objects() {
         match object.name.kind.as_str() {
             "Service" => service(scope, object, &pods),
@@ -23,12 +25,45 @@ pub(super) fn check(scope: &mut Scope<'_, '_>) {
     }
 }
 
-fn service(scope: &mut Scope<'_, '_>, object: &Object, pods: &[Pod<'_>]) {
+/// All pods, found by their labels. What a repository of charts renders can have thousands.
+struct Pods<'o> {
+    pods: Vec<Pod<'o>>,
+    by_label: BTreeMap<(&'o Str, &'o str), Vec<usize>>,
+}
+
+impl<'o> Pods<'o> {
+    fn of(objects: &'o [Object]) -> Self {
+        let pods: Vec<Pod<'o>> = objects.iter().filter_map(Pod::of).collect();
+        let mut by_label: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+        for (index, pod) in pods.iter().enumerate() {
+            for (key, value) in pod.labels().and_then(Node::as_map).into_iter().flat_map(Map::iter) {
+                if let Some(value) = value.as_str() {
+                    by_label.entry((key, value)).or_default().push(index);
+                }
+            }
+        }
+        Pods { pods, by_label }
+    }
+
+    /// The pods that have all labels of a map.
+    fn selected(&self, selector: &Node) -> Vec<&Pod<'o>> {
+        let entries = selector.as_map().into_iter().flat_map(Map::iter);
+        let with = entries.map(|(key, value)| {
+            value.as_str().and_then(|value| self.by_label.get(&(key, value))).map_or(&[][..], Vec::as_slice)
+        });
+        // Only pods with the rarest label need a closer look. A label that is no text fits none.
+        let rarest = with.min_by_key(|pods| pods.len()).unwrap_or_default();
+        let pods = rarest.iter().map(|index| &self.pods[*index]);
+        pods.filter(|pod| selects(selector, pod.labels())).collect()
+    }
+}
+
+fn service(scope: &mut Scope<'_, '_>, object: &Object, pods: &Pods<'_>) {
     let Some(selector) = object.get(&["spec", "selector"]) else { return };
     if selector.as_map().is_none_or(|selector| selector.is_empty()) {
         return;
     }
-    let matching: Vec<&Pod<'_>> = pods.iter().filter(|pod| selects(selector, pod.labels())).collect();
+    let matching = pods.selected(selector);
     if matching.is_empty() {
         let message = format!("no pods have the labels {}", labels(selector));
         scope.add("dangling-service", object, "/spec/selector", message);
@@ -112,19 +147,19 @@ fn autoscaler(scope: &mut Scope<'_, '_>, object: &Object) {
 }
 
 /// An object whose selector should match pods.
-fn selected(scope: &mut Scope<'_, '_>, object: &Object, pods: &[Pod<'_>], field: &str, rule: &'static str) {
+fn selected(scope: &mut Scope<'_, '_>, object: &Object, pods: &Pods<'_>, field: &str, rule: &'static str) {
     let Some(selector) = object.get(&["spec", field]) else { return };
     // Expressions, and an empty selector, may match anything.
     let expressions = selector.get("matchExpressions").and_then(Node::as_list).unwrap_or_default();
     let Some(wanted) = selector.get("matchLabels").filter(|_| expressions.is_empty()) else { return };
     let is_empty = wanted.as_map().is_none_or(|wanted| wanted.is_empty());
-    if !is_empty && !pods.iter().any(|pod| selects(wanted, pod.labels())) {
+    if !is_empty && pods.selected(wanted).is_empty() {
         let message = format!("no pods have the labels {}", labels(wanted));
         scope.add(rule, object, &format!("/spec/{field}"), message);
     }
 }
 
-fn budget(scope: &mut Scope<'_, '_>, object: &Object, pods: &[Pod<'_>]) {
+fn budget(scope: &mut Scope<'_, '_>, object: &Object, pods: &Pods<'_>) {
     let amount = |field: &str| object.get(&["spec", field]);
     let is = |node: &Node, words: &[&str]| node.as_str().is_some_and(|text| words.contains(&text));
     if let Some(limit) = amount("maxUnavailable")
@@ -135,9 +170,10 @@ fn budget(scope: &mut Scope<'_, '_>, object: &Object, pods: &[Pod<'_>]) {
     }
     let Some(minimum) = amount("minAvailable") else { return };
     let wanted = object.get(&["spec", "selector", "matchLabels"]);
-    let replicas = pods
-        .iter()
-        .filter(|pod| wanted.is_some_and(|wanted| selects(wanted, pod.labels())))
+    let replicas = wanted
+        .map(|wanted| pods.selected(wanted))
+        .unwrap_or_default()
+        .into_iter()
         .filter_map(|pod| pod.object.get(&["spec", "replicas"]).and_then(number))
         .max();
     let all =

@@ -103,7 +103,10 @@ impl<'c> Checker<'c> {
             for problem in &scope.documents.problems {
                 if problem.rule == "invalid-yaml" || self.settings.strict {
                     let file = &scope.documents.documents[problem.document].file.path;
-                    verdict(file, ObjectName::default(), VerdictStatus::Error);
+                    // An object whose keys occur twice still has a name.
+                    let object = scope.objects().iter().find(|object| object.document == problem.document);
+                    let name = object.map(|object| object.name.clone()).unwrap_or_default();
+                    verdict(file, name, VerdictStatus::Error);
                 }
             }
             let broken: BTreeSet<usize> = match self.settings.strict {

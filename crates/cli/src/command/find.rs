@@ -2,7 +2,7 @@
 
 use pintle_tree::quote::quote;
 
-use super::suggest::suggestions;
+use super::suggest::{HELMS_ORDER, is_likely, suggestions};
 use super::{Command, CommandPath};
 use crate::commands::ROOT;
 use crate::failure::Failure;
@@ -40,33 +40,59 @@ pub(crate) fn find(
     Ok((command_path, rest))
 }
 
-/// Like [`find`], for a program that was called by the name of an entry point: its command is prefixed to the
+/// Finds the command to run. For a program that was called by the name of an entry point, its command is prefixed to the
 /// arguments.
 ///
 /// # Errors
 ///
-/// Those of [`find`], and unknown subcommands of the entry point.
+/// Those of [`find`], and unknown subcommands.
 pub(crate) fn find_from_entry_point(
     entry_point: Option<EntryPoint>,
     personality: Personality,
     arguments: &[String],
 ) -> Result<(CommandPath, Vec<String>), Failure> {
-    let Some(entry_point) = entry_point else { return find(personality, arguments) };
-    let prefix = entry_point.path.iter().map(|word| (*word).to_owned());
-    let arguments: Vec<String> = prefix.chain(arguments.iter().cloned()).collect();
+    let prefix = entry_point.map_or(&[][..], |entry_point| entry_point.path);
+    let arguments: Vec<String> =
+        prefix.iter().map(|word| (*word).to_owned()).chain(arguments.iter().cloned()).collect();
     let (mut command_path, rest) = find(personality, &arguments)?;
-    let prefix = format!("{} {}", personality.program(), entry_point.path.join(" "));
-    if let Some(below) = command_path.path.strip_prefix(&prefix) {
-        command_path.path = format!("{}{below}", entry_point.name);
+    if let Some(entry_point) = entry_point {
+        let prefix = format!("{} {}", personality.program(), entry_point.path.join(" "));
+        if let Some(below) = command_path.path.strip_prefix(&prefix) {
+            command_path.path = format!("{}{below}", entry_point.name);
+        }
     }
-    if command_path.command.run.is_none()
-        && let Some(at) =
-            first_word(&rest, &command_path.command.all_flags()).filter(|at| rest[*at] != "help")
-    {
-        return Err(Failure::usage(format!("unknown command `{}` for `{}`", rest[at], command_path.path))
-            .hint(format!("`{} --help` lists the commands", command_path.path)));
+    match unknown_subcommand(personality, &command_path, &rest) {
+        Some(failure) => Err(failure),
+        None => Ok((command_path, rest)),
     }
-    Ok((command_path, rest))
+}
+
+/// The failure of a word that is no subcommand of a command that only has subcommands. Groups of Helm's own, called as
+/// Helm's, print their help instead.
+fn unknown_subcommand(
+    personality: Personality,
+    command_path: &CommandPath,
+    rest: &[String],
+) -> Option<Failure> {
+    let command = command_path.command;
+    let name = command_path.path.split(' ').nth(1).unwrap_or_default();
+    if command.run.is_some() || (personality == Personality::Helm && HELMS_ORDER.contains(&name)) {
+        return None;
+    }
+    let word =
+        first_word(rest, &command.all_flags()).map(|at| rest[at].as_str()).filter(|word| *word != "help")?;
+    let path = &command_path.path;
+    let near = command.shown_subcommands(personality).find(|other| is_likely(word, other.name));
+    let hint = match near {
+        Some(near) => format!("did you mean `{path} {}`?", near.name),
+        None => format!("`{path} --help` lists the commands"),
+    };
+    Some(
+        Failure::usage(format!("unknown command {} for {}", quote(word.as_bytes()), quote(path.as_bytes())))
+            .with_pintle_text(format!("unknown command `{word}` for `{path}`"))
+            .pointer(format!("Run '{path} --help' for usage."))
+            .hint(hint),
+    )
 }
 
 /// The position of the first argument that is neither a flag nor the value of one. cobra does not know `--help` yet at

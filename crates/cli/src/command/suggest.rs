@@ -8,9 +8,7 @@ use crate::personality::Personality;
 /// Commands that are at most two edits away (cobra's `SuggestionsMinimumDistance`), or that begin with what was typed,
 /// in Helm's order. `plugins` are the commands of plugins.
 pub(crate) fn suggestions(personality: Personality, typed: &str, plugins: &[String]) -> Vec<String> {
-    let typed = typed.to_lowercase();
-    let likely =
-        |name: &str| distance(&typed, &name.to_lowercase()) <= 2 || name.to_lowercase().starts_with(&typed);
+    let likely = |name: &str| is_likely(typed, name);
     // Called `helm`, the answer to a typing error is Helm's.
     let is_known = |name: &&str| personality == Personality::Pintle || HELMS_ORDER.contains(name);
     let shown =
@@ -30,8 +28,14 @@ pub(crate) fn suggestions(personality: Personality, typed: &str, plugins: &[Stri
     names.into_iter().map(str::to_owned).collect()
 }
 
-/// The order in which Helm registers its commands.
-const HELMS_ORDER: &[&str] = &[
+/// Whether a command may be what was meant.
+pub(super) fn is_likely(typed: &str, name: &str) -> bool {
+    let (typed, name) = (typed.to_lowercase(), name.to_lowercase());
+    distance(&typed, &name) <= 2 || name.starts_with(&typed)
+}
+
+/// Helm's commands, in the order in which Helm registers them.
+pub(super) const HELMS_ORDER: &[&str] = &[
     "create",
     "dependency",
     "pull",

@@ -10,6 +10,7 @@ mod schema;
 use std::sync::Arc;
 
 use config::Configuration;
+use pintle_tree::quote::quote;
 
 use crate::command::{ArgCompletion, Command, Operands};
 use crate::failure::{Failure, FailureKind};
@@ -176,11 +177,17 @@ impl<'i, 'u> Testing<'i, 'u> {
         self.invocation.ui.print(text)
     }
 
+    /// Shows a call of a program, if that is wanted.
+    fn show_call(&mut self, program: &str, arguments: &[&str]) -> Result<(), Failure> {
+        if !self.config.debug {
+            return Ok(());
+        }
+        self.print(&format!(">>> {program} {}\n", arguments.join(" ")))
+    }
+
     /// Runs a command of this program as `helm`. The inner error is what chart-testing says about a process.
     fn helm(&mut self, words: Vec<String>) -> Result<Result<(), String>, Failure> {
-        if self.config.debug {
-            self.print(&format!(">>> helm {}\n", words.join(" ")))?;
-        }
+        self.show_call("helm", &words.iter().map(String::as_str).collect::<Vec<_>>())?;
         self.invocation.ui.flush()?;
         let mut ui = Ui::new(Personality::Helm);
         let outcome = run::dispatch(Personality::Helm, "helm", &words, &mut ui);
@@ -192,6 +199,17 @@ impl<'i, 'u> Testing<'i, 'u> {
                 Ok(Err("failed waiting for process: exit status 1".to_owned()))
             }
         }
+    }
+}
+
+/// Why a program did not start, in Go's words.
+fn not_started(program: &str, error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            format!("exec: {}: executable file not found in $PATH", quote(program.as_bytes()))
+        }
+        std::io::ErrorKind::PermissionDenied => format!("fork/exec {program}: permission denied"),
+        _ => format!("fork/exec {program}: {error}"),
     }
 }
 

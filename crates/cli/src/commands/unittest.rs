@@ -265,6 +265,7 @@ fn write_report(
     let format = Format::by_name(invocation.flags.text(names::OUTPUT_TYPE));
     let (Some(format), false) = (format, file.is_empty()) else { return Ok(()) };
     let now = GoTime::now(Zone::local());
+    let variable = |name| invocation.environment.variable(name).filter(|text| !text.is_empty());
     let setting = Setting {
         date: now.format("2006-01-02"),
         time: now.format("15:04:05"),
@@ -277,6 +278,7 @@ fn write_report(
             std::env::consts::OS,
             std::env::consts::ARCH
         ),
+        locale: variable("LC_ALL").or_else(|| variable("LANG")).unwrap_or_default(),
     };
     let suites: Vec<_> = tested
         .iter()

@@ -2,7 +2,7 @@
 
 use pintle_tree::{Map, Node};
 
-use super::{Context, Verdict, each_document, each_value};
+use super::{Context, Verdict, each_value_of_documents};
 use crate::fail::{self, Info, yaml};
 use crate::mapstructure::Fields;
 use crate::path::Path;
@@ -32,14 +32,10 @@ impl Contains {
 
     pub(super) fn validate(&self, context: &mut Context<'_, '_>) -> Verdict {
         let negative = context.negative;
-        each_document(
+        each_value_of_documents(
             context,
-            |context, index, document| {
-                each_value(context, index, document, &self.path, false, |_, at, value| {
-                    let (passed, info) = self.check(negative, index, at, value);
-                    (Some(passed), info)
-                })
-            },
+            &self.path,
+            |value, index, at| self.check(negative, index, at, value),
             || self.info(&Node::from("no manifest found"), Some(0), None, negative),
         )
     }
@@ -96,14 +92,10 @@ impl IsSubset {
 
     pub(super) fn validate(&self, context: &mut Context<'_, '_>) -> Verdict {
         let negative = context.negative;
-        each_document(
+        each_value_of_documents(
             context,
-            |context, index, document| {
-                each_value(context, index, document, &self.path, false, |_, at, value| {
-                    let (passed, info) = self.check(negative, index, at, value);
-                    (Some(passed), info)
-                })
-            },
+            &self.path,
+            |value, index, at| self.check(negative, index, at, value),
             || self.info(&Node::from("no manifest found"), None, None, negative),
         )
     }

@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use pintle_tree::{Map, Node, Str};
 
-use super::{Context, Verdict, each_document, each_value, raw_text};
+use super::{Context, Verdict, each_document, each_value_of_documents, raw_text};
 use crate::diff::unified;
 use crate::fail::{self, Info, uniform, yaml};
 use crate::mapstructure::Fields;
@@ -27,20 +27,16 @@ impl Equal {
     }
 
     pub(super) fn validate(&self, context: &mut Context<'_, '_>) -> Verdict {
-        let none = |negative| self.info(&Node::from("no manifest found"), None, None, negative);
         let negative = context.negative;
-        each_document(
+        each_value_of_documents(
             context,
-            |context, index, document| {
-                each_value(context, index, document, &self.path, false, |context, at, value| {
-                    self.check(context.negative, index, at, value)
-                })
-            },
-            || none(negative),
+            &self.path,
+            |value, index, at| self.check(negative, index, at, value),
+            || self.info(&Node::from("no manifest found"), None, None, negative),
         )
     }
 
-    fn check(&self, negative: bool, index: usize, at: usize, value: &Node) -> (Option<bool>, Info) {
+    fn check(&self, negative: bool, index: usize, at: usize, value: &Node) -> Verdict {
         let value = match value {
             Node::Str(text) if self.decode_base64 => match decode(text) {
                 Some(bytes) => match std::str::from_utf8(&bytes) {
@@ -49,15 +45,15 @@ impl Equal {
                 },
                 None => {
                     let text = format!("unable to decode base64 expected content {text}");
-                    return (Some(false), fail::error(Some(index), Some(at), &text));
+                    return (false, fail::error(Some(index), Some(at), &text));
                 }
             },
             other => normalized(other),
         };
         if (self.value == value) == negative {
-            return (Some(false), self.info(&value, Some(index), Some(at), negative));
+            return (false, self.info(&value, Some(index), Some(at), negative));
         }
-        (Some(true), Info::new())
+        (true, Info::new())
     }
 
     fn info(&self, actual: &Node, index: Option<usize>, at: Option<usize>, negative: bool) -> Info {

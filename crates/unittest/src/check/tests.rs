@@ -171,7 +171,8 @@ fn a_failure_names_path_expectation_and_difference() {
 fn parameters_of_wrong_types_are_errors() {
     let kind = KINDS.iter().find(|kind| kind.name == "equal").expect("equal");
     let read = |text: &str| kind.read(&document::read(text.as_bytes()).unwrap()).map(|_| ()).unwrap_err();
-    assert_eq!(read("text"), "1 error(s) decoding:\n\n* '' expected a map, got 'string'");
+    assert_eq!(read("text"), "'' expected a map, got 'string'");
+    assert_eq!(read("[1]"), "'' expected a map, got 'slice'");
     assert_eq!(
         read("{path: 1}"),
         "1 error(s) decoding:\n\n* 'Path' expected type 'string', got unconvertible type 'int', value: '1'"

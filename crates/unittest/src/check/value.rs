@@ -2,7 +2,7 @@
 
 use pintle_tree::Node;
 
-use super::{Context, Verdict, each_document, each_value};
+use super::{Context, Verdict, each_document, each_value_of_documents};
 use crate::fail::{self, Info, yaml};
 use crate::mapstructure::{Fields, kind};
 use crate::path::Path;
@@ -48,16 +48,12 @@ impl IsNullOrEmpty {
 
     pub(super) fn validate(&self, context: &mut Context<'_, '_>) -> Verdict {
         let negative = context.negative;
-        each_document(
+        each_value_of_documents(
             context,
-            |context, index, document| {
-                each_value(context, index, document, &self.path, false, |_, at, value| {
-                    if is_empty(value) == negative {
-                        (Some(false), self.info(value, Some(index), Some(at), negative))
-                    } else {
-                        (Some(true), Info::new())
-                    }
-                })
+            &self.path,
+            |value, index, at| match is_empty(value) == negative {
+                true => (false, self.info(value, Some(index), Some(at), negative)),
+                false => (true, Info::new()),
             },
             || self.info(&Node::from("no manifest found"), None, None, negative),
         )
@@ -93,16 +89,12 @@ impl IsType {
 
     pub(super) fn validate(&self, context: &mut Context<'_, '_>) -> Verdict {
         let negative = context.negative;
-        each_document(
+        each_value_of_documents(
             context,
-            |context, index, document| {
-                each_value(context, index, document, &self.path, false, |_, at, value| {
-                    if (kind(value) == self.kind) == negative {
-                        (Some(false), self.info(kind(value), Some(index), Some(at), negative))
-                    } else {
-                        (Some(true), Info::new())
-                    }
-                })
+            &self.path,
+            |value, index, at| match (kind(value) == self.kind) == negative {
+                true => (false, self.info(kind(value), Some(index), Some(at), negative)),
+                false => (true, Info::new()),
             },
             || self.info("no manifest found", None, None, negative),
         )

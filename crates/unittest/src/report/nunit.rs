@@ -18,7 +18,9 @@ pub(super) fn report(suites: &[SuiteResult], setting: &Setting) -> Element {
         .with("machine-name", &setting.host)
         .with("user", &setting.user)
         .with("user-domain", "");
-    let culture = Element::new("culture-info").with("current-culture", "").with("current-uiculture", "");
+    let (language, tag) = culture(&setting.locale);
+    let culture =
+        Element::new("culture-info").with("current-culture", &language).with("current-uiculture", &tag);
     Element::new("test-results")
         .with("name", FRAMEWORK)
         .with("total", tests().count() + suite_errors)
@@ -34,6 +36,18 @@ pub(super) fn report(suites: &[SuiteResult], setting: &Setting) -> Element {
         .child(environment)
         .child(culture)
         .children(suites.iter().map(suite))
+}
+
+/// The language of a locale, and its tag with the territory: `en` and `en-US` for `en_US.UTF-8`.
+fn culture(locale: &str) -> (String, String) {
+    let name = locale.split('.').next().unwrap_or_default().replace('-', "_");
+    let mut parts = name.split('_');
+    let language = parts.next().unwrap_or_default().to_owned();
+    let tag = match parts.next() {
+        Some(territory) if !territory.is_empty() => format!("{language}-{territory}"),
+        _ => language.clone(),
+    };
+    (language, tag)
 }
 
 fn suite(suite: &SuiteResult) -> Element {

@@ -34,6 +34,7 @@ fn setting() -> Setting {
         user: "user".to_owned(),
         folder: "/work".to_owned(),
         platform: "test".to_owned(),
+        locale: "en_US.UTF-8".to_owned(),
     }
 }
 

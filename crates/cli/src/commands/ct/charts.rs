@@ -1,6 +1,6 @@
 //! Which charts are processed, and the frame around what is done to them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use pintle::chart::IgnoreRules;
 use pintle_tree::Node;
 use pintle_tree::quote::quote;
 
-use super::{Action, Tested, Testing, git};
+use super::{Action, Tested, Testing};
 use crate::failure::Failure;
 use crate::path::{base, clean, directory, join};
 
@@ -86,9 +86,8 @@ impl Testing<'_, '_> {
     /// The folders of charts that the branch changes.
     pub(super) fn changed_charts(&mut self) -> Result<Vec<String>, Failure> {
         let config = std::sync::Arc::clone(&self.config);
-        let base = git::merge_base(&config.remote, &config.target_branch, &config.since)
-            .map_err(Failure::run_time)?;
-        let files = git::changed_files(&base, &config.chart_dirs).map_err(Failure::run_time)?;
+        let base = self.merge_base().map_err(Failure::run_time)?;
+        let files = self.changed_files(&base, &config.chart_dirs).map_err(Failure::run_time)?;
         let is_excluded = |name: &str| config.excluded_charts.iter().any(|excluded| excluded == name);
         let mut changed: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for file in files {
@@ -127,25 +126,28 @@ impl Testing<'_, '_> {
         if !config.all {
             return if config.charts.is_empty() { self.changed_charts() } else { Ok(config.charts.clone()) };
         }
-        let mut found = BTreeSet::new();
+        let mut found = Vec::new();
         for parent in &config.chart_dirs {
             let entries = std::fs::read_dir(parent).map_err(|error| {
-                Failure::run_time(format!("failed reading chart directories: {parent}: {error}"))
+                Failure::run_time(format!("failed reading chart directories: {}", opening(parent, &error)))
             })?;
-            for entry in entries.flatten() {
-                let folder = join(&[parent, &entry.file_name().to_string_lossy()]);
-                let excluded = config.excluded_charts.iter().any(|name| *name == base(&folder));
-                if !excluded && chart_folder(&config.chart_dirs, &folder).is_some() {
-                    found.insert(folder);
-                }
-            }
+            let mut folders: Vec<String> = entries
+                .flatten()
+                .map(|entry| join(&[parent, &entry.file_name().to_string_lossy()]))
+                .filter(|folder| !config.excluded_charts.iter().any(|name| *name == base(folder)))
+                .filter(|folder| chart_folder(&config.chart_dirs, folder).is_some())
+                .collect();
+            folders.sort();
+            found.append(&mut folders);
         }
-        Ok(found.into_iter().collect())
+        Ok(found)
     }
 
     /// Builds dependencies and runs the action for each chart.
     pub(super) fn process_charts(&mut self, action: &Action) -> Result<Vec<Tested>, Failure> {
-        let folders = self.charts_to_process()?;
+        let folders = self.charts_to_process().map_err(|failure| {
+            Failure::run_time(format!("failed identifying charts to process: {}", failure.text))
+        })?;
         let mut charts = Vec::new();
         for folder in &folders {
             let chart = Chart::read(folder).map_err(Failure::run_time)?;

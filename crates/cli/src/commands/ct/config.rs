@@ -275,7 +275,11 @@ fn read_file(invocation: &Invocation<'_>) -> Result<(Option<String>, Map<Node>),
         Failure::usage(format!("failed loading configuration: failed loading config file: {text}"))
     };
     let text = std::fs::read(&path).map_err(|error| failed(opening(&path, &error)))?;
-    let map = pintle_yaml::read_map(&text).map_err(|error| failed(format!("{path}: {error}")))?;
+    let map = pintle_yaml::read_map(&text).map_err(|error| {
+        let error = error.to_string();
+        let yaml = error.find("yaml: ").map_or(error.as_str(), |at| &error[at..]);
+        failed(format!("While parsing config: {yaml}"))
+    })?;
     let path = std::path::absolute(&path).map_or(path, |path| path.to_string_lossy().into_owned());
     Ok((Some(path), map))
 }

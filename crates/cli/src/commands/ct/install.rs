@@ -7,7 +7,7 @@ use pintle_semver::{Constraint, Version};
 use pintle_tree::quote::quote;
 
 use super::charts::Chart;
-use super::{Outcome, Testing, git};
+use super::{Outcome, Testing};
 use crate::failure::Failure;
 use crate::flag::names;
 use crate::path::{base, join};
@@ -111,13 +111,17 @@ impl Testing<'_, '_> {
         trial: &Trial,
         must_pass: bool,
     ) -> Outcome {
-        if let Err(error) = self.install_and_test(old, file, trial)? {
+        let (step, outcome) = match self.install(old, file, trial)? {
+            Ok(()) => ("testing", self.test(trial)?),
+            failed => ("installation", failed),
+        };
+        if let Err(error) = outcome {
             if must_pass {
                 return Ok(Err(error));
             }
             let release = quote(trial.release.as_bytes());
             self.print(&format!(
-                "Upgrade testing for release {release} skipped because of previous revision installation error: {error}\n"
+                "Upgrade testing for release {release} skipped because of previous revision {step} error: {error}\n"
             ))?;
             return Ok(Ok(()));
         }
@@ -129,6 +133,13 @@ impl Testing<'_, '_> {
     }
 
     fn install_and_test(&mut self, chart: &Chart, file: &str, trial: &Trial) -> Outcome {
+        match self.install(chart, file, trial)? {
+            Ok(()) => self.test(trial),
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    fn install(&mut self, chart: &Chart, file: &str, trial: &Trial) -> Outcome {
         if trial.own_namespace {
             self.print(&format!("Creating namespace {}...\n", quote(trial.namespace.as_bytes())))?;
         }
@@ -136,10 +147,7 @@ impl Testing<'_, '_> {
         if trial.own_namespace {
             words.push("--create-namespace".to_owned());
         }
-        match self.helm(words)? {
-            Ok(()) => self.test(trial),
-            Err(error) => Ok(Err(error)),
-        }
+        self.helm(words)
     }
 
     fn test(&mut self, trial: &Trial) -> Outcome {
@@ -264,13 +272,14 @@ impl Testing<'_, '_> {
             return Ok(());
         }
         let config = Arc::clone(&self.config);
-        let commit = git::merge_base(&config.remote, &config.target_branch, &config.since)
+        let commit = self
+            .merge_base()
             .map_err(|error| Failure::run_time(format!("failed identifying merge base: {error}")))?;
         let folder = tempfile::tempdir().map_err(|error| {
             Failure::run_time(format!("could not create previous revision directory: {error}"))
         })?;
         let tree = folder.path().join("tree").to_string_lossy().into_owned();
-        git::git(&["worktree", "add", "--detach", &tree, &commit]).map_err(|error| {
+        self.git(&["worktree", "add", "--detach", &tree, &commit]).map_err(|error| {
             Failure::run_time(format!("could not create worktree for previous revision: {error}"))
         })?;
         self.previous = Some(folder);
@@ -292,7 +301,7 @@ impl Testing<'_, '_> {
     pub(super) fn remove_previous(&mut self) {
         if let Some(folder) = self.previous.take() {
             let tree = folder.path().join("tree").to_string_lossy().into_owned();
-            if let Err(error) = git::git(&["worktree", "remove", "--force", &tree]) {
+            if let Err(error) = self.git(&["worktree", "remove", "--force", &tree]) {
                 self.invocation.ui.warn(&format!("cannot remove the working tree {tree}: {error}"));
             }
         }

@@ -11,7 +11,7 @@ use pintle_tree::quote::quote;
 
 use super::charts::{Chart, text_of};
 use super::schema::Schema;
-use super::{Outcome, Testing, git};
+use super::{Outcome, Testing, not_started};
 use crate::failure::Failure;
 use crate::path::join;
 
@@ -76,10 +76,9 @@ impl Testing<'_, '_> {
 
     /// The version of the chart on the target branch, if it is there.
     pub(super) fn old_version(&mut self, chart: &Chart) -> Result<Option<String>, Failure> {
-        let config = Arc::clone(&self.config);
         let file = join(&[&chart.path, "Chart.yaml"]);
-        let Some(text) = git::show(&config.remote, &config.target_branch, &file) else {
-            let branch = &config.target_branch;
+        let Some(text) = self.file_on_branch(&file) else {
+            let branch = self.config.target_branch.clone();
             self.print(&format!("Unable to find chart on {branch}. New chart detected.\n"))?;
             return Ok(None);
         };
@@ -161,7 +160,8 @@ impl Testing<'_, '_> {
         if chart.maintainers.is_empty() {
             return Ok(Err("chart doesn't have maintainers".to_owned()));
         }
-        let url = match git::git(&["ls-remote", "--get-url", &self.config.remote]) {
+        let remote = self.config.remote.clone();
+        let url = match self.git(&["ls-remote", "--get-url", &remote]) {
             Ok(url) => url,
             Err(error) => return Ok(Err(error)),
         };
@@ -192,14 +192,22 @@ impl Testing<'_, '_> {
             return Ok(Err(format!("invalid command line string: {rendered}")));
         };
         let Some((program, arguments)) = words.split_first() else { return Ok(Ok(())) };
-        self.invocation.ui.flush()?;
-        let status = Command::new(program).args(arguments).status();
-        Ok(match status {
-            Ok(status) if status.success() => Ok(()),
-            Ok(status) => {
-                Err(format!("failed waiting for process: exit status {}", status.code().unwrap_or(-1)))
+        self.show_call(program, &arguments.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let output = match Command::new(program).args(arguments).output() {
+            Ok(output) => output,
+            Err(error) => {
+                return Ok(Err(format!("failed running process: {}", not_started(program, &error))));
             }
-            Err(error) => Err(format!("failed running process: {program}: {error}")),
+        };
+        // chart-testing joins the streams of programs.
+        for stream in [&output.stdout, &output.stderr] {
+            for line in String::from_utf8_lossy(stream).lines() {
+                self.print(&format!("{line}\n"))?;
+            }
+        }
+        Ok(match output.status.code() {
+            Some(0) => Ok(()),
+            code => Err(format!("failed waiting for process: exit status {}", code.unwrap_or(-1))),
         })
     }
 }
