@@ -53,13 +53,9 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
     let resolver = remote::resolver(invocation, &getter);
     let create_cache = || {
         let created = pintle::chart::create_folders(&resolver.folders.repository_cache);
-        created.map_err(|error| Failure::run_time(error.to_string()))
+        created.map_err(|error| pintle::repo::Error::File(error.to_string()))
     };
-    // Like Helm, what is wrong with the repository of --repo is reported first.
-    if wanted.repo_url.is_empty() {
-        create_cache()?;
-    }
-    let resolved = resolver.resolve(wanted);
+    let resolved = resolver.resolve_after(wanted, create_cache);
     let mut resolved = resolved.map_err(|error| {
         let failure = Failure::from(error);
         match failure.text.starts_with("non-absolute URLs") {
@@ -69,7 +65,6 @@ fn locate_wanted(invocation: &mut Invocation<'_>, wanted: &Wanted) -> Result<Str
             false => failure,
         }
     })?;
-    create_cache()?;
     for line in &resolved.log {
         invocation.ui.log(line);
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pintle::registry::{self, Client, Login, Settings};
-use pintle::repo::{Credentials, Registries};
+use pintle::repo::{Credentials, Registries, key_pair_problem};
 use pintle_tree::quote::quote;
 
 use crate::commands::images::access;
@@ -44,6 +44,11 @@ fn chart_settings(invocation: &Invocation<'_>) -> Result<Settings, Failure> {
                 )
             })?;
         }
+        let texts = [certificate, key].map(|file| std::fs::read(file).unwrap_or_default());
+        if let Some(problem) = key_pair_problem(&texts[0], &texts[1]) {
+            let own = format!("cannot use `{}` with `{}`: {problem}", certificate.display(), key.display());
+            return Err(no_tls(&format!("unable to load cert from key pair: {problem}"), own));
+        }
     }
     Ok(settings)
 }
@@ -51,11 +56,15 @@ fn chart_settings(invocation: &Invocation<'_>) -> Result<Settings, Failure> {
 /// A client for charts. What is wrong with files for TLS is said as Helm says it.
 fn build_for_charts(settings: Settings) -> Result<Arc<Client>, Failure> {
     let authorities = settings.authorities.as_ref().map(|file| file.display().to_string());
+    let pair = settings.certificate.clone();
+    let is_of_pair = move |what: &str| {
+        pair.iter().any(|(certificate, key)| [certificate, key].iter().any(|file| file.as_os_str() == what))
+    };
     let client = Client::new(settings).map_err(|error| match &error {
         registry::Error::Settings { what, .. } if Some(what) == authorities.as_ref() => {
             no_tls("failed to append certificates from pem block", error.to_string())
         }
-        registry::Error::Settings { reason, .. } => {
+        registry::Error::Settings { what, reason } if is_of_pair(what) => {
             no_tls(&format!("unable to load cert from key pair: {reason}"), error.to_string())
         }
         _ => Failure::from(pintle::Error::from(error)).during("missing registry client"),
@@ -88,7 +97,11 @@ pub(crate) fn check_tls_flags(invocation: &Invocation<'_>) -> Result<(), Failure
 
 /// The registries that charts come from. What is wrong with the flags is said when a chart does come from one.
 pub(crate) fn registries(invocation: &Invocation<'_>) -> Registries {
-    let unusable = |failure: Failure| pintle::repo::Error::Input(failure.text.clone());
+    let personality = invocation.personality;
+    let unusable = move |failure: Failure| {
+        let own = failure.own.clone().filter(|_| personality == Personality::Pintle);
+        pintle::repo::Error::Input(own.unwrap_or_else(|| failure.text.clone()))
+    };
     let settings = chart_settings(invocation).map_err(unusable);
     Registries::new(move |credentials| {
         let mut settings = settings.clone()?;

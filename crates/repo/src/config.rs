@@ -113,6 +113,21 @@ impl Repositories {
     /// # Errors
     /// Text that is no YAML, and fields of the wrong type.
     pub fn parse(text: &[u8]) -> Result<Repositories> {
+        match Repositories::parse_partly(text)? {
+            (file, None) => Ok(file),
+            (_, Some(error)) => Err(error),
+        }
+    }
+
+    /// Reads what can be read of the file, for commands that ignore what is wrong with it, as in Helm: a field of the wrong
+    /// type is left out, and a file that cannot be read is empty.
+    pub fn load_partly(path: &Path) -> Repositories {
+        let parsed = fs::read(path).ok().and_then(|text| Repositories::parse_partly(&text).ok());
+        parsed.map(|(file, _)| file).unwrap_or_default()
+    }
+
+    /// What can be read of the text, with the first field of the wrong type.
+    fn parse_partly(text: &[u8]) -> Result<(Repositories, Option<Error>)> {
         let tree = read_tree(text, false).map_err(|error| Error::Input(error.to_string()))?;
         let mut file = Repositories::default();
         let mut entries = Vec::new();
@@ -131,13 +146,11 @@ impl Repositories {
                 },
             }
         });
-        if let Some(reason) = bad_time {
-            let front = "error unmarshaling JSON: while decoding JSON";
-            return Err(Error::Input(format!("{front}: {reason}")));
-        }
-        decoder.finish().map_err(Error::Input)?;
+        let bad_time =
+            bad_time.map(|reason| format!("error unmarshaling JSON: while decoding JSON: {reason}"));
+        let error = bad_time.or_else(|| decoder.finish().err());
         file.entries = entries.into_iter().flatten().collect();
-        Ok(file)
+        Ok((file, error.map(Error::Input)))
     }
 
     /// The text that Helm would write.
@@ -222,6 +235,11 @@ impl Locked {
         }
     }
 
+    /// Reads what can be read of the file.
+    pub fn read_partly(&self) -> Repositories {
+        Repositories::load_partly(&self.path)
+    }
+
     /// Writes the file, for its owner only. A link stays a link: what it leads to is written.
     ///
     /// # Errors
@@ -276,6 +294,20 @@ mod tests {
              \"\"\n  url: http://h\n  username: \"\"\n"
         );
         assert_eq!(Repositories::parse(text.as_bytes()).expect("it is read").entries, file.entries);
+    }
+
+    #[test]
+    fn a_field_of_the_wrong_type_is_an_error_that_some_commands_ignore() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("repositories.yaml");
+        let text = "repositories:\n- {name: a, url: http://h, insecure_skip_tls_verify: 'yes'}\n- {name: b, url: [x]}\n";
+        fs::write(&path, text).expect("it can be written");
+        assert!(Repositories::load(&path).is_err());
+        let names: Vec<String> =
+            Repositories::load_partly(&path).entries.into_iter().map(|entry| entry.name).collect();
+        assert_eq!(names, ["a", "b"]);
+        fs::write(&path, "a: [").expect("it can be written");
+        assert!(Repositories::load_partly(&path).entries.is_empty());
     }
 
     #[test]

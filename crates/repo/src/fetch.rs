@@ -25,7 +25,9 @@ impl Resolver<'_> {
         let cache = ContentCache::new(&self.folders.content_cache);
         let fetched = |path, digest| Fetched { path, digest, source: resolved.source.clone() };
         if let Some(digest) = &resolved.digest {
-            cache.check(digest)?;
+            if resolved.by_name {
+                cache.check(digest)?;
+            }
             if let Some(path) = cache.chart(digest) {
                 return Ok(fetched(path, digest.clone()));
             }

@@ -4,6 +4,7 @@
 //! redirects elsewhere. The bytes stream into what the caller gives, up to a limit.
 
 mod answer;
+mod key_pair;
 mod redirect;
 mod tls;
 
@@ -20,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::index::Validators;
 use crate::oci::Registries;
 
+pub use key_pair::key_pair_problem;
 pub(crate) use redirect::{basic, uri};
 
 /// How to reach a server: our identity and the trusted certificates.

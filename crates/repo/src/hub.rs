@@ -40,10 +40,12 @@ pub fn search(getter: &Getter, endpoint: &str, words: &str) -> Result<Vec<HubCha
     address.query = Some(format!("q={}", query_escape(words)));
     let url = address.to_string();
     let request = Request { url: &url, home: &url, compressed: true, limit: 64 << 20, ..Request::default() };
-    let (_, text) = getter
-        .get_bytes(&request)
-        .map_err(|_| Error::Fetch(format!("unable to perform search against {shown}")))?;
-    // What is no JSON counts as no results.
+    let mut text = Vec::new();
+    let outcome = getter.get(&request, &mut text);
+    // What is no JSON counts as no results, and so does an answer that breaks off.
+    if outcome.is_err() && text.is_empty() {
+        return Err(Error::Fetch(format!("unable to perform search against {shown}")));
+    }
     let tree = json::read(&text).unwrap_or(Node::Nil);
     let data = tree.get("data").and_then(Node::as_list).unwrap_or_default();
     Ok(data.iter().map(|item| chart(item, endpoint)).collect())

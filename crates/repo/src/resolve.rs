@@ -77,6 +77,8 @@ pub struct Resolved {
     pub(crate) home: String,
     pub(crate) access: Access,
     pub(crate) oci: Option<OciChart>,
+    /// Whether it was named by `repo/name`, so that Helm knows its digest too.
+    pub(crate) by_name: bool,
 }
 
 /// An archive in a file.
@@ -108,13 +110,23 @@ impl Resolver<'_> {
     /// # Errors
     /// References that lead nowhere, in Helm's words.
     pub fn resolve(&self, wanted: &Wanted) -> Result<Resolved> {
+        self.resolve_after(wanted, || Ok(()))
+    }
+
+    /// The same, with something to do before the caches are used: what is wrong with the repository of
+    /// [`Wanted::repo_url`] is reported first.
+    ///
+    /// # Errors
+    /// As [`Resolver::resolve`], and those of `prepare`.
+    pub fn resolve_after(&self, wanted: &Wanted, prepare: impl FnOnce() -> Result<()>) -> Result<Resolved> {
         let version = wanted.version.as_str();
+        let prepare = || prepare().and_then(|()| self.folders.check_content_cache());
         if wanted.repo_url.is_empty() {
-            self.folders.check_content_cache()?;
+            prepare()?;
             return self.resolve_typed(&wanted.reference, version, &wanted.access);
         }
         let (url, found, log) = self.find_in(wanted, version)?;
-        self.folders.check_content_cache()?;
+        prepare()?;
         let mut access = wanted.access.clone();
         if !access.pass_credentials_all && !same_host(&wanted.repo_url, &url) {
             access.username.clear();
@@ -208,6 +220,7 @@ impl Resolver<'_> {
             home: reference.to_owned(),
             access: access.clone(),
             oci: None,
+            by_name: false,
         };
         if let Some(entry) = owner {
             resolved.home.clone_from(&entry.url);
@@ -305,6 +318,7 @@ impl Resolver<'_> {
             home: entry.url.clone(),
             access,
             oci: None,
+            by_name: true,
         })
     }
 
@@ -334,6 +348,7 @@ fn in_registry((oci, file_name): (OciChart, String)) -> Resolved {
         home: String::new(),
         access: Access::default(),
         oci: Some(oci),
+        by_name: false,
     }
 }
 

@@ -166,7 +166,11 @@ fn is_parse_error(error: &render::Error) -> bool {
 
 fn helm_text(error: &Error) -> String {
     match error {
-        Error::File { path, source, .. } => format!("open {}: {}", path.display(), reason(source)),
+        Error::File { path, source, .. } => {
+            // A folder can be opened, and not read.
+            let operation = if source.kind() == std::io::ErrorKind::IsADirectory { "read" } else { "open" };
+            format!("{operation} {}: {}", path.display(), reason(source))
+        }
         error => error.to_string(),
     }
 }

@@ -136,8 +136,8 @@ impl Drop for UnpackedArchive {
 
 fn unreadable_message(chart: &Path) -> String {
     let reason = if chart.is_file() { "not a directory" } else { "no such file or directory" };
-    let chart_file = chart.join("Chart.yaml");
-    format!("unable to check Chart.yaml file in chart: stat {}: {reason}", chart_file.display())
+    let chart_file = pintle_chart::path::clean(&chart.join("Chart.yaml").to_string_lossy());
+    format!("unable to check Chart.yaml file in chart: stat {chart_file}: {reason}")
 }
 
 /// Returns the chart folders below `charts/`, for linting them too.

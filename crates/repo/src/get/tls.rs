@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pintle_registry::{Settings, Transport};
 
-use super::{Access, Getter};
+use super::{Access, Getter, key_pair_problem};
 use crate::error::{Error, Result};
 
 impl Getter {
@@ -78,6 +78,12 @@ fn tls_settings(access: &Access) -> Result<Settings> {
     }
     if !ca_file.is_empty() && read("can't read CA file", ca_file) {
         settings.authorities = Some(ca_file.into());
+    }
+    if let Some((certificate, key)) = &settings.certificate
+        && let (Ok(certificate), Ok(key)) = (std::fs::read(certificate), std::fs::read(key))
+        && let Some(problem) = key_pair_problem(&certificate, &key)
+    {
+        wrong.insert(0, format!("unable to load cert from key pair: {problem}"));
     }
     if !wrong.is_empty() {
         let wrong = wrong.join("\n");

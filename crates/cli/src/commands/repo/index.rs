@@ -1,5 +1,6 @@
 //! `repo index`: generates the index of a repository.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use pintle::chart::metadata::Timestamp;
@@ -40,7 +41,8 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let merge = invocation.flags.text(names::MERGE).to_owned();
     if !merge.is_empty() {
         let path = PathBuf::from(&merge);
-        let other = if path.exists() {
+        let is_missing = path.metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        let other = if !is_missing {
             let (other, skipped) =
                 IndexDocument::load(&path).map_err(|error| error.within("merge failed"))?;
             for skipped in skipped {

@@ -26,8 +26,8 @@ pub(super) static COMMAND: Command = Command {
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let folders = remote::folders(&invocation.flags, invocation.environment);
-    // An unreadable file counts as empty, as in Helm.
-    let repositories = Repositories::load(&folders.repository_config).ok().flatten().unwrap_or_default();
+    // What is wrong with the file is ignored, as in Helm.
+    let repositories = Repositories::load_partly(&folders.repository_config);
     let entries = &repositories.entries;
     match Format::from_flags(&invocation.flags) {
         Format::Table if entries.is_empty() => {

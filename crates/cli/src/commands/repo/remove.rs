@@ -26,15 +26,11 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let folders = remote::folders(&invocation.flags, invocation.environment);
     let none = || Failure::usage("no repositories configured");
     // Without a repository file there is nothing to lock.
-    if Repositories::load(&folders.repository_config)
-        .ok()
-        .flatten()
-        .is_none_or(|file| file.entries.is_empty())
-    {
+    if Repositories::load_partly(&folders.repository_config).entries.is_empty() {
         return Err(none());
     }
     let lock = Locked::open(&folders.repository_config)?;
-    let mut repositories = lock.read()?;
+    let mut repositories = lock.read_partly();
     for name in invocation.flags.operands.clone() {
         let shown = quote(name.as_bytes());
         if !repositories.remove(&name) {

@@ -93,10 +93,10 @@ fn in_registry(invocation: &mut Invocation<'_>, reference: &str, version: &str) 
 /// The indexes of all repositories; unreadable ones are reported and skipped.
 fn indexes(invocation: &mut Invocation<'_>) -> Result<Vec<(String, Cached)>, Failure> {
     let folders = remote::folders(&invocation.flags, invocation.environment);
-    let repositories = Repositories::load(&folders.repository_config).ok().flatten();
-    let Some(repositories) = repositories.filter(|file| !file.entries.is_empty()) else {
+    let repositories = Repositories::load_partly(&folders.repository_config);
+    if repositories.entries.is_empty() {
         return Err(Failure::usage("no repositories configured").hint("`repo add` adds one"));
-    };
+    }
     let mut indexes = Vec::new();
     for entry in repositories.entries {
         let path = index_path(&folders.repository_cache, &entry.name);
