@@ -60,7 +60,7 @@ fn all_ways_to_ask_for_help_print_the_same() {
         assert_eq!(env.pintle(line), want, "{line}");
     }
     assert_eq!(env.pintle(""), env.pintle("--help"));
-    assert_eq!(env.pintle("completion"), env.pintle("completion nonsense"));
+    assert_eq!(env.helm("completion"), env.helm("completion nonsense"));
 }
 
 #[test]

@@ -132,6 +132,9 @@ fn no_map(name: &str, found: &Node) -> String {
 
 /// The name of a field in the Go structure.
 fn title(name: &str) -> String {
+    if name == "apiVersion" {
+        return "APIVersion".to_owned();
+    }
     let mut characters = name.chars();
     characters
         .next()

@@ -68,6 +68,8 @@ pub fn save(chart: &mut Chart, folder: &Path, times: Times) -> Result<PathBuf> {
     chart.metadata.validate().map_err(|error| Error::message(format!("chart validation: {error}")))?;
     let file = folder.join(archive_name(chart));
     match fs::metadata(folder) {
+        // The current folder.
+        _ if folder.as_os_str().is_empty() => {}
         Ok(metadata) if metadata.is_dir() => {}
         Ok(_) => return Err(Error::message(format!("is not a directory: {}", folder.display()))),
         Err(error) if error.kind() == io::ErrorKind::NotFound => create_folders(folder)?,

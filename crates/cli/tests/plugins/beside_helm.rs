@@ -109,7 +109,7 @@ impl Side {
             let text = String::from_utf8_lossy(bytes).replace(&self.path(), "{root}");
             let key = self.url.replace("://", "-").replace(':', "-");
             let text = text.replace(&self.url, "{url}").replace(&key, "{key}").replace(self.host(), "{host}");
-            without_temporary_names(&text)
+            without_times(&without_temporary_names(&text))
         };
         (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
     }
@@ -170,6 +170,16 @@ fn serve(folder: PathBuf) -> String {
         }
     });
     format!("http://{address}")
+}
+
+/// The text without the times of releases, which the two programs deploy one after the other.
+fn without_times(text: &str) -> String {
+    const PREFIX: &str = "LAST DEPLOYED: ";
+    let line = |line: &str| match line.starts_with(PREFIX) {
+        true => format!("{PREFIX}TIME\n"),
+        false => line.to_owned(),
+    };
+    text.split_inclusive('\n').map(line).collect()
 }
 
 /// The text without the random ends of the names of temporary folders.
