@@ -188,7 +188,7 @@ fn run(
     let scheme = scheme_of(request.url);
     let scheme_quoted = quote(scheme.as_bytes());
     let commands = subprocess.protocol_commands.iter();
-    let command = commands.into_iter().find(|command| command.protocols.iter().any(|known| *known == scheme));
+    let command = commands.into_iter().find(|command| command.protocols.contains(&scheme));
     let command = command
         .ok_or_else(|| Failure::run_time(format!("no downloader found for protocol {scheme_quoted}")))?;
     let access = &request.access;
