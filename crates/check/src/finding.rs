@@ -8,14 +8,14 @@ use crate::rule::{Rule, Severity};
 
 /// A line in a file of the chart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SourceLine {
     /// The file, relative to the chart: `templates/deployment.yaml`.
     pub file: String,
     /// The line, from 1; 0 if only the file is known.
     pub line: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for SourceLine {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
             0 => formatter.write_str(&self.file),
@@ -53,7 +53,7 @@ pub struct Finding {
     /// What is wrong.
     pub message: String,
     /// Where it is.
-    pub place: Option<Place>,
+    pub place: Option<SourceLine>,
     /// The object.
     pub object: Option<ObjectName>,
     /// The JSON pointer of the field in the object.

@@ -26,7 +26,7 @@ mod values;
 
 pub use config::{Config, ConfigError};
 pub use deprecation::{Deprecation, deprecation};
-pub use finding::{Finding, ObjectName, Place, Report, Verdict, VerdictStatus};
+pub use finding::{Finding, ObjectName, Report, SourceLine, Verdict, VerdictStatus};
 pub use fix::{Fix, Replacement, apply, fixes};
 pub use rule::{RULES, Rule, Severity};
 pub use run::{ReadSchema, RenderedText, Rendering, Settings, Subject, check};

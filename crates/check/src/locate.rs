@@ -4,11 +4,11 @@ use pintle_render::trace::Origin;
 use pintle_yaml::outline::{NodeRef, Outline};
 
 use crate::document::Document;
-use crate::finding::Place;
+use crate::finding::SourceLine;
 use crate::run::RenderedText;
 
 /// The place of a field, or of what should contain it.
-pub(crate) fn field(document: &Document<'_>, pointer: &str) -> Place {
+pub(crate) fn field(document: &Document<'_>, pointer: &str) -> SourceLine {
     let line = Outline::read_first(document.text)
         .ok()
         .and_then(|outline| Some(field_line(outline.roots().next()?, pointer)))
@@ -17,7 +17,7 @@ pub(crate) fn field(document: &Document<'_>, pointer: &str) -> Place {
 }
 
 /// The place of a line of a document.
-pub(crate) fn line_of(document: &Document<'_>, line: usize) -> Place {
+pub(crate) fn line_of(document: &Document<'_>, line: usize) -> SourceLine {
     document.file.place(document.line + line - 1)
 }
 
@@ -41,14 +41,14 @@ fn field_line(root: NodeRef<'_>, pointer: &str) -> usize {
 
 impl RenderedText {
     /// The place that wrote a line of the text: in a template if that is known, in the text itself if not.
-    pub(crate) fn place(&self, line: usize) -> Place {
+    pub(crate) fn place(&self, line: usize) -> SourceLine {
         match self.origins.get(line.saturating_sub(1)) {
             Some(Some(Origin { source, line })) => {
-                Place { file: in_chart(&source.to_str_lossy()), line: *line }
+                SourceLine { file: in_chart(&source.to_str_lossy()), line: *line }
             }
-            _ if self.origins.is_empty() => Place { file: self.path.clone(), line },
+            _ if self.origins.is_empty() => SourceLine { file: self.path.clone(), line },
             // Written by a string of the values; the template is what is known.
-            _ => Place { file: in_chart(&self.path), line: 0 },
+            _ => SourceLine { file: in_chart(&self.path), line: 0 },
         }
     }
 }

@@ -7,7 +7,7 @@ use pintle_render::trace::Origin;
 use crate::config::Config;
 use crate::deprecation;
 use crate::document::{Documents, Object};
-use crate::finding::{Finding, Place, Report};
+use crate::finding::{Finding, Report, SourceLine};
 use crate::fix::Replacement;
 use crate::rule::{Severity, rule};
 use crate::schema::{Catalog, Checker};
@@ -34,7 +34,7 @@ pub struct Rendering {
     /// The rendered files.
     pub files: Vec<RenderedText>,
     /// Why the chart did not render: the place and the message.
-    pub error: Option<(Option<Place>, String)>,
+    pub error: Option<(Option<SourceLine>, String)>,
 }
 
 /// A chart with what it renders.
@@ -123,7 +123,7 @@ fn tidy(findings: &mut [Finding], scenarios: usize, versions: usize) {
 }
 
 /// Findings are the same if they differ only in values and versions.
-type Key = (&'static str, Option<Place>, String, String);
+type Key = (&'static str, Option<SourceLine>, String, String);
 
 /// Collects findings.
 struct Sink<'s> {
@@ -215,14 +215,14 @@ impl<'s> Scope<'s, '_> {
     }
 
     /// Adds a finding that is not about an object.
-    fn add_at(&mut self, name: &'static str, place: Option<Place>, message: String) {
+    fn add_at(&mut self, name: &'static str, place: Option<SourceLine>, message: String) {
         self.push(name, place, None, message, (None, false), None);
     }
 
     fn push(
         &mut self,
         name: &'static str,
-        place: Option<Place>,
+        place: Option<SourceLine>,
         field: Option<(&Object, &str)>,
         message: String,
         (version, ignored): (Option<&str>, bool),

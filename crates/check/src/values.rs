@@ -6,7 +6,7 @@ use pintle_chart::{Chart, ext};
 use pintle_render::uses::{Segment, Uses};
 use pintle_tree::{Map, Node};
 
-use crate::finding::{Finding, Place};
+use crate::finding::{Finding, SourceLine};
 use crate::locate::in_chart;
 use crate::rule::{Severity, rule};
 
@@ -20,7 +20,7 @@ pub fn check_values(chart: &Chart, uses: &Uses) -> Vec<Finding> {
     findings
 }
 
-fn finding(name: &str, message: String, place: Place) -> Option<Finding> {
+fn finding(name: &str, message: String, place: SourceLine) -> Option<Finding> {
     let rule = rule(name)?;
     Some(Finding {
         rule,
@@ -38,14 +38,14 @@ fn finding(name: &str, message: String, place: Place) -> Option<Finding> {
 /// One finding for each path, at the first place that reads it.
 fn undefined(chart: &Chart, uses: &Uses) -> Vec<Finding> {
     let own = format!("{}/templates/", chart.name());
-    let mut places: BTreeMap<String, Vec<Place>> = BTreeMap::new();
+    let mut places: BTreeMap<String, Vec<SourceLine>> = BTreeMap::new();
     for found in uses.uses.iter().filter(|found| found.file.starts_with(&own)) {
         if let Some(missing) = missing(&chart.values, &found.path) {
-            let place = Place { file: in_chart(&found.file), line: found.line };
+            let place = SourceLine { file: in_chart(&found.file), line: found.line };
             places.entry(missing).or_default().push(place);
         }
     }
-    let describe = |(path, mut places): (String, Vec<Place>)| {
+    let describe = |(path, mut places): (String, Vec<SourceLine>)| {
         places.sort();
         places.dedup();
         let more = match places.len() {
@@ -86,7 +86,7 @@ fn unused(chart: &Chart, uses: &Uses) -> Vec<Finding> {
         let is_read = uses.reads(&path);
         if !is_read {
             let message = format!("no template reads {}", key.dotted());
-            let place = Place { file: "values.yaml".to_owned(), line: key.line };
+            let place = SourceLine { file: "values.yaml".to_owned(), line: key.line };
             findings.extend(finding("unused-value", message, place));
         }
         is_read

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::finding::{ObjectName, Place, Verdict, VerdictStatus};
+use crate::finding::{ObjectName, SourceLine, Verdict, VerdictStatus};
 use crate::rule::rule;
 
 fn report() -> Report {
@@ -17,7 +17,7 @@ fn report() -> Report {
         rule: rule("schema").unwrap(),
         severity: Severity::Error,
         message: "spec.replicas: got string, want <integer>".to_owned(),
-        place: Some(Place { file: "templates/a,b.yaml".to_owned(), line: 7 }),
+        place: Some(SourceLine { file: "templates/a,b.yaml".to_owned(), line: 7 }),
         object: Some(object.clone()),
         pointer: "/spec/replicas".to_owned(),
         scenarios: BTreeSet::from(["ci/a-values.yaml".to_owned()]),

@@ -22,15 +22,15 @@ pub(crate) fn knows(scheme: &str) -> bool {
     SCHEMES.contains(&scheme)
 }
 
-/// A place in a repository.
+/// A file or folder of a repository, at a commit, branch or tag.
 #[derive(Debug, PartialEq, Eq)]
-struct Place<'u> {
+struct GitSource<'u> {
     repository: String,
     path: &'u str,
     reference: &'u str,
 }
 
-fn parse(url: &str) -> Result<Place<'_>, Failure> {
+fn parse(url: &str) -> Result<GitSource<'_>, Failure> {
     let wrong = |reason: &str| {
         Failure::usage(format!("{url}: {reason}"))
             .hint("write git+https://HOST/REPOSITORY@PATH?ref=VERSION, as the helm-git plugin has it")
@@ -49,7 +49,7 @@ fn parse(url: &str) -> Result<Place<'_>, Failure> {
     if Path::new(path).components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
         return Err(wrong("the path leads out of the repository"));
     }
-    Ok(Place { repository: rest[..at].to_owned(), path, reference })
+    Ok(GitSource { repository: rest[..at].to_owned(), path, reference })
 }
 
 /// Gets a file of a repository, or packs a chart of it.
@@ -58,16 +58,16 @@ fn parse(url: &str) -> Result<Place<'_>, Failure> {
 ///
 /// URLs that are not understood, and when git fails.
 pub(crate) fn get(url: &str, environment: &Environment) -> Result<Vec<u8>, Failure> {
-    let place = parse(url)?;
+    let source = parse(url)?;
     let folder = tempfile::tempdir_in(environment.temporary_folder())?;
     let clone = folder.path().join("clone");
     let target = clone.to_string_lossy().into_owned();
-    git(environment, None, &["clone", "--quiet", "--no-checkout", "--", &place.repository, &target])?;
-    let reference = if place.reference.is_empty() { "HEAD" } else { place.reference };
+    git(environment, None, &["clone", "--quiet", "--no-checkout", "--", &source.repository, &target])?;
+    let reference = if source.reference.is_empty() { "HEAD" } else { source.reference };
     let remote = format!("origin/{reference}");
     git(environment, Some(&clone), &["checkout", "--quiet", "--detach", reference])
         .or_else(|_| git(environment, Some(&clone), &["checkout", "--quiet", "--detach", &remote]))?;
-    let file = clone.join(place.path);
+    let file = clone.join(source.path);
     let inside =
         file.canonicalize().is_ok_and(|file| clone.canonicalize().is_ok_and(|clone| file.starts_with(clone)));
     if file.is_file() && inside {
@@ -77,10 +77,10 @@ pub(crate) fn get(url: &str, environment: &Environment) -> Result<Vec<u8>, Failu
     if file.is_dir() && inside && file.join("Chart.yaml").is_file() {
         return package(&file, folder.path());
     }
-    let dir = file.parent().filter(|dir| place.path.ends_with(".tgz") && dir.join("Chart.yaml").is_file());
+    let dir = file.parent().filter(|dir| source.path.ends_with(".tgz") && dir.join("Chart.yaml").is_file());
     match dir {
         Some(dir) => package(dir, folder.path()),
-        None => Err(Failure::run_time(format!("{url}: there is no `{}` in the repository", place.path))),
+        None => Err(Failure::run_time(format!("{url}: there is no `{}` in the repository", source.path))),
     }
 }
 
@@ -116,10 +116,14 @@ mod tests {
 
     #[test]
     fn urls_have_a_repository_a_path_and_a_version() {
-        let place = parse("git+https://me@host:1/a/b.git@charts/web?ref=v1&x=y").unwrap();
+        let source = parse("git+https://me@host:1/a/b.git@charts/web?ref=v1&x=y").unwrap();
         assert_eq!(
-            place,
-            Place { repository: "https://me@host:1/a/b.git".to_owned(), path: "charts/web", reference: "v1" }
+            source,
+            GitSource {
+                repository: "https://me@host:1/a/b.git".to_owned(),
+                path: "charts/web",
+                reference: "v1"
+            }
         );
         for url in
             ["git+https://host/a", "git+file:///a@../b", "git+file:///a@b?ref=-x", "git+file:///a@/../b"]

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use pintle_chart::{Chart, write_atomic};
 use pintle_check::{
-    Catalog, Config, Place, RenderedText, Rendering, Report, Settings, Subject, check_values,
+    Catalog, Config, RenderedText, Rendering, Report, Settings, SourceLine, Subject, check_values,
 };
 use pintle_embedded::schema::ApiCatalog;
 use pintle_objects::parallel_map;
@@ -260,7 +260,7 @@ impl<'r> Options<'r> {
                     rendering.files.push(RenderedText { path, text, origins });
                 }
             }
-            Err(error) => rendering.error = Some((place(chart, &error), error.to_string())),
+            Err(error) => rendering.error = Some((source_line(chart, &error), error.to_string())),
         }
         Ok(rendering)
     }
@@ -296,12 +296,12 @@ impl<'r> Options<'r> {
 }
 
 /// The place of the template that failed.
-fn place(chart: &Chart, error: &Error) -> Option<Place> {
+fn source_line(chart: &Chart, error: &Error) -> Option<SourceLine> {
     let Error::Render(error) = error else { return None };
     let pintle_render::Error::Template { frames, .. } = &**error else { return None };
     let frame = frames.last()?;
     let file = frame.file.strip_prefix(chart.name()).unwrap_or(&frame.file).trim_start_matches('/');
-    Some(Place { file: file.to_owned(), line: frame.line })
+    Some(SourceLine { file: file.to_owned(), line: frame.line })
 }
 
 fn crds(chart: &Chart) -> Vec<RenderedText> {
