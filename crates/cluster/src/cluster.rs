@@ -18,6 +18,7 @@ pub struct Cluster {
     inner: Arc<Inner>,
 }
 
+#[derive(Clone)]
 struct Inner {
     client: kube::Client,
     /// The server's URL, for error messages.
@@ -180,22 +181,7 @@ impl Cluster {
         for group in groups {
             impersonation.append(HeaderName::from_static("impersonate-group"), value(group)?);
         }
-        let Inner { client, address, default_namespace, limiter, discovery_cache, schemas, .. } =
-            &*self.inner;
-        let inner = Inner {
-            client: client.clone(),
-            address: address.clone(),
-            default_namespace: default_namespace.clone(),
-            limiter: limiter.clone(),
-            discovery_cache: Arc::clone(discovery_cache),
-            schemas: Arc::clone(schemas),
-            warnings: Arc::default(),
-            impersonation,
-            announced: self.inner.announced.clone(),
-            rest_mapping: self.inner.rest_mapping,
-            upstream: self.inner.upstream.clone(),
-            config_error: self.inner.config_error.clone(),
-        };
+        let inner = Inner { warnings: Arc::default(), impersonation, ..Inner::clone(&self.inner) };
         Ok(Cluster { inner: Arc::new(inner) })
     }
 
@@ -203,22 +189,7 @@ impl Cluster {
     /// built and compared; there are none so far.
     #[must_use]
     pub fn with_kinds(&self, kinds: Vec<Resource>) -> Self {
-        let Inner { client, address, default_namespace, limiter, discovery_cache, schemas, .. } =
-            &*self.inner;
-        let inner = Inner {
-            client: client.clone(),
-            address: address.clone(),
-            default_namespace: default_namespace.clone(),
-            limiter: limiter.clone(),
-            discovery_cache: Arc::clone(discovery_cache),
-            schemas: Arc::clone(schemas),
-            warnings: Arc::clone(&self.inner.warnings),
-            impersonation: self.inner.impersonation.clone(),
-            announced: kinds,
-            rest_mapping: self.inner.rest_mapping,
-            upstream: self.inner.upstream.clone(),
-            config_error: self.inner.config_error.clone(),
-        };
+        let inner = Inner { announced: kinds, ..Inner::clone(&self.inner) };
         Cluster { inner: Arc::new(inner) }
     }
 

@@ -41,7 +41,7 @@ impl fmt::Display for Endpoint {
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Place({self})")
+        write!(f, "Endpoint({self})")
     }
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct CommentQueue {
 
 /// A position in the text. Columns are counted from zero in line comments and from one in others, as go-yaml does.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct SourcePosition {
     index: usize,
     line: usize,
     column: usize,
@@ -48,7 +48,7 @@ struct Comment {
     scan: usize,
     /// The position of the token that it belongs to.
     owner: usize,
-    start: Place,
+    start: SourcePosition,
     /// Zero for line comments.
     end: usize,
     role: Role,
@@ -58,18 +58,10 @@ struct Comment {
 impl Scanner<'_> {
     /// Skips white space up to the next token, and keeps the comments.
     pub(super) fn scan_to_token(&mut self) -> Result<(), Problem> {
-        let from = Place { index: self.input.offset(), line: self.mark.line, column: self.mark.column };
+        let from =
+            SourcePosition { index: self.input.offset(), line: self.mark.line, column: self.mark.column };
         loop {
-            self.input.ensure(1)?;
-            if self.mark.column == 0 && self.input.window_begins_with_mark() {
-                self.skip();
-            }
-            self.input.ensure(1)?;
-            let tab_allowed = self.flow_level > 0 || !self.key_allowed;
-            while self.input.byte(0) == b' ' || (tab_allowed && self.input.byte(0) == b'\t') {
-                self.skip();
-                self.input.ensure(1)?;
-            }
+            self.skip_blanks_to_token()?;
             self.turn_dash_comment_to_head();
             if self.input.byte(0) == b'#' {
                 self.scan_comments(from)?;
@@ -141,7 +133,8 @@ impl Scanner<'_> {
         for _ in 0..ahead {
             self.skip();
         }
-        let start = Place { index: self.input.offset(), line: self.mark.line, column: self.mark.column };
+        let start =
+            SourcePosition { index: self.input.offset(), line: self.mark.line, column: self.mark.column };
         let mut text = Vec::new();
         self.take_comment_line(&mut text)?;
         self.add_comment(Comment { scan: 0, owner, start, end: 0, role: Role::Line, text });
@@ -164,7 +157,7 @@ impl Scanner<'_> {
     }
 
     /// Keeps the comments that begin here, over several lines, and divides them into feet and heads.
-    fn scan_comments(&mut self, from: Place) -> Result<(), Problem> {
+    fn scan_comments(&mut self, from: SourcePosition) -> Result<(), Problem> {
         let (owner, after_value) = self.foot_owner();
         let newlines = self.input.newlines();
         // A comment that is to be a foot has to begin on the line after the content above it.
@@ -179,8 +172,8 @@ impl Scanner<'_> {
             foot_line,
             first_empty: newlines <= 1,
             recent_empty: false,
-            start: Place::default(),
-            here: Place { index: 0, line: self.mark.line, column: self.mark.column },
+            start: SourcePosition::default(),
+            here: SourcePosition { index: 0, line: self.mark.line, column: self.mark.column },
             text: Vec::new(),
         };
         let mut ahead = 0;
@@ -313,8 +306,8 @@ struct CommentBlock {
     foot_line: Option<usize>,
     first_empty: bool,
     recent_empty: bool,
-    start: Place,
-    here: Place,
+    start: SourcePosition,
+    here: SourcePosition,
     text: Vec<u8>,
 }
 
