@@ -61,7 +61,16 @@ impl Scanner<'_> {
         let from =
             SourcePosition { index: self.input.offset(), line: self.mark.line, column: self.mark.column };
         loop {
-            self.skip_blanks_to_token()?;
+            self.input.ensure(1)?;
+            if self.mark.column == 0 && self.input.window_begins_with_mark() {
+                self.skip();
+            }
+            self.input.ensure(1)?;
+            let tab_allowed = self.flow_level > 0 || !self.key_allowed;
+            while self.input.byte(0) == b' ' || (tab_allowed && self.input.byte(0) == b'\t') {
+                self.skip();
+                self.input.ensure(1)?;
+            }
             self.turn_dash_comment_to_head();
             if self.input.byte(0) == b'#' {
                 self.scan_comments(from)?;

@@ -318,7 +318,17 @@ impl<'t> Scanner<'t> {
 
     fn skip_to_token(&mut self) -> Result<(), Problem> {
         loop {
-            self.skip_blanks_to_token()?;
+            self.input.ensure(1)?;
+            if self.mark.column == 0 && self.input.window_begins_with_mark() {
+                self.skip();
+            }
+            self.input.ensure(1)?;
+            // A tab may separate tokens, but not where a key may start.
+            let tab_allowed = self.flow_level > 0 || !self.key_allowed;
+            while self.input.byte(0) == b' ' || (tab_allowed && self.input.byte(0) == b'\t') {
+                self.skip();
+                self.input.ensure(1)?;
+            }
             self.skip_comment()?;
             if !self.is_break(0) {
                 return Ok(());
@@ -329,23 +339,6 @@ impl<'t> Scanner<'t> {
                 self.key_allowed = true;
             }
         }
-    }
-
-    /// Skips blanks, and a byte order mark at the start of a line.
-    #[inline]
-    pub(super) fn skip_blanks_to_token(&mut self) -> Result<(), Problem> {
-        self.input.ensure(1)?;
-        if self.mark.column == 0 && self.input.window_begins_with_mark() {
-            self.skip();
-        }
-        self.input.ensure(1)?;
-        // A tab may separate tokens, but not where a key may start.
-        let tab_allowed = self.flow_level > 0 || !self.key_allowed;
-        while self.input.byte(0) == b' ' || (tab_allowed && self.input.byte(0) == b'\t') {
-            self.skip();
-            self.input.ensure(1)?;
-        }
-        Ok(())
     }
 
     /// Skips a comment up to its line break, if one begins here.
