@@ -1,6 +1,7 @@
 //! `plan`: what an operation would do, found out by the planner of the operation itself and a dry run of every object
 //! on the server.
 
+mod allocated;
 mod apply;
 mod saved;
 mod sensitive;

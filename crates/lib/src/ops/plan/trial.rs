@@ -11,6 +11,7 @@ use pintle_plan::sequence::Stages;
 use pintle_plan::{self as planner, Action, ConflictPolicy, Step};
 use pintle_tree::{Map, Node};
 
+use super::allocated::remove_allocated;
 use super::sensitive::{self, SensitivePath};
 use super::{Draft, PlannedAction, PlannedChange, PlannedObject, ReleasePlan, TrialSettings, hooks};
 use crate::crds::{CrdAction, CrdStep};
@@ -143,7 +144,8 @@ impl Trial<'_> {
     ) -> PlannedObject {
         match self.session.cluster.execute(step, options).await {
             Ok(Applied::Written(written)) => match written.object() {
-                Ok(after) => {
+                Ok(mut after) => {
+                    remove_allocated(&mut after, [step.live, step.desired]);
                     planned.yielded = written.yielded;
                     planned.with_texts(step.live, Some(&after), self.sensitive())
                 }
