@@ -16,11 +16,9 @@ use crate::{
     instructions, registries, rehearse_report, tidy,
 };
 
-/// The number of shards of the kill points, the fuzz targets and the tests on the oldest Kubernetes; each CI run has one.
+/// The number of shards of the kill points, the fuzz targets and the tests on each Kubernetes; a CI run has one. Most tests
+/// also run on the embedded cluster, every time.
 const PARTS: usize = 5;
-
-/// The number of shards of the tests on the newest Kubernetes. Most of them run on the embedded cluster every time too.
-const HALVES: usize = 2;
 
 /// Why a run leaves out one of the two Kubernetes versions: building one takes as long as all Rust code.
 const OTHER_VERSION: &str = "the newest and the oldest Kubernetes take turns by commit";
@@ -102,7 +100,7 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
         steps.run("kubectl and Helm on both clusters", || clients::run(&[]))?;
         steps.run("programs that call Helm", || helm_clients::run(&[]))?;
         steps.run("e2e on the newest Kubernetes", || match turn.is_even() {
-            true => e2e(&["--part", &turn.part_of_every_second(HALVES).text()], part),
+            true => e2e(&["--part", &turn.part_of_every_second(PARTS).text()], part),
             false => Ok(Outcome::skipped(OTHER_VERSION)),
         })?;
         steps.run("e2e on the oldest Kubernetes", || match turn.is_even() {
