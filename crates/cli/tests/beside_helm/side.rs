@@ -191,21 +191,25 @@ fn are_alike(name: &str, theirs: &[u8], mine: &[u8]) -> bool {
         };
         return text(theirs) == text(mine);
     }
-    name.ends_with(".tgz") && unpacked(theirs) == unpacked(mine)
+    name.ends_with(".tgz") && unpacked(theirs).is_some_and(|theirs| unpacked(mine) == Some(theirs))
 }
 
-/// The names of an archive's entries and their content.
-fn unpacked(archive: &[u8]) -> Option<[Vec<u8>; 2]> {
+/// The entries of an archive by name. Helm writes subcharts in the order of a Go map, so their order is left out.
+fn unpacked(archive: &[u8]) -> Option<Files> {
     let file = tempfile::NamedTempFile::new().ok()?;
     fs::write(file.path(), archive).ok()?;
-    let tar = |flags: &[&str]| {
-        let output = Command::new("tar").args(flags).arg(file.path()).output().ok()?;
+    let tar = |flag: &str, name: Option<&str>| {
+        let output = Command::new("tar")
+            .args(["--quoting-style=literal", flag])
+            .arg(file.path())
+            .args(name)
+            .output()
+            .ok()?;
         output.status.success().then_some(output.stdout)
     };
     // Archives inside have times of their own, too, and locks have that of their making.
-    // Helm writes subcharts in the order of a Go map.
-    let mut names: Vec<String> =
-        String::from_utf8_lossy(&tar(&["-tzf"])?).lines().map(ToOwned::to_owned).collect();
-    names.sort_unstable();
-    Some([names.join("\n").into_bytes(), tar(&["--exclude=*.tgz", "--exclude=*.lock", "-xzOf"])?])
+    let has_times = |name: &str| name.ends_with(".tgz") || name.ends_with(".lock");
+    let content = |name: &str| if has_times(name) { Some(Vec::new()) } else { tar("-xzOf", Some(name)) };
+    let names = String::from_utf8_lossy(&tar("-tzf", None)?).into_owned();
+    names.lines().map(|name| Some((name.to_owned(), content(name)?))).collect()
 }
