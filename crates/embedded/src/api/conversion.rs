@@ -1,4 +1,7 @@
 //! Conversion between the served versions of a kind and the storage version.
+//!
+//! Of the built-in kinds only Events and HorizontalPodAutoscalers have versions whose fields differ. Custom resources
+//! change their `apiVersion` only, as with the conversion strategy `None`.
 
 use pintle_tree::Node;
 
@@ -66,6 +69,7 @@ fn autoscaler_to_v1(object: &mut Node) {
     if let Some(target) = target {
         set(object, &["spec", "targetCPUUtilizationPercentage"], target);
     }
+    // The real server keeps what `v1` cannot express in annotations; here it is not shown.
     unset(object, &["spec", "metrics"]);
     unset(object, &["status", "currentMetrics"]);
     unset(object, &["status", "conditions"]);

@@ -92,6 +92,7 @@ impl Api {
                 None => Ok(object),
             };
         }
+        // A dry run returns above, so that it shows the version that the client sent.
         call.served.convert_to_storage(&mut object, self.0.catalog);
         match self.0.store.put(key.clone(), Precondition::Absent, object).await {
             Ok(stored) => {
@@ -111,6 +112,8 @@ impl Api {
     }
 
     pub(super) fn generate_name(&self, base: &str) -> String {
+        // As `maxGeneratedNameLength`: 63, the longest DNS label, less the random suffix. Longer bases are
+        // cut off without an error.
         const MAX_BASE_LENGTH: usize = 63 - 5;
         let base: String = base.chars().take(MAX_BASE_LENGTH).collect();
         format!("{base}{}", self.0.names.suffix())
@@ -195,6 +198,8 @@ impl Api {
     pub(super) fn reset_fields(&self, call: &Call<'_>, part: &str) -> FieldSet {
         let has_status = call.served.resource().subresource("status").is_some();
         match part {
+            // The strategies of the real server differ here: the status of a Deployment also resets labels,
+            // as `reset_all_but_status` does.
             "status" if call.served.is("apps", "Deployment") => {
                 FieldSet::from_paths(&[&["spec"], &["metadata", "labels"]])
             }

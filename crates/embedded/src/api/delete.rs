@@ -56,6 +56,7 @@ impl Api {
         let existing =
             self.0.store.get(&call.key()).ok_or_else(|| not_found(call.served.resource(), call.name()))?;
         self.check_deletable(call)?;
+        // Read before the removal: the answer names the uid of an object that is gone.
         let uid = existing.meta.uid.clone();
         match self.delete_object(&call.served, &call.key(), &options).await? {
             Deleted::Held(object) => Ok(self.object_reply(call, 200, object)),
@@ -96,6 +97,7 @@ impl Api {
                 Err(status) => return Err(status),
             }
         }
+        // Items of built-in lists have neither `apiVersion` nor `kind`, as in lists that are read.
         for item in &mut items {
             call.served.convert_from_storage(item);
             if let (false, Node::Map(map)) = (call.served.is_custom(), item) {
@@ -113,6 +115,7 @@ impl Api {
 
     /// The built-in namespaces cannot be deleted.
     fn check_deletable(&self, call: &Call<'_>) -> Result<(), Status> {
+        // As the admission plugin `NamespaceLifecycle`; `kube-node-lease` is not among them.
         let forever = ["default", "kube-system", "kube-public"];
         if !call.served.is("", "Namespace") || !forever.contains(&call.name()) {
             return Ok(());
@@ -156,6 +159,7 @@ impl Api {
             let removed = super::update::should_delete(&marked);
             let shown =
                 if removed { deleted_response(served, live.clone(), marked.clone()) } else { marked.clone() };
+            // A second delete of an object that is held changes nothing, and must not write a new revision.
             if options.dry_run || (!removed && marked == live) {
                 return Ok((Deleted::new(shown, removed), None));
             }
@@ -284,6 +288,7 @@ fn grace(served: &ServedKind, live: &Node, options: &DeleteOptions) -> i64 {
         return 0;
     }
     let own = number_at(live, &["spec", "terminationGracePeriodSeconds"]).unwrap_or(30);
+    // A negative grace period is one second in the pod strategy of the real server.
     options.grace.map_or(own, |grace| if grace < 0 { 1 } else { grace })
 }
 

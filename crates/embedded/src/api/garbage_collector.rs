@@ -17,6 +17,7 @@ impl Api {
     /// foreground deletion count as gone. Follows `attemptToDeleteItem` of kube-controller-manager.
     pub(super) async fn collect_garbage(&self, key: &Str, queue: &mut Queue) -> Result<(), Status> {
         let Some(object) = self.0.store.get(key) else { return Ok(()) };
+        // Answered from the index: most objects have living owners and need not be parsed.
         let stays = |owner: &Str| self.0.store.by_uid(owner).is_some_and(|owner| !owner.meta.deleting);
         if object.meta.owners.iter().all(stays) {
             return Ok(());
@@ -45,6 +46,8 @@ impl Api {
             return Ok(());
         }
         let has_dependents = !self.0.store.dependents(&object.meta.uid).is_empty();
+        // The owner in foreground deletion waits for this object. Deleted in the background, it would be gone
+        // before its own dependents, and so would the owner.
         let policy = if waiting > 0 && has_dependents {
             PropagationPolicy::Foreground
         } else {
@@ -105,6 +108,7 @@ impl Api {
         }
         if has_finalizer(&node, ORPHAN) {
             for dependent in self.0.store.dependents(&object.meta.uid) {
+                // These functions call each other; a recursive future needs a known size.
                 Box::pin(self.remove_owner_references(
                     &dependent.key,
                     std::slice::from_ref(&object.meta.uid),

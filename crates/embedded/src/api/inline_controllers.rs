@@ -81,6 +81,7 @@ impl Api {
     }
 
     async fn drain(&self, mut queue: Queue) -> Result<(), Status> {
+        // A queue instead of recursion: owners, dependents and namespaces can form chains of any length.
         while let Some(change) = queue.pop_front() {
             self.reconcile_one(&change, &mut queue).await?;
         }
@@ -172,6 +173,7 @@ impl Api {
             it.plural == *plural && it.group == *group && it.can("create") && it.can("delete")
         };
         match self.0.catalog.resources().iter().find(is_it) {
+            // Keys do not have a version, and any version of a kind leads to the same key.
             Some(resource) => Some(ServedKind::BuiltIn(resource)),
             None => self.all_kinds().into_iter().find(|served| served.storage_prefix() == name),
         }
@@ -191,6 +193,7 @@ impl Api {
                 queue.extend(change);
                 Ok(())
             }
+            // Already gone, or already terminating (the 409 of a namespace).
             Err(status) if matches!(status.code, 404 | 409) => Ok(()),
             Err(status) => Err(status),
         }
@@ -225,6 +228,7 @@ impl Api {
         if !namespace.is_empty() {
             set(&mut object, &["metadata", "namespace"], namespace);
         }
+        // These objects bypass defaulting and admission, as the real server creates them below its own API.
         set(&mut object, &["metadata", "uid"], self.0.names.uid());
         set(&mut object, &["metadata", "creationTimestamp"], self.timestamp());
         let key = key(&served.storage_prefix(), namespace, name);
@@ -242,6 +246,8 @@ impl Api {
             let now = self.timestamp();
             let act = |node: &mut Node| {
                 let names = at(node, &["spec", "names"]);
+                // Writing an unchanged status would enqueue the definition again, and the queue would never
+                // drain.
                 let is_done = names == at(node, &["status", "acceptedNames"])
                     && !list_at(node, &["status", "conditions"]).is_empty();
                 if is_done {
@@ -270,6 +276,7 @@ impl Api {
                 self.remove_finalizer(&change.object.key, CLEANUP_FINALIZER, queue).await?;
             }
         }
+        // Before the answer is sent: charts create custom resources right after their definitions.
         self.reload_custom_resources();
         Ok(())
     }

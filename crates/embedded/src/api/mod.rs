@@ -145,6 +145,7 @@ impl Api {
 
     async fn assemble(options: Options, controllers: Option<ControllerManager>) -> Result<Api, Status> {
         let Options { catalog, store, clock, seed } = options;
+        // The revision makes the names of a reopened file differ from those that are already in it.
         let names = clock::NameGenerator::new(seed, store.revision());
         let custom_resources = RwLock::new(Arc::new(CustomResources::read(&store)));
         let service_allocator = service_allocator::ServiceAllocator::default();
@@ -267,6 +268,7 @@ impl Api {
         let watching = target.watch || query.is_set("watch");
         let resource = call.served.resource();
         let named = target.name.is_some();
+        // Only lists and watches of namespaced kinds work without a namespace.
         let scope_matches = target.namespace.is_some() == resource.namespaced;
         match *method {
             Method::GET if watching && (!named || target.watch) && resource.can("watch") => self.watch(&call),
@@ -304,9 +306,12 @@ impl Api {
                 .find(|kind| matches_target(&kind.resource))
                 .map(|kind| ServedKind::Custom(Arc::clone(kind)))
         };
+        // Built-in kinds win: a CustomResourceDefinition in a built-in group cannot replace them.
         let served = built_in.or_else(custom);
         match served {
             Some(served) if served.resource().namespaced || target.namespace.is_none() => Ok(served),
+            // The real server has a handler for each known group. Paths outside all of them end in the
+            // default handler of its mux, which does not answer with a `Status`.
             None if !self.has_group(&target.group) => Err(page_not_found()),
             _ => Err(no_such_resource()),
         }
@@ -385,6 +390,7 @@ impl Call<'_> {
     fn scope(&self) -> (String, Option<&str>) {
         let namespaced = self.served.resource().namespaced;
         let namespace = if namespaced { self.target.namespace.as_deref() } else { Some("") };
+        // An empty namespace, unlike `None`, says that the key of an object is known from its name.
         (self.served.storage_prefix(), namespace)
     }
 
@@ -414,6 +420,7 @@ impl Call<'_> {
         }
         let agent = self.headers.get(http::header::USER_AGENT).and_then(|value| value.to_str().ok());
         let name = agent.unwrap_or("unknown").split('/').next().unwrap_or_default();
+        // 128 is the limit of a field manager (`FieldManagerMaxLength`).
         name.chars().filter(|letter| !letter.is_control()).take(128).collect()
     }
 }

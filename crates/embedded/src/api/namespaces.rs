@@ -84,6 +84,7 @@ impl Api {
         let now = self.timestamp();
         let act = |node: &mut Node| {
             if left.is_empty() {
+                // Without finalizers the update removes the namespace itself.
                 return unset(node, &["spec", "finalizers"]).is_some();
             }
             let conditions = deletion_conditions(&left, &now, list_at(node, &["status", "conditions"]));

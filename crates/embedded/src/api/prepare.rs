@@ -126,6 +126,7 @@ struct ApiContext<'a>(&'a Api, &'a Call<'a>);
 
 /// Cluster IPs are from 10.96.0.0/16, without network and broadcast address.
 fn address(number: u64) -> String {
+    // Leaves out the lowest addresses: 10.96.0.1 is the Service `kubernetes`.
     let number = number + 10;
     format!("10.96.{}.{}", number >> 8, number & 255)
 }
@@ -137,12 +138,14 @@ impl AdmissionContext for ApiContext<'_> {
 
     fn cluster_ip(&mut self) -> String {
         let inner = &self.0.0;
+        // So many that the highest, with the offset of `address`, stays below the broadcast address.
         address(inner.service_allocator.allocate(&inner.store, 65_500, address))
     }
 
     fn node_port(&mut self) -> u16 {
         let inner = &self.0.0;
         let number =
+            // The default of `--service-node-port-range` is 30000-32767.
             inner.service_allocator.allocate(&inner.store, 2_767, |number| (30_000 + number).to_string());
         u16::try_from(30_000 + number).unwrap_or(30_000)
     }
@@ -221,6 +224,7 @@ fn reset_all_but_status(call: &Call<'_>, live: &Node, changed: &mut Node) {
         Some(status) => set(&mut object, &["status"], status),
         None => drop(unset(&mut object, &["status"])),
     }
+    // `copy_field` copies between objects, so the metadata is put back into one.
     let metadata = metadata.map(|metadata| super::meta::map([("metadata", metadata)])).unwrap_or_default();
     copy_field(&mut object, &metadata, &["metadata", "managedFields"]);
     if !call.served.is_custom() {

@@ -5,7 +5,8 @@ use std::pin::pin;
 use bytes::{Buf as _, Bytes};
 use http_body_util::BodyExt as _;
 
-/// The limit of a body, as in the real server.
+/// The limit of a body, as in the real server (`MaxRequestBodyBytes`): twice the 1.5 MiB that etcd accepts by
+/// default, as JSON takes more space than the protobuf that is stored.
 pub(super) const MAX_BODY_BYTES: usize = 3 << 20;
 /// How much of a body that is too large is read and discarded. Closing the connection while the client is still
 /// sending would reset it, and the client would never see the error; beyond this limit that is accepted.
@@ -18,18 +19,19 @@ pub(crate) struct IncompleteBody;
 /// Reads the whole body, or as much as is needed to reject it.
 pub(crate) async fn receive<B: http_body::Body>(body: B) -> Result<Bytes, IncompleteBody> {
     let mut body = pin!(body);
-    let mut storage_shape = Vec::new();
-    let mut heard = 0_usize;
+    let mut kept = Vec::new();
+    let mut received = 0_usize;
     while let Some(frame) = body.frame().await {
         let Ok(mut data) = frame.map_err(|_| IncompleteBody)?.into_data() else { continue };
-        heard = heard.saturating_add(data.remaining());
-        if heard > MAX_DRAINED_BYTES {
+        received = received.saturating_add(data.remaining());
+        if received > MAX_DRAINED_BYTES {
             break;
         }
-        let room = (MAX_BODY_BYTES + 1).saturating_sub(storage_shape.len());
-        storage_shape.extend_from_slice(&data.copy_to_bytes(data.remaining().min(room)));
+        // One byte more than the limit is kept, so that the caller sees that the body is too large.
+        let room = (MAX_BODY_BYTES + 1).saturating_sub(kept.len());
+        kept.extend_from_slice(&data.copy_to_bytes(data.remaining().min(room)));
     }
-    Ok(storage_shape.into())
+    Ok(kept.into())
 }
 
 #[cfg(test)]
@@ -44,13 +46,13 @@ mod tests {
 
     /// Sends `chunks` mebibytes; returns how many bytes were kept and how many chunks were read.
     async fn receive_chunks(chunks: usize) -> (usize, usize) {
-        let mut heard = 0;
+        let mut received = 0;
         let chunk = |_| {
-            heard += 1;
+            received += 1;
             Ok::<_, Infallible>(Frame::data(Bytes::from(vec![b'x'; 1 << 20])))
         };
-        let storage_shape = receive(StreamBody::new(stream::iter((0..chunks).map(chunk)))).await.unwrap();
-        (storage_shape.len(), heard)
+        let kept = receive(StreamBody::new(stream::iter((0..chunks).map(chunk)))).await.unwrap();
+        (kept.len(), received)
     }
 
     #[tokio::test]

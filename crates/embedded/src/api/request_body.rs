@@ -16,6 +16,8 @@ use crate::status::{Status, StatusCause};
 impl Api {
     /// Decodes the body of a request.
     pub(super) fn decode_body(&self, call: &Call<'_>, validation: FieldValidation) -> Result<Node, Status> {
+        // Duplicate keys in YAML are found by a strict second read: `read_exact` keeps the last one, as
+        // sigs.k8s.io/yaml does for `Warn` and `Ignore`.
         let mut twice = None;
         let text = match negotiation::body_format(call.headers)? {
             BodyFormat::Json => call.body.clone(),
@@ -31,6 +33,8 @@ impl Api {
         };
         let (version, kind) = self.check_kind(call, &text)?;
         let decoding::Decoded { object, mut strict } = self.decode_strict(call, &text, &version, &kind)?;
+        // In front: the real server reports what the conversion from YAML finds before what the decoder
+        // finds.
         strict.splice(
             0..0,
             twice.map(|problem| problem.trim_start_matches("error converting YAML to JSON: ").to_owned()),
@@ -234,6 +238,7 @@ fn yaml_to_json(call: &Call<'_>) -> Result<Bytes, Status> {
 
 /// A body as in the server's errors: truncated, and in hex if it is not text.
 fn format_body(text: &[u8]) -> String {
+    // As `summarizeData` of the real server, which also takes whatever does not begin like JSON for binary.
     const MOST: usize = 30;
     if text.is_empty() {
         return "<empty>".to_owned();

@@ -20,6 +20,7 @@ struct Allocations {
     /// The revision up to which services are indexed; `None` before the first call.
     synced_revision: Option<u64>,
     /// The keys of the services that use an address or a port.
+    /// Several, as clients can set a `clusterIP` that is in use.
     owners: BTreeMap<Str, BTreeSet<Str>>,
 }
 
@@ -32,6 +33,8 @@ impl ServiceAllocator {
         let start = store.revision();
         let mut numbers = (0..count).map(|step| (start + step) % count);
         let is_free = |number: &u64| !allocations.owners.contains_key(&Str::from(format(*number)));
+        // With none free the first is handed out again rather than an error returned; a simulated network
+        // does not route.
         numbers.find(is_free).unwrap_or(0)
     }
 }

@@ -15,7 +15,7 @@ use crate::patch;
 use crate::status::{Status, StatusCause, StatusDetails};
 use crate::store::{Object, Precondition, WriteError};
 
-/// How often a patch is retried on a conflict, as in the real server.
+/// How often a patch is retried on a conflict, as in the real server (`MaxRetryWhenPatchConflicts`).
 const MAX_RETRIES: usize = 5;
 
 /// Where the new state of an object comes from.
@@ -139,6 +139,7 @@ impl Api {
         let schema = call.served.schema(self.0.catalog);
         if let UpdateSource::Apply(applied) = edit {
             let applied_object = apply::apply(schema, live, applied, &field_manager, options.force, false)?;
+            // Again, as the applied configuration may name a uid or a resourceVersion.
             let named = self.check_preconditions(call, &applied_object.object, existing, false)? || named;
             let text = json::write_raw(&applied_object.object)
                 .map_err(|error| Status::bad_request(error.to_string()))?;
@@ -178,6 +179,7 @@ impl Api {
         let built_in = BuiltIn::find(&version, &name, schema).filter(|_| strategic);
         let text =
             json::write_raw(&patched.object).map_err(|error| Status::bad_request(error.to_string()))?;
+        // The server reports the patch for a strategic merge, and the patched object for the other types.
         let invalid_patch = |problem: &str| {
             let shown = if strategic {
                 json::read_exact(call.body)
@@ -262,6 +264,8 @@ impl Api {
         if number != existing.revision {
             return Err(modified_conflict(call));
         }
+        // A patched object has the live resourceVersion even if the patch names none, so only a PUT counts as
+        // naming one. A patch that names an old one has failed above.
         Ok(replaced)
     }
 
@@ -274,6 +278,7 @@ impl Api {
         live: &Node,
         mut changed: Node,
     ) -> Result<Result<Node, Status>, WriteError> {
+        // As etcd3's `GuaranteedUpdate`: without a change there is no new resourceVersion and no event.
         if changed == *live {
             return Ok(Ok(changed));
         }
@@ -283,6 +288,7 @@ impl Api {
         let precondition = Precondition::Revision(existing.revision);
         if should_delete(&changed) {
             let removed = self.0.store.remove(existing.key.clone(), precondition).await?;
+            // The answer shows the object as of before the removal.
             set(&mut changed, &["metadata", "resourceVersion"], meta(live, "resourceVersion"));
             return Ok(self.reconcile_change(&call.served, &removed, true).await.map(|()| changed));
         }
@@ -302,6 +308,7 @@ impl Api {
 /// Whether a deleted object has neither finalizers nor a grace period left.
 pub(super) fn should_delete(object: &Node) -> bool {
     let waits = number_at(object, &["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0) > 0;
+    // Namespaces have finalizers in their spec as well, which only the `finalize` subresource removes.
     let held = !super::meta::list_at(object, &["spec", "finalizers"]).is_empty()
         && object.get("kind").and_then(Node::as_str) == Some("Namespace");
     is_deleted(object) && finalizers(object).is_empty() && !waits && !held

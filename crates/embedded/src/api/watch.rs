@@ -1,4 +1,7 @@
-//! Watches.
+//! Watches: a stream of events of one kind, from the history of the store and then from its changes.
+//!
+//! A watch holds no lock and no queue of its own in the store. It remembers a revision and reads on from
+//! there whenever the store has changed, so a slow client costs nothing but its place in the history.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,9 +22,11 @@ use super::{Api, Call, read, table};
 use crate::status::{Status, StatusCause};
 use crate::store::{Event, IndexHint, Object, prefix};
 
-/// The timeout of a watch that does not set one. The real server chooses at random between this and twice this.
+/// The timeout of a watch that does not set one (`--min-request-timeout`). The real server chooses at random between
+/// this and twice this.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(1800);
 /// How often an idle watch gets a bookmark.
+/// As `defaultBookmarkFrequency` of the real server's watch cache.
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 
 struct Watch {
@@ -149,6 +154,7 @@ impl Watch {
             if self.ended {
                 return None;
             }
+            // Before reading: a change after this point ends the wait below, and one before it is read now.
             self.updates.mark_unchanged();
             self.catch_up();
             // Reconciles that the last request has left over continue while a client waits for their events.
@@ -216,6 +222,7 @@ impl Watch {
     /// parsing.
     fn encode_stored(&mut self, kind: &str, object: &Object) -> Bytes {
         if self.view == View::Whole && self.served.is_served_as_stored() {
+            // In the order that `event` writes, whose map is sorted by key.
             let parts: [&[u8]; 5] =
                 [b"{\"object\":", &object.text, b",\"type\":\"", kind.as_bytes(), b"\"}\n"];
             return parts.concat().into();
@@ -228,6 +235,7 @@ impl Watch {
         let shown = match self.view {
             View::Metadata => read::metadata_only(object),
             View::Table => {
+                // Only the first table of a watch has column definitions, as in the real server.
                 let with_columns = std::mem::take(&mut self.with_columns);
                 table::from_event(&self.api, &self.served, &self.include, object, with_columns)
             }

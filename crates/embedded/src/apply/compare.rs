@@ -46,6 +46,8 @@ impl Walk {
         let (before, after) = (type_ref.allowed_atoms(old), type_ref.allowed_atoms(new));
         let is_leaf = if new.is_none() {
             self.as_atom(preferred_atom(before), type_ref, old, new)
+        // A value that changes its type (a map that becomes a scalar) is compared as both: all below the old one is
+        // removed, all below the new one added.
         } else if old.is_none() || before == after {
             self.as_atom(preferred_atom(after), type_ref, old, new)
         } else {
@@ -70,6 +72,7 @@ impl Walk {
         new: Option<&Node>,
     ) -> bool {
         match atom_kind {
+            // The field sets that result are bounded in depth, and so must the walk be.
             _ if self.path.len() > MAX_DEPTH => self.leaf(old, new),
             AtomKind::Scalar => self.leaf(old, new),
             AtomKind::Map => {
@@ -109,6 +112,7 @@ impl Walk {
     }
 
     fn lists(&mut self, type_ref: TypeRef<'_>, old: &[Node], new: &[Node]) {
+        // Stored lists can have duplicate keys, such as the same variable twice: only apply rejects them.
         let mut elements: BTreeMap<PathElement, (Vec<&Node>, Vec<&Node>)> = BTreeMap::new();
         // Elements without a valid key are skipped; validation reports them.
         for item in old {

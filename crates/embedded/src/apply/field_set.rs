@@ -32,6 +32,7 @@ impl Scalar {
     pub fn from_node(node: &Node) -> Scalar {
         match node {
             Node::Int(value) => Scalar::Int(*value),
+            // Below 2^53 a float is exactly the integer that it prints as.
             Node::Float(value) if value.fract() == 0.0 && value.abs() < 9e15 => Scalar::Int(*value as i64),
             Node::Str(text) => Scalar::Text(text.clone()),
             Node::Bool(value) => Scalar::Bool(*value),
@@ -216,6 +217,7 @@ impl FieldSet {
     fn extend(&mut self, other: &FieldSet) {
         self.members.extend(other.members.iter().cloned());
         for (element, set) in &other.children {
+            // Sets are as deep as the objects of clients, so the recursion grows its own stack.
             with_stack(|| self.children.entry(element.clone()).or_default().extend(set));
         }
     }
@@ -300,11 +302,13 @@ impl FieldSet {
     fn read_at(fields: &Node, depth: usize) -> Result<FieldSet, FieldSetError> {
         let mut set = FieldSet::default();
         for (key, below) in fields.as_map().into_iter().flat_map(Map::iter) {
+            // `.` says that the field itself is owned, besides what is below it. The caller has read it already.
             if key == "." {
                 continue;
             }
             let Some(element) = PathElement::read(key)? else { continue };
             let below = below.as_map().filter(|_| depth < MAX_DEPTH);
+            // A field without anything below is a member; one with children is a member only with `.` among them.
             if below.is_none_or(|below| below.is_empty() || below.contains_key(".")) {
                 set.members.insert(element.clone());
             }

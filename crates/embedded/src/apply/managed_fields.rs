@@ -1,4 +1,5 @@
-//! `metadata.managedFields`.
+//! `metadata.managedFields`: reading the entries into one field set per manager, and writing them back in the order
+//! of the real server.
 
 use std::collections::BTreeMap;
 
@@ -126,6 +127,7 @@ impl ManagedFields {
 
     /// Merges the oldest updaters into `ancient-changes` once there are more than ten, as the real server does.
     pub(super) fn cap(&mut self) {
+        // `DefaultMaxUpdateManagers` of the real server.
         const MAX_UPDATE_ENTRIES: usize = 10;
         let updates = |manager: &&ManagerKey| manager.operation == Operation::Update;
         let mut updaters: Vec<ManagerKey> = self.0.keys().filter(updates).cloned().collect();

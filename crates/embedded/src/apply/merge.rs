@@ -1,4 +1,7 @@
 //! Merging an applied configuration into the live object.
+//!
+//! Follows `merge.go` of structured-merge-diff step by step, including its order of list elements: variables and init
+//! containers depend on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,6 +33,7 @@ fn both(type_ref: TypeRef<'_>, live: Option<&Node>, applied: Option<&Node>) -> O
                     merged.insert(name.clone(), value);
                 }
             }
+            // As structured-merge-diff: a map of which nothing is left is absent, not empty.
             (!merged.is_empty()).then_some(Node::Map(merged))
         }
         AtomKind::List => {

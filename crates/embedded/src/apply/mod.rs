@@ -42,6 +42,8 @@ pub struct FieldManager<'a> {
 }
 
 /// Fields that no manager owns.
+/// As `stripMeta` of the real server: what the server sets itself, or what identifies the object, cannot be in
+/// conflict.
 fn unmanaged_fields() -> FieldSet {
     FieldSet::from_paths(&[
         &["apiVersion"],
@@ -75,9 +77,11 @@ pub fn update_managed_fields(
         managers.write(new);
         return;
     }
+    // `managedFields` is not compared with itself: it changes with every write.
     let mut before = live.clone();
     strip(&mut before);
     record_update(TypeRef::root(schema), &before, new, &mut managers, field_manager);
+    // As the real server, which merges the entries of updates only.
     managers.cap();
     managers.write(new);
 }
@@ -114,6 +118,7 @@ fn record_update(
 ) {
     let version = Str::from(field_manager.api_version);
     let found = Comparison::new(type_ref, live, new);
+    // Including the writer itself, which gets back below what it has set: it thereby loses what it has removed.
     remove_from_others(managers, &found.without(field_manager.reset_fields), None);
     let changed = found
         .modified
@@ -188,6 +193,7 @@ pub fn apply(
         let empty = empty_object(applied);
         record_update(type_ref, &empty, &before, &mut managers, &first);
     }
+    // The second attempt, after a migration from client-side apply, must start from the same managers.
     let attempt = |force| merge_applied(type_ref, &before, applied, managers.clone(), field_manager, force);
     let merged = match attempt(force) {
         // Only `kubectl` migrates from client-side apply.
@@ -263,7 +269,9 @@ fn merge_applied(
     let merged = merge::merge(type_ref, live, applied);
     let last = managers.0.get(&manager).map(|owned| owned.set.clone());
     let time = managers.0.get(&manager).and_then(|owned| owned.time.clone());
+    // An applier owns exactly what it has applied last, not what it has ever applied: the difference is pruned.
     let set = to_set::to_field_set(type_ref, applied).recursive_difference(field_manager.reset_fields);
+    // The time stays that of the last change: applying the same configuration again must not write anything.
     managers.0.insert(manager.clone(), VersionedSet { version, set, time });
     let object = match last.filter(|last| !last.is_empty()) {
         Some(last) => prune(type_ref, merged, &managers, &last),
@@ -287,6 +295,7 @@ fn merge_applied(
 }
 
 fn conflicts(managers: &ManagedFields, except: &ManagerKey, found: &Comparison) -> Vec<Conflict> {
+    // Removed fields are no conflict: `prune` has kept those that others own.
     let changed = found.modified.union(&found.added);
     let others = managers.0.iter().filter(|(manager, _)| *manager != except);
     let of = |(manager, owned): (&ManagerKey, &VersionedSet)| -> Vec<Conflict> {
@@ -343,6 +352,7 @@ fn update_last_applied(object: &mut Node, applied: &Node) {
         existing.remove(LAST_APPLIED);
     }
     if let Ok(mut text) = json::write(&applied) {
+        // kubectl writes this annotation with an encoder that ends each value with a line break.
         text.push(b'\n');
         annotations.insert(LAST_APPLIED.into(), Str::from(text).into());
     }
@@ -355,6 +365,7 @@ fn conflict_status(conflicts: &[Conflict]) -> Status {
         field: path_string(&conflict.path),
     };
     let message = match conflicts {
+        // One conflict is on one line, several are grouped by manager, as `NewConflictError` words them.
         [only] => {
             format!(
                 "Apply failed with 1 conflict: conflict with {}: {}",

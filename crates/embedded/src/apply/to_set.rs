@@ -24,6 +24,8 @@ fn collect(type_ref: TypeRef<'_>, value: &Node, path: &mut Vec<PathElement>, set
             for (name, value) in value.as_map().into_iter().flat_map(Map::iter) {
                 path.push(PathElement::Field(name.clone()));
                 with_stack(|| collect(type_ref.field(name).unwrap_or(TypeRef::Deduced), value, path, set));
+                // Declared structs are owned through their fields only. Keys of free maps (labels, `data`) are owned
+                // themselves, and so are empty values, as nothing below could say who set them.
                 let is_empty = value.is_nil() || value.as_map().is_some_and(Map::is_empty);
                 if is_empty || !type_ref.names(name) {
                     set.insert(path);

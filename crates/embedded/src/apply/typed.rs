@@ -5,7 +5,7 @@ use pintle_tree::{Map, Node, Str};
 use super::field_set::{FieldSet, PathElement, Scalar};
 use crate::schema::{Additional, ListType, Schema, Type};
 
-/// Raw objects are atomic.
+/// Raw objects are atomic: their type is unknown to the schema.
 const RAW: &str = "io.k8s.apimachinery.pkg.runtime.RawExtension";
 
 /// The type of a value.
@@ -55,6 +55,7 @@ impl<'t> TypeRef<'t> {
         if schema.definition().is_some_and(|name| name == RAW) {
             return TypeRef::Whole;
         }
+        // Unknown fields are preserved in the whole tree below, not just in the object that says so.
         TypeRef::Known(schema, keeps || schema.shape().preserve_unknown)
     }
 

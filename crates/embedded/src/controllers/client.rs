@@ -54,6 +54,7 @@ impl<'a> Client<'a> {
         let all = self.api.store().dependents(&Str::from(uid));
         let mut found: Vec<_> =
             all.iter().filter(|object| object.key.starts_with(key_prefix.as_bytes())).collect();
+        // The order in which controllers see pods decides what they delete first.
         found.sort_by(|a, b| a.key.cmp(&b.key));
         found.into_iter().map(|object| object.node()).collect()
     }
@@ -111,6 +112,7 @@ impl<'a> Client<'a> {
             .method(method)
             .uri(path)
             .header(http::header::CONTENT_TYPE, "application/json")
+            // The user agent becomes the field manager, as it does on a real cluster.
             .header(http::header::USER_AGENT, "kube-controller-manager")
             .body(Bytes::from(body));
         let internal = |message: String| ApiError { code: 500, message };

@@ -32,6 +32,8 @@ impl SimulatedClock {
 
     /// Advances the clock; does nothing if it is already later.
     pub(super) fn advance_to(&self, time: Duration) {
+        // Rounded up: at a clock that stops short of the due time nothing would be due, and the drain would never
+        // end.
         let time = time.as_nanos().div_ceil(1_000_000);
         self.advanced_to.fetch_max(u64::try_from(time).unwrap_or(0), Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! Cron schedules: five fields, or one of the shorthands such as `@daily`.
+//! Cron schedules: five fields, or one of the shorthands such as `@daily`. Times are UTC.
 
 use std::time::Duration;
 
@@ -16,7 +16,8 @@ const BOUNDS: [(u64, u64); 5] = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 7)];
 const MONTHS: [&str; 12] =
     ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
-/// How far ahead the next run is searched. Five years cover the longest gap, 29 February.
+/// How far ahead the next run is searched: five years, as robfig/cron, which the real controller uses. Schedules that
+/// never match, such as 30 February, end there.
 const MAX_DAYS_AHEAD: u64 = 366 * 5;
 
 impl Schedule {
@@ -40,6 +41,7 @@ impl Schedule {
         }
         // Sunday is 0 and 7.
         fields[4] |= fields[4] >> 7;
+        // `*/2` counts as unrestricted too, as in Vixie cron and robfig/cron.
         let unrestricted = |word: &str| word.starts_with(['*', '?']);
         Some(Schedule { fields, either_day: !unrestricted(words[2]) && !unrestricted(words[4]) })
     }
@@ -53,6 +55,7 @@ impl Schedule {
             let time = GoTime::from_unix(seconds, 0, Zone::utc());
             let (_, month, day) = time.date();
             let (hour, minute_of_hour, _) = time.clock();
+            // 1 January 1970 was a Thursday.
             let week_day = (minute / (24 * 60) + 4) % 7;
             if !self.is(3, u64::from(month.0)) || !self.is_day(u64::from(day), week_day) {
                 minute = (minute / (24 * 60) + 1) * 24 * 60;

@@ -65,6 +65,7 @@ async fn create(request: &Request<'_>, due: Duration) -> Result<(), Status> {
     if let Some(spec) = at(&request.object, &["spec", "jobTemplate", "spec"]) {
         set(&mut job, &["spec"], spec.clone());
     }
+    // As the real controller: the scheduled minute in the name keeps a run from being started twice.
     let name = format!("{}-{}", request.name(), due.as_secs() / 60);
     set(&mut job, &["metadata", "name"], name.as_str());
     set(&mut job, &["metadata", "namespace"], request.namespace());

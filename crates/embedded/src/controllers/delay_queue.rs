@@ -49,6 +49,7 @@ impl DelayQueue {
     /// Removes and returns a key that is due.
     pub(super) fn pop_due(&mut self, now: Duration) -> Option<Str> {
         let buckets = [self.advancing.first(), self.waiting.first()];
+        // By time and then by key, so that requeues of the same moment come in the same order in every run.
         let (_, key) = buckets.into_iter().flatten().filter(|(at, _)| *at <= now).min()?;
         let key = key.clone();
         self.remove(&key);

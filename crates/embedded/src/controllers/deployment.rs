@@ -19,12 +19,15 @@ const SOURCE: &str = "deployment-controller";
 const HASH: &str = "pod-template-hash";
 const REVISION: &str = "deployment.kubernetes.io/revision";
 /// The value of `progressDeadlineSeconds` that means no deadline.
+/// As `HasProgressDeadline` of the real controller.
 const NO_DEADLINE: i64 = i32::MAX as i64;
 
 pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, Status> {
     let nothing = Node::Nil;
     let hash = hash(at(&request.object, &["spec", "template"]).unwrap_or(&nothing));
     let sets = request.owned("replicasets.apps");
+    // The real controller compares templates (`EqualIgnoreHash`), as its hash has changed between versions. Here the
+    // hash identifies a template.
     let (new, old): (Vec<Node>, Vec<Node>) = sets.into_iter().partition(|it| label(it, HASH) == hash);
     let paused =
         request.object.get("spec").and_then(|it| it.get("paused")).and_then(Node::as_bool) == Some(true);
@@ -72,6 +75,7 @@ async fn create_replica_set(request: &Request<'_>, hash: &str, old: &[Node]) -> 
     set(&mut replica_set, &["metadata", "annotations"], Node::Map(inherited_annotations(&request.object)));
     let next = old.iter().map(revision).max().unwrap_or(0) + 1;
     set(&mut replica_set, &["metadata", "annotations", REVISION], next.to_string());
+    // By these annotations the real controller scales ReplicaSets in proportion during a rollout.
     let (surge, _) = rollout_limits(request);
     let most = (desired_replicas(request) + surge).to_string();
     set(
@@ -266,6 +270,7 @@ async fn update_status(
         && deadline != NO_DEADLINE
         && progress_deadline(request, deadline)
             .is_some_and(|progress_deadline| request.now >= progress_deadline);
+    // Progress is any change of these counts; it restarts the deadline, so that a slow rollout does not fail.
     let moved = updated != number_at(&request.object, &["status", "updatedReplicas"]).unwrap_or(0)
         || available != number_at(&request.object, &["status", "availableReplicas"]).unwrap_or(0);
     let progress = format!("ReplicaSet {name:?} is progressing.");
@@ -301,6 +306,8 @@ async fn update_status(
                 _ if late => {
                     set_condition(it, ("Progressing", false, "ProgressDeadlineExceeded", &timed_out), &now);
                 }
+                // A rollout that has timed out stays so until it moves again: `kubectl rollout status` fails by this
+                // condition.
                 Some("ProgressDeadlineExceeded") if !moved => {}
                 _ => set_condition(it, ("Progressing", true, "ReplicaSetUpdated", &progress), &now),
             }

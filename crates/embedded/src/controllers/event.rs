@@ -35,6 +35,7 @@ impl Client<'_> {
     ) -> Result<(), Status> {
         let name = text_at(involved_object, &["metadata", "name"]);
         let namespace = match text_at(involved_object, &["metadata", "namespace"]) {
+            // Events about cluster-scoped objects are in the namespace `default`, as client-go puts them.
             "" => "default",
             namespace => namespace,
         };

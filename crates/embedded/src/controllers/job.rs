@@ -14,6 +14,7 @@ use crate::api::meta::{at, is_deleted, list_at, number_at, set, text_at};
 use crate::status::Status;
 
 const SOURCE: &str = "job-controller";
+/// Indexed jobs have it as annotation and as label.
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
 enum End {
@@ -73,6 +74,7 @@ fn deadline(request: &Request<'_>) -> Option<Duration> {
 }
 
 fn end(request: &Request<'_>, succeeded: i64, failures: i64) -> Option<End> {
+    // Failures before success: a job that exceeds its limit and reaches its completions at the same time has failed.
     let limit = number_at(&request.object, &["spec", "backoffLimit"]).unwrap_or(6);
     let desired = number_at(&request.object, &["spec", "completions"]);
     if failures > limit {
@@ -106,6 +108,7 @@ async fn create_pods(
         .filter(|pod| text_at(pod, &["status", "phase"]) != "Failed" && !is_deleted(pod))
         .filter_map(|pod| text_at(pod, &["metadata", "annotations", INDEX]).parse().ok())
         .collect();
+    // The lowest free index first, as the real controller does; a failed index becomes free again.
     let mut free = (0..).filter(|index| !taken.contains(index));
     for _ in active..desired {
         let index = free.next().unwrap_or(0);

@@ -44,6 +44,7 @@ fn selected_pods(request: &Request<'_>) -> Vec<Node> {
 }
 
 /// A load balancer address, derived from the uid so that it stays the same.
+/// It is in the network of the node, above the addresses of containers.
 fn load_balancer_ingress(uid: &str) -> Node {
     let number = hash_text(uid);
     map([("ip", format!("172.18.{}.{}", 200 + (number >> 8) % 50, number % 254 + 1).into())])
@@ -216,6 +217,7 @@ async fn write_endpoints(request: &Request<'_>, pods: &[Node]) -> Result<(), Sta
 async fn create(request: &Request<'_>, resource: ResourcePath, object: &Node) -> Result<(), Status> {
     match request.client.create(resource, request.namespace(), object).await {
         Ok(_) => Ok(()),
+        // Created by an earlier reconcile that did not finish, or by a client.
         Err(error) if error.code == 409 => Ok(()),
         Err(error) => Err(error.into()),
     }
@@ -242,6 +244,8 @@ pub(super) async fn reconcile_disruption_budget(request: &Request<'_>) -> Result
         at(&request.object, &["spec", "minAvailable"]),
         at(&request.object, &["spec", "maxUnavailable"]),
     ) {
+        // Both round up, as the real controller: with fractions, rather one pod too many is kept (`minAvailable`) or
+        // may be evicted (`maxUnavailable`) than none.
         (Some(least), _) => scaled_value(Some(least), all, true),
         (_, Some(most)) => (all - scaled_value(Some(most), all, true)).max(0),
         _ => 0,

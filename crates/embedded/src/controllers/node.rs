@@ -32,8 +32,10 @@ pub(super) async fn ensure(client: &Client<'_>) -> Result<(), Status> {
 }
 
 fn set_status(node: &mut Node, now: &str, version: &str) {
+    // Admission (`TaintNodesByCondition`) taints every new node as not ready; this one is ready at once.
     unset(node, &["spec", "taints"]);
-    let room = || {
+    // The scheduler here does not compute what fits; these numbers are only shown.
+    let resources = || {
         map([
             ("cpu", "64".into()),
             ("ephemeral-storage", "1Ti".into()),
@@ -41,8 +43,8 @@ fn set_status(node: &mut Node, now: &str, version: &str) {
             ("pods", "1000".into()),
         ])
     };
-    set(node, &["status", "capacity"], room());
-    set(node, &["status", "allocatable"], room());
+    set(node, &["status", "capacity"], resources());
+    set(node, &["status", "allocatable"], resources());
     let address = |kind: &str, address: &str| map([("type", kind.into()), ("address", address.into())]);
     let addresses = vec![address("InternalIP", ADDRESS), address("Hostname", NAME)];
     set(node, &["status", "addresses"], addresses);

@@ -50,6 +50,7 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
 }
 
 async fn provision(request: &Request<'_>, class: &str) -> Result<String, Status> {
+    // The name of the real provisioner. Derived from the uid, it makes provisioning repeatable after a crash.
     let name = format!("pvc-{}", request.uid());
     let mut volume = map([("apiVersion", "v1".into()), ("kind", "PersistentVolume".into())]);
     set(&mut volume, &["metadata", "name"], name.as_str());
@@ -100,8 +101,8 @@ async fn bind(request: &Request<'_>, name: &str) -> Result<(), Status> {
         if let Some(modes) = at(claim, &["spec", "accessModes"]).cloned() {
             set(claim, &["status", "accessModes"], modes);
         }
-        if let Some(room) = at(claim, &["spec", "resources", "requests"]).cloned() {
-            set(claim, &["status", "capacity"], room);
+        if let Some(capacity) = at(claim, &["spec", "resources", "requests"]).cloned() {
+            set(claim, &["status", "capacity"], capacity);
         }
     };
     request.client.update(request.key, act).await?;

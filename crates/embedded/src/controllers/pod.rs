@@ -226,6 +226,7 @@ fn ready_time(pod: &Node, simulation: &Simulation, since: Duration) -> Option<Du
         |container: &Node| number_at(container, &["readinessProbe", "initialDelaySeconds"]).unwrap_or(0);
     let delays = list_at(pod, &["spec", "containers"]).iter().map(delay);
     let delay = Duration::from_secs(u64::try_from(delays.max().unwrap_or(0)).unwrap_or(0));
+    // The duration of a pod that exits is the time until then; it is ready in the meantime.
     Some(since + if runs_to_completion(pod) { Duration::ZERO } else { delay.max(simulation.duration) })
 }
 
@@ -233,6 +234,7 @@ fn ready_time(pod: &Node, simulation: &Simulation, since: Duration) -> Option<Du
 /// otherwise count it as available and make progress.
 fn starts_ready(request: &Request<'_>, simulation: &Simulation, restarts: i64) -> bool {
     let ready = ready_time(&request.object, simulation, request.now).is_some_and(|at| at <= request.now);
+    // `failures` counts attempts, and this one fails if fewer have failed before.
     ready && previous_attempts(request, restarts) >= simulation.failures
 }
 
@@ -313,6 +315,7 @@ async fn end(
 
 /// Restarts the containers after the kubelet's crash loop backoff: 10 s, doubled with each restart, at most 5 min.
 async fn restart(request: &Request<'_>, since: Duration, restarts: i64) -> Result<Action, Status> {
+    // Five doublings of 10 s exceed the maximum.
     let doublings = u32::try_from(restarts.clamp(1, 6) - 1).unwrap_or(0);
     let pause = Duration::from_secs((10_u64 << doublings).min(300));
     let due = since + pause;

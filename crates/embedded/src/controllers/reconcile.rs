@@ -150,6 +150,7 @@ impl ControllerManager {
             queue.sync(api);
             queue.pop_due(self.clock.now());
             if let Some(key) = queue.pop() {
+                // An owner of a thousand pods reads all of them, for each one that changes.
                 done += 1 + queue.reconcile(api, &key).await / DEPENDENTS_PER_RECONCILE;
                 continue;
             }
@@ -201,6 +202,7 @@ impl WorkQueue {
     }
 
     fn enqueue_all(&mut self, api: &Api) {
+        // Read before the lists: a change during them is then an event as well, and seen twice rather than never.
         self.synced_revision = api.store().revision();
         for (kind, _) in CONTROLLERS {
             let listing = api.store().list(&prefix(kind, None), None, usize::MAX, None, &|_| true);
@@ -272,6 +274,7 @@ impl WorkQueue {
         let kind = key.to_str_lossy();
         let kind = kind.split('/').next().unwrap_or_default();
         let Some((_, controller)) = CONTROLLERS.iter().find(|(name, _)| *name == kind) else { return 0 };
+        // The object is read here and not when it was enqueued, so that a controller never works on an old state.
         let request =
             Request { client: Client::new(api), key, object: object.node(), now: api.now(), pending };
         let outcome = controller.reconcile(&request).await;

@@ -20,6 +20,7 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
     let terminating = count(&others, is_deleted);
     let desired = number_at(&request.object, &["spec", "replicas"]).unwrap_or(1).max(0);
     let desired = usize::try_from(desired).unwrap_or(0);
+    // Every event of a pod reconciles its owner. Without the backoff each would try the rejected create again.
     let held = backing_off(request);
     let mut refusal = held.as_ref().map(|(why, _)| why.clone());
     while pods.len() < desired && refusal.is_none() {

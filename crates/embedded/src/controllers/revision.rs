@@ -69,6 +69,7 @@ fn revision(request: &Request<'_>, label: &str, hash: &str, number: i64) -> Node
     // The data of a revision is a patch that restores the template.
     let template = at(&request.object, &["spec", "template"]).cloned().unwrap_or_default();
     set(&mut revision, &["data", "spec", "template"], template);
+    // `kubectl rollout undo` sends this as a strategic merge patch.
     set(&mut revision, &["data", "spec", "template", "$patch"], "replace");
     set(&mut revision, &["revision"], Node::Int(number));
     revision

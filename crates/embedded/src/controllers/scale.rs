@@ -29,6 +29,7 @@ pub(super) async fn create_pod(
     set(&mut pod, &["metadata", "namespace"], request.namespace());
     adjust(&mut pod);
     let created = match request.client.api.store().count_dependents(&Str::from(request.uid())) {
+        // As an error of the API, so that it shows in conditions and events like a quota.
         MAX_PODS_PER_OWNER.. => Err(too_many_pods(name)),
         _ => request.client.create(PODS, request.namespace(), &pod).await,
     };

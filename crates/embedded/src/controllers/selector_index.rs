@@ -7,6 +7,7 @@ use pintle_tree::Str;
 use super::network::{self, Labels};
 use crate::store::{Object, ObjectMeta};
 
+/// The indexed kinds, as in the prefix of keys. They are reconciled when a selected pod changes.
 pub(super) const KINDS: [&str; 2] = ["services", "poddisruptionbudgets.policy"];
 
 /// Selectors, indexed by their first label. A pod that is selected must have this label, so only few selectors are
@@ -60,6 +61,7 @@ impl SelectorIndex {
         let selects =
             |key: &&Str| self.selectors.get(*key).is_some_and(|labels| network::selects(labels, meta));
         let mut found: Vec<Str> = by_label.flatten().filter(selects).cloned().collect();
+        // The order decides which one is reconciled first, and must not depend on the order of the pod's labels.
         found.sort();
         found
     }

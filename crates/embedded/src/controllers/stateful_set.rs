@@ -33,6 +33,7 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
     let desired = desired_replicas(request);
     let all = i64::try_from(pods.len()).unwrap_or(0);
     let done = updated == all && all == desired && counted.ready == desired;
+    // `currentRevision` follows only when the rollout is complete: `kubectl rollout status` compares the two.
     let current = match request.text(&["status", "currentRevision"]) {
         current if !done && !current.is_empty() => current.to_owned(),
         _ => revision.clone(),
@@ -63,6 +64,7 @@ fn number(pod: &Node) -> i64 {
 /// Takes the next step: creates a missing pod, deletes a surplus one, or replaces one of an old revision.
 async fn step(request: &Request<'_>, pods: &[Node], revision: &str) -> Result<Option<Requeue>, Status> {
     let first = number_at(&request.object, &["spec", "ordinals", "start"]).unwrap_or(0);
+    // Otherwise each ordinal waits until all before it are ready.
     let at_once = request.text(&["spec", "podManagementPolicy"]) == "Parallel";
     for ordinal in first..first.saturating_add(desired_replicas(request)) {
         match pods.iter().find(|pod| number(pod) == ordinal) {

@@ -25,12 +25,13 @@ pub(super) fn set_condition(object: &mut Node, (kind, is, reason, message): NewC
     let kind_of_object = text_at(object, &["kind"]).to_owned();
     match kind_of_object.as_str() {
         "Deployment" => {
-            let annotation = |it: &&Node| {
+            let is_unchanged = |it: &&Node| {
                 text_at(it, &["status"]) == word
                     && text_at(it, &["reason"]) == reason
                     && text_at(it, &["message"]) == message
             };
-            let last = before.as_ref().filter(annotation).map_or(now, |it| text_at(it, &["lastUpdateTime"]));
+            let last =
+                before.as_ref().filter(is_unchanged).map_or(now, |it| text_at(it, &["lastUpdateTime"]));
             set(&mut entry, &["lastUpdateTime"], last);
         }
         "Pod" => set(&mut entry, &["lastProbeTime"], Node::Nil),
@@ -39,6 +40,7 @@ pub(super) fn set_condition(object: &mut Node, (kind, is, reason, message): NewC
     }
     let mut all = list_at(object, &["status", "conditions"]).to_vec();
     match all.iter_mut().find(|it| text_at(it, &["type"]) == kind) {
+        // In place: the order of conditions is that of their first appearance, as in the real controllers.
         Some(current) => *current = entry,
         None => all.push(entry),
     }

@@ -22,6 +22,7 @@ fn hash_bytes(bytes: &[u8]) -> u64 {
 }
 
 /// The pod template hash: different templates have different ones.
+/// It is not the hash of the real controllers, which is made of Go's printed form of the struct.
 pub(super) fn hash(template: &Node) -> String {
     let number = hash_bytes(&json::write_raw(template).unwrap_or_default());
     // 32 bits give at most ten letters, the length of real hashes.

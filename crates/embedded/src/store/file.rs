@@ -27,6 +27,7 @@ const FORMAT: u64 = 1;
 /// All objects are in memory too, so pages are rarely read twice.
 const CACHE_BYTES: usize = 8 << 20;
 /// The limit of writes per commit.
+/// A bound keeps the first writer of a batch from waiting for all that arrive meanwhile.
 const MAX_BATCH: usize = 256;
 /// The name of the thread that owns the file. Its panics are caught and reported as errors; panic hooks should not
 /// print them.
@@ -135,6 +136,7 @@ fn prepare(database: &Database) -> Result<u64, redb::Error> {
         if format.is_none() {
             numbers.insert("format", FORMAT)?;
         }
+        // redb creates a table when it is opened for writing; reading one that does not exist fails.
         transaction.open_table(OBJECTS)?;
         format.unwrap_or(FORMAT)
     };
@@ -177,6 +179,7 @@ impl FileWriter {
     /// Opens a file on a new thread.
     pub(super) fn open(path: &Path, window: HistoryWindow) -> Result<Opened, FileError> {
         let (changes, receiver) = channel();
+        // The result of opening comes back through a channel, as a panic of redb must stay on its thread.
         let (opened, outcome) = channel();
         let thread = std::thread::Builder::new().name(FILE_THREAD.to_owned());
         let file = path.to_owned();

@@ -56,6 +56,7 @@ impl History {
     }
 
     pub(super) fn push(&mut self, event: Arc<Event>) {
+        // Only the new state is counted: the previous one is that of an earlier event, or of the store.
         self.bytes += event.object.text.len();
         self.events.push_back(event);
         while self.events.len() > self.window.events || self.bytes > self.window.bytes {

@@ -47,6 +47,7 @@ impl LabelIndex {
     ) -> Option<Box<dyn Iterator<Item = &'a Str> + 'a>> {
         let mut rarest: Option<&BTreeSet<Str>> = None;
         for pair in pairs {
+            // The labels must all match, so one that no object has ends the search.
             let Some(keys) = self.0.get(pair) else { return Some(Box::new(std::iter::empty())) };
             if rarest.is_none_or(|rarest| keys.len() < rarest.len()) {
                 rarest = Some(keys);

@@ -123,6 +123,7 @@ impl Store {
         (hint, matches): (&IndexHint, &dyn Fn(&Object) -> bool),
     ) -> Result<Listing, TooOld> {
         self.read(|state| {
+            // The index only knows the present; lists of the past are reconstructed from the history.
             let is_now = revision.is_none_or(|revision| revision == state.revision());
             let found = is_now.then(|| state.find(prefix, after, limit, hint, matches)).flatten();
             found.map_or_else(|| state.list(prefix, after, limit, revision, matches), Ok)
@@ -176,6 +177,8 @@ impl Store {
         let staged = staged.finish();
         state.apply(staged);
         let revision = state.revision();
+        // Sent without the lock, so that woken watches do not wait for it. Two writers may send in the wrong
+        // order; receivers wait for any change and read the revision from the store.
         drop(state);
         self.revision.send_replace(revision);
         Ok(object)

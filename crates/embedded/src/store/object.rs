@@ -56,6 +56,7 @@ impl ObjectMeta {
 }
 
 /// The limit of the JSON of objects whose parsed tree is cached.
+/// Together with the limit of cached trees this bounds the cache, as a tree takes about four times its text.
 const MAX_CACHED_TEXT: usize = 16 << 10;
 
 /// The cache of a parsed tree. An object that was just written will be read again soon, by watches and controllers.
@@ -102,12 +103,15 @@ impl Object {
             revision,
             meta: ObjectMeta::from_object(&node),
             text,
+            // Only written objects are in the queue that evicts trees. The controllers read all objects of a
+            // file when they start, and what is cached here would never be dropped.
             tree: Mutex::new(CachedTree::Cold),
         })
     }
 
     /// Parses the object, or clones the cached tree.
     pub fn node(&self) -> Node {
+        // The lock is held while parsing, so that concurrent readers of a new object parse it once.
         let mut tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner);
         if let CachedTree::Read(node) = &*tree {
             return node.clone();

@@ -1,4 +1,7 @@
 //! The current objects and their indices, and the application of writes.
+//!
+//! A write is staged first, against a shared reference, and applied afterwards. The file writer commits to
+//! disk in between, so that readers never see a write that a crash could undo.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
@@ -122,6 +125,8 @@ impl State {
         let past = self.differences(prefix, revision)?;
         let mut objects: Vec<Arc<Object>> = Vec::new();
         let mut remaining = 0;
+        // Behind the limit objects are only counted, without evaluating the selector: the real server does
+        // not send a count for lists with a selector either.
         let mut take = |object: &Arc<Object>| {
             if objects.len() < limit {
                 if matches(object) {
@@ -205,6 +210,7 @@ impl State {
                 previous.drop_tree();
                 self.unindex(previous);
             }
+            // The newest revision of an object is read at least once, by its watchers or its controller.
             self.cached_trees.push_back(Arc::clone(&event.object));
             if self.cached_trees.len() > MAX_CACHED_TREES
                 && let Some(oldest) = self.cached_trees.pop_front()
@@ -276,9 +282,12 @@ impl Staging<'_> {
             _ => {}
         }
         let removed = object.is_none();
+        // The last state of a removed object gets the revision of the removal, as in watch events of the real
+        // server: clients resume from there.
         let Some(node) = object.or_else(|| existing.as_ref().map(|existing| existing.node())) else {
             return Err(WriteError::Missing);
         };
+        // Revisions have no gaps: the history finds an event by its distance to the oldest one.
         let revision = self.state.revision + self.staged.events.len() as u64 + 1;
         let object = Arc::new(Object::new(key.clone(), revision, node));
         self.newest.insert(key, (!removed).then(|| Arc::clone(&object)));

@@ -155,6 +155,7 @@ fn may_be_created_later(request: &Request<'_>, plural: &str) -> bool {
 fn past_and_present(request: &Request<'_>, prefix: &str) -> Vec<Node> {
     let store = request.client.api.store();
     let now = store.list(prefix, None, usize::MAX, None, &|_| true).map(|it| it.objects).unwrap_or_default();
+    // From the beginning, or from as far back as the history goes.
     let past = store.changes(prefix, 0).or_else(|old| store.changes(prefix, old.oldest));
     let past = past.map(|(events, _)| events).unwrap_or_default();
     now.iter().map(|object| object.node()).chain(past.iter().map(|event| event.object.node())).collect()

@@ -1,4 +1,7 @@
 //! The states of a pod, read from and written to its status.
+//!
+//! The status is the only state: whatever the next step needs (when the containers started, how often they were
+//! restarted) is read back from it, so that a cluster in a file continues where it was closed.
 
 use std::time::Duration;
 
@@ -135,6 +138,7 @@ pub(super) fn start(pod: &mut Node, view: &KubeletView, ready: bool) {
         let id = format!("containerd://{:016x}", hash_text(&format!("{}/{name}", view.uid)));
         set(&mut status, &["containerID"], id.as_str());
         set(&mut status, &["imageID"], image_id(text_at(container, &["image"])));
+        // Init containers take no time, so they have exited when the pod starts.
         let done = prepares && !is_sidecar(container);
         let state = if done {
             map([("terminated", terminated(0, now, now, &id))])
