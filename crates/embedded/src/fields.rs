@@ -1,5 +1,6 @@
 //! Access to fields of unstructured objects, for decoding, defaulting and validation. A path that does not exist, or
 //! holds another type, is treated as absent.
+//! Null counts as absent: to the server's Go types they are the same.
 
 use pintle_tree::{Map, Node, Str};
 

@@ -36,6 +36,7 @@ impl Quantity {
         let (base, power, format) = parse_suffix(suffix)?;
         let all = format!("{whole}{fraction}");
         let significant = all.trim_start_matches('0');
+        // An i128 has 38 digits, and a binary suffix multiplies by up to 2^60.
         if significant.len() > 30 {
             return Some(Quantity {
                 digits: if text.starts_with('-') { -1 } else { 1 },
@@ -95,10 +96,11 @@ impl Quantity {
     pub(crate) fn plus(&self, other: &Quantity) -> Quantity {
         let exponent = self.exponent.min(other.exponent);
         let digits = |quantity: &Quantity| {
-            let lift = 10_i128.checked_pow((quantity.exponent - exponent).unsigned_abs())?;
-            quantity.digits.checked_mul(lift)
+            let factor = 10_i128.checked_pow((quantity.exponent - exponent).unsigned_abs())?;
+            quantity.digits.checked_mul(factor)
         };
         let sum = digits(self).zip(digits(other)).and_then(|(one, two)| one.checked_add(two));
+        // The sum of nothing and `1Gi` is `1Gi`, not `1073741824`.
         let format = if self.is_zero() { other.format } else { self.format };
         sum.map_or(*self, |digits| Quantity { digits, exponent, format })
     }
@@ -110,9 +112,10 @@ impl Quantity {
     /// Whether it is greater than `other`.
     pub(crate) fn exceeds(&self, other: &Quantity) -> bool {
         let scale = |quantity: &Quantity| {
-            let lift = 10_i128.checked_pow((quantity.exponent + 9).clamp(0, 27).unsigned_abs());
+            // All quantities are multiples of 10^-9, so that whole numbers of nanos can be compared.
+            let factor = 10_i128.checked_pow((quantity.exponent + 9).clamp(0, 27).unsigned_abs());
             let most = if quantity.digits < 0 { i128::MIN } else { i128::MAX };
-            lift.and_then(|lift| quantity.digits.checked_mul(lift)).unwrap_or(most)
+            factor.and_then(|factor| quantity.digits.checked_mul(factor)).unwrap_or(most)
         };
         scale(self) > scale(other)
     }
@@ -137,6 +140,7 @@ impl Quantity {
     pub(crate) fn canonical(&self) -> String {
         if self.format == Format::Binary
             && let Some(whole) = self.whole()
+            // Below 1024 the binary notation has no suffix, and numbers are written in decimal notation.
             && whole.abs() >= 1024
         {
             const SUFFIXES: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];

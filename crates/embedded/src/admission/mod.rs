@@ -103,6 +103,7 @@ pub fn mutate_update(
         ("apps", "DaemonSet") => {
             let count =
                 text(live, &["metadata", "annotations", TEMPLATE_GENERATION]).parse::<i64>().unwrap_or(1);
+            // The annotation replaces `spec.templateGeneration` of an API version that is no longer served.
             let changed = at(live, &["spec", "template"]) != at(object, &["spec", "template"]);
             set_template_generation(object, count + i64::from(changed));
         }

@@ -64,6 +64,7 @@ fn mount_service_account_token(spec: &mut Map<Node>, name: &str) {
     for containers in ["containers", "initContainers"] {
         for_each_map(spec, containers, |container| {
             set_default(container, "volumeMounts", Node::List(Vec::new()));
+            // A container that mounts something at this path itself keeps its own.
             let Some(Node::List(mounts)) = container.get_mut("volumeMounts") else { return };
             if mounts.iter().any(|mount| text(mount, &["mountPath"]) == TOKEN_MOUNT_PATH) {
                 return;
@@ -85,6 +86,8 @@ fn mount_service_account_token(spec: &mut Map<Node>, name: &str) {
 }
 
 fn token_volume(name: &str) -> Node {
+    // An hour and seven seconds: by this odd number (`WarnOnlyBoundTokenExpirationSeconds`) the real server
+    // recognizes tokens that it has mounted itself.
     let token = map_of(&[("expirationSeconds", 3607_i64.into()), ("path", "token".into())]);
     let authority = map_of(&[("key", "ca.crt".into()), ("path", "ca.crt".into())]);
     let authority = map_of(&[("name", "kube-root-ca.crt".into()), ("items", Node::List(vec![authority]))]);
@@ -101,6 +104,7 @@ fn token_volume(name: &str) -> Node {
 
 /// The quality of service class.
 fn qos_class(pod: &Node) -> &'static str {
+    // Ephemeral containers have no resources and do not count.
     let lists = container_names().into_iter().take(2);
     let containers: Vec<&Node> = lists.flat_map(|name| list(pod, &["spec", name])).collect();
     let amounts = |container: &Node, kind: &str| -> Vec<(String, Quantity)> {
@@ -110,20 +114,20 @@ fn qos_class(pod: &Node) -> &'static str {
             known.filter_map(|(name, amount)| Some((name.to_string(), Quantity::parse(amount.as_str()?)?)));
         read.filter(|(_, amount)| !amount.is_zero()).collect()
     };
-    let asks = |container: &&&Node| {
+    let has_amounts = |container: &&&Node| {
         !amounts(container, "limits").is_empty() || !amounts(container, "requests").is_empty()
     };
-    if containers.iter().filter(asks).count() == 0 {
+    if containers.iter().filter(has_amounts).count() == 0 {
         return "BestEffort";
     }
-    let is_sure = |container: &&Node| {
+    let is_guaranteed = |container: &&Node| {
         let (limits, requests) = (amounts(container, "limits"), amounts(container, "requests"));
         limits.len() == 2
             && requests.iter().all(|(name, amount)| {
                 limits.iter().any(|(known, limit)| known == name && limit.canonical() == amount.canonical())
             })
     };
-    if containers.iter().all(is_sure) { "Guaranteed" } else { "Burstable" }
+    if containers.iter().all(is_guaranteed) { "Guaranteed" } else { "Burstable" }
 }
 
 #[cfg(test)]

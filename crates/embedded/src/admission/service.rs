@@ -50,6 +50,8 @@ fn retain_allocated(spec: &mut Map<Node>, live: &Node) {
     let was = text(live, &["spec", "type"]);
     let is_outside = |kind: &str| kind == "NodePort" || kind == "LoadBalancer";
     if was != "ExternalName" && str_of(spec, "type") != "ExternalName" {
+        // As `patchAllocatedValues` of the real server: clients send Services without the address that they were
+        // given, and the immutable field is filled in instead of rejected.
         if str_of(spec, "clusterIP").is_empty() {
             keep(spec, live, "clusterIP");
         }

@@ -93,6 +93,7 @@ fn kinds(definition: &Node) -> Vec<CustomResource> {
             shape: shape(version)?,
             storage_shape: (!stored).then(|| storage_shape.clone()),
             storage_version: storage_version.clone(),
+            // All versions count, not just the served ones: objects may be stored in one that is served no longer.
             only_version: versions.len() == 1,
             served: version.get("served").and_then(Node::as_bool) == Some(true),
             stored,

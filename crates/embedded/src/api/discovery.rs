@@ -145,6 +145,7 @@ impl Api {
             ("groupVersion", api_version.into()),
             ("resources", entries.into()),
         ]);
+        // The real server leaves it out for the core group.
         if !group.is_empty() || version != "v1" {
             set(&mut list, &["apiVersion"], "v1");
         }

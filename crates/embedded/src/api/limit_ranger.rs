@@ -118,6 +118,7 @@ fn check(limit: &Node, is_pod: bool, object: &Node, violations: &mut Vec<String>
             for (name, bound) in amounts(at(limit, &[rule])) {
                 violations.extend(
                     check(&Bound { kind, name: &name, bound }, requested)
+                        // Several containers often violate a bound in the same words; the server lists these once.
                         .filter(|text| !violations.contains(text)),
                 );
             }

@@ -1,4 +1,7 @@
 //! Access to fields of unstructured objects, and to common metadata.
+//!
+//! Unlike [`crate::fields`], these functions tell null and absent apart: stored objects have nulls where Go's
+//! encoding writes them.
 
 use pintle_tree::{Map, Node, Str};
 

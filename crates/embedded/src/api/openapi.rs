@@ -117,6 +117,7 @@ impl Api {
 
     /// The schema of a custom resource and its definition name.
     fn custom_schema(&self, resource: &Resource) -> Option<(Str, Node)> {
+        // Two slashes with the one of the prefix: cluster-scoped objects have an empty namespace in their key.
         let key = Str::from(format!("{DEFINITIONS}/{}", resource.qualified_name()));
         let definition = self.0.store.get(&key)?.node();
         let mut schema = custom_resources::schema_of(&definition, &resource.version.to_str_lossy())?;
@@ -161,6 +162,7 @@ impl Api {
         ]);
         let text = String::from_utf8(json::write_raw(&document).unwrap_or_default()).unwrap_or_default();
         // The definitions are stored with references of v3.
+        // On the text, as references can be anywhere in a schema.
         Reply::text(200, text.replace(REFERENCE, "#/definitions/"), "application/json")
     }
 }

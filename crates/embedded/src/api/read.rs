@@ -193,6 +193,7 @@ fn continue_token(revision: u64, prefix: &str, last: &Str) -> String {
     let tree = map([
         ("v", "meta.k8s.io/v1".into()),
         ("rv", Node::Int(i64::try_from(revision).unwrap_or(i64::MAX))),
+        // The real server continues at the first key that is not smaller; the zero byte makes it the next one.
         ("start", format!("{start}\0").into()),
     ]);
     URL_SAFE_NO_PAD.encode(json::write(&tree).unwrap_or_default())
@@ -240,10 +241,12 @@ fn list_text(call: &Call<'_>, listing: &Listing, metadata: &Node) -> Bytes {
     let head =
         map([("apiVersion", resource.api_version().into()), ("kind", resource.list_kind.clone().into())]);
     put(&head);
+    // Opens the object again: the closing brace comes after the items.
     text.pop();
     text.extend(b",\"metadata\":");
     text.extend(json::write_raw(metadata).unwrap_or_default());
     text.extend(b",\"items\":[");
+    // Items of custom lists keep `apiVersion` and `kind`, so that their text is copied as it is.
     let quick = call.served.is_custom() && call.served.is_served_as_stored();
     for (index, object) in listing.objects.iter().enumerate() {
         if index > 0 {

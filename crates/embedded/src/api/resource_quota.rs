@@ -39,6 +39,7 @@ impl Api {
         if call.namespace().is_empty() || !self.0.store.has(&prefix(QUOTAS, Some(call.namespace()))) {
             return Ok(None);
         }
+        // Taken only where there are quotas: it would serialize all creates.
         let guard = self.0.quotas.lock().await;
         let kind = call.served.storage_prefix();
         for quota in self.quotas(call.namespace()) {
@@ -175,6 +176,7 @@ fn amount(name: &str, kind: &str, object: &Node) -> Option<Quantity> {
             at(object, &["spec", "resources", "requests", "storage"]).unwrap_or(&Node::Int(0)),
         ),
         name if name.starts_with("count/") => Some(Quantity::from_int(1)),
+        // After `count/pods`, which counts finished pods as well.
         _ if kind == "pods" && has_ended() => Some(Quantity::from_int(0)),
         name if PLAIN.contains(&name) => Some(Quantity::from_int(1)),
         name => {
@@ -206,8 +208,8 @@ fn unspecified(hard: &Amounts, kind: &str, object: &Node) -> Option<String> {
         }
         let containers = ["containers", "initContainers"].into_iter();
         let containers = containers.flat_map(|field| list_at(object, &["spec", field]));
-        let silent = containers.filter(|container| at(container, &["resources", part, of]).is_none());
-        let mut names: Vec<&str> = silent.map(|container| text_at(container, &["name"])).collect();
+        let unset = containers.filter(|container| at(container, &["resources", part, of]).is_none());
+        let mut names: Vec<&str> = unset.map(|container| text_at(container, &["name"])).collect();
         names.sort_unstable();
         if !names.is_empty() {
             missing.push(format!("{name} for: {}", names.join(",")));

@@ -83,6 +83,7 @@ impl Selector {
         let key = object.key.to_str_lossy();
         let mut names = key.split('/').skip(1);
         let (namespace, name) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
+        // Parsed at most once, and only for fields other than name and namespace, which are in the key.
         let mut tree = None;
         self.fields.iter().all(|requirement| {
             let equal = match requirement.path.as_str() {
@@ -103,6 +104,7 @@ fn field(object: &Node, path: &str) -> String {
         Some(Node::Bool(value)) => value.to_string(),
         Some(Node::Int(value)) => value.to_string(),
         _ => match path {
+            // These are `omitempty` in JSON, while the server compares the fields of Go structs.
             "spec.unschedulable" | "spec.hostNetwork" => "false".to_owned(),
             "status.replicas" | "status.successful" => "0".to_owned(),
             "source" => field(object, "source.component"),
@@ -173,6 +175,7 @@ fn field_requirements(text: &str, kind: &Kind<'_>, own: &[String]) -> Result<Vec
     let mut found = Vec::new();
     for term in text.split(',').filter(|term| !term.is_empty()) {
         let split = |sign: &str| term.split_once(sign);
+        // `!=` first, as it contains `=`.
         let (path, value, equal) = match (split("!="), split("=="), split("=")) {
             (Some((path, value)), _, _) => (path, value, false),
             (_, Some((path, value)), _) | (_, _, Some((path, value))) => (path, value, true),
@@ -293,6 +296,7 @@ impl Parser {
     /// A value, which may be empty.
     fn value(&mut self, key: &str) -> Result<String, String> {
         let value = match self.tokens.peek().map(String::as_str) {
+            // `app=` selects objects whose label is empty.
             None | Some(",") => String::new(),
             Some(word) if is_word(word) => self.tokens.next().unwrap_or_default(),
             Some(other) => return Err(format!("found '{other}', expected: identifier")),

@@ -62,6 +62,7 @@ impl ServedKind {
         match self {
             ServedKind::Custom(kind) => Str::from(format!("{}/{}", resource.group, kind.storage_version)),
             ServedKind::BuiltIn(_) if resource.group == "events.k8s.io" => Str::from("v1"),
+            // `v2` can express everything of `v1`, but not the other way round.
             ServedKind::BuiltIn(_) if resource.group == "autoscaling" => Str::from("autoscaling/v2"),
             ServedKind::BuiltIn(_) => Str::from(resource.api_version()),
         }

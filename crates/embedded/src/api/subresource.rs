@@ -157,6 +157,7 @@ impl Api {
             if !text_at(object, &["spec", "nodeName"]).is_empty() {
                 let existing = text_at(object, &["spec", "nodeName"]);
                 let why = format!("pod {} is already assigned to node {existing:?}", call.name());
+                // The server names the subresource here, unlike in other conflicts.
                 let resource = Resource { plural: "pods/binding".into(), ..Resource::default() };
                 return Err(super::conflict(&resource, call.name(), &why));
             }

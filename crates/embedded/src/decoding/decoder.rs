@@ -51,6 +51,7 @@ pub(super) fn decode_built_in(
         path: String::new(),
         owner: String::new(),
     };
+    // Decoding goes on after an error, as encoding/json does, but the strict errors are then not used.
     let root = reader.structure(number, raw, Some(schema));
     match reader.error {
         Some(error) => Err(error),
@@ -169,6 +170,7 @@ impl Reader {
         let types = self.types;
         match (&of.kind, raw) {
             (GoType::Any, raw) => raw.node(),
+            // A null inside a list or a map becomes the zero value of the element.
             (kind, RawJson::Nil) => types.zero(kind),
             (GoType::Struct(number), RawJson::Map(_)) => self.structure(*number, raw, schema),
             (GoType::Slice(items), RawJson::List(list)) => self.list(items, list, schema),
@@ -293,6 +295,7 @@ impl Reader {
 
     fn quantity(&mut self, raw: &RawJson) -> Node {
         let text = match raw {
+            // Numbers are taken as they are written: `0.1` must not become the nearest float.
             RawJson::Str(text) | RawJson::Number(text) => text.to_string(),
             _ => String::new(),
         };
@@ -386,6 +389,7 @@ fn whole(raw: &RawJson, bits: u8, source: Source) -> Option<Node> {
     let number: i64 = digits.as_str()?.parse().ok()?;
     // The conversion of unstructured objects truncates silently.
     let fits = source == Source::Tree || i64::from(number as i32) == number || bits == 64;
+    // Only a tree can still be out of range here, see above.
     let number = if bits == 32 { i64::from(number as i32) } else { number };
     fits.then_some(Node::Int(number))
 }

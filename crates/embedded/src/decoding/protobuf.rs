@@ -73,6 +73,7 @@ impl<'b> Fields<'b> {
     /// Reads a varint.
     fn number(&mut self) -> Result<u64, ProtobufError> {
         let mut number = 0_u64;
+        // At most ten bytes, so that a hostile message cannot go on for ever.
         for shift in (0..64).step_by(7) {
             let byte = self.take(1)?[0];
             number |= u64::from(byte & 0x7f).checked_shl(shift).ok_or(Damaged)?;
@@ -177,6 +178,7 @@ fn fill(
     while let Some((tag, value)) = rest.next()? {
         let mut here = path.to_vec();
         here.push(tag);
+        // Go inlines embedded structs in JSON, while protobuf nests them in a message of their own.
         if let Some(field) = fields.iter().find(|field| field.numbers == here) {
             put(field, value, map, depth)?;
         } else if let (true, Value::Bytes(bytes)) =
@@ -198,19 +200,20 @@ fn put(field: &Field, value: Value<'_>, map: &mut Map<Node>, depth: usize) -> Re
         }
         GoType::Map(values) => {
             let Value::Bytes(entry) = value else { return Err(Damaged) };
-            let (mut key, mut held) = (Str::default(), None);
+            let (mut key, mut value_node) = (Str::default(), None);
             let mut fields = Fields(entry);
             while let Some((number, value)) = fields.next()? {
                 match (number, value) {
                     (1, Value::Bytes(bytes)) => key = Str::from(bytes),
-                    (2, value) => held = Some(one(&values.kind, value, depth)?),
+                    (2, value) => value_node = Some(one(&values.kind, value, depth)?),
                     _ => {}
                 }
             }
-            let held = held.unwrap_or_else(|| GoTypes::all().zero(&values.kind));
+            // An empty value is not encoded in protobuf.
+            let value_node = value_node.unwrap_or_else(|| GoTypes::all().zero(&values.kind));
             let entries = map.entry_or_insert_with(&field.name, Node::empty_map);
             if let Node::Map(entries) = entries {
-                entries.insert(key, held);
+                entries.insert(key, value_node);
             }
         }
         kind => {

@@ -66,6 +66,7 @@ impl RawJson {
                 _ => error,
             })?;
         if text[length..].iter().any(|byte| !byte.is_ascii_whitespace()) {
+            // Only to get Go's message about what follows the value.
             json::read_exact(text)?;
         }
         Ok(raw)
@@ -154,6 +155,7 @@ impl RawJson {
 impl Drop for RawJson {
     fn drop(&mut self) {
         match self {
+            // The derived drop recurses without growing the stack, and the text of a client may nest deeply.
             RawJson::List(items) if !items.is_empty() => with_stack(|| items.clear()),
             RawJson::Map(entries) if !entries.is_empty() => with_stack(|| entries.clear()),
             _ => {}

@@ -109,6 +109,7 @@ fn http_get(handler: &mut Map<Node>) {
 /// Whether the image has the tag `latest`, or neither tag nor digest: it is then always pulled. Invalid references are
 /// not, as the server fails to parse them.
 fn is_latest(image: &str) -> bool {
+    // A host has a dot or a port, by which Docker tells it from the first part of a path.
     let path =
         image.split_once('/').filter(|(host, _)| host.contains(['.', ':'])).map_or(image, |(_, path)| path);
     let name = path.rsplit_once(':').map_or(path, |(name, _)| name);
@@ -131,6 +132,8 @@ fn volume(volume: &mut Map<Node>) {
             field_references(source);
             for_each_map(source, "sources", |source| {
                 if let Some(token) = map_mut(source, "serviceAccountToken") {
+                    // Not the 3607 of the token that admission mounts: this one was requested by the author of the
+                    // pod.
                     set_default(token, "expirationSeconds", 3600_i64);
                 }
                 if let Some(downward) = map_mut(source, "downwardAPI") {

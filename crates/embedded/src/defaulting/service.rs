@@ -11,6 +11,7 @@ pub(super) fn service(map: &mut Map<Node>) {
         spec.remove("sessionAffinityConfig");
     }
     if str_of(spec, "sessionAffinity") == "ClientIP" && !has_timeout(spec) {
+        // Three hours (`DefaultClientIPServiceAffinitySeconds`).
         let timeout = map_of(&[("timeoutSeconds", 10_800_i64.into())]);
         spec.insert("sessionAffinityConfig".into(), map_of(&[("clientIP", timeout)]));
     }

@@ -7,7 +7,7 @@ use super::Patched;
 use crate::decoding::raw_json::RawJson;
 use crate::status::{Status, StatusDetails};
 
-/// The limit of operations per patch, as in the real server.
+/// The limit of operations per patch, as in the real server (`maxJSONPatchOperations`).
 const MAX_OPERATIONS: usize = 10_000;
 
 /// Applies a JSON patch.
@@ -90,6 +90,7 @@ impl Operation {
             "add" => add(document, path, self.value.clone()),
             "remove" => remove(document, path).map(|_| ()),
             "replace" if path.is_empty() => {
+                // The library replaces the document as a whole only by one that it can apply further operations to.
                 let is_container = matches!(self.value, Node::Map(_) | Node::List(_));
                 is_container.then(|| *document = self.value.clone())
             }
@@ -120,6 +121,7 @@ fn unescaped(segment: &[u8]) -> Str {
         return Str::from(segment);
     }
     let text = String::from_utf8_lossy(segment);
+    // In this order, as RFC 6901 demands: `~01` is `~1`, not a slash.
     Str::from(text.replace("~1", "/").replace("~0", "~"))
 }
 

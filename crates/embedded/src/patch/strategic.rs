@@ -55,6 +55,7 @@ fn merge_maps(
                 patch.remove(DIRECTIVE);
                 Ok(patch)
             }
+            // The caller inserts the result, so a deleted map becomes an empty one, as in the Go implementation.
             Some("delete") => Ok(Map::new()),
             _ => Err(unknown_directive(directive, &patch)),
         };
@@ -96,6 +97,7 @@ fn merge_field(
             original.remove(&key);
             return Ok(());
         }
+        // Taken out to be merged without a copy. Maps are sorted, so the key does not lose its position.
         _ => original.remove(&key),
     };
     let child = schema.and_then(|schema| schema.child(&key));
@@ -224,6 +226,7 @@ fn merge_lists(
     if old.is_empty() && new.is_empty() {
         return Ok(old);
     }
+    // The types of the elements decide, not the schema: a merge key is needed only for maps.
     if !holds_maps(&old, &new)? {
         let before = old.clone();
         for item in &new {

@@ -32,6 +32,7 @@ fn app_armor(pod: &Pod<'_>) -> Option<Violation> {
     });
     let mut annotations: Vec<String> =
         annotations.map(|(name, value)| format!("{name}={}", quote(value.as_bytes()))).collect();
+    // By name, as the real plugin sorts what it lists: maps have no order in Go.
     annotations.sort();
     let mut who: Vec<String> = setters.into_iter().collect();
     if !annotations.is_empty() {

@@ -69,6 +69,7 @@ fn volumes(pod: &Pod<'_>) -> Option<Violation> {
     let volumes = list(pod.spec, &["volumes"]).iter().filter(|volume| {
         let is_bad = !ALLOWED.iter().any(|kind| at(volume, &[kind]).is_some());
         if is_bad {
+            // The type of a volume is its only field besides the name.
             let kind = volume.as_map().and_then(|map| map.keys().find(|key| ***key != *b"name"));
             types.insert(kind.map_or("unknown".to_owned(), ToString::to_string));
         }
@@ -100,11 +101,11 @@ fn run_as_non_root(pod: &Pod<'_>) -> Option<Violation> {
     if at(pod.spec, &["securityContext"]).is_some_and(|context| is_set(context, true)) {
         return None;
     }
-    let silent = pod.containers_that(|it| at(it, &["securityContext", "runAsNonRoot"]).is_none());
-    if silent.is_empty() {
+    let unset = pod.containers_that(|it| at(it, &["securityContext", "runAsNonRoot"]).is_none());
+    if unset.is_empty() {
         return None;
     }
-    let who = named("container", &silent);
+    let who = named("container", &unset);
     violation(REASON, format!("pod or {who} must set securityContext.runAsNonRoot=true"))
 }
 
@@ -129,11 +130,11 @@ fn seccomp(pod: &Pod<'_>) -> Option<Violation> {
     if at(pod.spec, &["securityContext", "seccompProfile"]).is_some() {
         return None;
     }
-    let silent = pod.containers_that(|it| at(it, &["securityContext", "seccompProfile"]).is_none());
-    if silent.is_empty() {
+    let unset = pod.containers_that(|it| at(it, &["securityContext", "seccompProfile"]).is_none());
+    if unset.is_empty() {
         return None;
     }
-    let who = named("container", &silent);
+    let who = named("container", &unset);
     let detail = "must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\"";
     violation(REASON, format!("pod or {who} {detail}"))
 }

@@ -91,7 +91,7 @@ pub enum CatalogError {
     /// There is no table for this version.
     #[error("Kubernetes {asked} is not supported by the embedded cluster; supported versions: {known}")]
     Unknown {
-        /// What was asked for.
+        /// The requested version.
         asked: String,
         /// The supported versions.
         known: String,
@@ -134,6 +134,7 @@ impl ApiCatalog {
     }
 
     fn nth(index: usize) -> &'static ApiCatalog {
+        // Read once per process and version, and never dropped: references into it live as long as the process.
         static CATALOGS: [OnceLock<ApiCatalog>; MAX_VERSIONS] = [const { OnceLock::new() }; MAX_VERSIONS];
         CATALOGS[index].get_or_init(|| ApiCatalog::read(index))
     }
@@ -254,6 +255,7 @@ fn unpack(packed: &[u8]) -> Str {
 fn each_line(text: &Str, bit: u8, mut each: impl FnMut(&str, Str)) {
     let mut start = 0;
     for line in text.as_bytes().split_inclusive(|byte| *byte == b'\n') {
+        // Slices of one buffer: definitions are neither copied nor parsed until they are used.
         let whole = text.slice(start..start + line.len() - usize::from(line.ends_with(b"\n")));
         start += line.len();
         let Some((word, rest)) = split(&whole) else { continue };

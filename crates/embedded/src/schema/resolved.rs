@@ -93,6 +93,7 @@ impl<'t> Schema<'t> {
 
     /// What is set where nothing is.
     pub fn default(&self) -> Option<&'t Node> {
+        // The property first: several properties refer to one definition with different defaults.
         self.usage.default.as_ref().or(self.shape.default.as_ref())
     }
 

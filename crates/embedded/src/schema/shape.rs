@@ -260,6 +260,7 @@ fn kind(map: &Map<Node>) -> Type {
         Some("string") => Type::String,
         Some("array") => Type::List,
         Some("object") => Type::Object,
+        // Last: a schema with a `type` is what it says, whatever its alternatives.
         _ if is_quantity(map) => Type::Quantity,
         _ => Type::Any,
     }
@@ -295,6 +296,7 @@ fn limits(map: &Map<Node>, depth: usize) -> Result<Option<Limits>, ShapeError> {
     let shapes = |key: &str| -> Result<Vec<Shape>, ShapeError> {
         let list = map.get(key).and_then(Node::as_list).unwrap_or_default();
         list.iter()
+            // An `allOf` with one reference is a reference and not a validation, see `reference`.
             .filter(|item| item.get("$ref").is_none())
             .map(|item| Shape::parse_at(item, depth + 1))
             .collect()
@@ -340,6 +342,7 @@ fn limits(map: &Map<Node>, depth: usize) -> Result<Option<Limits>, ShapeError> {
         max_properties: whole("maxProperties"),
         all_of: shapes("allOf")?,
         any_of: shapes("anyOf")?,
+        // The `oneOf` of these only describes their types; their decoders accept both.
         one_of: if built_in { Vec::new() } else { shapes("oneOf")? },
         not: map.get("not").map(|schema| Shape::parse_at(schema, depth + 1)).transpose()?.map(Box::new),
         rules: rules.iter().filter_map(rule).collect(),

@@ -26,6 +26,7 @@ impl Token {
     fn is(&self, presented: &[u8]) -> bool {
         let presented: [u8; 32] = Sha256::digest(presented).into();
         let differences = self.0.iter().zip(presented).fold(0, |all, (own, other)| all | (own ^ other));
+        // Keeps the compiler from turning the fold into a comparison that ends early.
         black_box(differences) == 0
     }
 }

@@ -155,6 +155,7 @@ fn acceptor(identity: &Identity) -> io::Result<TlsAcceptor> {
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(identity.certificate.as_bytes()).collect();
     let chain = chain.map_err(|error| unusable(&error))?;
     let key = PrivateKeyDer::from_pem_slice(identity.key.as_bytes()).map_err(|error| unusable(&error))?;
+    // Named and not the process-wide default, which another part of the program may not have installed.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()

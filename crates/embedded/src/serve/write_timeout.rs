@@ -23,6 +23,7 @@ impl<S> WriteTimeout<S> {
     }
 
     fn watch<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        // Any progress starts the time over, so a slow client is fine as long as it reads.
         if written.is_ready() {
             self.waiting = None;
             return written;

@@ -16,6 +16,7 @@ pub(super) fn containers(spec: &Node, volumes: &[String], field: &FieldPath, err
     if regular.is_empty() {
         errors.required(&field.child("containers"), "");
     }
+    // Names are unique across containers and init containers; the later list reports the duplicate.
     let mut seen: BTreeSet<&str> = BTreeSet::new();
     for (child_path, container) in &regular {
         common(container, volumes, child_path, errors);
@@ -281,6 +282,7 @@ fn security(container: &Node, field: &FieldPath, errors: &mut ErrorList) {
     let field = field.child("securityContext");
     user(context, "runAsUser", &field, errors);
     user(context, "runAsGroup", &field, errors);
+    // Only an explicit `false` contradicts `privileged`.
     let escalates = at(context, &["allowPrivilegeEscalation"]).and_then(Node::as_bool) != Some(false);
     if !escalates && is_true(context, &["privileged"]) {
         errors.invalid_formatted(

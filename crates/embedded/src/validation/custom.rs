@@ -115,6 +115,7 @@ impl SchemaValidator {
     }
 
     fn value(&mut self, schema: Schema<'_>, value: &Node, old: Option<&Node>, field: &str) {
+        // Ratcheting works value by value: an unchanged subtree is skipped with all that is below it.
         if old == Some(value) || (value.is_nil() && schema.is_nullable()) {
             return;
         }
@@ -241,6 +242,7 @@ impl SchemaValidator {
     fn text(&mut self, limits: &Limits, value: &Node, text: &Str, field: &str) {
         let length = text.to_str_lossy().chars().count() as u64;
         if let Some(most) = limits.max_length.filter(|most| length > *most) {
+            // The server counts characters and says bytes.
             self.add("FieldValueTooLong", field, format!("Too long: may not be more than {most} bytes"));
         }
         if let Some(least) = limits.min_length.filter(|least| length < *least) {
@@ -271,6 +273,8 @@ impl SchemaValidator {
     fn alternatives(&mut self, schema: Schema<'_>, limits: &Limits, value: &Node, field: &str) {
         let budget = Rc::clone(&self.budget);
         let errors = |shape: &Shape| -> Vec<StatusCause> {
+            // One budget for all alternatives: nested `anyOf` would otherwise multiply the work that a definition may
+            // cause.
             let mut checker = SchemaValidator { causes: Vec::new(), budget: Rc::clone(&budget) };
             with_stack(|| checker.value(schema.with_shape(shape), value, None, field));
             checker.causes

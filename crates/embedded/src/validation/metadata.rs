@@ -37,6 +37,7 @@ pub(super) fn validate_update(kind: Kind<'_>, object: &Node, errors: &mut ErrorL
     let finalizers: Vec<_> =
         once.causes.iter().filter(|cause| cause.field.starts_with("metadata.finalizers")).cloned().collect();
     once.causes.retain(|cause| !cause.field.starts_with("metadata.finalizers"));
+    // As often as recorded answers of the real server repeat them.
     let (times, fewer) = if kind.custom { (1, 1) } else { (4, 2) };
     (0..times).for_each(|_| errors.causes.extend(once.causes.iter().cloned()));
     (0..fewer).for_each(|_| errors.causes.extend(finalizers.iter().cloned()));
@@ -46,6 +47,7 @@ pub(super) fn validate_update(kind: Kind<'_>, object: &Node, errors: &mut ErrorL
 fn with_generated_suffix(beginning: &str) -> String {
     match beginning.strip_suffix('-') {
         Some(rest) if !rest.is_empty() => {
+            // `maskTrailingDash` of the server also cuts off the letter before the dash.
             let kept = rest.char_indices().last().map_or(0, |(at, _)| at);
             format!("{}a", &rest[..kept])
         }
@@ -71,6 +73,7 @@ fn name_errors(kind: Kind<'_>, name: &str) -> Vec<String> {
         ("rbac.authorization.k8s.io", _) | ("apiregistration.k8s.io", _) | ("certificates.k8s.io", _) => {
             names::path_segment(name)
         }
+        // 63 less the 11 characters that the controller appends to the names of jobs.
         ("batch", "CronJob") if name.len() > 52 => vec!["must be no more than 52 characters".to_owned()],
         ("apps", "StatefulSet") => names::subdomain(name),
         ("", "Event") | ("events.k8s.io", _) => names::subdomain(name),

@@ -154,7 +154,7 @@ impl ErrorList {
         }
     }
 
-    /// The string must be empty or one of `words`.
+    /// The string must be one of `words`.
     fn one_of(&mut self, field: &FieldPath, value: &str, words: &[&str]) {
         if !words.contains(&value) {
             self.not_supported(field, value, words);

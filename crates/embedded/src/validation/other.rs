@@ -47,6 +47,7 @@ fn config_map(object: &Node, errors: &mut ErrorList) {
     for (key, value) in &binary {
         let name = key.to_str_lossy();
         errors.add_all(&root.child("binaryData").key(&name), &name, names::config_key(&name));
+        // The limit is one of the decoded data; three bytes for four letters, padding aside.
         size += value.as_text().map_or(0, |text| text.len() / 4 * 3);
     }
     if size > MAX_DATA_BYTES {
@@ -78,6 +79,7 @@ fn secret(object: &Node, errors: &mut ErrorList) {
             if let Some(bytes) = bytes(key)
                 && let Err(error) = pintle_tree::json::read(&bytes)
             {
+                // As in the server: the error must not repeat the content of a Secret.
                 errors.invalid(&data.key(key), "<secret contents redacted>", &error.to_string());
             }
         }
@@ -183,6 +185,7 @@ fn priority(object: &Node, errors: &mut ErrorList) {
             );
             errors.forbidden(&root.child("metadata.name"), &detail);
         }
+    // `HighestUserDefinablePriority`; the system classes are above it.
     } else if int(object, &["value"]).unwrap_or(0) > 1_000_000_000 {
         errors.forbidden(
             &root.child("value"),

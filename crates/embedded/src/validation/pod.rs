@@ -24,6 +24,7 @@ pub(super) fn template_of(template: &Node, field: &FieldPath, errors: &mut Error
 pub(super) fn template_with(template: &Node, claims: &[&str], field: &FieldPath, errors: &mut ErrorList) {
     let meta = at(template, &["metadata"]).cloned().unwrap_or_default();
     labels(&meta, "labels", &field.child("metadata"), errors);
+    // Without `metadata` in the path, as in the server's messages about templates.
     security_profile::check(template, &field.child("annotations"), errors);
     spec(template, claims, &field.child("spec"), errors);
 }
@@ -141,6 +142,7 @@ fn tolerations(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
             "" | "Equal" => {
                 let found = names::label_value(value);
                 if let Some(first) = found.first() {
+                    // The server puts all errors of a toleration's value under `operator`.
                     errors.invalid(&child_path, value, first);
                 }
             }

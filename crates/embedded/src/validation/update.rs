@@ -64,6 +64,7 @@ fn config(old: &Node, new: &Node, fields: &[&str], errors: &mut ErrorList) {
 /// A spec without its mutable fields, for comparison.
 fn without_fields(spec: Option<&Node>, fields: &[&str]) -> Map<Node> {
     let mut rest = spec.and_then(Node::as_map).cloned().unwrap_or_default();
+    // A null and an absent field are the same to the server, which compares Go structs.
     rest.retain(|name, value| !fields.iter().any(|field| *name == **field) && !value.is_nil());
     rest
 }
@@ -90,6 +91,7 @@ fn stateful_set(old: &Node, new: &Node, errors: &mut ErrorList) {
 }
 
 fn job(old: &Node, new: &Node, errors: &mut ErrorList) {
+    // Elastic indexed jobs: `completions` may change together with `parallelism`.
     let completions_may = text(old, &["spec", "completionMode"]) == "Indexed"
         && at(new, &["spec", "completions"]) == at(new, &["spec", "parallelism"])
         && at(new, &["spec", "completions"]).is_some();

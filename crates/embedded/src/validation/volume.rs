@@ -21,6 +21,7 @@ pub(super) fn volumes(spec: &Node, field: &FieldPath, errors: &mut ErrorList) ->
         if good.iter().any(|known| known == name) {
             errors.duplicate(&child_path.child("name"), name);
         }
+        // As in the real server: mounts of a volume that is itself invalid are reported as not found.
         if errors.causes.len() == before {
             good.push(name.to_owned());
         }

@@ -158,7 +158,9 @@ fn end_reason(ended: &Node) -> String {
 
 fn main_containers(row: &PrintRow<'_>, state: &mut Containers) {
     let (mut running, mut failure) = (false, String::new());
+    // Restarts of init containers are shown only while these run.
     state.restarts = 0;
+    // From the last to the first, as `printPod`, so that the reason of the first container wins.
     for status in list_at(row.object, &["status", "containerStatuses"]).iter().rev() {
         state.restarts += number_at(status, &["restartCount"]).unwrap_or(0);
         let waiting = text_at(status, &["state", "waiting", "reason"]);
@@ -373,6 +375,7 @@ fn node(row: &PrintRow<'_>) -> Vec<Node> {
 }
 
 fn endpoints(object: &Node) -> String {
+    // As `formatEndpoints` of the real printer.
     const MOST: usize = 3;
     let mut all = Vec::new();
     for subset in list_at(object, &["subsets"]) {

@@ -78,6 +78,7 @@ fn segments(path: &str) -> Vec<Segment> {
         let mut end = name.len();
         while let Some((at, letter)) = letters.next() {
             match letter {
+                // As in `.metadata.annotations.example\.com/name`.
                 '\\' => word.extend(letters.next().map(|(_, letter)| letter)),
                 '.' | '[' => {
                     end = at;

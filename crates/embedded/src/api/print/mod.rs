@@ -139,6 +139,7 @@ pub(super) fn span(seconds: i64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
     match seconds {
         ..-1 => "<invalid>".to_owned(),
+        // The clocks of client and server may differ by up to two seconds before an age is called invalid.
         -1 => "0s".to_owned(),
         0..120 => format!("{seconds}s"),
         120..600 => two(minutes, "m", seconds % 60, "s"),
