@@ -126,6 +126,7 @@ fn by_rules(text: &str, field: &str) -> Option<Decision> {
         Some(rest) => path.is_empty() || rest.is_empty() || rest.starts_with(['.', '[']),
         None => false,
     };
+    // The longest path that covers the field is the most specific, whatever the order of the rules.
     rules.filter(|(path, _)| covers(path)).max_by_key(|(path, _)| path.len()).map(|(_, decision)| decision)
 }
 

@@ -90,11 +90,12 @@ pub fn upgrade(live: &Object, managers: Managers) -> Result<Option<Node>, Error>
     };
     Ok(Some(Node::List(vec![
         replace("/metadata/managedFields", Node::List(upgraded)),
+        // The server compares a resourceVersion in a patched object like one in an update.
         replace("/metadata/resourceVersion", live.resource_version().into()),
     ])))
 }
 
-/// The entry that gets the fields: our apply, or else our newest update, which comes first.
+/// The entry that gets the fields: our apply, or else the first of our updates.
 fn target(entries: &[Node], managers: Managers) -> Option<usize> {
     let is_apply = |entry: &Node| is_entry(entry, "Apply", |name| name == FIELD_MANAGER);
     let applied = entries.iter().position(is_apply);
@@ -123,6 +124,7 @@ fn field_set(entry: &Node) -> Result<Map<Node>, Error> {
     match entry.get("fieldsV1") {
         Some(Node::Map(fields)) => {
             let mut fields = strip_unknown(fields)?;
+            // At the root it would own the whole object, which apimachinery drops.
             fields.remove(".");
             Ok(fields)
         }

@@ -18,7 +18,7 @@ pub use strategic::three_way_strategic;
 
 use pintle_objects::ObjectId;
 
-/// The groups whose kinds Helm has Go types for, and so patches strategically.
+/// The groups in client-go's scheme, to whose Go types Helm converts objects, and which it so patches strategically.
 const BUILT_IN: [&str; 23] = [
     "",
     "admissionregistration.k8s.io",

@@ -130,6 +130,7 @@ fn step<'a>(
         return Err(Error::NoName { id: Box::new(id.clone()) });
     }
     let live = if id.name.is_empty() { None } else { input.live.get(id) };
+    // Helm's `objectKey` contains the API version: an object that moves to another version of its group is new to it.
     let is_new = previous.is_none_or(|previous| previous.api_version() != object.api_version());
     if is_new && input.adoption != Adoption::Unchecked && made_up_name && !id.name.is_empty() {
         return Err(Error::TwoNames { id: Box::new(id.clone()) });

@@ -35,6 +35,7 @@ pub fn recreation(live: &Object, desired: &Object, wanted: &[String]) -> Option<
     match policy {
         Some("recreate") => Some(Recreation::DeleteDependents),
         Some("orphan") => Some(Recreation::OrphanDependents),
+        // An unknown policy does not permit a deletion.
         _ if !is_wanted => None,
         _ => Some(usual(live, desired)),
     }

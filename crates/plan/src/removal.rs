@@ -90,6 +90,7 @@ pub fn removal(manifest: &str) -> Result<Removal, RemovalError> {
     Ok(removal)
 }
 
+/// Reads the word as Helm's `filterManifestsToKeep`, which trims and ignores case, unlike the check of live objects.
 fn policy(manifest: &Manifest<'_>) -> Policy {
     let word = manifest.head.metadata.as_ref().and_then(|metadata| metadata.annotations.get(RESOURCE_POLICY));
     match word.map(|word| word.to_str_lossy().trim().to_lowercase()) {

@@ -62,6 +62,7 @@ impl Stages {
 /// Reads a list of names from an annotation: JSON, a YAML list on one line, or names separated by commas.
 pub fn names(text: &str) -> Vec<String> {
     let text = text.trim();
+    // The three notations differ in brackets and quotes only, and names of groups and charts have neither.
     let inner = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     let names = inner.split(',').map(|name| name.trim().trim_matches(['"', '\'']));
     names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
@@ -200,6 +201,7 @@ impl Graph {
                 || node.chart.strip_prefix(chart).is_some_and(|rest| rest.starts_with("/charts/"))
         };
         for rule in order {
+            // Only nodes that have objects: a subchart that is disabled or renders nothing holds nobody up.
             let first = self.nodes.iter().enumerate().filter(|(_, node)| is_in(node, &rule.after));
             let first: Vec<usize> = first.map(|(index, _)| index).collect();
             for node in &mut self.nodes {
@@ -239,6 +241,7 @@ impl Graph {
 
     /// Follows the dependencies of a node without a level until one comes again.
     fn cycle(&self, levels: &[Option<usize>]) -> DependencyCycle {
+        // Every node without a level has a predecessor without one, so that following them must come back to a node.
         let next =
             |node: usize| self.nodes[node].after.iter().copied().find(|first| levels[*first].is_none());
         let mut path: Vec<usize> = Vec::new();

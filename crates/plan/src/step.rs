@@ -110,6 +110,8 @@ impl<'a> Step<'a> {
         let (Some(desired), Some(live)) = (self.desired, self.live) else { return Vec::new() };
         let mut changes = missing_or_changed(live.body(), desired.body());
         if let (Action::Update { base: MergeBase::Previous }, Some(previous)) = (self.action, self.previous) {
+            // Removed only if it was part of the previous release: fields that others have added stay, as in the
+            // patch itself.
             let dropped: BTreeSet<String> = differences(previous.body(), desired.body())
                 .into_iter()
                 .filter_map(|difference| difference.after.is_none().then_some(difference.path))
@@ -128,6 +130,8 @@ impl Change {
     /// When a patch is needed and the object does not match its schema.
     pub fn for_step(step: &Step<'_>, method: Method, keys: &MergeKeys) -> Result<Change, PatchError> {
         match step.action {
+            // An apply creates what does not exist. A create would record the fields as an update, which the next
+            // apply could not remove.
             Action::Create if method == Method::ServerSide => return Ok(Change::Apply),
             Action::Create => return Ok(Change::Create),
             Action::Delete => return Ok(Change::Delete),
@@ -158,6 +162,7 @@ impl Change {
 
 /// Groups steps into batches: neighbours of one kind, which can run concurrently. A batch starts when all before it
 /// are done.
+/// Helm's `batchPerform` also compares kinds without their group.
 pub fn batches<'s, 'a>(steps: &'s [Step<'a>]) -> impl Iterator<Item = &'s [Step<'a>]> {
     steps.chunk_by(|step, next| step.id.kind == next.id.kind)
 }

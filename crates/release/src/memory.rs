@@ -31,6 +31,7 @@ impl Entry {
     }
 
     fn write(&mut self, version: &ReleaseVersion, lease: Option<&Lease>) {
+        // The version may come without a namespace; the stored one has the default.
         let namespace = std::mem::take(&mut self.version.namespace);
         self.version = ReleaseVersion { namespace, ..version.clone() };
         self.lease = lease.cloned();
@@ -94,10 +95,10 @@ impl MemoryStore {
         found.map(|(_, entry)| entry.summary()).collect()
     }
 
-    fn selected(&self, query: &Query, summaries: &Summary) -> Result<bool, StoreError> {
+    fn selected(&self, query: &Query, summary: &Summary) -> Result<bool, StoreError> {
         let selector = query.selector()?;
         let versions = self.versions();
-        let key = key(&summaries.namespace, &summaries.name, summaries.number);
+        let key = key(&summary.namespace, &summary.name, summary.number);
         let labels =
             versions.get(&key).map(|entry| labels(&entry.version, TimestampLabel::Created(Timestamp::ZERO)));
         Ok(labels.is_some_and(|labels| selector.matches(&labels)))
@@ -119,6 +120,7 @@ impl MemoryStore {
 fn check_unmodified(versions: &BTreeMap<Key, Entry>, seen: &Summary) -> Result<(), StoreError> {
     let own = key(&seen.namespace, &seen.name, seen.number);
     let later = key(&seen.namespace, &seen.name, seen.number.saturating_add(1));
+    // Keys sort by number last, so that all later versions of the release are one range.
     let newest = key(&seen.namespace, &seen.name, u64::MAX);
     let entry = versions.get(&own).map(Entry::summary);
     let is_newest = versions.range(later..=newest).next().is_none();
@@ -203,6 +205,7 @@ impl Store for MemoryStore {
     ) -> StoreFuture<'a, ()> {
         ready(self.change(key(namespace, name, number), |entry| match &entry.lease {
             Some(held) if held.holder == lease.holder => {
+                // Not a new revision: a heartbeat must not make the holder's own swap fail.
                 entry.lease = Some(lease.clone());
                 Ok(())
             }

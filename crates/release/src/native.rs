@@ -26,6 +26,7 @@ impl Payload {
         let mut kept = version.clone();
         kept.info = Info { notes: std::mem::take(&mut kept.info.notes), ..Info::default() };
         let preserved = kept.preserved.get_or_insert_default();
+        // An empty status is not written, so that the digest does not depend on the status.
         **preserved = PreservedFields { status: Some(String::new()), ..std::mem::take(&mut **preserved) };
         for hook in &mut kept.hooks {
             hook.last_run = HookRun::default();

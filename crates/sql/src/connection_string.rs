@@ -68,6 +68,7 @@ impl ConnectionString {
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             config.host("localhost");
         }
+        // As lib/pq, never `prefer`: a server without TLS is an error rather than a connection in clear text.
         let mode = if tls.check == CertificateCheck::NoTls { SslMode::Disable } else { SslMode::Require };
         config.ssl_mode(mode);
         Ok(ConnectionString { config, tls })

@@ -32,6 +32,7 @@ const RELEASES: &str = "
     GRANT ALL ON releases_v1 TO PUBLIC;
     ALTER TABLE releases_v1 ENABLE ROW LEVEL SECURITY;";
 
+/// `releaseKey` is shorter than `key` of the releases. It must stay as Helm declares it.
 const LABELS: &str = "
     CREATE TABLE custom_labels_v1 (
         releaseKey VARCHAR(64),
@@ -67,8 +68,9 @@ pub(crate) async fn ensure(client: &mut Client) -> Result<(), Error> {
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&ADVISORY_LOCK]).await?;
     transaction.batch_execute(MIGRATIONS).await?;
     for (id, tables) in [("init", RELEASES), ("custom_labels", LABELS)] {
-        let noted = "INSERT INTO gorp_migrations (id, applied_at) VALUES ($1, now()) ON CONFLICT DO NOTHING";
-        if transaction.execute(noted, &[&id]).await? > 0 {
+        // The record decides, not the table: if Helm has created it, its migration is recorded, too.
+        let insert = "INSERT INTO gorp_migrations (id, applied_at) VALUES ($1, now()) ON CONFLICT DO NOTHING";
+        if transaction.execute(insert, &[&id]).await? > 0 {
             transaction.batch_execute(tables).await?;
         }
     }
@@ -85,6 +87,6 @@ async fn is_complete(client: &Client) -> Result<bool, Error> {
     if !client.query_one(tables, &[]).await?.get::<_, bool>(0) {
         return Ok(false);
     }
-    let noted = "SELECT count(*) FROM gorp_migrations WHERE id IN ('init', 'custom_labels')";
-    Ok(client.query_one(noted, &[]).await?.get::<_, i64>(0) == 2)
+    let statement = "SELECT count(*) FROM gorp_migrations WHERE id IN ('init', 'custom_labels')";
+    Ok(client.query_one(statement, &[]).await?.get::<_, i64>(0) == 2)
 }

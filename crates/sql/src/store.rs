@@ -1,4 +1,8 @@
 //! The store. Every operation is a single statement, so that it is atomic without a transaction.
+//!
+//! The state of a row is its `xmin`, the transaction that wrote it. An UPDATE that waits for the lock of another one
+//! compares `xmin` again with what that left (PostgreSQL's READ COMMITTED), so of two writers with the same state one
+//! finds no row.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -107,6 +111,7 @@ impl SqlStore {
         let address = ConnectionString::parse(connection_string)?;
         let mut client = if address.tls.check == CertificateCheck::NoTls {
             let (client, connection) = address.config.connect(NoTls).await?;
+            // The connection task owns the socket. Its error reaches the requests, as their channel is closed.
             tokio::spawn(connection);
             client
         } else {
@@ -153,6 +158,7 @@ impl SqlStore {
         // Rows that cannot be summarized from the beginning of their body are read completely.
         for (row, labels) in cut_short {
             let body = self.body(row.get(0), row.get(1)).await?.unwrap_or_default();
+            // A row that cannot be read even then is left out, as Helm leaves it out of lists.
             found.extend(summary(&row, &body, &labels));
         }
         Ok(found)
@@ -275,6 +281,7 @@ fn namespace_of(namespace: &str) -> &str {
 #[expect(clippy::disallowed_methods, reason = "rows have the time of writing, as in Helm")]
 fn now() -> i32 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    // Helm's column is a 32-bit integer, which ends in 2038.
     i32::try_from(since.as_secs()).unwrap_or(i32::MAX)
 }
 
@@ -336,6 +343,7 @@ impl Store for SqlStore {
             let (keys, values): (Vec<String>, Vec<String>) = labels.into_iter().unzip();
             let (namespace, status, lease) =
                 (namespace_of(&version.namespace), version.status_word(), LeaseRow::new(lease));
+            // Without a state there is nothing to compare the row with.
             let after = after.filter(|after| !after.state.is_empty());
             let followed = after.map(|after| helm::object_name(&after.name, after.number));
             let state = after.map(|after| after.state.as_str());
@@ -361,6 +369,8 @@ impl Store for SqlStore {
                 return Ok(());
             }
             match after {
+                // Nothing was added, and there is no such version either: so the row to follow was not in its
+                // expected state.
                 Some(after) if self.body(&record.key, namespace).await.map_err(failed())?.is_none() => {
                     Err(self.conflict_error(after).await)
                 }
@@ -477,6 +487,8 @@ impl Store for SqlStore {
         Box::pin(async move {
             let selector = query.selector()?;
             let statement = format!(
+                // The newest is selected by the database, before status and labels are compared, as `Store::latest`
+                // demands.
                 "SELECT DISTINCT ON (r.namespace, r.name) {COLUMNS} ORDER BY r.namespace, r.name, r.version DESC"
             );
             let found = self.summaries(&statement, query, |labels| selector.matches(labels)).await;

@@ -31,6 +31,7 @@ pub(crate) fn config(tls: &TlsSettings) -> Result<ClientConfig, Error> {
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| unusable("TLS", error))?
+        // rustls has no mode for `require`, which encrypts without verifying, nor for `verify-ca`.
         .dangerous()
         .with_custom_certificate_verifier(Arc::new(verifier));
     if tls.certificate_file.is_empty() {

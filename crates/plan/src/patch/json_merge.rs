@@ -24,6 +24,7 @@ pub fn three_way_json(
     let changes = values_only(diff(current.body(), modified.body()));
     let deletions = nulls_only(diff(original.body(), modified.body()));
     let patch = merge_over(deletions, changes);
+    // As `RequireKeyUnchanged` of apimachinery: such a patch would change another object, or none.
     let renames = patch.get("metadata").and_then(|metadata| metadata.get("name")).is_some();
     if renames || patch.contains_key("apiVersion") || patch.contains_key("kind") {
         return Err(PatchError::Precondition(format_map(&patch)));

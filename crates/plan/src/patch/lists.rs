@@ -28,6 +28,7 @@ pub(super) fn diff_lists(
     mode: DiffMode,
     retain: bool,
 ) -> Result<ListPatch, PatchError> {
+    // As apimachinery, without an order: no element of the server can be in between.
     if original.is_empty() {
         let elements = if mode == DiffMode::Changes { modified.to_vec() } else { Vec::new() };
         return Ok(ListPatch { elements, ..ListPatch::default() });
@@ -204,6 +205,7 @@ pub(super) fn by_order(
         }
     }
     let (mut deletions, mut rest): (Vec<Node>, Vec<Node>) = list.into_iter().partition(is_deletion);
+    // The positions are looked up once per element: comparing would search the list again and again.
     rest.sort_by_cached_key(|node| position(order, node, merge_key).unwrap_or(0));
     rest.append(&mut deletions);
     Ok(rest)

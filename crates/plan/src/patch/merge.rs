@@ -1,4 +1,7 @@
 //! Merges two strategic patches: the changes over the deletions.
+//!
+//! Unlike the merge on the server, this one results in a patch again: nulls, `$deleteFromPrimitiveList` and
+//! `$setElementOrder` are kept for the server to apply, and are not applied here.
 
 use pintle_tree::{Map, Node, Str, with_stack};
 
@@ -72,6 +75,7 @@ fn merge_ordered_lists(
         overlay.keys().filter(|key| key.starts_with(ELEMENT_ORDER.as_bytes())).cloned().collect();
     for directive in directives {
         let Some(order) = overlay.remove(&directive) else { continue };
+        // Both patches were computed for the same desired list.
         if base.get(&directive).is_some_and(|other| *other != order) {
             return Err(PatchError::ElementOrder);
         }

@@ -128,6 +128,7 @@ impl MergeKeys {
         let document = json::read_exact(document)?;
         let schemas = document.get("components").and_then(|node| node.get("schemas")).and_then(Node::as_map);
         let Some(schemas) = schemas else { return Ok(()) };
+        // In two passes: all names first, so that a type can refer to one that comes later in the document.
         let mut new = Vec::new();
         for (name, schema) in schemas.iter() {
             // Documents repeat the types that groups share.
@@ -168,6 +169,7 @@ impl MergeKeys {
         let text = |node: &Node, key| node.get(key).and_then(Node::as_text).cloned().unwrap_or_default();
         for kind in list {
             let words = (text(kind, "group"), text(kind, "version"), text(kind, "kind"));
+            // Shared types such as DeleteOptions are listed under many kinds; the first document decides.
             self.kinds.entry(words).or_insert(self.names[name]);
         }
     }

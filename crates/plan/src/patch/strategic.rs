@@ -42,6 +42,8 @@ pub fn three_way_strategic(
     let schema = keys
         .kind(&id.group, &id.version, &id.kind)
         .ok_or_else(|| PatchError::UnknownKind { api_version: id.api_version(), kind: id.kind.clone() })?;
+    // Changes are found against the live object and deletions against the previous release. What neither manifest
+    // has, such as defaults and fields of controllers, appears in neither and stays.
     let changes = diff_maps(current.body(), modified.body(), schema, DiffMode::Changes, false)?;
     let deletions = diff_maps(original.body(), modified.body(), schema, DiffMode::Deletions, false)?;
     merge_maps(deletions, changes, schema)
@@ -66,6 +68,7 @@ pub(super) fn diff_maps(
                 with_stack(|| diff_list_field(key, old, new, &mut patch, schema, mode))?;
             }
             (old, new) => {
+                // A null in the manifest is a value here: the server then deletes the field.
                 if mode == DiffMode::Changes && old != Some(new) {
                     patch.insert(key.clone(), new.clone());
                 }

@@ -68,6 +68,8 @@ fn release(root: &Node) -> Result<ReleaseVersion, DecodeError> {
     const NAMES: [&str; 9] =
         ["name", "info", "chart", "config", "manifest", "hooks", "version", "namespace", "apply_method"];
     let mut version = ReleaseVersion::default();
+    // Whatever this program does not know is preserved: rewriting a record of Helm's, such as to mark it superseded,
+    // must change nothing else.
     let mut preserved = PreservedFields { no_info: true, no_chart: true, ..PreservedFields::default() };
     let mut decoder = Decoder::default();
     decoder.fields(root, &FieldPath::ROOT, "v1.Release", &NAMES, |decoder, name, value| {
@@ -193,6 +195,7 @@ fn hooks(
         }
         let (hook, events) = hook(decoder, item, path)?;
         if let Some(events) = events {
+            // By the index among the hooks that are kept; nulls are counted apart.
             preserved.events.insert(count, events);
         }
         count += 1;

@@ -144,6 +144,7 @@ impl Fields {
 
     fn dependency(&mut self, dependency: &Dependency) -> Outcome {
         self.open()?;
+        // Name and repository of a dependency are written even if empty: Helm's struct has no `omitempty` there.
         self.key("name")?;
         self.writer.str(dependency.name.as_bytes())?;
         self.text("version", &dependency.version)?;
@@ -168,6 +169,7 @@ impl Fields {
         self.key("digest")?;
         self.writer.str(lock.digest.as_bytes())?;
         self.key("dependencies")?;
+        // A nil slice in Go; Helm writes null.
         if lock.dependencies.is_empty() {
             self.writer.nil()?;
         } else {
@@ -195,20 +197,20 @@ impl Fields {
         }
         self.key("hooks")?;
         self.writer.begin_list(hooks.len())?;
-        let mut path = 0;
+        let mut position = 0;
         for (index, hook) in hooks.iter().enumerate() {
-            path += self.nil_hooks_from(path, preserved)?;
+            position += self.nil_hooks_from(position, preserved)?;
             self.hook(hook, preserved.events.get(&index).map(Vec::as_slice))?;
-            path += 1;
+            position += 1;
         }
-        self.nil_hooks_from(path, preserved)?;
+        self.nil_hooks_from(position, preserved)?;
         self.writer.end_list()
     }
 
-    /// Writes the nulls at index `path` of the list of hooks, and returns how many.
-    fn nil_hooks_from(&mut self, path: usize, preserved: &PreservedFields) -> Result<usize, json::Error> {
+    /// Writes the nulls at index `position` of the list of hooks, and returns how many.
+    fn nil_hooks_from(&mut self, position: usize, preserved: &PreservedFields) -> Result<usize, json::Error> {
         let mut count = 0;
-        while preserved.nil_hooks.contains(&(path + count)) {
+        while preserved.nil_hooks.contains(&(position + count)) {
             self.writer.nil()?;
             count += 1;
         }

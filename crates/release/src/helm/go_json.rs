@@ -102,6 +102,7 @@ impl Decoder {
             }
         };
         for (key, value) in fields.iter() {
+            // Go prefers the exact name, and then ignores case.
             let exact = names.iter().find(|name| *key == ***name);
             if let Some(name) = exact.or_else(|| names.iter().find(|name| matches_field(key, name))) {
                 set(self, name, value)?;

@@ -38,6 +38,7 @@ pub fn labels(version: &ReleaseVersion, label_time: TimestampLabel) -> BTreeMap<
     };
     let mut labels = BTreeMap::from([(key.to_owned(), timestamp.unix().to_string())]);
     labels.extend(version.labels.clone());
+    // Last, so that a user's label cannot pretend to be one of Helm's.
     labels.extend([
         ("name".to_owned(), version.name.clone()),
         ("owner".to_owned(), "helm".to_owned()),

@@ -35,6 +35,7 @@ pub(super) const GO_BASE64: GeneralPurpose = GeneralPurpose::new(
 /// Encodes the JSON of a record as Helm stores it.
 pub fn pack(json: &[u8]) -> String {
     let fast = pack_bytes(json, Compression::best());
+    // Secrets are limited by the size of their decoded data, which is this base64: Kubernetes encodes it once more.
     if fast.len() / 3 * 4 < SLOW_COMPRESSION_THRESHOLD {
         return STANDARD.encode(fast);
     }

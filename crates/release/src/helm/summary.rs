@@ -46,6 +46,7 @@ pub fn summarize(data: &[u8], labels: &BTreeMap<String, String>, namespace: &str
 /// Decompresses until name, info and chart metadata are complete. `None` when the fields are not in Helm's order.
 fn read_head(data: &[u8]) -> Result<Option<ReleaseVersion>, Error> {
     let mut start = [0; 12];
+    // Whole groups of four letters, enough for the magic bytes.
     let known = data.len().min(16) / 4 * 4;
     if GO_BASE64.decode_slice(&data[..known], &mut start).is_err() || !is_gzip(&start) {
         // Without gzip, or with unusual base64, there is nothing to save.
@@ -61,6 +62,7 @@ fn read_head(data: &[u8]) -> Result<Option<ReleaseVersion>, Error> {
     loop {
         let before = inflated.len();
         stream.by_ref().take((limit - before) as u64).read_to_end(&mut inflated).map_err(gzip_error)?;
+        // The reader stops at the limit, so that anything less is all there is.
         let complete = inflated.len() < limit;
         if let Some(head) = parse_head(&inflated, complete)? {
             return Ok(Some(head));
@@ -71,6 +73,7 @@ fn read_head(data: &[u8]) -> Result<Option<ReleaseVersion>, Error> {
         if limit as u64 > MAX_UNPACKED {
             return Err(Error::new(format!("the release is larger than {MAX_UNPACKED} bytes when unpacked")));
         }
+        // Doubling keeps the repeated parsing linear in the size of the head.
         limit *= 2;
     }
 }
@@ -80,6 +83,7 @@ fn parse_head(text: &[u8], complete: bool) -> Result<Option<ReleaseVersion>, Err
     let mut cursor = Cursor { text, at: 0 };
     match cursor.head() {
         Ok(head) => head.map(|fields| from_fields(&fields)).transpose(),
+        // An incomplete text ends in an error of syntax, which then only means that more is needed.
         Err(error) if complete && error.kind() != ErrorKind::Empty => Err(error.into()),
         Err(_) => Ok(None),
     }
