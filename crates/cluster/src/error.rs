@@ -46,9 +46,9 @@ pub enum Error {
     /// The server knows no such kind.
     #[error("no matches for kind {kind:?} in version {api_version:?}")]
     NoSuchKind {
-        /// The API version asked for.
+        /// The requested API version.
         api_version: String,
-        /// The kind asked for.
+        /// The requested kind.
         kind: String,
     },
     /// An object of a manifest is of a kind that the server does not serve.
@@ -60,9 +60,9 @@ pub enum Error {
         name: String,
         /// The namespace that the manifest gives it.
         namespace: String,
-        /// The API version asked for.
+        /// The requested API version.
         api_version: String,
-        /// The kind asked for.
+        /// The requested kind.
         kind: String,
     },
     /// A name or namespace that cannot be used in a request.

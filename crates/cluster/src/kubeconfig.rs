@@ -75,6 +75,7 @@ impl ResolvedConfig {
     fn with_address(mut self) -> Result<Self> {
         let given = self.cluster.server.take().filter(|server| !server.is_empty());
         let given = given.unwrap_or_else(|| DEFAULT_SERVER.to_owned());
+        // client-go chooses the scheme of a bare `host:port` by whether anything about TLS is configured.
         let tls = self.cluster.certificate_authority.is_some()
             || self.cluster.certificate_authority_data.is_some()
             || self.cluster.insecure_skip_tls_verify == Some(true)
@@ -232,6 +233,7 @@ fn override_cluster(mut cluster: Cluster, settings: &Settings) -> Cluster {
         cluster.certificate_authority = non_empty(&settings.ca_file);
         cluster.certificate_authority_data = None;
     }
+    // Another server has another certificate, so that the name in the file no longer applies.
     if !settings.tls_server_name.is_empty() || !settings.server.is_empty() {
         cluster.tls_server_name = non_empty(&settings.tls_server_name);
     }

@@ -71,6 +71,7 @@ impl Head {
 
     /// The key by which helm-diff matches objects: an API version may change, a group may not.
     pub(crate) fn key(&self, namespace: &str) -> String {
+        // The core group has no slash, so that its version takes the place of the group.
         let group = self.api_version.rsplit_once('/').map_or(self.api_version.as_str(), |(group, _)| group);
         let name = self.base_name.as_ref().unwrap_or(&self.name);
         format!("{namespace}, {name}, {} ({group})", self.kind)
@@ -285,7 +286,7 @@ impl Builder for HeadBuilder {
     }
 }
 
-/// The items of a document whose kind ends in `List`, each written anew in the order of its keys.
+/// The items of a document whose kind ends in `List`, each re-encoded in the order of its keys.
 pub(crate) fn list_items(content: &[u8]) -> Result<Vec<Vec<u8>>> {
     let failed = |message: String| Error::Document {
         message,
@@ -306,7 +307,7 @@ pub(crate) fn list_items(content: &[u8]) -> Result<Vec<Vec<u8>>> {
     items.iter().map(write).collect()
 }
 
-/// Writes a document anew, so that differences of style disappear.
+/// Re-encodes a document, so that differences of style disappear.
 pub(crate) fn normalize(content: &[u8]) -> Result<Vec<u8>> {
     match Native::read(content, Maps::Sorted) {
         Ok(node) => Ok(node.write()),

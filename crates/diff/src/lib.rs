@@ -4,7 +4,7 @@
 //! objects, [`Report::new`] compares two of them, and the `write_*` functions of [`Report`] print it.
 //!
 //! helm-diff's results are reproduced to the byte, so the same lines are chosen where several diffs are equally short
-//! ([`lines`]), and Secrets are written anew in the same way.
+//! ([`lines`]), and Secrets are re-encoded in the same way.
 //!
 //! ```
 //! use pintle_diff::{Index, Options, ParseOptions, Report};

@@ -99,6 +99,7 @@ fn equal_ends<T>(old: &[T], new: &[T], same: impl Fn(&T, &T) -> bool) -> (usize,
 fn number(old: &[u8], a: &[(u32, u32)], new: &[u8], b: &[(u32, u32)]) -> (Vec<u32>, Vec<u32>) {
     let all = a.iter().map(|range| slice(old, *range)).chain(b.iter().map(|range| slice(new, *range)));
     let mut sorted: Vec<(&[u8], usize)> = all.enumerate().map(|(index, line)| (line, index)).collect();
+    // Equal lines get equal numbers, so that texts are compared only here.
     sorted.sort_unstable();
     let mut numbers = vec![0u32; sorted.len()];
     let mut current = 0;
@@ -136,6 +137,7 @@ impl Differ<'_> {
         let (mut split, mut best) = (0, None);
         for (at, (before, after)) in forward.iter().zip(backward.iter().rev()).enumerate() {
             let score = before + after;
+            // The first of equal splits, as in helm-diff: which of several shortest diffs is shown depends on it.
             if best.is_none_or(|best| score > best) {
                 (split, best) = (at, Some(score));
             }
@@ -208,6 +210,7 @@ impl Rows {
         bit: impl Fn(usize) -> usize,
     ) -> Vec<u32> {
         let words = (b1 - b0).div_ceil(64);
+        // No steps: the empty text has nothing in common with anything.
         self.vector[..words].fill(u64::MAX);
         for number in a {
             self.add_row(*number as usize, b0, b1, words, &bit);
@@ -239,10 +242,13 @@ impl Rows {
         }
         let mut carry = false;
         for word in lowest..words {
+            // Without matches and carry, the rest of the row stays as it is.
             if word > highest && !carry {
                 break;
             }
             let (vector, mask) = (self.vector[word], self.mask[word]);
+            // `V = (V + (V & M)) | (V & !M)`: the addition moves each step of the row to the first match before it.
+            // Its carry continues in the next word.
             let matched = vector & mask;
             let (sum, first) = vector.overflowing_add(matched);
             let (sum, second) = sum.overflowing_add(u64::from(carry));

@@ -17,7 +17,7 @@ pub const TEST_HOOKS: [&str; 2] = ["test", "test-success"];
 pub struct ParseOptions {
     /// The namespace of objects that name none.
     pub namespace: String,
-    /// Writes all objects anew, so that differences of style disappear.
+    /// Re-encodes all objects, so that differences of style disappear.
     pub normalize: bool,
     /// Keeps tests.
     pub include_tests: bool,
@@ -42,7 +42,7 @@ pub struct Index<'m> {
     pub duplicates: Vec<String>,
 }
 
-/// The largest document that helm-diff reads.
+/// The largest document that helm-diff reads: the buffer of its scanner.
 const MAX_DOCUMENT: usize = 10 << 20;
 
 const SEPARATOR: &[u8] = b"\n---\n";
@@ -55,6 +55,7 @@ impl<'m> Index<'m> {
     pub fn parse(manifest: &'m [u8], options: &ParseOptions) -> Result<Index<'m>> {
         let mut index = Index::default();
         for document in documents(manifest) {
+            // Go's scanner must have the separator in its buffer, too.
             if document.len() + SEPARATOR.len() > MAX_DOCUMENT {
                 return Err(Error::TooLong);
             }
@@ -104,6 +105,7 @@ impl<'m> Index<'m> {
     /// As [`Index::parse`].
     pub fn replace_by_live(&mut self, live: &[u8], options: &ParseOptions) -> Result<Option<String>> {
         let mut index = Index::default();
+        // Live objects are written by the server, so that only normalized text can be compared.
         index.add(Cow::Owned(live.to_vec()), &ParseOptions { normalize: true, ..options.clone() })?;
         let Some((key, mut object)) = index.objects.pop_first() else { return Ok(None) };
         object.content = Cow::Owned(object.content.trim_ascii_end().to_vec());
@@ -147,7 +149,7 @@ impl<'m> Index<'m> {
     }
 }
 
-/// The documents of a manifest; a separator may stand at its very beginning.
+/// The documents of a manifest; a separator may be at its very beginning.
 fn documents(manifest: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = Some(manifest.strip_prefix(b"---\n").unwrap_or(manifest));
     std::iter::from_fn(move || {

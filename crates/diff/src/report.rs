@@ -49,7 +49,7 @@ pub enum SecretDisplay {
     Redacted,
     /// Decoded.
     Decoded,
-    /// As they stand in the manifest.
+    /// As they are in the manifest.
     Plain,
 }
 
@@ -203,6 +203,7 @@ impl<'m> Comparison<'m, '_> {
         let removed =
             if self.options.find_renames > 0.0 { self.renames(removed, &mut added) } else { removed };
         for key in removed {
+            // An object that its resource policy keeps does not disappear, so it is no difference.
             if let Some(object) = self.old.objects.remove(&key)
                 && !object.keep
             {
@@ -288,6 +289,7 @@ impl<'m> Comparison<'m, '_> {
             let lines = lines::diff(&old.content, &new.content, self.options.strip_trailing_cr);
             let changed = lines.iter().filter(|line| line.side != Side::Common).count();
             let share = changed as f32 / lines.len() as f32;
+            // Greedy, as in helm-diff: the first of equals, whatever later objects would need.
             if changed > 0 && best.is_none_or(|(_, smallest)| share < smallest) {
                 best = Some((at, share));
             }
@@ -301,6 +303,7 @@ fn have_similar_lengths(old: &Object<'_>, new: &Object<'_>) -> bool {
     if old.content.is_empty() || new.content.is_empty() {
         return false;
     }
+    // As helm-diff, which so saves comparing objects that cannot be alike.
     let ratio = old.content.len() as f32 / new.content.len() as f32;
     old.kind == "Secret" || (0.1..=10.0).contains(&ratio)
 }
@@ -319,6 +322,7 @@ fn suppress_lines(entries: &mut [Entry<'_>], patterns: &[String]) -> Result<()> 
         let (old, new) = (&entry.old, &entry.new);
         entry.lines.retain(|line| !patterns.iter().any(|pattern| pattern.is_match(line.text(old, new))));
         if entry.lines.iter().all(|line| line.side == Side::Common) {
+            // Without changed lines the context around them is not shown either.
             entry.lines.clear();
             if entry.change == Change::Modify {
                 entry.change = Change::ModifySuppressed;

@@ -1,4 +1,4 @@
-//! Secrets in reports: decoded into the struct of Kubernetes and written anew with redacted or decoded values.
+//! Secrets in reports: decoded into the struct of Kubernetes and re-encoded with redacted or decoded values.
 //!
 //! What helm-diff does to a text stays done: redacting a redacted Secret again is an error inside the report, which can
 //! happen when renames are searched.
@@ -18,6 +18,7 @@ const SECRET: &str = "Secret";
 
 /// Redacts or decodes the values of Secrets; leaves other objects alone.
 pub(crate) fn display(old: Option<&mut Object<'_>>, new: Option<&mut Object<'_>>, display: SecretDisplay) {
+    // Objects are matched by kind, so that both are Secrets or neither is.
     let others = [old.as_deref(), new.as_deref()].into_iter().flatten().any(|object| object.kind != SECRET);
     if display == SecretDisplay::Plain || others {
         return;
@@ -108,9 +109,12 @@ impl<'o, 'm> Opened<'o, 'm> {
             Err(error) => (Vec::new(), Some(format!("Error encoding new secret: {error}").into_bytes())),
         };
         let text = match self.display {
+            // helm-diff puts the redacted values into `stringData`, as `data` would encode them, and renames the
+            // field in the text.
             SecretDisplay::Redacted => replace_first(&text, b"stringData", b"data"),
             SecretDisplay::Decoded | SecretDisplay::Plain => text,
         };
+        // Kubernetes' struct writes this null, which no manifest has.
         let text = replace_first(&text, b"  creationTimestamp: null\n", b"");
         let mut content = comment(&self.object.content).to_vec();
         content.extend_from_slice(&text);

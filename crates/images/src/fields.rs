@@ -99,7 +99,7 @@ pub(crate) fn each_object(body: &Map<Node>, path: &ValuePath, visit: &mut dyn Fn
     }
 }
 
-/// The identity of an object; `generateName` stands in for a missing name.
+/// The identity of an object; `generateName` replaces a missing name.
 pub(crate) fn id(body: &Map<Node>) -> ObjectId {
     let text = |node: Option<&Node>| node.and_then(Node::as_str).unwrap_or_default().to_owned();
     let metadata = body.get("metadata");

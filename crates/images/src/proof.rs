@@ -273,6 +273,7 @@ impl Comparer<'_> {
         path: &ValuePath,
         context: &Context<'_>,
     ) -> Option<ConsequenceKind> {
+        // Before the check of names: charts put hashes of their configuration into them.
         if is_digest_of_other(old, new) {
             return Some(ConsequenceKind::Digest);
         }
@@ -320,12 +321,14 @@ fn may_carry(path: &ValuePath) -> bool {
 
 /// Whether `new` equals `old` with only the given replacements applied.
 fn follows(old: &str, new: &str, pairs: &[&(String, String)]) -> bool {
+    // Without backtracking: at worst an acceptable difference counts as a violation, which only drops an override.
     let (mut old, mut new) = (old, new);
     let mut begins = [false; 256];
     for (from, _) in pairs {
         begins[usize::from(from.as_bytes()[0])] = true;
     }
     loop {
+        // Most bytes begin no replacement; rendered files can be megabytes of configuration.
         let may_begin = old.bytes().next().is_some_and(|byte| begins[usize::from(byte)]);
         let pairs = if may_begin { pairs } else { &[] };
         let pair =
@@ -338,7 +341,7 @@ fn follows(old: &str, new: &str, pairs: &[&(String, String)]) -> bool {
         match (a.next(), b.next()) {
             (None, None) => return true,
             (Some(x), Some(y)) if x == y => (old, new) = (a.as_str(), b.as_str()),
-            // What remains may still be a digest embedded in the text.
+            // Also where a digest in the text differs besides: neither rule covers both.
             _ => return false,
         }
     }

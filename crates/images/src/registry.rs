@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wildcard_stands_for_every_host_below_its_domain() {
+    fn a_wildcard_matches_every_host_below_its_domain() {
         let source = Source::parse("*.gcr.io").unwrap();
         assert!(source.matches("k8s.gcr.io") && source.matches("a.b.gcr.io"));
         assert!(!source.matches("gcr.io") && !source.matches("xgcr.io"));

@@ -134,6 +134,7 @@ impl<'s, 'r> Baseline<'s, 'r> {
         let values =
             rendering.values(&options.extra_values).map_err(|error| Error::Render(error.to_string()))?;
         let before = rendering.render_values(&values).map_err(Error::Render)?;
+        // Checked apart from rendering, which does not look at schemas.
         let valid = rendering.check(&options.extra_values).is_ok();
         Ok(Baseline { rendering, options, values, before, valid })
     }
@@ -233,7 +234,7 @@ impl<'s, 'r> Search<'s, 'r> {
         Ok(search)
     }
 
-    /// The outcome that the policy asks for, before it is tried.
+    /// The outcome by the policy, before it is tried.
     fn classify(&self, number: usize) -> Result<(Outcome, Option<String>)> {
         let image = match Reference::parse_loosely(&self.image_fields[number].image) {
             Ok(image) => image,
@@ -291,6 +292,7 @@ impl<'s, 'r> Search<'s, 'r> {
                 solver: &solver,
             };
             let mut responsible = attribution.leaves(&comparison.violations);
+            // All that is left is given up, so that the next attempt has no edits and the search ends.
             if attempt >= MAX_ATTEMPTS {
                 responsible = texts.keys().copied().collect();
             } else if responsible.is_empty() {
@@ -323,6 +325,7 @@ impl<'s, 'r> Search<'s, 'r> {
                 candidates.extend(self.candidate(finding)?);
             }
         }
+        // All at once first: mostly none of them changes anything that is rendered.
         let mut waiting = vec![candidates];
         let mut budget = MAX_ATTEMPTS;
         while let Some(mut part) = waiting.pop() {

@@ -83,6 +83,7 @@ impl<'a> Rendering<'a> {
     pub fn render_values(&mut self, values: &Map<Node>) -> Result<Files, String> {
         self.renders += 1;
         let rendered = self.templates.render(values, self.target).map_err(|error| error.to_string())?;
+        // Notes are for people; an image in them is no side effect.
         let files = rendered.files.into_iter().filter(|file| !file.path.ends_with("NOTES.txt"));
         let mut files: Files = files.map(|file| (file.path, file.text)).collect();
         files.sort_by(|a, b| a.0.cmp(&b.0));

@@ -118,6 +118,7 @@ impl<'s> Solver<'s> {
 
     /// Drops choices until no two conflict and none affects an image that stays.
     pub(crate) fn resolve_conflicts(&mut self) {
+        // Ends, as each round uses up an alternative of a field.
         while let Some((losers, obstacle)) = self.conflict() {
             for field in losers {
                 self.next_alternative(field, obstacle.clone());
@@ -199,6 +200,7 @@ pub(crate) fn apply<'e>(
     let mut edits: Vec<&Edit> = edits.into_iter().collect();
     edits.sort();
     edits.dedup();
+    // From the end, so that the offsets of the edits before stay valid.
     for edit in edits.into_iter().rev() {
         let text = texts.entry(edit.leaf).or_insert_with(|| leaves[edit.leaf].text.clone());
         text.replace_range(edit.start..edit.end, &edit.text);
@@ -223,6 +225,8 @@ impl<'c> Change<'c> {
         let name = name_of(old);
         let after_slashes = name.match_indices('/').map(|(at, _)| at + 1);
         let starts_name = |at: usize| at == 0 || new.as_bytes().get(at - 1) == Some(&b'/');
+        // The longest common end that begins with a whole path component: `nginx` must not be taken for the end of
+        // `my-nginx`.
         let keeps = |at: &usize| new.ends_with(&old[*at..]) && starts_name(new.len() - (old.len() - at));
         let front = std::iter::once(0).chain(after_slashes).find(keeps).unwrap_or(name.len());
         let new_front = new[..new.len().saturating_sub(old.len() - front)].trim_end_matches('/');
@@ -278,6 +282,7 @@ fn at_front(change: &Change<'_>, fragments: &[Fragment]) -> Vec<Vec<Edit>> {
         end: fragment.offset + length,
         text,
     };
+    // One value holds all that changes.
     if first.end >= change.front {
         return vec![vec![edit(first, change.front, change.leading())]];
     }

@@ -1,4 +1,4 @@
-//! The order between subcharts and objects that a chart asks for, by the annotations of HIP-0025.
+//! The order between subcharts and objects that a chart requests, by the annotations of HIP-0025.
 //!
 //! Objects name a group and the groups that must be ready before them; charts name the subcharts that must be ready
 //! before their own objects, or before another subchart. From these [`stages`] computes numbers: objects of one stage are

@@ -1,4 +1,4 @@
-//! TLS to the database, with the verification that the connection string asks for.
+//! TLS to the database, with the verification that the connection string sets.
 
 use std::sync::Arc;
 

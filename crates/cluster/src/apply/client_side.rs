@@ -17,6 +17,7 @@ impl Cluster {
         if object.resource_version().is_empty() {
             return retry(Error::is_conflict, || self.create(object, params)).await;
         }
+        // A manifest that was dumped from a cluster has one, and the server rejects it in a create.
         let mut fresh = object.clone();
         fresh.metadata_mut().remove("resourceVersion");
         retry(Error::is_conflict, || self.create(&fresh, params)).await

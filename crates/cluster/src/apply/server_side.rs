@@ -55,6 +55,7 @@ impl Cluster {
                 Error::InvalidRequest(problem).during(format!("cannot apply {}", describe(&object.id())))
             );
         }
+        // With rules the conflicts must be seen first: forcing takes over all fields at once.
         let mut force = apply_options.conflicts == ConflictPolicy::Take && rules.is_none();
         let mut wanted = Cow::Borrowed(object);
         let mut yielded = Vec::new();
@@ -83,6 +84,7 @@ impl Cluster {
                     is_moved = true;
                     has_progress |= self.upgrade_field_manager(live, Managers::Earlier, &params).await?;
                 }
+                // Moving the fields did not resolve the conflict, so that they are taken over.
                 _ if is_ours => force = true,
                 _ => {}
             }
@@ -136,9 +138,9 @@ impl Cluster {
 
 /// Whether the conflict is about a `ResourceQuota` that two requests updated at once; the server asks to retry it.
 fn is_quota_conflict(error: &Error) -> bool {
-    let quarrel = |text: &str| {
+    let is_about_quota = |text: &str| {
         text.contains("Operation cannot be fulfilled on resourcequotas")
             && text.contains("the object has been modified")
     };
-    error.is_conflict() && error.status().is_some_and(|status| quarrel(&status.message))
+    error.is_conflict() && error.status().is_some_and(|status| is_about_quota(&status.message))
 }

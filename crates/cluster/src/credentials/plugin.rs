@@ -192,10 +192,10 @@ mod tests {
         let asked = shell(
             r#"case "$KUBERNETES_EXEC_INFO" in *'"spec":{"interactive":false}'*) printf %s "$0"; exit ;; esac; exit 9"#,
         );
-        let credential = format!("apiVersion: {VERSION}\nstatus: {{token: told}}");
+        let credential = format!("apiVersion: {VERSION}\nstatus: {{token: issued}}");
         let args = asked.args.clone().into_iter().flatten().chain([credential]).collect();
         let asked = ExecConfig { args: Some(args), ..asked };
-        assert_eq!(run(&asked).unwrap().token.as_deref(), Some("told"));
+        assert_eq!(run(&asked).unwrap().token.as_deref(), Some("issued"));
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_plugin_is_told_as_client_go_does() {
+    fn plugin_errors_have_the_messages_of_client_go() {
         let failing = shell("echo no luck >&2; exit 7");
         assert!(
             matches!(run(&failing), Err(PluginError::Failed { code: 7, stderr, .. }) if stderr == "no luck")
@@ -241,9 +241,10 @@ mod tests {
             refused(&missing("/opt/no/login")),
             "exec: fork/exec /opt/no/login: no such file or directory"
         );
-        let told = refused(&missing("no-such-login"));
+        let message = refused(&missing("no-such-login"));
         assert!(
-            told.starts_with("exec: executable no-such-login not found\n") && told.ends_with("get it there")
+            message.starts_with("exec: executable no-such-login not found\n")
+                && message.ends_with("get it there")
         );
     }
 }

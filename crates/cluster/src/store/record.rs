@@ -44,6 +44,7 @@ pub(super) fn selector(release: &str, numbers: &[u64]) -> String {
 /// number of another one, was written by a writer that lost the race or was killed before it moved the pointer.
 pub(super) fn belongs_to_release(version: &Summary, pointer: Option<(VersionId, u64)>) -> bool {
     pointer.is_some_and(|(current, number)| {
+        // Numbers below the pointer were current once. What lost against them was deleted when the pointer moved.
         version.number < number || (version.number == number && version.id == Some(current))
     })
 }

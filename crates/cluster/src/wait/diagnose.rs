@@ -26,7 +26,7 @@ const MAX_PODS_WITH_EVENTS: usize = 3;
 const LOG_LINES: u32 = 20;
 /// How many events a diagnosis shows.
 const MAX_EVENTS: usize = 10;
-/// A failure that was not observed for this long counts as recovered, and its time starts anew when it returns.
+/// A failure that was not observed for this long counts as recovered, and its time starts over when it returns.
 const FAILURE_EXPIRY: Duration = Duration::from_secs(60);
 /// How many objects are diagnosed when waiting ends. More would bury the first cause.
 const MAX_DIAGNOSES: usize = 3;
@@ -104,6 +104,7 @@ impl FailureDetector {
         for pod in pods {
             let failure = failure::pod_failure(pod, &self.limits);
             if let Some(failure) = failure.filter(|failure| self.has_persisted(pod.uid(), failure, now)) {
+                // All pods are checked even after the first: `has_persisted` also records when each failure was seen.
                 persistent.get_or_insert((Some(pod), failure));
             }
         }

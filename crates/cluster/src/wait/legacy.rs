@@ -17,6 +17,7 @@ pub(crate) fn pod_ready(pod: &Object) -> bool {
 /// Whether a job has completed. The error is Helm's message for a failed one.
 pub(crate) fn job_ready(job: &Object) -> Result<bool, String> {
     let failed = job.int(&["status", "failed"]).unwrap_or(0);
+    // 6 is the server's default. Helm's comparison is strict, as the controller gives up only beyond the limit.
     if failed > job.int(&["spec", "backoffLimit"]).unwrap_or(6) {
         return Err(format!("job is failed: {}/{}", job.namespace(), job.name()));
     }
@@ -108,6 +109,7 @@ fn without_hash(template: Option<&Node>) -> Map<Node> {
         if let Some(labels) = metadata.get_mut("labels").and_then(Node::as_map_mut) {
             labels.remove(TEMPLATE_HASH);
         }
+        // One of the two may have nulls and empty maps that the other does not have.
         metadata.retain(|_, node| !node.is_nil() && node.as_map().is_none_or(|map| !map.is_empty()));
     }
     template.retain(|_, node| node.as_map().is_none_or(|map| !map.is_empty()));

@@ -122,6 +122,8 @@ impl<'w, 'c> Run<'w, 'c> {
             if !self.groups[group].names.contains(&id.name) {
                 continue;
             }
+            // The version of one object says nothing about the others of its kind: their changes may be older or
+            // newer.
             if self.groups[group].names.len() == 1 {
                 self.groups[group].since = object.resource_version().to_owned();
             }

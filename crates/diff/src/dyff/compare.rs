@@ -11,7 +11,7 @@ use super::node::NodeRef;
 /// The fields by which entries of lists are matched first.
 const IDENTIFIERS: [&str; 4] = ["name", "key", "id", "manager"];
 
-/// A field identifies entries by accident in short lists.
+/// The length from which on dyff guesses a field: in shorter lists one identifies entries by accident.
 const MIN_GUESSED: usize = 4;
 
 /// What differs in one place.

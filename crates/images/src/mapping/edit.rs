@@ -199,7 +199,7 @@ registries:
     }
 
     #[test]
-    fn files_in_another_style_are_written_anew() {
+    fn files_in_another_style_are_rewritten() {
         let flow = "registries: {mappings: [{source: a.b, target: c/d}]}\n";
         let (text, _) = set("m.yaml", flow, "x.y", "c/e").unwrap();
         assert_eq!(

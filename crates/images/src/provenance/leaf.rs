@@ -122,6 +122,7 @@ impl Leaf {
     /// `name` the reference without tag and digest.
     pub(super) fn match_offsets(&self, image: &str, name: &str) -> Option<(Match, Vec<usize>)> {
         let trimmed = self.text.trim_matches(|character: char| character == '/' || character.is_whitespace());
+        // Single letters match everywhere.
         if trimmed.len() < 2 {
             return None;
         }

@@ -15,6 +15,8 @@ pub(super) struct Marker(&'static str);
 impl Marker {
     /// The first delimiter that occurs in none of the rendered files.
     pub(super) fn not_in(files: &Files) -> Self {
+        // Pairs of letters that are rare in words, as a marker must not contain anything but lower-case letters and
+        // digits.
         const KINDS: [&str; 4] = ["zq", "qx", "xj", "jq"];
         let absent = |kind: &&&str| {
             let has = |text: &[u8]| find_all(text, kind).next().is_some();

@@ -160,6 +160,7 @@ pub(super) fn summary<H: RecordKind>(object: &Object) -> Option<Summary> {
 
 /// The limit of the next page, given how many bytes `limit` releases took.
 fn next_limit(limit: u32, bytes: usize) -> u32 {
+    // The last page may be short, but its size is not used any more.
     let each = (bytes / limit as usize).max(1);
     u32::try_from(MAX_PAGE_BYTES / each).unwrap_or(METADATA_PAGE_SIZE).clamp(1, METADATA_PAGE_SIZE)
 }
@@ -167,6 +168,7 @@ fn next_limit(limit: u32, bytes: usize) -> u32 {
 /// The `continue` token, read from the beginning of a page: the list metadata precedes the items.
 fn next_page(body: &[u8]) -> Option<String> {
     let head = &body[..body.len().min(MAX_LIST_HEAD_BYTES)];
+    // Go writes the fields of a list in the order of its struct: kind, version, metadata, items.
     let marker = b"\"items\":";
     let items = head.windows(marker.len()).position(|window| window == marker)?;
     let text = [&head[..items], b"\"items\":null}"].concat();

@@ -125,6 +125,7 @@ impl NativeStore {
     ) -> Result<(), StoreError> {
         let pointer = record::pointer(&release);
         let write = secrets.write(&self.cluster, object);
+        // Orphans are listed before the pointer moves: later, a version of the next writer would look like one.
         let (written, orphans) = futures::join!(write, self.orphans(version, pointer));
         written.map_err(api::backend_error("create: failed to create"))?;
         self.move_pointer(version, id, release, after).await?;

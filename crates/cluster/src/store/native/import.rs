@@ -148,6 +148,7 @@ impl NativeStore {
             return Ok(());
         }
         self.cache_release(namespace, name, None);
+        // Whatever is cached is from before the import.
         self.take_cached_release(namespace, name);
         for version in &written.versions {
             self.delete_orphan(version).await;

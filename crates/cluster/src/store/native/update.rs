@@ -90,6 +90,7 @@ impl NativeStore {
         };
         self.cache_version(&object);
         if new.is_some() {
+            // Last: until the version points to the new Secrets, readers need the old ones.
             payload::discard(&self.cluster, namespace, &old).await.map_err(failed())?;
         }
         Ok(object)
@@ -155,6 +156,7 @@ impl NativeStore {
     pub(super) async fn mirror_status(&self, version: &ReleaseVersion) -> Result<bool> {
         let (namespace, name) = (version.namespace.as_str(), version.name.as_str());
         let Some((id, _)) = self.cached_version(namespace, name, version.number) else { return Ok(false) };
+        // `test` makes the patch a compare-and-swap: the server rejects all of it if the pointer has moved.
         let mut steps = vec![api::json_patch_op("test", "/status/current", id.to_string())];
         let fields = record::mirror(version).into_iter();
         steps.extend(fields.map(|(key, value)| api::json_patch_op("add", &format!("/status/{key}"), value)));
