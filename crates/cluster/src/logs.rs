@@ -169,7 +169,7 @@ fn creation(pod: &Object) -> (&str, &str) {
     (pod.text(&["metadata", "creationTimestamp"]), pod.name())
 }
 
-/// Sends the complete logs of all pods of a finished hook to `sink`, init containers included. Containers container log
+/// Sends the complete logs of all pods of a finished hook to `sink`, init containers included. Containers whose log
 /// is not available are skipped, and their errors returned.
 ///
 /// # Errors

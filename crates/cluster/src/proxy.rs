@@ -39,6 +39,7 @@ fn parse(text: &str) -> Result<http::Uri> {
 fn is_direct(host: &str, port: u16, none: &str) -> bool {
     let host = host.trim_matches(['[', ']']).to_ascii_lowercase();
     let ip = host.parse::<IpAddr>().ok();
+    // Go never sends requests to this machine through a proxy, whatever `NO_PROXY` says.
     if host == "localhost" || ip.is_some_and(|ip| ip.is_loopback()) {
         return true;
     }

@@ -67,6 +67,7 @@ impl Policy {
     pub fn check(&self) -> Result<()> {
         for source in self.sources.iter().flatten() {
             let name = source.to_string();
+            // Any host below the domain, as wildcards match none by themselves.
             let probe = name.replacen('*', "any", 1);
             if !self.excludes_registry(&probe) {
                 self.target_of(&probe, &name)?;

@@ -132,6 +132,7 @@ impl Search<'_> {
     /// A cheap check whether a file can contain a suspect, before parsing it.
     fn is_promising(&self, text: &[u8]) -> bool {
         let text = String::from_utf8_lossy(text);
+        // The data of Secrets is encoded, so that it has to be parsed to be searched.
         text.contains("kind: Secret") || tokens(&text).any(|token| self.is_image(token))
     }
 
@@ -210,6 +211,7 @@ impl Search<'_> {
         match Reference::parse(token) {
             Ok(image) => match image.written_registry() {
                 Some(host) if REGISTRIES.contains(&host) => true,
+                // A dot in the tag tells a version from a port or the part of a URL behind a colon.
                 Some(_) => image.digest().is_some() || image.tag().is_some_and(|tag| tag.contains('.')),
                 None => false,
             },

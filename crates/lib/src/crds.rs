@@ -74,6 +74,7 @@ pub(crate) async fn steps(
     policy: CrdPolicy,
 ) -> Result<Vec<CrdStep>> {
     let files = chart.crds();
+    // All files are checked before the first is applied, so that a broken one leaves the cluster untouched.
     for crd in &files {
         check(crd.file).map_err(|reason| failed(&crd.file.name, reason))?;
     }

@@ -1,7 +1,7 @@
 //! Post-renderers: the user's programs that change rendered objects before they are sorted.
 //!
 //! As in Helm, all documents go through a program as one stream, hooks included. An annotation keeps the name of the
-//! template of each, so that they can be put back, and both ways the documents are written anew in the layout of the
+//! template of each, so that they can be put back, and both ways the documents are re-encoded in the layout of the
 //! library that Helm uses for it.
 
 use std::fmt;
@@ -122,6 +122,7 @@ fn merge(files: &Files) -> std::result::Result<Vec<u8>, String> {
     sorted.sort_by(|a, b| a.0.cmp(&b.0));
     let mut merged = Vec::new();
     for (path, content) in sorted {
+        // As in Helm, which leaves out partials.
         let is_partial = path.rsplit('/').next().is_some_and(|name| name.starts_with('_'));
         if is_partial || content.trim_ascii().is_empty() {
             continue;
@@ -238,7 +239,7 @@ fn split(stream: &[u8], group: &str) -> std::result::Result<Files, String> {
     Ok(files)
 }
 
-/// The documents of a stream: what stands between lines that begin with three dashes.
+/// The documents of a stream: what is between lines that begin with three dashes.
 fn documents(text: &str) -> std::result::Result<Vec<String>, String> {
     let mut documents = vec![String::new()];
     for (at, line) in text.split_inclusive('\n').enumerate() {

@@ -303,6 +303,7 @@ pub(crate) fn finish(
     let (values, values_changed) = final_values(&mut chart, &user, target, &rules, events, reporter)?;
     let mut rendered = pintle_render::render(&chart, &values, target).map_err(Box::new)?;
     let origins = Origins::take(&mut rendered);
+    // Taken out before files are sorted and post-rendered: notes are no objects.
     let notes = pintle_render::notes(&mut rendered, chart.name(), rules.subchart_notes);
     let mut files: Vec<(String, Vec<u8>)> =
         rendered.files.into_iter().map(|file| (file.path, file.text)).collect();
@@ -349,6 +350,7 @@ pub(crate) fn final_values(
         let load = &mut |location: &str| rules.schemas.load(location);
         Ok(pintle_values::render_values(chart, user, rules.nulls, rules.schema, load, log)?)
     })?;
+    // After the values, as in Helm: of two problems its users see that of the values first.
     check_kubernetes(chart, target)?;
     if !events.listens(Event::PreRender) {
         return Ok((values, false));

@@ -259,6 +259,7 @@ impl<'s> Records<'s> {
         lease: Option<&Lease>,
     ) -> Result<()> {
         observed.state = self.store.swap(observed, version, lease).await?;
+        // Kept up to date, so that further swaps of the same operation start from what it has written itself.
         (observed.status, observed.lease) = (version.info.status, lease.cloned());
         Ok(())
     }

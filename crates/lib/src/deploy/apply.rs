@@ -64,6 +64,7 @@ impl Executor<'_> {
         self.lease_guard.check().await?;
         let failures = self.apply_batch(batch).await;
         if failures.is_empty() {
+            // CRDs come early in Helm's order, so that objects of their kinds are in later batches.
             self.await_new_kinds(batch, state).await?;
         }
         let refused = failures.iter().position(|error| matches!(error, Error::Create(_)));
@@ -103,6 +104,8 @@ impl Executor<'_> {
             note(&self.in_flight);
         }
         let outcome = self.apply_step(step).await;
+        // Not reached if the operation is cancelled meanwhile: then nobody knows whether the object was created, and
+        // `clean_up` looks it up.
         lock(&self.in_flight).retain(|id| *id != step.id);
         if outcome? {
             note(&self.created);
@@ -118,6 +121,7 @@ impl Executor<'_> {
         }
         let step = &Step { desired: owned.as_ref().or(step.desired), ..step.clone() };
         let mut apply_options = self.apply_options(step.action);
+        // An adopted object may have been written by client-side apply, whoever did it.
         apply_options.upgrade_field_manager =
             self.method == Method::ServerSide && (self.migrate || step.action == Action::Adopt);
         match self.session.cluster.execute(step, &apply_options).await {

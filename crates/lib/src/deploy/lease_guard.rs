@@ -92,6 +92,7 @@ impl<'a> LeaseGuard<'a> {
         if self.lease.is_none() {
             return std::future::pending().await;
         }
+        // A third, so that a renewal that fails is repeated before the lease expires.
         let interval = (self.session.lease_duration / 3).max(Duration::from_millis(100));
         loop {
             tokio::time::sleep(interval).await;

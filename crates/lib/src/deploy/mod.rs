@@ -226,6 +226,7 @@ impl<'a> Executor<'a> {
         reporter: &mut dyn Reporter,
     ) -> Result<Vec<Error>> {
         self.hooks(events.before, reporter).await?;
+        // Set before the first request: from here on the cluster may have changed, whatever the outcome.
         self.stage = Stage::Applying;
         let applied = self.apply(state, plan, reporter).await;
         match self.deletion {

@@ -34,6 +34,7 @@ pub(crate) async fn find<'o>(
     for version in versions {
         let objects = Object::read_readable(version.manifest.as_bytes());
         for object in of_known_kinds(&session.cluster, objects, &version.namespace).await {
+            // Several failed versions mostly left the same objects.
             if known.insert(object.id().unversioned()) {
                 candidates.push(object);
             }

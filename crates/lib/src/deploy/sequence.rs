@@ -1,4 +1,4 @@
-//! The stages in which the objects of a version are applied, if its chart asks for an order (HIP-0025).
+//! The stages in which the objects of a version are applied, if its chart requests an order (HIP-0025).
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// The comment with the template of a document.
 const SOURCE: &[u8] = b"# Source: ";
 
-/// Computes the stages of the objects of a version. Returns `None` for a chart that asks for no order.
+/// Computes the stages of the objects of a version. Returns `None` for a chart that requests no order.
 ///
 /// # Errors
 /// Groups or subcharts that depend on each other.

@@ -97,6 +97,7 @@ impl ThreeWayState {
             sequence::check_readiness(stages, &desired)?;
         }
         let stages = stages.map(|stages| in_order(&mut desired, stages, Direction::Forward));
+        // After sorting: the annotations about the order are never sent, as Kubernetes rejects one of the keys.
         for object in &mut desired {
             sequence::strip(object);
             ownership::set(object, &version.name, &version.namespace);
@@ -114,6 +115,8 @@ impl ThreeWayState {
         };
         previous.iter_mut().for_each(sequence::strip);
         let ids: Vec<ObjectId> = desired.iter().chain(&previous).map(Object::id).collect();
+        // The server merges a server-side apply itself; what the plan needs (owner, policy, managers) is in the
+        // metadata.
         let depth = if method == Method::ClientSide { Detail::Full } else { Detail::MetadataOnly };
         // Where only heads are checked and nobody asks for owners, live objects make no difference.
         let live = match (parts, adoption) {

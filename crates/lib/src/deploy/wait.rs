@@ -60,6 +60,7 @@ impl Executor<'_> {
         let watched = self.session.events.listens(LifecycleEvent::Watch).then_some(watched);
         let is_watched = watched.is_some();
         let waiter = Waiter::new(&self.session.cluster, options);
+        // Taken, so that a later wait of the same operation does not start from responses that are out of date.
         let written = std::mem::take(&mut *self.written.lock().unwrap_or_else(PoisonError::into_inner));
         let written = written.iter().filter_map(|written| written.object().ok()).collect();
         let wait = async move {

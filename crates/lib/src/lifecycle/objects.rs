@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_changed_is_written_anew() {
+    fn only_what_changed_is_rewritten() {
         let documents = documents();
         let mut objects = documents.objects();
         objects[1].object.set_label("x", "y");

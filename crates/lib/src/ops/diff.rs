@@ -119,6 +119,7 @@ pub async fn diff_upgrade(
         (manifests.old, manifests.new) =
             merged_manifests(session, &target.namespace, &manifests.old, &manifests.new).await?;
     }
+    // Also after a merge with live objects: all of a release that does not exist is shown as added.
     if is_new {
         manifests.old.clear();
     }

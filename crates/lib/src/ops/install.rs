@@ -140,6 +140,7 @@ pub(super) async fn install_loaded(
     let input = LiveInput {
         chart,
         user,
+        // The revision that templates see is 1 even if `--replace` reuses a name, as in Helm.
         release: release(request, 1),
         render: &request.render,
         crds: match request.crds {
@@ -185,6 +186,7 @@ async fn deploy_version(
     let deploy_options = request.deploy.clone().waiting_if(request.rollback_on_failure);
     let mut executor = Executor::new(session, records, version, &deploy_options, request.method);
     executor.context = Some(context);
+    // Before the namespace is created, so that a hook that cannot be built leaves none behind.
     executor.check_hooks(&EVENTS)?;
     if request.create_namespace {
         create_namespace(session, request).await?;
@@ -403,6 +405,7 @@ fn first_version(
 
 async fn create_namespace(session: &Session, request: &InstallRequest) -> Result<()> {
     let mut namespace = Object::from_id(&ObjectId::new("v1", "Namespace", "", &request.namespace));
+    // Helm sets this label, too.
     namespace.set_label("name", &request.namespace);
     deploy::create_or_apply(session, &namespace, request.method).await
 }

@@ -89,7 +89,7 @@ pub struct FetchedChart {
     pub manifest: Digest,
     /// What the file is called: name and version, or name and digest.
     pub file_name: String,
-    /// The provenance file, if it was asked for and is there.
+    /// The provenance file, if it was requested and exists.
     pub provenance: Option<Vec<u8>>,
     /// Whether the registry has it under a media type that Helm warns about.
     pub is_legacy: bool,

@@ -101,7 +101,7 @@ pub struct ReleasePlan {
 }
 
 impl ReleasePlan {
-    /// The number of stages; 0 if the chart asks for no order.
+    /// The number of stages; 0 if the chart requests no order.
     pub fn stages(&self) -> usize {
         self.objects.iter().filter_map(|object| object.stage).max().unwrap_or(0)
     }
@@ -126,7 +126,7 @@ pub struct PlannedObject {
     pub is_crd: bool,
     /// What would be done.
     pub action: PlannedAction,
-    /// If the chart asks for an order: the stage in which it is done, counted from 1.
+    /// If the chart requests an order: the stage in which it is done, counted from 1.
     pub stage: Option<usize>,
     /// The object before, as YAML without status and volatile metadata; values of Secrets are redacted.
     pub before: Option<String>,

@@ -85,6 +85,7 @@ pub async fn uninstall(
         };
     };
     // A client that is still deploying the release would recreate what is deleted here.
+    // Without a lease it is a release of Helm's, which uninstalls pending versions, too.
     if last.lease.is_some() {
         records.ensure_unlocked(last).await?;
     }

@@ -188,6 +188,8 @@ impl<'s> Upgrade<'s> {
             false => records.ensure_unlocked(last).await?,
         }
         let last = last.clone();
+        // As Helm: the deployed version is compared with, even if later ones have failed; without one, the last
+        // attempt.
         let base = match last.status {
             Status::Deployed => last.number,
             status => match newest_deployed(&history) {
@@ -375,6 +377,8 @@ impl<'s> Upgrade<'s> {
             ValuesPolicy::Reuse => {
                 let stored = self.base.chart.to_chart();
                 let nulls = self.request.target.render.nulls;
+                // `--reuse-values` means the result of the last version, so that its defaults replace those of the
+                // new chart.
                 chart.values = pintle_values::coalesce(&stored, &old, nulls, &mut log)
                     .map_err(|source| Error::OldValues { cause: source })?;
                 pintle_values::coalesce_tables(&new, &old, &mut log)

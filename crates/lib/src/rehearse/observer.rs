@@ -187,9 +187,9 @@ fn without_times(text: &str) -> String {
 
 fn replaced(text: &str, names: &[(String, String)]) -> String {
     let mut text = text.to_owned();
-    for (name, stands) in names {
+    for (name, placeholder) in names {
         if text.contains(name.as_str()) {
-            text = text.replace(name.as_str(), stands);
+            text = text.replace(name.as_str(), placeholder);
         }
     }
     without_refused_names(&text)

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_look_alike_are_told_apart_by_what_is_around_them() {
+    fn identical_lines_are_distinguished_by_their_context() {
         let source = "kind: Deployment\nspec:\n  {{- if .Values.live }}\n  livenessProbe:\n    period: {{ .Values.a }}\n  {{- end }}\n  startupProbe:\n    period: {{ .Values.b }}\n---\nkind: Service\nspec:\n  type: {{ .Values.type }}\n---\nkind: ConfigMap\nspec:\n  type: {{ .Values.type }}\n";
         let mut chart = Chart::default();
         chart.templates.push(pintle_chart::File::new("templates/x.yaml", source.as_bytes()));

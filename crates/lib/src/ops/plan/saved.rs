@@ -122,6 +122,8 @@ impl SavedPlan {
         let mut head = self.head();
         let mut sealed = json::write(&self.content()?).map_err(|error| broken(&error.to_string()))?;
         let mut nonce = [0; NONCE_LEN];
+        // GCM loses all its guarantees if a nonce is used twice with one key; 96 random bits make that as good as
+        // impossible.
         nonce.copy_from_slice(&random.to_le_bytes()[..NONCE_LEN]);
         // The part that can be read is authenticated too.
         let aad = Aad::from(head_bytes(&head));

@@ -98,6 +98,7 @@ fn object_moved(saved: &PlannedObject, now: &PlannedObject) -> Option<Moved> {
 fn fields_moved(saved: &PlannedObject, now: &PlannedObject) -> Vec<String> {
     let (Some(before), Some(after)) = (&saved.before, &now.before) else { return Vec::new() };
     let is_theirs = |path: &str| {
+        // What a plan leaves to its manager may change between planning and applying.
         let yielded = saved.yielded.iter().chain(&now.yielded).any(|conflict| conflict.field == path);
         let owners = now.live.as_ref().map(|live| managers(live, path)).unwrap_or_default();
         yielded || (!owners.is_empty() && owners.iter().all(|owner| CONTROL_PLANE.contains(&owner.as_str())))

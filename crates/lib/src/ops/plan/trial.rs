@@ -27,9 +27,11 @@ pub(super) async fn try_all(
     settings: &TrialSettings<'_>,
 ) -> Result<ReleasePlan> {
     let operation = draft.operation;
+    // For a server-side apply the executor needs metadata only, but a plan shows what was there before.
     draft.state.complete(session).await?;
     let name = draft.version.name.clone();
     let records = Records::find(session, &draft.version.namespace, &name).await?;
+    // The owner of a new release does not exist yet, so that its uid cannot be shown.
     if draft.from.is_some() {
         draft.state.set_owner(records.store().as_ref()).await?;
     }
