@@ -212,8 +212,8 @@ fn group_entry(group: &Group, alone: bool) -> Node {
     entry
 }
 
-fn string_list(string_list: &[Str]) -> Node {
-    Node::List(string_list.iter().map(|word| word.clone().into()).collect())
+fn string_list(words: &[Str]) -> Node {
+    Node::List(words.iter().map(|word| word.clone().into()).collect())
 }
 
 fn kind_entry(resource: &Resource) -> Node {

@@ -123,9 +123,8 @@ impl Api {
             for dependent in self.0.store.dependents(uid) {
                 Box::pin(self.collect_garbage(&dependent.key, queue)).await?;
             }
-            let blocks_owner_deletion =
-                |dependent: &Arc<Object>| blocks_owner_deletion(&dependent.node(), uid);
-            if !self.0.store.dependents(uid).iter().any(blocks_owner_deletion) {
+            let blocks = |dependent: &Arc<Object>| blocks_owner_deletion(&dependent.node(), uid);
+            if !self.0.store.dependents(uid).iter().any(blocks) {
                 return self.remove_finalizer(&object.key, FOREGROUND, queue).await;
             }
         }

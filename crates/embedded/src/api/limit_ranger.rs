@@ -258,6 +258,6 @@ fn check_ratio(it: &Bound<'_>, requested: &ResourceUsage) -> Option<String> {
     let Some(limit) = part(&requested.limits) else {
         return Some(format!("{what}, but no limit is specified or limit is 0"));
     };
-    let check_ratio = limit.as_float() / request.as_float();
-    (check_ratio > it.bound.as_float()).then(|| format!("{what}, but provided ratio is {check_ratio:.6}"))
+    let ratio = limit.as_float() / request.as_float();
+    (ratio > it.bound.as_float()).then(|| format!("{what}, but provided ratio is {ratio:.6}"))
 }

@@ -107,8 +107,7 @@ impl Api {
         causes.extend(validation::validate_update(kind, live, changed));
         reject_invalid(call, changed, causes)?;
         // Warnings about an unchanged spec were given when it was created.
-        let spec_changed =
-            ["spec", "template"].iter().any(|subresource| live.get(subresource) != changed.get(subresource));
+        let spec_changed = ["spec", "template"].iter().any(|field| live.get(field) != changed.get(field));
         if (spec_changed || call.served.is("", "PodTemplate")) && call.target.subresource.is_none() {
             let mut warnings = validation::warnings(kind, changed);
             if call.served.is("apiextensions.k8s.io", "CustomResourceDefinition") {

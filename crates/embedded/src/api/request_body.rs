@@ -47,9 +47,9 @@ impl Api {
         let resource = call.served.resource();
         let (api_version, kind) = (resource.api_version(), resource.kind.to_string());
         let unrecognized = |why: String| {
-            let format_body = format_body(text);
+            let body = format_body(text);
             Status::bad_request(format!(
-                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({format_body})"
+                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; json parse error: {why} ({body})"
             ))
         };
         let tree = json::read_exact(text).map_err(|error| unrecognized(error.to_string()))?;

@@ -188,11 +188,11 @@ fn read_scale(call: &Call<'_>) -> Result<Node, Status> {
 }
 
 fn patched_scale(call: &Call<'_>, scale: &Node) -> Result<Node, Status> {
-    let apply_patch = match super::negotiation::content_type(call.headers).as_str() {
+    let patched = match super::negotiation::content_type(call.headers).as_str() {
         "application/json-patch+json" => patch::json_patch(scale, call.body)?,
         _ => patch::merge_patch(scale, call.body)?,
     };
-    Ok(apply_patch.object)
+    Ok(patched.object)
 }
 
 /// A selector as text: labels by name, then expressions.

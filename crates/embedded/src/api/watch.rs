@@ -186,8 +186,8 @@ impl Watch {
                 // A watch may start at a revision that does not exist yet; it waits for it.
                 self.revision = self.revision.max(revision);
                 for event in events {
-                    let applied = self.event_for(&event);
-                    self.ready.extend(applied);
+                    let chunk = self.event_for(&event);
+                    self.ready.extend(chunk);
                 }
             }
             Err(too_old) => {

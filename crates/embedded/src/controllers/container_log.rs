@@ -55,8 +55,8 @@ impl ContainerLog {
 
     /// How many lines have been printed at `now`.
     pub(crate) fn lines_at(&self, now: Duration) -> usize {
-        let due_at = |index: &usize| self.due_at(*index).is_none_or(|due_at| due_at <= now);
-        (0..self.lines.len()).take_while(due_at).count()
+        let is_due = |index: &usize| self.due_at(*index).is_none_or(|due| due <= now);
+        (0..self.lines.len()).take_while(is_due).count()
     }
 
     /// When a line is printed; `None` if the whole log is already there.

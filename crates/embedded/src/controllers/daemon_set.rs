@@ -41,13 +41,13 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
     let counted = scale::count(request, &pods);
     let desired = i64::from(matches_node(request));
     let act = |it: &mut Node| {
-        let replica_counts = [
+        let counts = [
             ("currentNumberScheduled", i64::try_from(pods.len()).unwrap_or(0)),
             ("desiredNumberScheduled", desired),
             ("numberMisscheduled", 0),
             ("numberReady", counted.ready),
         ];
-        for (field, number) in replica_counts {
+        for (field, number) in counts {
             set(it, &["status", field], Node::Int(number));
         }
         set_count(it, "numberAvailable", counted.available);

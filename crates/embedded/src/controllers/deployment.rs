@@ -268,8 +268,7 @@ async fn update_status(
     let deadline = number_at(&request.object, &["spec", "progressDeadlineSeconds"]).unwrap_or(600);
     let late = !done
         && deadline != NO_DEADLINE
-        && progress_deadline(request, deadline)
-            .is_some_and(|progress_deadline| request.now >= progress_deadline);
+        && progress_deadline(request, deadline).is_some_and(|due| request.now >= due);
     // Progress is any change of these counts; it restarts the deadline, so that a slow rollout does not fail.
     let moved = updated != number_at(&request.object, &["status", "updatedReplicas"]).unwrap_or(0)
         || available != number_at(&request.object, &["status", "availableReplicas"]).unwrap_or(0);

@@ -87,9 +87,9 @@ impl Client<'_> {
             ("resourceVersion", text(&["metadata", "resourceVersion"])),
             ("uid", text(&["metadata", "uid"])),
         ]);
-        let home = text_at(involved_object, &["metadata", "namespace"]);
-        if !home.is_empty() {
-            set(&mut involved, &["namespace"], home);
+        let namespace_of_object = text_at(involved_object, &["metadata", "namespace"]);
+        if !namespace_of_object.is_empty() {
+            set(&mut involved, &["namespace"], namespace_of_object);
         }
         let mut from = map([("component", source.into())]);
         if source == KUBELET {

@@ -253,13 +253,13 @@ pub(super) async fn reconcile_disruption_budget(request: &Request<'_>) -> Result
     let allowed = (healthy - least).max(0);
     let now = request.client.api.timestamp();
     let act = |it: &mut Node| {
-        let replica_counts = [
+        let counts = [
             ("currentHealthy", healthy),
             ("desiredHealthy", least),
             ("disruptionsAllowed", allowed),
             ("expectedPods", all),
         ];
-        for (field, number) in replica_counts {
+        for (field, number) in counts {
             set(it, &["status", field], Node::Int(number));
         }
         observe(it);

@@ -160,7 +160,7 @@ impl State {
         hint: &IndexHint,
         matches: &dyn Fn(&Object) -> bool,
     ) -> Option<Listing> {
-        let is_meant =
+        let is_in_range =
             |key: &&Str| key.starts_with(prefix.as_bytes()) && after.is_none_or(|after| *key > after);
         let mut keys: Box<dyn Iterator<Item = &Str> + '_> = match hint {
             IndexHint::Nothing => return None,
@@ -168,7 +168,7 @@ impl State {
             IndexHint::Labels(pairs) => self.labels.with_prefix(prefix, pairs)?,
         };
         let mut objects = Vec::new();
-        let candidates = keys.by_ref().filter(is_meant).filter_map(|key| self.objects.get(key));
+        let candidates = keys.by_ref().filter(is_in_range).filter_map(|key| self.objects.get(key));
         objects.extend(candidates.filter(|object| matches(object)).take(limit).cloned());
         let is_full = objects.len() >= limit;
         let last = objects.last().map(|object: &Arc<Object>| &object.key);

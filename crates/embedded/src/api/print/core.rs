@@ -70,13 +70,12 @@ fn pod(row: &PrintRow<'_>) -> Vec<Node> {
 }
 
 fn readiness_gates(row: &PrintRow<'_>) -> String {
-    let readiness_gates = list_at(row.object, &["spec", "readinessGates"]);
-    if readiness_gates.is_empty() {
+    let gates = list_at(row.object, &["spec", "readinessGates"]);
+    if gates.is_empty() {
         return "<none>".to_owned();
     }
-    let open =
-        readiness_gates.iter().filter(|gate| row.has_condition(text_at(gate, &["conditionType"]))).count();
-    format!("{open}/{}", readiness_gates.len())
+    let open = gates.iter().filter(|gate| row.has_condition(text_at(gate, &["conditionType"]))).count();
+    format!("{open}/{}", gates.len())
 }
 
 fn restarts(row: &PrintRow<'_>, count: i64) -> String {
