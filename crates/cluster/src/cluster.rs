@@ -78,6 +78,7 @@ impl Cluster {
 
     fn unusable(default_namespace: String, text: String) -> Self {
         let mut cluster = Self::offline(default_namespace);
+        // Nobody else has this connection yet, so `get_mut` always succeeds.
         if let Some(inner) = Arc::get_mut(&mut cluster.inner) {
             inner.config_error = Some(text);
         }
@@ -181,6 +182,7 @@ impl Cluster {
         for group in groups {
             impersonation.append(HeaderName::from_static("impersonate-group"), value(group)?);
         }
+        // Warnings are not shared: those of one user's requests must not show up in the output of another.
         let inner = Inner { warnings: Arc::default(), impersonation, ..Inner::clone(&self.inner) };
         Ok(Cluster { inner: Arc::new(inner) })
     }

@@ -44,6 +44,7 @@ pub(crate) fn obtain(user: &mut AuthInfo) -> Result<Option<ExpiringToken>, Plugi
     let Some(plugin) = user.exec.take().filter(|_| !others) else { return Ok(None) };
     let Credential { token, certificate, expires } = run(&plugin)?;
     if let Some((certificate, key)) = certificate {
+        // kube expects the PEM text in base64, as it is in a kubeconfig.
         user.client_certificate_data = Some(STANDARD.encode(certificate));
         user.client_key_data = Some(STANDARD.encode(key).into());
         return Ok(None);
@@ -86,6 +87,7 @@ impl ExpiringToken {
 
     /// The header, which must be valid: a token that is none is an error of the request.
     pub(crate) async fn header(&self) -> Result<(HeaderName, HeaderValue), tower::BoxError> {
+        // Held while the plugin runs, so that concurrent requests do not start it several times.
         let mut token = self.current.lock().await;
         if unix_now() + MARGIN >= token.expires {
             let plugin = Arc::clone(&self.plugin);
@@ -97,6 +99,7 @@ impl ExpiringToken {
             };
         }
         let mut value = HeaderValue::try_from(format!("Bearer {}", token.text))?;
+        // Keeps the token out of debug output and out of HPACK's dynamic table.
         value.set_sensitive(true);
         Ok((AUTHORIZATION, value))
     }

@@ -160,6 +160,7 @@ impl Cluster {
     /// # Errors
     /// When the server does not answer.
     pub async fn capabilities(&self) -> Result<ServerCapabilities> {
+        // Both at once, although the error of the version comes first: it is the one that Helm reports.
         let upstream = self.upstream();
         let (version, table) = futures::join!(upstream.version(), upstream.served_kinds());
         let version =
@@ -188,9 +189,11 @@ impl Cluster {
             return Ok(resource.clone());
         }
         let is_announced = |kind_of: &&Resource| kind_of.kind == kind && kind_of.api_version() == api_version;
+        // After the served kinds: once the CRD is established, what the server says about it counts.
         if let Some(resource) = self.announced_kinds().iter().find(is_announced) {
             return Ok(resource.clone());
         }
+        // Held during discovery, so that many objects of one missing kind cause a single one.
         let mut known = self.discovery_cache().known.lock().await;
         let is_recent = |missed: &Instant| missed.elapsed() < MISS_MAX_AGE;
         if !known.misses.get(&key).is_some_and(is_recent) {
@@ -281,6 +284,7 @@ impl Cluster {
 
     async fn served_kinds(&self) -> Result<Arc<ServedKinds>> {
         let cache = self.discovery_cache();
+        // Held during discovery: callers that come meanwhile wait for this one instead of each asking the server.
         let mut known = cache.known.lock().await;
         let is_good = |at: &Instant| cache.max_age.get().is_none_or(|max_age| at.elapsed() < *max_age);
         if let Some((_, table)) = known.table.as_ref().filter(|(at, _)| is_good(at)) {
@@ -335,6 +339,8 @@ impl Cluster {
         });
         let documents: Vec<_> = fetched.buffered(MAX_CONCURRENCY).collect().await;
         for (version, document) in documents {
+            // Even if its document cannot be read, because the group list names it. client-go differs here from
+            // aggregated discovery, which leaves stale versions out of the groups.
             table.api_versions.insert(version.clone());
             match document {
                 Some(document) => table.add_listed(&version, &document),

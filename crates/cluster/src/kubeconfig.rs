@@ -32,6 +32,8 @@ impl ResolvedConfig {
         if named.is_none() && !settings.context.is_empty() {
             return Err(Error::Configuration(format!("context {selected:?} does not exist")));
         }
+        // A context of the flag that does not exist is an error by itself; one of `current-context` is a problem
+        // among others, because client-go validates it with the rest and reports all problems in one message.
         let mut problems = Vec::new();
         if named.is_none() && !selected.is_empty() {
             problems.push(format!("context was not found for specified context: {selected}"));
@@ -83,6 +85,7 @@ impl ResolvedConfig {
             || self.user.client_certificate_data.is_some();
         let server = address(&given, tls)?;
         if server.starts_with("http://") {
+            // Impersonation stays: client-go sets it before it looks at the transport, and it is no secret.
             self.user = AuthInfo {
                 impersonate: self.user.impersonate,
                 impersonate_uid: self.user.impersonate_uid,
@@ -121,6 +124,7 @@ fn address(given: &str, tls: bool) -> Result<String> {
     if uri.host().unwrap_or_default().is_empty() {
         return Err(wrong());
     }
+    // Request paths are appended, so a query would end up in the middle of the URL.
     Ok(whole.split(['?', '#']).next().unwrap_or_default().to_owned())
 }
 
@@ -141,6 +145,8 @@ fn load(settings: &Settings) -> Result<Kubeconfig> {
         let failed = |text: String| {
             Error::Configuration(format!("error loading config file \"{}\": {text}", path.display()))
         };
+        // `read_from` resolves relative paths of certificates against the folder of the file, which a pipe does not
+        // have.
         let loaded = match read_stream(path) {
             Some(text) => {
                 let text = text.map_err(|error| failed(error.to_string()))?;
@@ -154,9 +160,9 @@ fn load(settings: &Settings) -> Result<Kubeconfig> {
                 config.ok_or_else(|| failed(yaml_file_error(path).unwrap_or_else(|| error_text(&error))))
             })?,
         };
+        // As in kubectl, the first file that defines a cluster, user or context of some name wins.
         merged = merged.merge(loaded).map_err(|error| Error::Configuration(error.to_string()))?;
     }
-    // An empty value in an earlier file does not hide the value of a later one.
     Ok(merged)
 }
 

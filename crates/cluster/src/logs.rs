@@ -108,6 +108,8 @@ pub async fn tail(cluster: &Cluster, source: &LogSource, lines: u32) -> Result<V
     let range = LogRange { last_lines: Some(lines), ..LogRange::default() };
     let response = match cluster.send(&log_request(source, range)?).await {
         Ok(response) => response,
+        // A container that waits for its next restart has no current log; the reason of the crash is in the previous
+        // one.
         Err(_) => cluster.send(&log_request(source, LogRange { previous: true, ..range })?).await?,
     };
     Ok(String::from_utf8_lossy(&response.body).lines().map(printable).collect())
@@ -153,6 +155,7 @@ pub async fn hook_pods(cluster: &Cluster, hook: &ObjectId) -> Result<Vec<Object>
     let Some(selection) = pod_list_params(hook) else { return Ok(Vec::new()) };
     let mut found = cluster.list(&pods(), &hook.namespace, &selection).await?;
     if hook.kind == "Job" {
+        // Kubernetes 1.27 introduced the prefixed label. It still sets the old one, which Helm selects by.
         if found.is_empty() {
             let newer = ListParams::labels(format!("batch.kubernetes.io/job-name={}", hook.name));
             found = cluster.list(&pods(), &hook.namespace, &newer).await?;

@@ -65,6 +65,7 @@ impl Page {
     pub fn read(body: &[u8], resource: &Resource) -> Result<Self> {
         let mut list =
             Object::read_json(body).map_err(|error| Error::invalid_response(&resource.plural, error))?;
+        // Go writes a nil slice as `null`, so a list without `items` is empty and no error.
         let Some(Node::List(items)) = list.body_mut().remove("items") else {
             return Ok(Page {
                 resource_version: list.text(&["metadata", "resourceVersion"]).to_owned(),

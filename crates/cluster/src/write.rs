@@ -163,6 +163,8 @@ impl Cluster {
     pub async fn create(&self, object: &Object, params: &WriteParams) -> Result<WrittenObject> {
         let resource = self.resource(object.api_version(), object.kind()).await?;
         if resource.namespaced && object.namespace().is_empty() {
+            // client-go's check and its words. The server would take the path for one of all namespaces and answer
+            // 405.
             return Err(Error::InvalidRequest("an empty namespace may not be set during creation".into()));
         }
         let mut path = api_path::collection(&resource, object.namespace())?;

@@ -59,6 +59,7 @@ const NOT_INSTALLED: &str = "\n\nIt looks like you are trying to use a client-go
 pub(crate) fn run(plugin: &ExecConfig) -> Result<Credential, PluginError> {
     let name = plugin.command.clone().unwrap_or_default();
     let mut child = command(plugin).spawn().map_err(|error| not_started(plugin, &name, &error))?;
+    // On a thread, or a plugin that fills one pipe while we read the other would block for ever.
     let stderr = child.stderr.take().map(|pipe| thread::spawn(move || read(pipe, MAX_STDERR)));
     let stdout = child.stdout.take().map(|pipe| read(pipe, MAX_OUTPUT + 1)).unwrap_or_default();
     if stdout.len() as u64 > MAX_OUTPUT {
@@ -84,6 +85,7 @@ fn command(plugin: &ExecConfig) -> Command {
         }
     }
     let interactive = plugin.interactive_mode != Some(ExecInteractiveMode::Never);
+    // Otherwise standard error is inherited: prompts such as a device code must reach the user at once.
     if !interactive {
         command.stdin(Stdio::null()).stderr(Stdio::piped());
     }

@@ -47,6 +47,8 @@ impl<'c> HookLogs<'c> {
     pub async fn during<T>(&self, waiting: impl Future<Output = T>, sink: LogSink<'_>) -> T {
         let Some(selection) = super::pod_list_params(&self.hook) else { return waiting.await };
         let mut state = LogFollower::new(self.cluster);
+        // The uid of this job tells its pods from those of an earlier job of the same name, which carry the same
+        // label.
         if self.hook.kind == "Job" {
             state.job = self.cluster.get(&self.hook).await.ok().flatten();
         }
@@ -81,6 +83,7 @@ impl<'c> HookLogs<'c> {
     async fn drain(&self, state: &mut LogFollower, sink: LogSink<'_>) {
         let pods = hook_pods(self.cluster, &self.hook).await.unwrap_or_default();
         pods.into_iter().for_each(|pod| state.update_pod(pod));
+        // Containers that still run, such as sidecars, would keep their logs open until the timeout.
         while state.open.values().any(|instance| state.has_ended(instance)) {
             let Some(event) = state.events.recv().await else { return };
             state.forward(event, sink);
@@ -212,10 +215,10 @@ async fn read(cluster: &Cluster, source: &LogSource, number: usize, sender: &mps
             continue;
         };
         while let Ok(Some(line)) = log.next().await {
-            let mut read_all = Vec::with_capacity(line.len() + 1);
-            read_all.extend_from_slice(&line);
-            read_all.push(b'\n');
-            if sender.send(LogEvent::Line(number, read_all.into())).await.is_err() {
+            let mut with_newline = Vec::with_capacity(line.len() + 1);
+            with_newline.extend_from_slice(&line);
+            with_newline.push(b'\n');
+            if sender.send(LogEvent::Line(number, with_newline.into())).await.is_err() {
                 return;
             }
         }
@@ -233,6 +236,7 @@ fn started(pod: &Object) -> Vec<(String, i64)> {
         };
         let has_run = in_state(status, "running").is_some()
             || in_state(status, "terminated").is_some()
+            // Between two runs a container waits (`CrashLoopBackOff`), and its last log can still be read.
             || status.get("lastState").is_some_and(|state| state.get("terminated").is_some());
         if has_run {
             found.push((container, restarts(status)));

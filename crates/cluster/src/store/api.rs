@@ -79,9 +79,12 @@ pub(super) async fn json_patch(
     let path = with_manager(api_path::object(resource, namespace, name)?);
     let body = json::write_raw(&Node::List(operations)).unwrap_or_default().into();
     let mut request = Request::with_body(Method::PATCH, path, "application/json-patch+json", body);
+    // The operations set fields and append nothing, so repeating them after a lost response is harmless. If the first
+    // attempt removed what `test` checks, the callers look at the object.
     request.idempotent = true;
     match send(cluster, &request).await {
         Ok(object) => Ok(Some(object)),
+        // The API server answers a failed `test` with 422, as it answers an invalid object.
         Err(error) if error.is_invalid() => Ok(None),
         Err(error) => Err(error),
     }

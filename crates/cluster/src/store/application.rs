@@ -28,6 +28,8 @@ pub(super) async fn ensure(cluster: &Cluster, version: &ReleaseVersion) -> Resul
         Ok(object) => Ok(Some(object)),
         Err(error) if error.is_already_exists() => {
             let found = cluster.get_by_name(&applications(), &version.namespace, &version.name).await?;
+            // An application that somebody else wrote is neither changed nor made the owner: deleting it would delete
+            // the release.
             Ok(found.filter(is_ours))
         }
         // The application is optional: missing rights must not fail the release.
@@ -140,6 +142,7 @@ pub(super) async fn discard(cluster: &Cluster, release: &Object) -> Result<()> {
     }
     let (namespace, name) = (release.namespace(), release.name());
     if let Some(found) = cluster.get_by_name(&applications(), namespace, name).await?.filter(is_ours) {
+        // With the version that was checked: it may have been replaced by one that is not ours.
         api::delete(cluster, &applications(), (namespace, name), found.resource_version()).await?;
     }
     Ok(())

@@ -101,6 +101,7 @@ impl<H: RecordKind> HelmStore<H> {
         let decoded =
             helm::unpack(&H::packed(&object).unwrap_or_default()).and_then(|json| helm::decode(&json));
         let mut version = decoded.map_err(|source| StoreError::Unreadable { key, source })?;
+        // The record itself has no labels: Helm keeps those of the user only on the object.
         version.labels = helm::user_labels(labels(&object));
         if version.namespace.is_empty() {
             namespace.clone_into(&mut version.namespace);
@@ -246,6 +247,8 @@ impl<H: RecordKind> Store for HelmStore<H> {
             }
             if let Some(statuses) = &query.statuses
                 && !statuses.is_empty()
+                // Statuses that we do not know are read as `Unknown` but have another label, so the server cannot
+                // select them.
                 && !statuses.contains(&pintle_release::Status::Unknown)
             {
                 let words: Vec<&str> = statuses.iter().map(|status| status.as_str()).collect();

@@ -133,6 +133,7 @@ impl NativeStore {
     ) -> Result<Vec<(Summary, Object)>> {
         let release = async { empty_if_missing_kind(self.release(namespace, name).await) };
         let versions = || self.versions(namespace, record::selector(name, numbers));
+        // Two requests are no snapshot: a version may be newer or older than the pointer that was read beside it.
         let (release, mut versions_there) = futures::try_join!(release, versions())?;
         self.cache_release(namespace, name, release.as_ref());
         let pointer = release.as_ref().and_then(record::pointer);
@@ -194,6 +195,7 @@ impl NativeStore {
         let note = record::payload_ref(&object);
         let read = match payload::read(&self.cluster, namespace, &note).await {
             // Since it was listed, its payload may have been replaced or deleted.
+            // `take_listed` has removed the entry, so this recurses once at most.
             Err(_) if was_listed => return Box::pin(self.read_version(namespace, name, number)).await,
             read => read.map_err(failed())?,
         };

@@ -119,6 +119,7 @@ pub(super) fn new_version(
     list_objects(&mut spec, &version.manifest);
     object.body_mut().insert("spec".into(), Node::Map(spec));
     let mut status = status(version, lease);
+    // Nulls remove fields in a merge patch; in a new object they would be rejected by the schema.
     status.retain(|_, value| !value.is_nil());
     object.body_mut().insert("status".into(), Node::Map(status));
     object
@@ -152,6 +153,7 @@ pub(super) fn patch_operations(patch: &Map<Node>) -> Vec<Node> {
             "status" => {
                 let mut status = value.clone();
                 status.retain(|_, value| !value.is_nil());
+                // `add` replaces a member that exists (RFC 6902), and unlike `replace` it works where there is none.
                 operations.push(api::json_patch_op("add", "/status", Node::Map(status)));
             }
             _ => {

@@ -155,6 +155,7 @@ pub(super) async fn explain<'o>(
 
 async fn explanation(cluster: &Cluster, id: &ObjectId, workload: &Object) -> Option<Diagnosis> {
     let pods = newest_pods(cluster, workload).await.unwrap_or_default();
+    // Waiting is over, so even one restart is worth showing.
     let limits = FailFastLimits { max_restarts: 1, ..FailFastLimits::default() };
     let failing = pods
         .iter()
@@ -251,11 +252,13 @@ async fn rejection(cluster: &Cluster, workload: &Object, pods: &[Object]) -> Opt
         "Job" => 1,
         _ => return None,
     };
+    // Events outlive their cause by an hour: with all pods there, a `FailedCreate` is an old one.
     if i64::try_from(pods.len()).is_ok_and(|there| there >= desired) {
         return None;
     }
     let events = events(cluster, workload).await.ok()?;
     let latest = events.iter().rev().find(|event| {
+        // The latest of these decides, because a success after a failure means that the cause is gone.
         matches!(event.text(&["reason"]), "FailedCreate" | "SuccessfulCreate" | "FailedDaemonPod")
     })?;
     (latest.text(&["reason"]) == "FailedCreate").then(|| failure::rejection(latest.text(&["message"])))?

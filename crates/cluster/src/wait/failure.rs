@@ -50,6 +50,7 @@ impl FailureReason {
     /// How long a failure with this reason must persist.
     pub(crate) fn limits(self, limits: &FailFastLimits) -> Duration {
         match self {
+            // A name does not become valid by waiting, and a crash loop has used up its restarts already.
             FailureReason::InvalidImageName | FailureReason::CrashLoop => Duration::ZERO,
             FailureReason::ImagePull => limits.image_pull,
             FailureReason::ContainerConfig => limits.container_config,

@@ -40,6 +40,7 @@ pub(super) async fn wait_legacy(
     };
     match with_deadline(waiter.deadline(), run.until_done(observer)).await {
         Some(result) => result?,
+        // One message for each hook: Helm's `perform` joins the errors of all of them.
         None => run.failures.extend(run.pending.values().map(|_| TIMED_OUT.to_owned())),
     }
     if run.failures.is_empty() {

@@ -62,6 +62,7 @@ pub(crate) fn deployment_ready(deployment: &Object, newest: &Object) -> bool {
 
 /// How many pods may be unavailable during a rollout.
 fn max_unavailable(deployment: &Object, replicas: i64) -> i64 {
+    // With `Recreate`, or without replicas, Helm 3 allows none to be missing.
     if deployment.text(&["spec", "strategy", "type"]) != "RollingUpdate" || replicas == 0 {
         return 0;
     }
@@ -130,6 +131,8 @@ pub(crate) fn daemon_set_ready(set: &Object) -> bool {
         return false;
     }
     let allowed = set.at(&["spec", "updateStrategy", "rollingUpdate", "maxUnavailable"]);
+    // Rounded up here and down for Deployments: so do the two controllers, and so does Helm. A value that is neither
+    // a number nor a percentage makes Helm wait for none.
     let unavailable = scaled_value(allowed, desired, true).unwrap_or(desired);
     status("numberReady") >= desired.saturating_sub(unavailable)
 }
@@ -148,6 +151,7 @@ pub(crate) fn stateful_set_ready(set: &Object) -> bool {
     let revisions_agree = set.text(&["status", "currentRevision"]) == set.text(&["status", "updateRevision"]);
     status("updatedReplicas") >= replicas.saturating_sub(partition)
         && status("readyReplicas") == replicas
+        // With a partition the revisions never agree, because the replicas below it stay at the old one.
         && (partition != 0 || revisions_agree)
 }
 

@@ -126,6 +126,8 @@ impl<'c> Waiter<'c> {
         let mut known = std::collections::BTreeSet::new();
         for id in ids {
             if (wait_for != WaitFor::HookCompleted || hook::runs_to_completion(id))
+                // The same object may be in the manifest under two versions of its group; it is one object on the
+                // server.
                 && known.insert(id.without_version())
             {
                 awaited.push(id.clone());

@@ -170,6 +170,8 @@ impl WaitFor {
     /// up.
     pub(crate) fn is_reached(self, state: Status, listed: bool) -> bool {
         match self {
+            // An object that was gone before the watch began is never reported as deleted; not being in the list says
+            // the same.
             WaitFor::Deleted => matches!(state, Status::NotFound) || (state == Status::Unknown && listed),
             _ => state == Status::Current,
         }

@@ -75,6 +75,7 @@ enum PollResult {
 impl Run<'_, '_> {
     async fn until_done(&mut self, observer: Observer<'_>) -> Result<(), WaitError> {
         let mut ticks = tokio::time::interval(POLL_INTERVAL);
+        // A slow round must not be followed by several at once, which would use up the thirty retries.
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut first = 0;
         loop {
@@ -115,6 +116,7 @@ impl Run<'_, '_> {
                 PollResult::Ready(object) => (object, true),
                 PollResult::NotReady(object) => (object, false),
             };
+            // Consecutive errors only: Helm resets the counter of an object when a request for it succeeds.
             self.failures[index] = 0;
             *ready_before = if done { (*ready_before).max(index + 1) } else { index };
             self.report(index, object.as_ref(), done, *ready_before, observer);

@@ -143,6 +143,7 @@ impl Reflector {
         if !self.can_list {
             return self.poll_each(&resource).await;
         }
+        // Taken, so that after an expired watch (410) the objects are listed.
         let since = std::mem::take(&mut self.target.since);
         if !since.is_empty() && !self.target.metadata_only {
             return self.watch(&resource, since).await;
@@ -154,6 +155,7 @@ impl Reflector {
                 self.watch(&resource, version).await
             }
             Err(error) if error.is_forbidden() && !self.target.names.is_empty() => {
+                // Roles with `resourceNames` may allow `get` but never an unrestricted `list`.
                 self.can_list = false;
                 match self.cluster.get_by_name(&resource, &self.target.namespace, self.first_name()).await {
                     // Without the right to list or get, report the list's error, as Helm does.
@@ -233,11 +235,13 @@ impl Reflector {
                     self.delay = BACKOFF.0;
                     self.back_off().await?;
                 }
+                // Without delay: nothing is wrong with the server, the version is just older than its watch cache.
                 Some(error) if error.is_expired() => return ControlFlow::Continue(()),
                 Some(error) if error.is_forbidden() || is_refused_method(&error) => {
                     self.can_watch = false;
                     return ControlFlow::Continue(());
                 }
+                // The version is still good, so the watch continues from it; listing again would cost more.
                 Some(error) if error.is_transport() => self.back_off().await?,
                 Some(_) => return self.back_off().await,
             }

@@ -115,6 +115,7 @@ impl NativeStore {
         held: Option<&Lease>,
     ) -> Result<(), StoreError> {
         self.change(version, lease, held.map_or(Precondition::None, Precondition::Held)).await?;
+        // An older version, superseded for instance, is not mirrored in the release, so the request can be saved.
         if self.is_behind_pointer(&version.namespace, &version.name, version.number) {
             return Ok(());
         }

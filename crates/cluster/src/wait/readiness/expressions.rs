@@ -54,6 +54,7 @@ impl ReadinessExpressions {
         if let Some(outdated) = generic::outdated(object)? {
             return Ok(outdated);
         }
+        // Failure first: an object for which both hold has failed.
         if let Some(failed) = self.failure.iter().find(|one| one.holds_for_any(object)) {
             let text = format!("Resource has failed: {}", failed.text);
             return Ok(Readiness::failed(text.clone(), text));
@@ -72,6 +73,7 @@ impl ReadinessExpressions {
 fn parse_list(annotation: &'static str, text: &str) -> Result<Vec<Expression>, InvalidExpression> {
     let invalid = |reason: String| InvalidExpression { annotation, reason };
     let text = text.trim();
+    // Every expression begins with `{`, which YAML would read as a map, so one per line is recognised first.
     let expressions: Vec<String> = match text.starts_with('{') {
         true => text.lines().map(str::to_owned).collect(),
         false => match pintle_yaml::read(text.as_bytes()) {

@@ -97,6 +97,7 @@ fn is_being_deleted(object: &Object) -> Result<bool, Malformed> {
 }
 
 fn unobserved_generation(object: &Object) -> Result<Option<Readiness>, Malformed> {
+    // Many kinds have neither, and controllers that do not report a generation cannot be checked by it.
     let (Some(desired), Some(observed)) = generations(object)? else { return Ok(None) };
     if desired == observed {
         return Ok(None);
@@ -133,6 +134,7 @@ pub(super) fn by_ready_condition(object: &Object) -> Result<Readiness, Malformed
             _ => {}
         }
     }
+    // Without a `Ready` condition there is nothing to wait for: kstatus assumes that the kind needs no controller.
     Ok(Readiness::verbatim(Status::Current, "Resource is current"))
 }
 

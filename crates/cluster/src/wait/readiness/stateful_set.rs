@@ -5,6 +5,7 @@ use pintle_objects::Object;
 use super::{Readiness, Status, pending_termination, rollout};
 
 pub(super) fn readiness(object: &Object) -> Readiness {
+    // Nothing is updated until someone deletes the pods, which may be never.
     if object.text(&["spec", "updateStrategy", "type"]) == "OnDelete" {
         return Readiness::verbatim(Status::Current, "StatefulSet is using the ondelete update strategy");
     }
