@@ -68,6 +68,7 @@ impl<'s> Search<'s> {
     /// Helm copies globals into every subchart, so a subchart's global counts only if no parent has the key.
     fn global(&mut self, node: &Node, path: &ValuePath, context: Context<'s>) {
         let Some(globals) = node.as_map() else { return };
+        // Only the global of the root chart has a path of one segment.
         let is_top = path.segments().len() == 1;
         let above = self.values.get(GLOBAL).and_then(Node::as_map);
         for (key, node) in globals.iter() {

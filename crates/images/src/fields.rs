@@ -86,6 +86,7 @@ pub(crate) fn in_document(template: &str, number: usize, body: &Map<Node>) -> Ve
 pub(crate) fn each_object(body: &Map<Node>, path: &ValuePath, visit: &mut dyn FnMut(&Map<Node>, &ValuePath)) {
     let is_list = body.get("kind").and_then(Node::as_str).is_some_and(|kind| kind.ends_with("List"));
     match body.get("items") {
+        // Lists may nest; the limit is that of all walks over trees that others wrote.
         Some(Node::List(_)) if is_list && path.segments().len() > MAX_DEPTH => {}
         Some(Node::List(items)) if is_list => {
             let items_path = path.key("items");
@@ -129,6 +130,7 @@ fn in_node(node: &Node, path: &ValuePath, visit: &mut Visit<'_>) {
 }
 
 fn in_map(map: &Map<Node>, path: &ValuePath, visit: &mut Visit<'_>) {
+    // By shape and not by kind, so that the pod templates of custom resources are found as well.
     let is_pod = CONTAINERS.iter().any(|key| matches!(map.get(key), Some(Node::List(_))));
     for (key, node) in map.iter() {
         if !matches!(node, Node::Map(_) | Node::List(_)) {

@@ -81,6 +81,7 @@ impl MappingFile {
     pub fn find(&self, registry: &str) -> Option<&Mapping> {
         let fitting =
             self.mappings.iter().filter(|mapping| mapping.enabled && mapping.source.matches(registry));
+        // Sources are unique, so no two entries that match have the same rank.
         fitting.max_by_key(|mapping| mapping.source.rank())
     }
 
@@ -224,6 +225,7 @@ impl Parser<'_> {
                 );
                 self.entry_problem(&location, "source", problem);
             }
+            // Even a duplicate: further problems of the file are found in the same run.
             mappings.push((index, mapping));
         }
         mappings.into_iter().map(|(_, mapping)| mapping).collect()

@@ -177,6 +177,8 @@ pub(crate) fn normalize_host(host: &str) -> String {
 
 fn parse(text: &str) -> Result<Reference, ReferenceErrorKind> {
     reject_non_references(text)?;
+    // From the outside in, because colons separate three things: the digest's algorithm is split off first, then a
+    // host with its port; what is left of the colons is that of the tag.
     let (rest, digest) = match text.split_once('@') {
         Some((rest, digest)) if is_digest(digest) => (rest, Some(digest.to_owned())),
         Some(_) => return Err(ReferenceErrorKind::Digest),
@@ -226,6 +228,7 @@ fn split_host(text: &str) -> (Option<&str>, &str) {
 /// Whether the first component of a reference is a host.
 pub(crate) fn is_host(first: &str) -> bool {
     first == "localhost"
+        // The bracket begins an IPv6 address.
         || first.contains(['.', ':', '['])
         || first.bytes().any(|byte| byte.is_ascii_uppercase())
 }
@@ -311,6 +314,7 @@ fn is_digest(digest: &str) -> bool {
         "sha256" => small && hex.len() == 64,
         "sha384" => small && hex.len() == 96,
         "sha512" => small && hex.len() == 128,
+        // The grammar demands only this much of algorithms that go-digest does not know.
         _ => hex.len() >= 32,
     }
 }

@@ -67,6 +67,7 @@ fn desired(
     };
     let mut desired = Vec::new();
     for field in in_document("", 0, &body) {
+        // Upper-case letters are accepted because some target registries lower-case names.
         let Ok(image) = Reference::parse_loosely(&field.image) else { continue };
         let Some(destination) = policy.destination(&image)? else { continue };
         let after = destination.relocated(&image);

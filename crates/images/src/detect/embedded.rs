@@ -32,6 +32,7 @@ fn after_key(text: &str, end: usize) -> Option<Range<usize>> {
     let length = value.find(|c: char| c.is_whitespace() || "\"',}]".contains(c)).unwrap_or(value.len());
     let start = text.len() - value.len();
     let image = &value[..length];
+    // A single word would match prose such as `image: see below`.
     let names_image = image.contains('/') || image.contains(':');
     (names_image && Reference::parse(image).is_ok()).then_some(start..start + length)
 }

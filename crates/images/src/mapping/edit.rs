@@ -31,7 +31,9 @@ pub fn set(file: &str, text: &str, source: &str, target: &str) -> Result<(String
         }),
         None => change(tree, |list| list.push(entry(source, &target))),
     };
+    // Editing lines is a guess about the layout of the file, so its result is checked against the tree.
     let text = verified_or_rewritten(edited, expected);
+    // The new entry itself may be invalid: a source that no image names, or a target without a path.
     MappingFile::parse(file, text.as_bytes())?;
     Ok((text, position.is_some()))
 }

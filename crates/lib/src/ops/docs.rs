@@ -213,6 +213,7 @@ impl DocsRequest {
                 Err(error) => return Err(go_error_text(Path::new(&path), &error)),
             }
         }
+        // As helm-docs does: any missing template file brings in the default one, at the end of those that exist.
         if missing {
             template.push_str(default_template());
         }

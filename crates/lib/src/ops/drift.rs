@@ -125,6 +125,7 @@ pub async fn drift(session: &Session, request: &DriftRequest) -> Result<ReleaseD
     let method = Method::from_record(&version.apply_method);
     let options = PlanOptions {
         method,
+        // Someone may have removed the labels of ownership; that is drift to report, not a reason to refuse.
         adoption: AdoptionPolicy::Unchecked,
         validation: Validation::Ignore,
         ordered: false,
@@ -183,6 +184,8 @@ impl Comparison<'_> {
         }
         let step = Step { desired: Some(&wanted), ..step.clone() };
         let mut drifted = self.compare(&step).await?;
+        // `keep_live` cannot copy a field whose parents are missing in one of the objects; such differences are
+        // dropped here.
         drifted.fields.retain(|field| !ignored.iter().any(|pointer| is_below(&field.pointer(), pointer)));
         if drifted.fields.is_empty() && !drifted.is_missing && drifted.problem.is_none() {
             return None;
@@ -206,6 +209,7 @@ impl Comparison<'_> {
             previous: None,
             live: live.as_ref(),
         };
+        // CRDs of `crds/` have no previous manifest, without which client-side apply cannot tell what was removed.
         let by_server = Comparison { method: Method::ServerSide, ..*self };
         let mut drifted = by_server.compare(&step).await?;
         let by_others = |field: &DriftedField| {
@@ -258,6 +262,7 @@ impl Comparison<'_> {
                 Method::ServerSide => planner::Method::ServerSide,
                 Method::ClientSide => planner::Method::ClientSide { custom_three_way: true },
             },
+            // Whoever changed a field owns it now, so without taking it over every drift would be a conflict.
             conflicts: ConflictPolicy::Take,
             validation: FieldValidation::Ignore,
             dry_run,
@@ -311,6 +316,7 @@ fn is_scaled_by_controller(live: &Object) -> bool {
 /// Copies the live value at a JSON pointer. What is missing on the way in either object is left as it is.
 fn keep_live(wanted: &mut Map<Node>, live: &Map<Node>, pointer: &str) {
     let Some(path) = pointer.strip_prefix('/') else { return };
+    // In this order (RFC 6901): otherwise `~01`, which is `~1`, would become a slash.
     let keys: Vec<String> = path.split('/').map(|key| key.replace("~1", "/").replace("~0", "~")).collect();
     let Some((last, parents)) = keys.split_last() else { return };
     let (mut wanted, mut live) = (wanted, live);

@@ -102,6 +102,7 @@ impl FromStr for RenderedLine {
     fn from_str(text: &str) -> Result<Self> {
         let bad =
             |reason: &str| Error::Input(format!("{text}: {reason}; it may be FILE:LINE or KIND/NAME:PATH"));
+        // At the first colon, because keys in a path may have one.
         let (first, last) = text.split_once(':').ok_or_else(|| bad("there is no colon"))?;
         if let Ok(line) = last.parse() {
             return Ok(RenderedLine::Line { file: first.to_owned(), line });
@@ -268,6 +269,7 @@ impl Explanation {
 
     fn explain_leaf(&self, origins: &Origins<'_>, path: &ValuePath, node: &Node) -> ExplainedValue {
         let mut sources = origins.of(path);
+        // By value: after a script has changed it, no source is its origin.
         let chosen = sources.iter().position(|origin| origin.value == *node);
         let origin = chosen.map(|index| sources.remove(index));
         ExplainedValue {
@@ -282,6 +284,7 @@ impl Explanation {
     fn readers(&self, path: &ValuePath) -> Vec<ValueReader> {
         let Some(render) = &self.render else { return Vec::new() };
         let reads = render.reads.iter();
+        // In both directions: `toYaml .Values.resources` reads all that is below, and `.Values.a.b` is a part of `a`.
         let related = reads.filter(|(read, _)| path.is_within(read) || read.is_within(path));
         let mut readers: Vec<ValueReader> = related
             .flat_map(|(read, lines)| {
@@ -332,6 +335,7 @@ fn render(chart: &Chart, values: &Map<Node>, target: &Target) -> Result<Render> 
     let is_notes = |file: &RenderedFile| file.path.ends_with("NOTES.txt");
     let files = rendered.files.into_iter().filter(|file| !is_notes(file));
     let mut files: Vec<(String, Vec<u8>)> = files.map(|file| (file.path, file.text)).collect();
+    // The order in which `template` prints depends on the order of files for objects of the same kind.
     files.sort_by(|a, b| a.0.cmp(&b.0));
     let reads = trace.reads();
     Ok(Render { trace, files, reads })

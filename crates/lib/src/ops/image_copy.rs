@@ -82,6 +82,7 @@ fn find(request: &CopyImagesRequest) -> Result<Vec<FoundImage>> {
     for text in &request.images {
         let (reference, name) = full_name(text)?;
         let place = Endpoint::Registry { client: request.source.clone(), name: name.clone() };
+        // By the full name: charts spell the same image as `nginx`, `docker.io/nginx` and `docker.io/library/nginx`.
         found.insert(place.to_string(), FoundImage { reference, name, place });
     }
     for (folder, wanted) in &request.layouts {
@@ -108,6 +109,7 @@ pub fn full_name(text: &str) -> Result<(Reference, ImageName)> {
     let repository = Repository::new(&reference.registry(), &reference.repository())?;
     let digest = reference.digest().map(str::parse).transpose()?;
     let tag = match (reference.tag(), &digest) {
+        // The runtime's default too. A digest alone is complete without a tag.
         (None, None) => Some("latest".to_owned()),
         (tag, _) => tag.map(ToOwned::to_owned),
     };

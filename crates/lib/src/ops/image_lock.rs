@@ -109,6 +109,7 @@ impl ImageLock {
 
 /// Describes how one image differs. Only facts that both sides have are compared.
 fn changes(name: &str, locked: &LockedImage, now: &LockedImage) -> Vec<String> {
+    // The digest of an index covers those of its platforms.
     if let (Some(before), Some(after)) = (&locked.digest, &now.digest) {
         return if before == after {
             Vec::new()

@@ -294,6 +294,7 @@ pub async fn plan_all(session: &Session, requests: &[PlanRequest], mut each: imp
         let outcome = plan(session, request, &mut log).await;
         PlannedRelease { index, log: log.0, outcome }
     });
+    // `buffered` keeps the order, unlike `buffer_unordered`, so that the output is the same in every run.
     let mut planned = std::pin::pin!(planned.buffered(RELEASES_AT_A_TIME));
     while let Some(release) = planned.next().await {
         each(release);

@@ -271,6 +271,7 @@ fn text(request: &TemplateRequest, prepared: &Prepared, sorted: &Sorted<'_>) -> 
     // Helm's output ends in exactly one newline. It starts with `---`, so only the end needs trimming.
     text.truncate(pintle_objects::trim_end(&text).len());
     text.push(b'\n');
+    // Hooks come after the trimming, as in Helm, which appends them to the manifest when it prints.
     for (path, content) in &hooks {
         push_document(&mut text, path, content);
     }

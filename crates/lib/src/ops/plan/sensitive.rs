@@ -84,6 +84,7 @@ pub(super) fn paths(given: &[SensitivePath], sides: [Option<&Object>; 2]) -> Vec
                     .filter_map(|key| SensitivePath::parse(key)),
             );
         }
+        // On either side: when a version drops the annotation, the old value is as secret as before.
         let list = object.annotation(PATHS_ANNOTATION).unwrap_or_default();
         paths.extend(list.split(',').filter_map(SensitivePath::parse));
     }
