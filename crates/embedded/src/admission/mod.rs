@@ -65,6 +65,7 @@ pub fn validate_references(
         return refuse(why);
     }
     let class = text(object, &["spec", "priorityClassName"]);
+    // The prefix is reserved for the two classes that the server creates itself.
     let is_known = class.is_empty() || class.starts_with("system-") || context.priority(class).is_some();
     if is_known { Ok(()) } else { refuse(format!("no PriorityClass with name {class} was found")) }
 }
@@ -165,6 +166,7 @@ fn claim(object: &mut Node, context: &mut dyn AdmissionContext) {
         .map(|metadata| at(metadata, &["annotations", "volume.beta.kubernetes.io/storage-class"]).is_some());
     if let Some(spec) = map_mut(map, "spec")
         && spec.get("storageClassName").is_none_or(Node::is_nil)
+        // The annotation, older than the field, still counts as a choice of the class.
         && old != Some(true)
         && let Some(class) = context.default_storage_class()
     {
@@ -184,6 +186,7 @@ fn volume(object: &mut Node, context: &mut dyn AdmissionContext) {
 fn node(object: &mut Node) {
     let Some(spec) = object.as_map_mut().and_then(|object| map_or_insert(object, "spec")) else { return };
     set_default(spec, "taints", Node::List(Vec::new()));
+    // The plugin TaintNodesByCondition: nothing is scheduled before the node is known to be ready.
     let taint = map_of(&[("key", "node.kubernetes.io/not-ready".into()), ("effect", "NoSchedule".into())]);
     if let Some(Node::List(taints)) = spec.get_mut("taints")
         && !taints.iter().any(|known| known.get("key") == taint.get("key"))

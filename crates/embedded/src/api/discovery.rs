@@ -47,6 +47,7 @@ impl Api {
             Route::GroupVersion(group, version) => self.resource_list(group, version),
             Route::OpenApi2 => Ok(self.openapi_v2()),
             Route::OpenApi3 => {
+                // The real server leaves the content type to Go's `http.ServeContent`, which does not recognise JSON.
                 let index = Reply::tree(200, self.openapi_v3_index());
                 Ok(index.with_content_type("text/plain; charset=utf-8"))
             }
@@ -69,6 +70,7 @@ impl Api {
             ("gitVersion", format!("v{version}").into()),
             ("gitCommit", "".into()),
             ("gitTreeState", "archive".into()),
+            // Fixed, so that recorded answers and golden files do not depend on the build.
             ("buildDate", "1970-01-01T00:00:00Z".into()),
             ("goVersion", "".into()),
             ("compiler", "gc".into()),
@@ -101,6 +103,7 @@ impl Api {
         for kind in self.custom_resources().served() {
             let (name, version) = (&kind.resource.group, &kind.resource.version);
             match custom_groups.iter_mut().find(|group| group.name == *name) {
+                // Several definitions may share a group and a version.
                 Some(group) if group.versions.contains(version) => {}
                 Some(group) => group.versions.push(version.clone()),
                 None => custom_groups.push(Group { name: name.clone(), versions: vec![version.clone()] }),

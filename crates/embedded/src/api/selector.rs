@@ -71,6 +71,7 @@ impl Selector {
             },
             _ => None,
         };
+        // Only a hint: every object that the index finds is still matched against the whole selector.
         let pairs: Vec<(Str, Str)> = self.labels.iter().filter_map(pair).collect();
         if pairs.is_empty() { IndexHint::Nothing } else { IndexHint::Labels(pairs) }
     }

@@ -183,6 +183,7 @@ async fn write_endpoints(request: &Request<'_>, pods: &[Node]) -> Result<(), Sta
             ("targetRef", target_reference(pod)),
         ])
     };
+    // Clients without EndpointSlices, such as `kubectl get endpoints`, see pods that are not ready apart.
     let (ready, not): (Vec<&Node>, Vec<&Node>) = pods.iter().partition(|pod| ready_since(pod).is_some());
     let mut subset = Map::new();
     for (field, pods) in [("addresses", ready), ("notReadyAddresses", not)] {

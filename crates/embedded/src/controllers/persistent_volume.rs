@@ -86,6 +86,7 @@ async fn provision(request: &Request<'_>, class: &str) -> Result<String, Status>
                 )
                 .await?;
         }
+        // Created by an earlier reconcile that did not get as far as binding it.
         Err(error) if error.code == 409 => {}
         Err(error) => return Err(error.into()),
     }

@@ -333,6 +333,7 @@ async fn restart(request: &Request<'_>, since: Duration, restarts: i64) -> Resul
 
 /// A pod address, derived from the uid so that it stays the same.
 fn address(uid: &str) -> String {
+    // The default pod network of kubeadm and kind. Addresses may collide, which nothing here depends on.
     let number = hash_text(uid);
     format!("10.244.{}.{}", (number >> 8) % 256, number % 254 + 1)
 }

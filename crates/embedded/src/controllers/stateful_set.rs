@@ -58,6 +58,7 @@ fn desired_replicas(request: &Request<'_>) -> i64 {
 }
 
 fn number(pod: &Node) -> i64 {
+    // Without an ordinal a pod is not ours by name, and -1 is below every range.
     text_at(pod, &["metadata", "name"]).rsplit('-').next().and_then(|end| end.parse().ok()).unwrap_or(-1)
 }
 
@@ -146,6 +147,7 @@ fn add_claims(request: &Request<'_>, pod: &mut Node, name: &str) {
     let mut volumes = list_at(pod, &["spec", "volumes"]).to_vec();
     for template in list_at(&request.object, &["spec", "volumeClaimTemplates"]) {
         let volume = text_at(template, &["metadata", "name"]);
+        // A claim template takes precedence over a volume of the same name in the pod template.
         volumes.retain(|it| text_at(it, &["name"]) != volume);
         let claim = map([("claimName", claim_name(template, name).into())]);
         volumes.push(map([("name", volume.into()), ("persistentVolumeClaim", claim)]));
@@ -157,6 +159,7 @@ fn add_claims(request: &Request<'_>, pod: &mut Node, name: &str) {
 
 async fn create_claim(request: &Request<'_>, template: &Node, pod: &str) -> Result<(), Status> {
     let name = claim_name(template, pod);
+    // Claims outlive their pods: a pod that is created again gets the data of its predecessor.
     if request.client.get(&key("persistentvolumeclaims", request.namespace(), &name)).is_some() {
         return Ok(());
     }
@@ -166,6 +169,7 @@ async fn create_claim(request: &Request<'_>, template: &Node, pod: &str) -> Resu
             copy_field(&mut claim, template, &["metadata", field]);
         }
     }
+    // The labels of the selector are added, so that `kubectl delete pvc -l` finds the claims of a set.
     let labels = at(&request.object, &["spec", "selector", "matchLabels"]).and_then(Node::as_map);
     for (label, value) in labels.into_iter().flat_map(pintle_tree::Map::iter) {
         set(&mut claim, &["metadata", "labels", &label.to_str_lossy()], value.clone());

@@ -132,6 +132,7 @@ impl GoTypes {
                 continue;
             };
             if let (Some(last), Some(field)) = (types.structs.last_mut(), read_field(field)) {
+                // The order of fields is kept besides, because errors and encodings follow the Go struct.
                 last.by_name.insert(field.name.clone(), last.fields.len());
                 last.fields.push(field);
             }

@@ -195,6 +195,7 @@ fn put(field: &Field, value: Value<'_>, map: &mut Map<Node>, depth: usize) -> Re
         GoType::Slice(items) => {
             let list = map.entry_or_insert_with(&field.name, || Node::List(Vec::new()));
             if let Node::List(list) = list {
+                // One element each: Kubernetes' messages are proto2, which does not pack repeated numbers.
                 list.push(one(&items.kind, value, depth)?);
             }
         }
@@ -262,6 +263,7 @@ fn first(message: &[u8]) -> Result<Option<&[u8]>, ProtobufError> {
     let mut found = None;
     let mut fields = Fields(message);
     while let Some((number, value)) = fields.next()? {
+        // The last occurrence of a field counts, as protobuf demands.
         if let (1, Value::Bytes(bytes)) = (number, value) {
             found = Some(bytes);
         }

@@ -38,6 +38,7 @@ pub(super) fn other(group: &str, kind: &str, version: &str, map: &mut Map<Node>)
         }
         ("flowcontrol.apiserver.k8s.io", "FlowSchema") => {
             if let Some(spec) = map_mut(map, "spec")
+                // Not a pointer in Go, so zero and absent are the same.
                 && matches!(spec.get("matchingPrecedence"), None | Some(Node::Int(0)))
             {
                 spec.insert("matchingPrecedence".into(), Node::Int(1000));
@@ -110,6 +111,7 @@ fn limit_range(map: &mut Map<Node>) {
         if str_of(limit, "type") != "Container" {
             return;
         }
+        // In this order: each step may use what the one before it has set, and `min` fills only what is left.
         for (from, to) in [("max", "default"), ("default", "defaultRequest"), ("min", "defaultRequest")] {
             let Some(Node::Map(source)) = limit.get(from).cloned() else { continue };
             if let Some(target) = map_or_insert(limit, to) {
@@ -190,6 +192,7 @@ fn access(kind: &str, map: &mut Map<Node>) {
         role.insert("apiGroup".into(), RBAC.into());
     }
     for_each_map(map, "subjects", |subject| {
+        // Service accounts are of the core group, whose name is empty.
         if str_of(subject, "apiGroup").is_empty() && matches!(str_of(subject, "kind"), "User" | "Group") {
             subject.insert("apiGroup".into(), RBAC.into());
         }

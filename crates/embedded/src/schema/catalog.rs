@@ -44,6 +44,7 @@ struct Definition {
 
 impl Definitions {
     fn find(&self, name: &Str) -> Option<&Definition> {
+        // `cargo xtask gen` writes the definitions in this order.
         let found = self.entries.binary_search_by(|entry| entry.name.cmp(name));
         found.ok().map(|index| &self.entries[index])
     }
@@ -120,6 +121,7 @@ impl ApiCatalog {
     ///
     /// If the version is not supported; the error lists those that are.
     pub fn for_version(version: &str) -> Result<&'static ApiCatalog, CatalogError> {
+        // Kinds do not change within a minor version, and vendors append suffixes such as `-gke.1` or `+k3s1`.
         let asked: Vec<&str> = version.trim_start_matches('v').split(['.', '-', '+']).take(2).collect();
         let is_asked = |known: &Str| {
             known.as_str().is_some_and(|known| known.split('.').take(2).eq(asked.iter().copied()))

@@ -27,6 +27,7 @@ pub(super) fn containers(spec: &Node, volumes: &[String], field: &FieldPath, err
         probes(container, child_path, errors);
     }
     host_ports(&regular, errors);
+    // After the containers, although the manifest usually has them before: the order of `ValidatePodSpec`.
     for (child_path, container) in items(spec, "initContainers", field) {
         common(container, volumes, &child_path, errors);
         let name = text(container, &["name"]);
@@ -121,6 +122,7 @@ fn variables(container: &Node, field: &FieldPath, errors: &mut ErrorList) {
             variable_source(from, text(variable, &["value"]), &child_path.child("valueFrom"), errors);
         }
     }
+    // Without index, like `subPath` below: the server passes the path of the list.
     let child_path = field.child("envFrom");
     for source in list(container, &["envFrom"]) {
         let sources =
@@ -241,6 +243,7 @@ fn resource(name: &str, amount: &Node, field: &FieldPath, errors: &mut ErrorList
     if is_good && !name.contains('/') && !is_standard {
         errors.invalid(&child_path, name, "must be a standard resource type or fully qualified");
     }
+    // A second error about the same name: the server validates the name as a resource and as one of containers.
     if !name.contains('/') && !is_standard {
         errors.invalid(&child_path, name, "must be a standard resource for containers");
     }

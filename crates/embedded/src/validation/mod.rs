@@ -47,6 +47,8 @@ pub fn validate_update(kind: Kind<'_>, live: &Node, object: &Node) -> Vec<Status
     let mut errors = ErrorList::new(kind.minor);
     metadata::validate_update(kind, object, &mut errors);
     if !kind.custom {
+        // Before the rules of updates: the strategies of the real server validate the new object as if it were
+        // created, and then compare it with the old one.
         if !has_update_rules_only(group, name) {
             validate_spec(group, name, object, &mut errors);
         }

@@ -40,6 +40,7 @@ pub(super) fn service(object: &Node, errors: &mut ErrorList) {
     }
     traffic(spec, kind, &field, errors);
     if errors.causes.is_empty() {
+        // The real server allocates addresses after validation, so their errors never come together.
         in_range(spec, &field, errors);
     }
 }

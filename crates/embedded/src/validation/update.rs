@@ -142,6 +142,7 @@ fn pod(old: &Node, new: &Node, errors: &mut ErrorList) {
 
 fn service(old: &Node, new: &Node, errors: &mut ErrorList) {
     let is_external = |node: &Node| text(node, &["spec", "type"]) == "ExternalName";
+    // A change from or to ExternalName allocates or releases the address.
     if is_external(old) || is_external(new) {
         return;
     }
@@ -170,6 +171,7 @@ fn claim(old: &Node, new: &Node, errors: &mut ErrorList) {
     let is_bound = text(old, &["status", "phase"]) == "Bound";
     let shrinks = matches!((size(old), size(new)), (Some(old), Some(new)) if old.exceeds(&new));
     let grows = matches!((size(old), size(new)), (Some(old), Some(new)) if new.exceeds(&old));
+    // The controller sets the volume once; it is the only other field that may change.
     let binds = at(old, &["spec", "volumeName"]).is_none() && at(new, &["spec", "volumeName"]).is_some();
     let rest_of = |node: &Node| {
         let mut rest = rest(node);

@@ -9,6 +9,7 @@ use crate::fields::{at, int, is_true, list, text};
 pub(super) fn workload(kind: &str, object: &Node, errors: &mut ErrorList) {
     let field = FieldPath::root("spec");
     let empty = Node::empty_map();
+    // In Go a missing struct is one of zero values, so a missing spec is validated as an empty one.
     let spec = at(object, &["spec"]).unwrap_or(&empty);
     match kind {
         "Deployment" => deployment(spec, &field, errors),
@@ -71,6 +72,7 @@ fn restarts_always(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
         errors.not_supported(&child_path.child("restartPolicy"), policy, &["Always"]);
     }
     if at(spec, &["template", "spec", "activeDeadlineSeconds"]).is_some() {
+        // The server's text for all kinds: its checks of Deployments and the like call the one of ReplicaSets.
         let detail = "activeDeadlineSeconds in ReplicaSet is not Supported";
         errors.forbidden(&child_path.child("activeDeadlineSeconds"), detail);
     }
@@ -352,6 +354,7 @@ fn cron_job(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
     let child_path = field.child("schedule");
     if schedule.is_empty() {
         errors.required(&child_path, "");
+    // As the server: any `TZ` counts, because robfig/cron takes it at the beginning and with either name.
     } else if schedule.contains("TZ") {
         errors.invalid(
             &child_path,
@@ -472,6 +475,8 @@ fn autoscaler(spec: &Node, field: &FieldPath, errors: &mut ErrorList) {
             errors.required(&child_path, "must set either a target raw value or a target utilization");
         }
     }
+    // In addition to the error above, which is due to the feature gate `HPAScaleToZero` being off: the server checks
+    // both.
     if least == Some(0) && !scales_from_outside {
         let detail =
             "must specify at least one Object or External metric to support scaling to zero replicas";

@@ -52,6 +52,7 @@ struct Containers {
 fn pod(row: &PrintRow<'_>) -> Vec<Node> {
     let pod = row.object;
     let restartable = |container: &&Node| text_at(container, &["restartPolicy"]) == "Always";
+    // Sidecars run for as long as the pod and count for READY; other init containers do not.
     let sidecars = list_at(pod, &["spec", "initContainers"]).iter().filter(restartable).count();
     let total = list_at(pod, &["spec", "containers"]).len() + sidecars;
     let state = containers(row);
@@ -180,6 +181,7 @@ fn main_containers(row: &PrintRow<'_>, state: &mut Containers) {
     if state.reason != "Completed" {
         return;
     }
+    // `Completed` is the state of one container; the pod as a whole may well be running.
     if running && row.has_condition("Ready") {
         "Running".clone_into(&mut state.reason);
     } else if !failure.is_empty() {
@@ -227,6 +229,7 @@ pub(super) fn load_balancer_addresses(object: &Node) -> Vec<String> {
         if address.is_empty() { text_at(entry, &["hostname"]) } else { address }.to_owned()
     });
     let mut addresses: Vec<String> = addresses.filter(|address| !address.is_empty()).collect();
+    // `printService` collects them in a set, which Go's helpers list in order.
     addresses.sort();
     addresses.dedup();
     addresses
@@ -305,6 +308,7 @@ pub(super) fn event(row: &PrintRow<'_>) -> Vec<Node> {
     let last = either(&["lastTimestamp"], &["deprecatedLastTimestamp"]);
     let mut last = if last.is_empty() { first.clone() } else { since(&last) };
     let count = row.number(&["count"]).max(row.number(&["deprecatedCount"]));
+    // Events of the new group have no count until they become a series.
     let mut count = count.max(1);
     if at(row.object, &["series"]).is_some_and(|series| !series.is_nil()) {
         last = since(row.text(&["series", "lastObservedTime"]));
