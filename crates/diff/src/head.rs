@@ -30,6 +30,8 @@ impl Head {
         match pintle_yaml::read_with(content, &mut HeadBuilder::default()) {
             Ok(Some(head)) => Ok(head),
             // Something unusual, or an error in the words of the conversion to JSON.
+            // The slow path decides: it keeps the spelling of scalars such as `1.0`, and has the error messages of
+            // go-yaml.
             Ok(None) | Err(_) => Head::read_native(content),
         }
     }

@@ -73,6 +73,7 @@ impl<'m> Index<'m> {
             return Ok(());
         }
         if head.kind.ends_with("List") {
+            // Before the checks below: the items are objects of their own, with their own hooks and policies.
             return list_items(&content)?
                 .into_iter()
                 .try_for_each(|item| self.add(Cow::Owned(item), options));

@@ -113,6 +113,7 @@ impl Report<'_> {
             match side {
                 Side::New => painter.write(out, GREEN, &[b"+ ", text])?,
                 Side::Old => painter.write(out, RED, &[b"- ", text])?,
+                // Empty lines are not indented, so that the output has no trailing blanks.
                 Side::Common if text.is_empty() => {}
                 Side::Common => {
                     out.write_all(b"  ")?;
@@ -170,6 +171,7 @@ impl Report<'_> {
         let entry = |summary: &Summary| {
             let Summary { namespace, name, kind, api, change } = summary;
             format!(
+                // Without escaping, like the template: the pattern of keys admits hardly anything that needs it.
                 "{{\n  \"api\": \"{api}\",\n  \"kind\": \"{kind}\",\n  \"namespace\": \"{namespace}\",\n  \"name\": \
                  \"{name}\",\n  \"change\": \"{change}\"\n}}"
             )

@@ -153,6 +153,7 @@ impl<'m> Report<'m> {
         }
         comparison.run();
         let Comparison { mut entries, warnings, .. } = comparison;
+        // After all comparisons: a change whose lines are all suppressed still counts for the exit code.
         suppress_lines(&mut entries, &options.suppressed_lines)?;
         Ok(Report {
             entries,
@@ -195,6 +196,7 @@ impl<'m> Comparison<'m, '_> {
     fn run(&mut self) {
         let (shared, removed): (Vec<String>, Vec<String>) =
             self.old.objects.keys().cloned().partition(|key| self.new.objects.contains_key(key));
+        // Changed objects come before removed and added ones, each in the order of their keys, as in helm-diff.
         for key in &shared {
             self.compare(key, key);
         }
@@ -285,6 +287,8 @@ impl<'m> Comparison<'m, '_> {
             if old.kind != new.kind || !have_similar_lengths(old, new) {
                 continue;
             }
+            // In place, as in helm-diff: a Secret that is compared with several candidates is redacted again each
+            // time.
             secret::display(Some(old), Some(new), self.options.secrets);
             let lines = lines::diff(&old.content, &new.content, self.options.strip_trailing_cr);
             let changed = lines.iter().filter(|line| line.side != Side::Common).count();

@@ -120,6 +120,7 @@ impl StructuredEntry {
             set(&mut self.kind, summary.kind);
             set(&mut self.name, summary.name);
             set(&mut self.namespace, summary.namespace);
+            // From the key only the group is known, without a version.
             set(&mut self.api_version, summary.api);
         }
     }
@@ -164,6 +165,7 @@ fn object_patch(old: &Node, new: &Node) -> Result<Map<Node>, String> {
         match node {
             Node::Map(map) => Ok(map),
             Node::Nil => Ok(&EMPTY),
+            // The messages of evanphx/json-patch, from which helm-diff has its merge patches.
             _ => Err(BAD_DOCUMENT.to_owned()),
         }
     }
@@ -285,6 +287,7 @@ impl Walker<'_> {
 fn format_path(tokens: &[String]) -> String {
     let mut path = String::new();
     for token in tokens.iter().filter(|token| !token.is_empty()) {
+        // Keys that consist of digits are shown as indexes, too: in a JSON pointer they look alike.
         if token.bytes().all(|byte| byte.is_ascii_digit()) {
             path.push_str(&format!("[{token}]"));
         } else {

@@ -58,6 +58,7 @@ pub fn lost_versions(live: &Object, desired: &Object) -> Vec<String> {
 pub fn lost_fields(live: &Object, desired: &Object) -> Vec<LostField> {
     let mut lost = Vec::new();
     for (version, old) in versions(live) {
+        // A version that is dropped loses no fields by itself; whether objects are stored in it is `lost_versions`.
         let Some((_, new)) = versions(desired).find(|(name, _)| *name == version) else { continue };
         let (Some(old), Some(new)) = (schema(old), schema(new)) else { continue };
         compare(old, new, &mut Vec::new(), &mut |path, why| {

@@ -125,6 +125,7 @@ impl ReleaseVersion {
         self.info.description = description.into();
         if let Some(preserved) = &mut self.preserved {
             preserved.status = None;
+            // With a status of our own, the record is regular again.
             preserved.no_info = false;
         }
     }

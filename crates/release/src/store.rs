@@ -285,6 +285,7 @@ pub fn newest(mut versions: Vec<Summary>, query: &Query, matches: impl Fn(&Summa
     // The newest of each release sorts first, and `dedup_by` keeps the first.
     versions.sort_by(|a, b| (&a.namespace, &a.name, b.number).cmp(&(&b.namespace, &b.name, a.number)));
     versions.dedup_by(|later, earlier| later.namespace == earlier.namespace && later.name == earlier.name);
+    // After the newest were selected: a release whose newest version has another status must not show an older one.
     versions.retain(|version| query.matches_status(version.status) && matches(version));
     versions
 }

@@ -276,6 +276,7 @@ fn simple_lists<'d>(
     after: &[NodeRef<'d>],
     found: &mut Vec<Difference<'d>>,
 ) {
+    // A single entry on both sides has changed, rather than one being removed and another added.
     if let ([old], [new]) = (before, after) {
         return nodes(&path.below("0"), *old, *new, found);
     }

@@ -21,6 +21,8 @@ pub fn three_way_json(
     modified: &Object,
     current: &Object,
 ) -> Result<Map<Node>, PatchError> {
+    // Nulls of this difference are fields that only the live object has, which are none of our business; only what
+    // the previous manifest had is removed.
     let changes = values_only(diff(current.body(), modified.body()));
     let deletions = nulls_only(diff(original.body(), modified.body()));
     let patch = merge_over(deletions, changes);

@@ -29,6 +29,8 @@ pub(super) fn merge_maps(
     merge_retained_keys(&mut base, &mut overlay)?;
     merge_ordered_lists(&mut base, &mut overlay, schema)?;
     for (key, new) in overlay {
+        // `$deleteFromPrimitiveList` of the overlay replaces that of the base: it is a directive, not a list to
+        // merge.
         let old = if key.starts_with(DELETE_FROM.as_bytes()) { None } else { base.remove(&key) };
         let merged = match (old, new) {
             (Some(Node::Map(old)), Node::Map(new)) => {
@@ -129,6 +131,7 @@ fn check_order(list: &[Node], order: &[Node], merge_key: Option<&str>) -> Result
     };
     let mut places = order.iter();
     'elements: for node in list {
+        // Deleted elements are not part of the order.
         if node.get(DIRECTIVE).is_some() {
             continue;
         }

@@ -19,6 +19,8 @@ const ANY_MAP: &str = "map[string]interface {}";
 pub fn decode(text: &[u8]) -> Result<ReleaseVersion, Error> {
     check_values(text)?;
     let mut root = json::read(text)?;
+    // Parsing exactly from the start would be simpler, but then integers in values would be integers, and they are
+    // floats for Helm's templates.
     restore_exact_version(&mut root, text)?;
     release(&root).map_err(Error::new)
 }
@@ -274,6 +276,7 @@ fn chart(
     const NAMES: [&str; 8] =
         ["metadata", "lock", "templates", "values", "schema", "schemamodtime", "files", "modtime"];
     let mut chart = StoredChart::default();
+    // Until the field is seen: a missing one and a null are the same to Go.
     preserved.no_metadata = true;
     decoder.fields(value, path, "v2.Chart", &NAMES, |decoder, name, value| {
         let path = path.field("Chart", name);

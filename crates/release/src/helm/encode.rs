@@ -94,6 +94,7 @@ impl Fields {
         self.key("schema")?;
         self.bytes(chart.schema.as_deref())?;
         self.key("schemamodtime")?;
+        // The one time without `omitempty` in Helm's struct: it is written even if it is zero.
         self.writer.str(chart.schema_modified.unwrap_or(Timestamp::ZERO).to_string().as_bytes())?;
         self.key("files")?;
         self.files(chart.files.as_deref())?;
