@@ -41,8 +41,8 @@ impl Cluster {
     ) -> Result<Snapshot> {
         let mut groups: BTreeMap<(&str, &str, &str, &str), Group<'a>> = BTreeMap::new();
         // The desired and the previous objects are mostly the same.
-        let mut asked = BTreeSet::new();
-        for id in ids.into_iter().filter(|id| !id.name.is_empty() && asked.insert(*id)) {
+        let mut seen = BTreeSet::new();
+        for id in ids.into_iter().filter(|id| !id.name.is_empty() && seen.insert(*id)) {
             let key = (id.group.as_str(), id.version.as_str(), id.kind.as_str(), id.namespace.as_str());
             groups.entry(key).or_insert_with(|| Group { ids: Vec::new() }).ids.push(id);
         }

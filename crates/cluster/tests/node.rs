@@ -107,13 +107,13 @@ async fn workloads_become_ready_by_both_rules_and_go_away() {
     ]
     .concat();
     let ids = env.make(&manifest).await;
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let mut observer = |progress: &Progress<'_>| {
-        told.push(format!("{} {}/{}", progress.id.kind, progress.done, progress.total));
+        reports.push(format!("{} {}/{}", progress.id.kind, progress.done, progress.total));
     };
     let result = Waiter::new(&env.cluster, early(WaitFor::Ready)).wait(&ids, &mut observer).await;
     result.expect("all ready");
-    assert!(told.last().is_some_and(|line| line.ends_with("5/5")), "{told:?}");
+    assert!(reports.last().is_some_and(|line| line.ends_with("5/5")), "{reports:?}");
     let legacy = WaitOptions { strategy: Strategy::Legacy, ..waiting(WaitFor::ReadyWithJobs) };
     env.wait(legacy, &ids).await.expect("ready by the older rules, too");
     for id in &ids {
@@ -244,10 +244,10 @@ async fn the_logs_of_a_hook_come_while_it_runs() {
     let talks = [("log.first", "a\nb"), ("log", talks), ("duration", "8s")];
     let ids = env.make(&job("talks", "echo a; sleep 1; echo b", script, &simulated(&talks))).await;
     let is_over = AtomicBool::new(false);
-    let mut heard: Vec<(bool, String)> = Vec::new();
+    let mut received: Vec<(bool, String)> = Vec::new();
     let mut sink = |source: &LogSource, bytes: &[u8]| {
         let line = format!("{} {}", source.container, String::from_utf8_lossy(bytes));
-        heard.push((is_over.load(Ordering::Relaxed), line));
+        received.push((is_over.load(Ordering::Relaxed), line));
     };
     let logs = HookLogs::new(&env.cluster, &ids[0]);
     let waiting_for_it = async {
@@ -256,7 +256,7 @@ async fn the_logs_of_a_hook_come_while_it_runs() {
         ended
     };
     logs.during(waiting_for_it, &mut sink).await.expect("done");
-    let lines: Vec<&str> = heard.iter().map(|(_, line)| line.as_str()).collect();
+    let lines: Vec<&str> = received.iter().map(|(_, line)| line.as_str()).collect();
     assert_eq!(
         lines,
         [
@@ -269,7 +269,7 @@ async fn the_logs_of_a_hook_come_while_it_runs() {
             "main last\n"
         ]
     );
-    assert!(!heard[2].0, "lines come as they are written: {heard:?}");
+    assert!(!received[2].0, "lines come as they are written: {received:?}");
 
     let quick = simulated(&[("log.first", "a"), ("log", "b")]);
     let quick = env.make(&job("quick", "echo a", "echo b", &quick)).await;
@@ -277,6 +277,6 @@ async fn the_logs_of_a_hook_come_while_it_runs() {
     let mut sink = |_: &LogSource, bytes: &[u8]| lines.push(String::from_utf8_lossy(bytes).into_owned());
     let logs = HookLogs::new(&env.cluster, &quick[0]);
     logs.during(env.wait(waiting(WaitFor::HookCompleted), &quick), &mut sink).await.expect("done");
-    assert_eq!(lines, ["a\n", "b\n"], "what is over at once is heard as well");
+    assert_eq!(lines, ["a\n", "b\n"], "the logs of a hook that ends at once are received as well");
     env.done().await;
 }

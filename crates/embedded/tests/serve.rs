@@ -47,12 +47,12 @@ async fn read_all(stream: &mut TcpStream) -> String {
 
 /// Reads until `text` has been received.
 async fn read_until(stream: &mut TcpStream, text: &str) -> String {
-    let mut heard = Vec::new();
-    while !String::from_utf8_lossy(&heard).contains(text) {
-        let read = tokio::time::timeout(LONG, stream.read_buf(&mut heard)).await.expect("it comes");
-        assert_ne!(read.unwrap(), 0, "{}", String::from_utf8_lossy(&heard));
+    let mut received = Vec::new();
+    while !String::from_utf8_lossy(&received).contains(text) {
+        let read = tokio::time::timeout(LONG, stream.read_buf(&mut received)).await.expect("it comes");
+        assert_ne!(read.unwrap(), 0, "{}", String::from_utf8_lossy(&received));
     }
-    String::from_utf8_lossy(&heard).into_owned()
+    String::from_utf8_lossy(&received).into_owned()
 }
 
 const HEALTH: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -112,8 +112,8 @@ async fn an_unread_response_times_out_and_an_idle_watch_does_not() {
     let quiet = WATCH
         .replace("?watch=1", "?watch=1&timeoutSeconds=1")
         .replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
-    let heard = read_all(&mut send(address, &quiet).await).await;
-    assert!(heard.contains("ADDED") && heard.ends_with("0\r\n\r\n"), "{heard}");
+    let received = read_all(&mut send(address, &quiet).await).await;
+    assert!(received.contains("ADDED") && received.ends_with("0\r\n\r\n"), "{received}");
     // Sends many requests for a large document and reads nothing.
     let many = "GET /openapi/v3/api/v1 HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(200);
     let _greedy = send(address, &many).await;

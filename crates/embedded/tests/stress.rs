@@ -600,7 +600,7 @@ async fn an_apply_that_is_overtaken_wherever_it_stands_is_laid_over_what_came_fi
         };
         tokio::task::block_in_place(|| at_gate.recv().unwrap());
         if !applying.is_finished() {
-            // Either it stands at the gate, or it is about to end.
+            // Either it waits at the gate, or it is about to end.
             let path = "/api/v1/namespaces/default/configmaps?fieldManager=quick";
             let (code, _) = ask(&api, Method::POST, path, config_map(&name, "quick")).await;
             assert!(code == 201 || code == 409, "{code}");

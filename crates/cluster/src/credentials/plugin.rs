@@ -191,13 +191,13 @@ mod tests {
         assert_eq!(given.certificate, Some(("c".to_owned(), "k".to_owned())));
         let yaml = shell(&format!("printf 'apiVersion: {VERSION}\\nstatus:\\n  token: yaml\\n'"));
         assert_eq!(run(&yaml).unwrap().token.as_deref(), Some("yaml"));
-        let asked = shell(
+        let plugin = shell(
             r#"case "$KUBERNETES_EXEC_INFO" in *'"spec":{"interactive":false}'*) printf %s "$0"; exit ;; esac; exit 9"#,
         );
         let credential = format!("apiVersion: {VERSION}\nstatus: {{token: issued}}");
-        let args = asked.args.clone().into_iter().flatten().chain([credential]).collect();
-        let asked = ExecConfig { args: Some(args), ..asked };
-        assert_eq!(run(&asked).unwrap().token.as_deref(), Some("issued"));
+        let args = plugin.args.clone().into_iter().flatten().chain([credential]).collect();
+        let plugin = ExecConfig { args: Some(args), ..plugin };
+        assert_eq!(run(&plugin).unwrap().token.as_deref(), Some("issued"));
     }
 
     #[test]

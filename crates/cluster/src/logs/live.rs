@@ -319,10 +319,10 @@ mod tests {
 
     #[tokio::test]
     async fn hooks_without_pods_are_just_waited_for() {
-        let (cluster, asked) = cluster(|_, _| Reply::Hang);
+        let (cluster, requests) = cluster(|_, _| Reply::Hang);
         let hook = ObjectId::new("v1", "ConfigMap", "n", "c");
         let answer = HookLogs::new(&cluster, &hook).during(async { 7 }, &mut |_, _| {}).await;
-        assert_eq!((answer, asked.lock().unwrap().len()), (7, 0));
+        assert_eq!((answer, requests.lock().unwrap().len()), (7, 0));
     }
 
     #[test]

@@ -72,8 +72,8 @@ fn discovery(path: &str) -> Option<Reply> {
 pub(crate) fn cluster(
     answer: impl Fn(&str, usize) -> Reply + Send + Sync + 'static,
 ) -> (Cluster, Arc<Mutex<Vec<String>>>) {
-    let asked = Arc::new(Mutex::new(Vec::new()));
-    let (kept, answer) = (asked.clone(), Arc::new(answer));
+    let requests = Arc::new(Mutex::new(Vec::new()));
+    let (kept, answer) = (requests.clone(), Arc::new(answer));
     let service = tower::service_fn(move |request: http::Request<Body>| {
         let (kept, answer) = (kept.clone(), answer.clone());
         async move {
@@ -93,7 +93,7 @@ pub(crate) fn cluster(
             }
         }
     });
-    (Cluster::from_client(kube::Client::new(service, "n"), "n"), asked)
+    (Cluster::from_client(kube::Client::new(service, "n"), "n"), requests)
 }
 
 fn name(path: &str, query: &str) -> String {

@@ -139,8 +139,8 @@ impl<'c> Waiter<'c> {
     /// The readiness that an object defines itself, if that counts here. Expressions that cannot be understood were
     /// refused before the object was applied.
     fn own_readiness(&self, object: &Object) -> Option<Readiness> {
-        let is_asked = self.options.readiness_annotations && self.options.wait_for.is_readiness();
-        let expressions = is_asked.then(|| ReadinessExpressions::from_object(object).ok().flatten())??;
+        let is_enabled = self.options.readiness_annotations && self.options.wait_for.is_readiness();
+        let expressions = is_enabled.then(|| ReadinessExpressions::from_object(object).ok().flatten())??;
         Some(expressions.evaluate(object))
     }
 

@@ -131,7 +131,7 @@ impl Run<'_, '_> {
     async fn check(&self, index: usize) -> Result<PollResult, WaitError> {
         let id = &self.ids[index];
         let cluster = self.waiter.cluster;
-        let asked = match self.waiter.options.wait_for {
+        let checked = match self.waiter.options.wait_for {
             WaitFor::Deleted => cluster.get(id).await.map(|object| match object {
                 None => PollResult::Ready(None),
                 object => PollResult::NotReady(object),
@@ -142,7 +142,7 @@ impl Run<'_, '_> {
                 Err(error) => Err(error),
             },
         };
-        match asked {
+        match checked {
             Ok(answer) => Ok(answer),
             Err(error) if self.waiter.options.wait_for != WaitFor::Deleted && is_retryable(&error) => {
                 Ok(PollResult::Retryable(error.into()))
@@ -221,8 +221,8 @@ async fn is_ready(cluster: &Cluster, id: &ObjectId, with_jobs: bool) -> Result<P
             | ("apiextensions.k8s.io", "CustomResourceDefinition")
     );
     let job = (id.group.as_str(), id.kind.as_str()) == ("batch", "Job");
-    let asked = known || (job && with_jobs);
-    if !asked {
+    let is_checked = known || (job && with_jobs);
+    if !is_checked {
         return Ok(PollResult::Ready(None));
     }
     let resource = cluster.resource(&id.api_version(), &id.kind).await?;

@@ -198,12 +198,12 @@ impl Reflector {
     async fn list_each(&self, resource: &Resource) -> Result<(Vec<Object>, String)> {
         let selections: Vec<ListParams> =
             self.target.names.iter().map(|name| self.target.by_name(name)).collect();
-        let ask = |selection: &ListParams| {
+        let fetch = |selection: &ListParams| {
             let selection = selection.clone();
             async move { self.cluster.page(resource, &self.target.namespace, &selection, "").await }.boxed()
         };
         let mut objects = Vec::new();
-        for page in run_concurrently(&selections, ask).await {
+        for page in run_concurrently(&selections, fetch).await {
             objects.extend(page?.objects.into_iter().map(|object| restore_kind(object, resource)));
         }
         Ok((objects, String::new()))

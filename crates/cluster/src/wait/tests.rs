@@ -50,7 +50,7 @@ async fn outcome(
 
 #[tokio::test]
 async fn changes_are_reported_until_all_objects_are_ready() {
-    let (cluster, asked) = cluster(|request, times| match (request, times) {
+    let (cluster, requests) = cluster(|request, times| match (request, times) {
         ("list deployments", _) => list(&[STARTING]),
         ("watch deployments", 1) => events(&[("BOOKMARK", r#"{"metadata":{"resourceVersion":"8"}}"#)]),
         ("watch deployments", 2) => events(&[("MODIFIED", READY)]),
@@ -65,9 +65,9 @@ async fn changes_are_reported_until_all_objects_are_ready() {
             "web Current 1/1 Deployment is available. Replicas: 1"
         ]
     );
-    let asked = asked.lock().unwrap().clone();
+    let requests = requests.lock().unwrap().clone();
     assert_eq!(
-        asked,
+        requests,
         ["list deployments", "watch deployments", "watch deployments"],
         "a closed watch goes on"
     );
@@ -109,7 +109,7 @@ async fn a_failed_object_ends_the_wait_once_the_others_are_ready() {
 
 #[tokio::test]
 async fn an_expired_watch_lists_again() {
-    let (cluster, asked) = cluster(|request, times| match (request, times) {
+    let (cluster, requests) = cluster(|request, times| match (request, times) {
         ("list deployments", 1) => list(&[STARTING]),
         ("list deployments", _) => list(&[READY]),
         ("watch deployments", 1) => {
@@ -119,19 +119,19 @@ async fn an_expired_watch_lists_again() {
     });
     let (result, _) = outcome(&cluster, waiting(WaitFor::Ready, LONG), &[deployment()]).await;
     assert_eq!(result, Ok(()));
-    assert_eq!(asked.lock().unwrap()[..3], ["list deployments", "watch deployments", "list deployments"]);
+    assert_eq!(requests.lock().unwrap()[..3], ["list deployments", "watch deployments", "list deployments"]);
 }
 
 #[tokio::test]
 async fn without_watch_lists_are_polled_and_without_list_objects_are_read() {
-    let (without_watch, asked) = cluster(|request, times| match (request, times) {
+    let (without_watch, requests) = cluster(|request, times| match (request, times) {
         ("list deployments", 1) => list(&[STARTING]),
         ("list deployments", _) => list(&[READY]),
         _ => refuse(403, "Forbidden", "no watching"),
     });
     let (result, _) = outcome(&without_watch, waiting(WaitFor::Ready, LONG), &[deployment()]).await;
     assert_eq!(result, Ok(()));
-    assert_eq!(asked.lock().unwrap()[..], ["list deployments", "watch deployments", "list deployments"]);
+    assert_eq!(requests.lock().unwrap()[..], ["list deployments", "watch deployments", "list deployments"]);
 
     let (without_list, _) = cluster(|request, _| match request {
         "get deployments/web" => one(READY),
@@ -161,14 +161,17 @@ async fn objects_are_deleted_when_they_go_or_were_never_there() {
 #[tokio::test]
 async fn an_object_that_stays_is_named_when_deletion_takes_too_long() {
     let leaving = r#"{"apiVersion":"v1","kind":"PartialObjectMetadata","metadata":{"name":"s","namespace":"n","deletionTimestamp":"2026-01-01T00:00:00Z"}}"#;
-    let (cluster, asked) = cluster(move |_, _| list(&[leaving]));
+    let (cluster, requests) = cluster(move |_, _| list(&[leaving]));
     let secret = ObjectId::new("v1", "Secret", "n", "s");
     let (result, _) = outcome(&cluster, waiting(WaitFor::Deleted, 3_000), &[secret]).await;
     assert_eq!(
         result.expect_err("still there"),
         "resource Secret/n/s still exists. status: Terminating, message: Resource scheduled for deletion\ncontext deadline exceeded"
     );
-    assert!(asked.lock().unwrap().iter().all(|request| request == "list secrets"), "secrets are not watched");
+    assert!(
+        requests.lock().unwrap().iter().all(|request| request == "list secrets"),
+        "secrets are not watched"
+    );
 }
 
 #[tokio::test]
@@ -179,12 +182,12 @@ async fn paused_deployments_and_strategies_that_do_not_wait_are_no_reason_to_wai
     });
     assert_eq!(outcome(&paused, waiting(WaitFor::Ready, LONG), &[deployment()]).await.0, Ok(()));
 
-    let (silent, asked) = cluster(|_, _| Reply::Hang);
+    let (silent, requests) = cluster(|_, _| Reply::Hang);
     let hook_only = WaitOptions { strategy: Strategy::HookOnly, ..waiting(WaitFor::Ready, LONG) };
     assert_eq!(outcome(&silent, hook_only, &[deployment()]).await.0, Ok(()));
     let hooks = waiting(WaitFor::HookCompleted, LONG);
     assert_eq!(outcome(&silent, hooks, &[deployment()]).await.0, Ok(()), "only jobs and pods run to an end");
-    assert!(asked.lock().unwrap().is_empty());
+    assert!(requests.lock().unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -122,11 +122,11 @@ impl ApiCatalog {
     /// If the version is not supported; the error lists those that are.
     pub fn for_version(version: &str) -> Result<&'static ApiCatalog, CatalogError> {
         // Kinds do not change within a minor version, and vendors append suffixes such as `-gke.1` or `+k3s1`.
-        let asked: Vec<&str> = version.trim_start_matches('v').split(['.', '-', '+']).take(2).collect();
-        let is_asked = |known: &Str| {
-            known.as_str().is_some_and(|known| known.split('.').take(2).eq(asked.iter().copied()))
+        let wanted: Vec<&str> = version.trim_start_matches('v').split(['.', '-', '+']).take(2).collect();
+        let is_wanted = |known: &Str| {
+            known.as_str().is_some_and(|known| known.split('.').take(2).eq(wanted.iter().copied()))
         };
-        match ApiCatalog::versions().iter().position(is_asked) {
+        match ApiCatalog::versions().iter().position(is_wanted) {
             Some(index) => Ok(ApiCatalog::nth(index)),
             None => {
                 let known: Vec<String> = ApiCatalog::versions().iter().map(ToString::to_string).collect();

@@ -65,10 +65,10 @@ struct FoundImage {
 pub async fn plan_image_copy(request: &CopyImagesRequest) -> Result<CopyPlan> {
     let found = find(request)?;
     let (jobs, staying) = jobs(request, found)?;
-    let answers = plan(&jobs, &request.options).await;
+    let outcomes = plan(&jobs, &request.options).await;
     let mut copy = CopyPlan { planned: Vec::new(), refused: Vec::new(), staying };
-    for (job, answer) in jobs.iter().zip(answers) {
-        match answer {
+    for (job, outcome) in jobs.iter().zip(outcomes) {
+        match outcome {
             Ok(planned) => copy.planned.push(planned),
             Err(error) => copy.refused.push((job.source.to_string(), error.into())),
         }

@@ -94,15 +94,15 @@ pub fn list_images(images: &[Image]) -> Vec<ListedImage> {
 /// Asks registries for the digests of images. Failures are stored in `problem`.
 pub async fn resolve_images(images: &mut [ListedImage], client: &Client) {
     let names: Vec<Option<ImageName>> = images.iter().map(|image| image.name.clone()).collect();
-    let questions = names.iter().map(|name| async move {
+    let requests = names.iter().map(|name| async move {
         match name {
             Some(name) => Some(client.resolve(name).await),
             None => None,
         }
     });
-    let answers: Vec<_> = stream::iter(questions).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
-    for (image, answer) in images.iter_mut().zip(answers) {
-        match answer {
+    let responses: Vec<_> = stream::iter(requests).buffered(MAX_CONCURRENT_REQUESTS).collect().await;
+    for (image, response) in images.iter_mut().zip(responses) {
+        match response {
             Some(Ok(resolved)) => image.resolved = Some(resolved),
             Some(Err(error)) => image.problem = Some(error.to_string()),
             None => {}

@@ -57,7 +57,7 @@ async fn validate(session: &Session, request: &TemplateRequest, prepared: &Prepa
     Ok(())
 }
 
-/// Loads the heads of objects. An upgrade is not asked who owns the live ones.
+/// Loads the heads of objects. For an upgrade the owners of the live ones are not checked.
 async fn load(session: &Session, request: &TemplateRequest, manifest: String) -> Result<ThreeWayState> {
     let version = ReleaseVersion {
         name: request.name.clone(),

@@ -441,8 +441,8 @@ impl<'s> Upgrade<'s> {
 }
 
 /// Returns the requested description, or the default.
-fn described(asked: &str, usual: &str) -> String {
-    if asked.is_empty() { usual } else { asked }.to_owned()
+fn described(requested: &str, default: &str) -> String {
+    if requested.is_empty() { default } else { requested }.to_owned()
 }
 
 /// Computes the plan, with Helm's prefix for objects that belong to someone else.

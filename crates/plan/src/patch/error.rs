@@ -62,7 +62,7 @@ pub enum PatchError {
     UnknownDirective {
         /// The directive.
         directive: String,
-        /// The map it stands in.
+        /// The map that contains it.
         map: String,
     },
     /// The orders of elements of two patches contradict each other.

@@ -64,8 +64,8 @@ pub(super) fn lifecycle(_permissions: &[String]) -> Result<Lifecycle> {
 }
 
 fn handled(prepared: &Prepared) -> Vec<String> {
-    let heard = TABLE.iter().filter(|entry| prepared.events().listens(entry.event));
-    heard.map(|entry| entry.name.to_owned()).collect()
+    let entries = TABLE.iter().filter(|entry| prepared.events().listens(entry.event));
+    entries.map(|entry| entry.name.to_owned()).collect()
 }
 
 /// The hooks of each event; also of those that have none, so that a test can tell them from events that do not exist.
