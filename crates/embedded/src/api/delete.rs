@@ -203,6 +203,8 @@ impl Api {
                     finalizers.retain(others);
                     finalizers.push(ORPHAN.into());
                 }
+                // An explicit policy replaces an earlier one: a background delete ends a foreground deletion that is
+                // under way.
                 Some(PropagationPolicy::Background) => finalizers.retain(others),
                 _ => {}
             }

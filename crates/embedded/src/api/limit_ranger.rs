@@ -51,6 +51,8 @@ impl Api {
         if !(is_pod || is_claim) || call.target.subresource.is_some() {
             return Ok(());
         }
+        // The errors of the first LimitRange that is violated, all of them, but not those of the next one: so does
+        // the plugin.
         for range in self.ranges(call.namespace()) {
             let mut violations = Vec::new();
             for limit in list_at(&range, &["spec", "limits"]) {

@@ -89,8 +89,9 @@ impl Api {
         let kind = call.served.kind(self.0.catalog);
         reject_invalid(call, object, validation::validate_create(kind, object))?;
         validation::warnings(kind, object).into_iter().for_each(|text| call.warn(text));
-        let old = call.served.is("", "Service") && !list_at(object, &["spec", "externalIPs"]).is_empty();
-        if old && self.0.catalog.version().as_bytes() >= b"1.36".as_slice() {
+        let uses_external_ips =
+            call.served.is("", "Service") && !list_at(object, &["spec", "externalIPs"]).is_empty();
+        if uses_external_ips && self.0.catalog.version().as_bytes() >= b"1.36".as_slice() {
             let text = "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
             call.warn(text.to_owned());
         }
@@ -227,6 +228,7 @@ fn reset_all_but_status(call: &Call<'_>, live: &Node, changed: &mut Node) {
     let metadata = metadata.map(|metadata| super::meta::map([("metadata", metadata)])).unwrap_or_default();
     copy_field(&mut object, &metadata, &["metadata", "managedFields"]);
     if !call.served.is_custom() {
+        // The status strategy of Deployments restores the labels as well.
         let labels = if call.served.is("apps", "Deployment") { None } else { Some("labels") };
         for field in ["annotations", "finalizers", "ownerReferences"].into_iter().chain(labels) {
             copy_field(&mut object, &metadata, &["metadata", field]);

@@ -90,6 +90,7 @@ impl Api {
                 resource.kind
             );
         }
+        // The target of the conversion is the internal type, which Go names after its package.
         let package = match resource.group.as_str().unwrap_or_default() {
             "" => "core",
             group => group.split('.').next().unwrap_or_default(),

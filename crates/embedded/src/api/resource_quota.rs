@@ -162,6 +162,7 @@ fn amount(name: &str, kind: &str, object: &Node) -> Option<Quantity> {
     if counted_kind(name) != kind {
         return None;
     }
+    // A finished pod holds no resources of its node, so it gives back what it has used.
     let has_ended = || matches!(text_at(object, &["status", "phase"]), "Succeeded" | "Failed");
     match name {
         "services.loadbalancers" => {

@@ -72,6 +72,7 @@ async fn create(request: &Request<'_>, due: Duration) -> Result<(), Status> {
     set(&mut job, &["metadata", "ownerReferences"], vec![owner_reference(&request.object)]);
     let (kind, text) = match request.client.create(JOBS, request.namespace(), &job).await {
         Ok(_) => (("Normal", "SuccessfulCreate"), format!("Created job {name}")),
+        // Started by an earlier reconcile whose status update did not succeed.
         Err(error) if error.code == 409 => return Ok(()),
         Err(error) => (("Warning", "FailedCreate"), format!("Error creating job: {}", error.message)),
     };

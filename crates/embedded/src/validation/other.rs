@@ -169,6 +169,7 @@ fn endpoints(object: &Node, errors: &mut ErrorList) {
 fn event(object: &Node, errors: &mut ErrorList) {
     let (own, other) =
         (text(object, &["metadata", "namespace"]), text(object, &["involvedObject", "namespace"]));
+    // Events about cluster-scoped objects are in the namespace `default`.
     let is_default = other.is_empty() && own == "default";
     if own != other && !is_default {
         errors.invalid(&FieldPath::root("involvedObject.namespace"), other, "does not match event.namespace");

@@ -72,6 +72,7 @@ fn controller_name(owner: &Node) -> String {
 }
 
 fn job(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
+    // The order of `printJob`: the first that holds is shown, and a finished job is never `Terminating`.
     let states = [
         ("Complete", "Complete"),
         ("Failed", "Failed"),
@@ -131,6 +132,7 @@ fn scaler(row: &PrintRow<'_>, cells: &mut Vec<Node>) {
 }
 
 fn metrics(row: &PrintRow<'_>) -> String {
+    // As in `formatHPAMetrics`.
     const MOST: usize = 2;
     let mut all: Vec<String> = Vec::new();
     if let Some(target) = number_at(row.object, &["spec", "targetCPUUtilizationPercentage"]) {
