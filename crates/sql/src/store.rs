@@ -59,7 +59,7 @@ const UPDATE: &str = "
     ), changed AS (
         UPDATE releases_v1 SET body = $2, name = $3, version = $5, status = $6, owner = 'helm', modifiedAt = $7
         WHERE key = $1 AND namespace = $4 AND ($12::text IS NULL OR xmin::text = $12::text)
-            AND ($13::text IS NULL OR EXISTS (SELECT 1 FROM held)) RETURNING key
+            AND ($13::text IS NULL OR EXISTS (SELECT 1 FROM held)) RETURNING xmin::text AS state
     ), freed AS (
         DELETE FROM pintle_leases_v1
         WHERE key = $1 AND namespace = $4 AND $8::text IS NULL AND EXISTS (SELECT 1 FROM changed)
@@ -70,7 +70,7 @@ const UPDATE: &str = "
         ON CONFLICT (key, namespace) DO UPDATE SET holder = EXCLUDED.holder, since = EXCLUDED.since,
             renewed = EXCLUDED.renewed, seconds = EXCLUDED.seconds
     )
-    SELECT count(*) FROM changed";
+    SELECT state FROM changed";
 
 const RENEW: &str = "
     UPDATE pintle_leases_v1 SET since = $4, renewed = $5, seconds = $6
@@ -169,14 +169,14 @@ impl SqlStore {
         Ok(self.client.query_opt(statement, &[&key, &namespace]).await?.map(|row| row.get(0)))
     }
 
-    /// Updates a row; with a state, only if it is unmodified; with `held`, only while it has that lease. Returns whether
-    /// there was such a row.
+    /// Updates a row; with a state, only if it is unmodified; with `held`, only while it has that lease. Returns the
+    /// new state; `None` if there was no such row.
     async fn write(
         &self,
         version: &ReleaseVersion,
         lease: Option<&Lease>,
         (state, held): (Option<&str>, Option<&Lease>),
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Option<String>, StoreError> {
         let record = Record::new(version, "update")?;
         let (namespace, status) = (namespace_of(&version.namespace), version.status_word());
         let (lease, held) = (LeaseRow::new(lease), LeaseRow::new(held));
@@ -196,7 +196,9 @@ impl SqlStore {
             &held.holder,
             &held.since,
         ];
-        self.changed(UPDATE, &parameters).await.map_err(backend_error("update: failed to update"))
+        let row = self.client.query_opt(UPDATE, &parameters).await;
+        let row = row.map_err(backend_error("update: failed to update"))?;
+        Ok(row.map(|row| row.get(0)))
     }
 
     /// The error for a version that is not in the expected state any more.
@@ -386,7 +388,7 @@ impl Store for SqlStore {
         held: Option<&'a Lease>,
     ) -> StoreFuture<'a, ()> {
         Box::pin(async move {
-            if self.write(version, lease, (None, held)).await? {
+            if self.write(version, lease, (None, held)).await?.is_some() {
                 return Ok(());
             }
             let (name, number) = (&version.name, version.number);
@@ -405,12 +407,11 @@ impl Store for SqlStore {
         lease: Option<&'a Lease>,
     ) -> StoreFuture<'a, String> {
         Box::pin(async move {
-            if !self.write(version, lease, (Some(&seen.state), None)).await? {
-                return Err(self.conflict_error(seen).await);
+            // The state comes from the same statement: a second query could see that of another writer in between.
+            match self.write(version, lease, (Some(&seen.state), None)).await? {
+                Some(state) => Ok(state),
+                None => Err(self.conflict_error(seen).await),
             }
-            let now = self.history(&version.namespace, &version.name).await?;
-            let now = now.into_iter().find(|now| now.number == version.number);
-            Ok(now.map(|now| now.state).unwrap_or_default())
         })
     }
 

@@ -48,7 +48,7 @@ impl NativeStore {
         if self.cached_version(namespace, name, number).is_none() {
             self.version(namespace, name, number).await.map_err(failed())?.ok_or_else(not_found)?;
         }
-        let (id, old) = self.cached_version(namespace, name, number).ok_or_else(not_found)?;
+        let (id, mut old) = self.cached_version(namespace, name, number).ok_or_else(not_found)?;
         self.take_listed(namespace, name, number);
         let object_name = record::version_name(name, id);
         let mut new = None;
@@ -79,8 +79,9 @@ impl NativeStore {
             Ok(None) => {
                 let now = self.cluster.get_by_name(&crds::release_versions(), namespace, &object_name).await;
                 let now = now.map_err(failed())?.ok_or_else(not_found)?;
-                // Either a response was lost, or another writer did the same.
-                if !is_update(&now, version, lease, precondition) {
+                // Either a response was lost, or another writer did the same, with the same payload.
+                let is_same_payload = record::payload_ref(&now).digest == payload.digest();
+                if !is_same_payload || !is_update(&now, version, lease, precondition) {
                     return Err(modified(name, number, Some(&now)));
                 }
                 now
@@ -91,6 +92,8 @@ impl NativeStore {
         self.cache_version(&object);
         if new.is_some() {
             // Last: until the version points to the new Secrets, readers need the old ones.
+            let kept = record::payload_ref(&object).secrets;
+            old.secrets.retain(|secret| !kept.contains(secret));
             payload::discard(&self.cluster, namespace, &old).await.map_err(failed())?;
         }
         Ok(object)

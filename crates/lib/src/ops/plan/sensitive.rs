@@ -1,5 +1,7 @@
 //! Values that a plan does not show: those at paths that the user or the chart calls sensitive.
 
+use std::collections::BTreeSet;
+
 use pintle_objects::Object;
 use pintle_tree::{Map, Node, json};
 
@@ -73,20 +75,27 @@ fn bracket(text: &str) -> Option<Part> {
     }
 }
 
+/// The paths that hide all content of an object.
+fn whole_object() -> impl Iterator<Item = SensitivePath> {
+    ["data", "stringData", "binaryData", "spec"].into_iter().filter_map(SensitivePath::parse)
+}
+
 /// Returns the sensitive paths of an object: those of the user, and those of its annotations on either side.
 pub(super) fn paths(given: &[SensitivePath], sides: [Option<&Object>; 2]) -> Vec<SensitivePath> {
     let mut paths = given.to_vec();
     for object in sides.into_iter().flatten() {
         if object.annotation(OBJECT_ANNOTATION) == Some("true") {
-            paths.extend(
-                ["data", "stringData", "binaryData", "spec"]
-                    .iter()
-                    .filter_map(|key| SensitivePath::parse(key)),
-            );
+            paths.extend(whole_object());
         }
         // On either side: when a version drops the annotation, the old value is as secret as before.
         let list = object.annotation(PATHS_ANNOTATION).unwrap_or_default();
-        paths.extend(list.split(',').filter_map(SensitivePath::parse));
+        for path in list.split(',').filter(|path| !path.trim().is_empty()) {
+            match SensitivePath::parse(path) {
+                Some(path) => paths.push(path),
+                // What it should have hidden is not known, and must not be shown because of a typing error.
+                None => paths.extend(whole_object()),
+            }
+        }
     }
     paths
 }
@@ -109,14 +118,13 @@ pub(super) fn hide(
 
 fn hide_in_maps(before: Option<&mut Map<Node>>, after: Option<&mut Map<Node>>, path: &[Part]) -> bool {
     let Some((first, rest)) = path.split_first() else { return false };
-    let keys: Vec<String> = match first {
-        Part::Key(key) => vec![key.clone()],
-        Part::Index(_) => Vec::new(),
+    // A set: a value that is replaced twice would have the length of its replacement.
+    let keys: BTreeSet<String> = match first {
+        Part::Key(key) => BTreeSet::from([key.clone()]),
+        Part::Index(_) => BTreeSet::new(),
         Part::Any => {
-            let of = |side: &Option<&mut Map<Node>>| -> Vec<String> {
-                side.iter().flat_map(|map| map.iter().map(|(key, _)| key.to_string())).collect()
-            };
-            [of(&before), of(&after)].concat()
+            let sides = [&before, &after].into_iter().flatten();
+            sides.flat_map(|map| map.keys().map(ToString::to_string)).collect()
         }
     };
     let (mut before, mut after) = (before, after);
@@ -134,6 +142,10 @@ fn hide_in_nodes(before: Option<&mut Node>, after: Option<&mut Node>, path: &[Pa
     match (before, after) {
         (Some(Node::List(old)), Some(Node::List(new))) => {
             hide_in_lists(Some(old), Some(new), first, &path[1..])
+        }
+        // The type changes: each side is hidden by itself.
+        (Some(old), Some(new)) if [&*old, &*new].iter().any(|node| node.as_list().is_some()) => {
+            hide_in_nodes(Some(old), None, path) | hide_in_nodes(None, Some(new), path)
         }
         (Some(Node::List(old)), None) => hide_in_lists(Some(old), None, first, &path[1..]),
         (None, Some(Node::List(new))) => hide_in_lists(None, Some(new), first, &path[1..]),
@@ -233,6 +245,32 @@ mod tests {
             !old.contains("secret\"") && !new.contains("secret2") && new.contains("\"b\":\"c\""),
             "{old}{new}"
         );
+    }
+
+    #[test]
+    fn values_are_hidden_though_their_type_changes() {
+        let before = r#"{"apiVersion":"v1","kind":"A","metadata":{"name":"a"},"spec":[{"token":"one"}]}"#;
+        for now in ["null", r#"{"token":"two"}"#] {
+            let after = before.replace(r#"[{"token":"one"}]"#, now);
+            let (old, new) = hidden("spec[*].token", before, &after);
+            assert!(!old.contains("one") && !old.contains("REDACTED (0"), "{old}");
+            let (new, old) = (hidden("spec[*].token", &after, before).1, new);
+            assert!(!new.contains("one"), "{old}{new}");
+        }
+    }
+
+    #[test]
+    fn all_keys_are_hidden_once() {
+        let before = r#"{"apiVersion":"v1","kind":"A","metadata":{"name":"a"},"data":{"a":"one"}}"#;
+        let (old, new) = hidden("data.*", before, &before.replace("one", "three"));
+        assert!(old.contains("(3 bytes)") && new.contains("(5 bytes)"), "{old}{new}");
+    }
+
+    #[test]
+    fn an_annotation_that_is_no_path_hides_everything() {
+        let before = r#"{"apiVersion":"v1","kind":"A","metadata":{"name":"a","annotations":{"werf.io/sensitive-paths":"data[x"}},"data":{"x":"secret"}}"#;
+        let (old, new) = hidden("nothing", before, before);
+        assert!(!old.contains("secret") && !new.contains("secret"), "{old}{new}");
     }
 
     #[test]
