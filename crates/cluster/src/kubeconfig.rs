@@ -160,7 +160,9 @@ fn load(settings: &Settings) -> Result<Kubeconfig> {
                 config.ok_or_else(|| failed(yaml_file_error(path).unwrap_or_else(|| error_text(&error))))
             })?,
         };
-        // As in kubectl, the first file that defines a cluster, user or context of some name wins.
+        // As in kubectl, the first file that defines a cluster, user or context of some name wins; a current context that
+        // is empty is none.
+        merged.current_context.take_if(|context| context.is_empty());
         merged = merged.merge(loaded).map_err(|error| Error::Configuration(error.to_string()))?;
     }
     Ok(merged)
@@ -391,6 +393,16 @@ mod tests {
         assert_eq!(choice.cluster.server.as_deref(), Some("https://b:1"));
         settings.context = "c".into();
         assert_eq!(problem(&settings), "context \"c\" does not exist");
+    }
+
+    #[test]
+    fn an_empty_current_context_gives_way_to_that_of_a_later_file() {
+        let (folder, mut settings) = file("apiVersion: v1\nkind: Config\ncurrent-context: \"\"\n");
+        let later = folder.path().join("later");
+        std::fs::write(&later, TWO).expect("written");
+        settings.kubeconfig.push(later);
+        let choice = ResolvedConfig::resolve(&settings).expect("good");
+        assert_eq!(choice.cluster.server.as_deref(), Some("https://a:1"));
     }
 
     #[test]

@@ -52,6 +52,45 @@ async fn a_deployment_creates_ready_pods_and_deletes_them_with_itself() {
 }
 
 #[tokio::test]
+async fn a_pod_with_other_labels_leaves_its_service_and_its_replica_set() {
+    let api = cluster().await;
+    ask(&api, Method::POST, &format!("{APPS}/deployments"), &deployment("", "")).await;
+    let service = "{apiVersion: v1, kind: Service, metadata: {name: s}, spec: {selector: {app: web}, ports: [{port: 80}]}}";
+    ask(&api, Method::POST, &format!("{CORE}/services"), service).await;
+    let addresses = async || {
+        let endpoints = get(&api, &format!("{CORE}/endpoints/s")).await;
+        let subsets = endpoints.get("subsets").and_then(Node::as_list).unwrap_or_default().to_vec();
+        let lists = subsets.iter().filter_map(|subset| subset.get("addresses")?.as_list());
+        lists.map(<[Node]>::len).sum::<usize>()
+    };
+    assert_eq!(addresses().await, 3);
+    let name = text(&items(&get(&api, &format!("{CORE}/pods")).await)[0], "metadata.name");
+    let patch = r#"{"metadata":{"labels":{"app":"other"},"ownerReferences":null}}"#;
+    ask(&api, Method::PATCH, &format!("{CORE}/pods/{name}"), patch).await;
+    // The ReplicaSet has replaced it, and only its pods are selected.
+    assert_eq!(items(&get(&api, &format!("{CORE}/pods")).await).len(), 4);
+    assert_eq!(addresses().await, 3);
+    let endpoints = raw(&api, Method::GET, &format!("{CORE}/endpoints/s"), "").await;
+    assert!(!format!("{endpoints:?}").contains(&name), "{endpoints:?}");
+}
+
+#[tokio::test]
+async fn an_eviction_as_a_dry_run_evicts_nothing() {
+    let api = cluster().await;
+    let pod =
+        "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: a, image: nginx}]}}";
+    ask(&api, Method::POST, &format!("{CORE}/pods"), pod).await;
+    let eviction = |more: &str| {
+        format!("{{apiVersion: policy/v1, kind: Eviction, metadata: {{name: p, namespace: default}}{more}}}")
+    };
+    let trial = eviction(", deleteOptions: {dryRun: [All]}");
+    ask(&api, Method::POST, &format!("{CORE}/pods/p/eviction"), &trial).await;
+    assert_eq!(text(&get(&api, &format!("{CORE}/pods/p")).await, "metadata.deletionTimestamp"), "");
+    ask(&api, Method::POST, &format!("{CORE}/pods/p/eviction"), &eviction("")).await;
+    assert!(items(&get(&api, &format!("{CORE}/pods")).await).is_empty());
+}
+
+#[tokio::test]
 async fn pods_rejected_by_a_quota_are_retried_with_backoff() {
     let api = cluster().await;
     let quota = "{apiVersion: v1, kind: ResourceQuota, metadata: {name: none}, spec: {hard: {pods: 1}}}";

@@ -8,6 +8,7 @@ use super::meta::{
 };
 use super::query::{Query, dry_run};
 use super::reply::Reply;
+use super::request_body::decode_untyped;
 use super::served_kind::ServedKind;
 use super::update::storage_error;
 use super::{Api, Call, not_found, read, subresource};
@@ -296,11 +297,19 @@ fn grace(served: &ServedKind, live: &Node, options: &DeleteOptions) -> i64 {
 
 impl DeleteOptions {
     fn parse(call: &Call<'_>) -> Result<DeleteOptions, Status> {
-        // Options in the body take precedence over the query, as in the real server.
-        let in_body = !call.body.is_empty() && call.target.subresource.is_none();
-        let body = if in_body { read_options(call)? } else { Node::empty_map() };
+        let subresource = call.target.subresource.as_deref();
+        let body = match subresource {
+            _ if call.body.is_empty() => None,
+            None => Some(read_options(call)?),
+            // `kubectl drain --dry-run=server` asks for the dry run in this field.
+            Some("eviction") => decode_untyped(call)?.get("deleteOptions").cloned(),
+            Some(_) => None,
+        };
+        // Options in the body take precedence over the query, as in the real server. The query of an eviction is about the
+        // creation of the Eviction: both count.
         let nothing = Query::default();
-        let query = if in_body { &nothing } else { call.query };
+        let query = if body.is_some() && subresource.is_none() { &nothing } else { call.query };
+        let body = body.unwrap_or_else(Node::empty_map);
         let word = |key: &str| {
             let sent = text_at(&body, &[key]);
             if sent.is_empty() { query.get(key).to_owned() } else { sent.to_owned() }

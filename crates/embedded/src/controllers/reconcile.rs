@@ -228,8 +228,9 @@ impl WorkQueue {
             self.index_waiters(kind, object);
             self.add(object.key.clone());
         }
-        // The status of an owner depends on its dependents.
-        for owner in &object.meta.owners {
+        // The status of an owner depends on its dependents, also on one that was released from it.
+        let released = event.previous.iter().filter(|previous| previous.meta.owners != object.meta.owners);
+        for owner in std::iter::once(object).chain(released).flat_map(|state| &state.meta.owners) {
             if let Some(owner) = api.store().by_uid(owner) {
                 self.add(owner.key.clone());
             }
@@ -256,8 +257,13 @@ impl WorkQueue {
     }
 
     fn enqueue_for_pod(&mut self, namespace: &str, event: &Event) {
-        for key in self.selectors.matching(&event.object.key, &event.object.meta) {
-            self.add(key);
+        let object = &event.object;
+        // What selected the pod before its labels were changed has one pod less.
+        let relabeled = event.previous.iter().filter(|previous| previous.meta.labels != object.meta.labels);
+        for state in std::iter::once(object).chain(relabeled) {
+            for key in self.selectors.matching(&state.key, &state.meta) {
+                self.add(key);
+            }
         }
         if event.removed {
             for key in with_prefix(&self.terminating, &prefix(CLAIMS, Some(namespace))) {
