@@ -195,6 +195,10 @@ impl Cluster {
         }
         // Held during discovery, so that many objects of one missing kind cause a single one.
         let mut known = self.discovery_cache().known.lock().await;
+        // Whoever held it before may have found the kind.
+        if let Some(resource) = known.table.as_ref().and_then(|(_, table)| table.kinds.get(&key)) {
+            return Ok(resource.clone());
+        }
         let is_recent = |missed: &Instant| missed.elapsed() < MISS_MAX_AGE;
         if !known.misses.get(&key).is_some_and(is_recent) {
             let table = Arc::new(self.discover().await?);

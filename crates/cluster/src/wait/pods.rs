@@ -66,7 +66,10 @@ fn unscheduled(pod: &Object) -> Option<String> {
 fn container(pod: &Object, status: &Node) -> Option<Unready> {
     let name = status.get("name").and_then(Node::as_str).unwrap_or_default();
     let state = status.get("state")?;
-    let is_init = spec(pod, "initContainers", name).is_some();
+    // A sidecar keeps running beside the containers that come after it, so that it runs says nothing.
+    let is_sidecar =
+        |container: &Node| container.get("restartPolicy").and_then(Node::as_str) == Some("Always");
+    let is_init = spec(pod, "initContainers", name).is_some_and(|container| !is_sidecar(container));
     if let Some(ended) = state.get("terminated") {
         let failed = !matches!(ended.get("exitCode"), Some(Node::Int(0)) | None);
         return failed
@@ -92,7 +95,8 @@ fn container(pod: &Object, status: &Node) -> Option<Unready> {
 }
 
 fn probe(pod: &Object, container: &str, field: &str, what: &str) -> Unready {
-    match spec(pod, "containers", container).is_some_and(|container| container.get(field).is_some()) {
+    let found = spec(pod, "containers", container).or_else(|| spec(pod, "initContainers", container));
+    match found.is_some_and(|container| container.get(field).is_some()) {
         true => Unready::Probe(format!("{what} of container {container} has not succeeded yet")),
         false => Unready::Reason(format!("container {container} is not ready yet")),
     }
@@ -163,6 +167,22 @@ mod tests {
         let text =
             "apiVersion: v1\nkind: Pod\nmetadata: {name: a, deletionTimestamp: '2026-01-01T00:00:00Z'}\n";
         assert_eq!(unready(&Object::read_manifest(text.as_bytes(), "test").expect("good YAML")[0]), None);
+    }
+
+    #[test]
+    fn a_sidecar_that_runs_is_no_reason() {
+        let spec =
+            "nodeName: a, containers: [{name: app}], initContainers: [{name: proxy, restartPolicy: Always}]";
+        let status = |proxy: &str| {
+            format!(
+                "phase: Pending, initContainerStatuses: [{{name: proxy, {proxy}, state: {{running: {{}}}}}}], \
+                 containerStatuses: [{{name: app, ready: false, started: true, state: {{running: {{}}}}}}]"
+            )
+        };
+        let of_app = reason(spec, &status("started: true, ready: true"), &[]);
+        assert_eq!(of_app.as_deref(), Some("container app is not ready yet"));
+        let of_proxy = reason(spec, &status("started: false, ready: false"), &[]);
+        assert_eq!(of_proxy.as_deref(), Some("container proxy is not ready yet"));
     }
 
     #[test]
