@@ -124,7 +124,7 @@ pub(super) fn scaled_value(value: Option<&Node>, of: i64, up: bool) -> i64 {
             let text = text.to_str_lossy();
             let percent: i64 = text.trim_end_matches('%').parse().unwrap_or(0);
             let hundredths = of.saturating_mul(percent.max(0));
-            if up { (hundredths + 99) / 100 } else { hundredths / 100 }
+            if up { hundredths.saturating_add(99) / 100 } else { hundredths / 100 }
         }
         _ => 0,
     }

@@ -74,6 +74,12 @@ pub struct DriftedObject {
 }
 
 impl DriftedObject {
+    /// An object that could not be compared.
+    fn unknown(id: ObjectId, error: &pintle_cluster::Error) -> Self {
+        let problem = Some(error.to_string());
+        DriftedObject { id, is_missing: false, fields: Vec::new(), problem, is_corrected: false }
+    }
+
     /// The managers that own the fields that differ, without Helm's and ours.
     pub fn managers(&self) -> Vec<String> {
         let mut names: Vec<String> = self.fields.iter().flat_map(|field| field.managers.clone()).collect();
@@ -197,7 +203,12 @@ impl Comparison<'_> {
     /// A CRD of `crds/`. An upgrade does not change it, so that it may be of an earlier chart: only what other managers
     /// changed has drifted.
     async fn definition(&self, definition: &Object) -> Option<DriftedObject> {
-        let live = self.session.cluster.get(&definition.id()).await.ok()?;
+        let live = match self.session.cluster.get(&definition.id()).await {
+            Ok(live) => live,
+            // Whoever may work in one namespace only can still look at the rest of the release.
+            Err(error) if error.is_forbidden() => return None,
+            Err(error) => return Some(DriftedObject::unknown(definition.id(), &error)),
+        };
         let action = match live {
             Some(_) => Action::Update { base: MergeBase::Live },
             None => Action::Create,
@@ -216,7 +227,7 @@ impl Comparison<'_> {
             !field.managers.is_empty() && !field.managers.iter().any(|name| is_our_manager(name))
         };
         drifted.fields.retain(by_others);
-        if drifted.fields.is_empty() && !drifted.is_missing {
+        if drifted.fields.is_empty() && !drifted.is_missing && drifted.problem.is_none() {
             return None;
         }
         by_server.correct(&step, &mut drifted).await;
@@ -224,24 +235,24 @@ impl Comparison<'_> {
     }
 
     async fn compare(&self, step: &Step<'_>) -> Option<DriftedObject> {
-        let id = step.id.clone();
-        let drifted = |is_missing, fields, problem| {
-            Some(DriftedObject { id, is_missing, fields, problem, is_corrected: false })
+        let drifted = |is_missing, fields| {
+            let id = step.id.clone();
+            Some(DriftedObject { id, is_missing, fields, problem: None, is_corrected: false })
         };
         let (Some(live), true) = (step.live, step.action != Action::Create) else {
-            return drifted(true, Vec::new(), None);
+            return drifted(true, Vec::new());
         };
         let restored = match self.session.cluster.execute(step, &self.options(true)).await {
             Ok(Applied::Written(written)) => written.object(),
             Ok(_) => return None,
-            Err(error) => return drifted(false, Vec::new(), Some(error.to_string())),
+            Err(error) => return Some(DriftedObject::unknown(step.id.clone(), &error)),
         };
         match restored {
             Ok(restored) => {
                 let fields = fields(live, &restored);
-                if fields.is_empty() { None } else { drifted(false, fields, None) }
+                if fields.is_empty() { None } else { drifted(false, fields) }
             }
-            Err(error) => drifted(false, Vec::new(), Some(error.to_string())),
+            Err(error) => Some(DriftedObject::unknown(step.id.clone(), &error)),
         }
     }
 
