@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use anyhow::{Context as _, Result, bail};
 use sha2::{Digest as _, Sha256};
 
-use crate::cluster::{self, RELEASES};
+use crate::cluster::{self, Release};
 use crate::shell::print_line;
 use crate::{helm, helm_clients, registries};
 
@@ -78,19 +78,15 @@ fn update(digest: &mut Sha256, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Builds what a run needs in the background while Rust compiles, the oldest Kubernetes only if `with_oldest`. A failure is
-/// not reported here: the step that needs the program builds it again and reports the error.
-pub(crate) fn build_ahead(with_oldest: bool) {
+/// Builds what a run on one Kubernetes needs, in the background while Rust compiles. A failure is not reported here: the
+/// step that needs the program builds it again and reports the error.
+pub(crate) fn build_ahead(kubernetes: Release) {
     std::thread::spawn(move || -> Result<()> {
         registries::build()?;
         helm::helm()?;
         helm::helm3()?;
-        let [newest, .., oldest] = RELEASES;
-        cluster::build(newest)?;
+        cluster::build(kubernetes)?;
         helm_clients::build()?;
-        if with_oldest {
-            cluster::build(oldest)?;
-        }
         Ok(())
     });
 }
