@@ -1,5 +1,7 @@
 //! The syntax tree, laid out for execution: functions are resolved, text and names are ranges of the source, and all
 //! parts of a source are in pools.
+//! A parsed source is immutable and shared by all templates that it defines. Names are resolved to ids while
+//! parsing, because rendering visits each node many times and parsing visits it once.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -90,6 +92,8 @@ impl Source {
         self.nodes[nodes].iter().all(|node| match node {
             Node::Text { start, end } => {
                 let text = &self.text.as_bytes()[*start as usize..*end as usize];
+                // Go trims Unicode white space here (`bytes.TrimSpace`), not only the four bytes that trim
+                // markers remove.
                 text.utf8_chunks().all(|chunk| chunk.invalid().is_empty() && chunk.valid().trim().is_empty())
             }
             _ => false,
@@ -219,6 +223,8 @@ pub(crate) struct Text {
 }
 
 /// A numeric literal, in all types that it can take.
+/// Go keeps all of them too: whether `1` is an int, a float64 or a uint64 depends on the parameter that it is
+/// passed to, which is not known while parsing.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Number {
     pub(crate) position: Position,

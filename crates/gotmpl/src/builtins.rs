@@ -93,6 +93,8 @@ impl Builtin {
             Builtin::Ne => compare::eq(first, rest).map(|equal| Value::Bool(!equal)),
             Builtin::Lt => compare::lt(first, second).map(Value::Bool),
             Builtin::Le => compare::le(first, second).map(Value::Bool),
+            // Go defines `gt` as `not le` and `ge` as `not lt`, so with NaN both are true. Do not swap the
+            // operands instead.
             Builtin::Gt => compare::le(first, second).map(|less| Value::Bool(!less)),
             Builtin::Ge => compare::lt(first, second).map(|less| Value::Bool(!less)),
             Builtin::Index => index(first, rest),
@@ -121,6 +123,8 @@ pub(crate) fn pointed(type_name: &str) -> &str {
 /// `len`.
 pub(crate) fn length(item: &Operand) -> Result<Value, CallError> {
     let length = match &item.value {
+        // `len .missing` and `len nil` are different errors in Go: the first has a nil interface, the second
+        // has no `reflect.Value` at all, on which the call of `Type` panics.
         Value::Nil if item.interface => return Err("len of nil pointer".into()),
         Value::Nil => return Err("reflect: call of reflect.Value.Type on zero Value".into()),
         Value::Str(text) | Value::Bytes(text) => text.len(),
@@ -168,6 +172,8 @@ fn position(index: &Value, length: usize) -> Result<usize, CallError> {
         .ok_or_else(|| CallError::new(format!("index out of range: {number}")))
 }
 
+// The second check is needed because `position` accepts an index equal to the length; `reflect` then panics
+// in Go, and text/template reports the text of the panic.
 fn element<T>(items: &[T], index: &Value, text: &str) -> Result<usize, CallError> {
     let at = position(index, items.len())?;
     if at < items.len() { Ok(at) } else { Err(text.into()) }
@@ -198,6 +204,8 @@ fn index(item: &Value, indexes: &[Value]) -> Result<Value, CallError> {
             Value::Map(map) => {
                 let found = map.get(key(index)?);
                 found.unwrap_or_else(
+                    // A missing key yields the zero value of the element type: "" for `map[string]string`,
+                    // nil for `interface {}`.
                     || if map.of == MapType::Str { Value::Str(Str::EMPTY) } else { Value::Nil },
                 )
             }
@@ -255,6 +263,7 @@ fn slice(item: &Value, indexes: &[Value]) -> Result<Value, CallError> {
     Ok(match item {
         Value::Str(text) => Value::Str(Str::new(&text.as_bytes()[start..end])),
         Value::Bytes(text) => Value::Bytes(Str::new(&text.as_bytes()[start..end])),
+        // Slicing a nil slice gives a nil slice in Go, which is still `null` in JSON.
         Value::List(list) if list.is_nil() => item.clone(),
         Value::List(list) => Value::List(List::of(list.of, list.items()[start..end].to_vec())),
         _ => Value::Nil,

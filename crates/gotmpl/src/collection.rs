@@ -185,12 +185,16 @@ pub(crate) fn find<'m>(map: &'m Map<Value>, key: &[u8]) -> Option<&'m Value> {
     if map.len() > SMALL {
         return map.get(key);
     }
+    // Keys of one map often share a prefix and seldom a suffix, so length and last byte settle most
+    // comparisons.
     let last = key.last();
     let same =
         |candidate: &[u8]| candidate.len() == key.len() && candidate.last() == last && candidate == key;
     map.entries().iter().find(|(candidate, _)| same(candidate.as_bytes())).map(|(_, value)| value)
 }
 
+// The derived drop of nested containers recurses, and templates can nest deeper than any stack (`set $d "x"
+// $d` in a loop of `dict`s). So drops beyond a depth are collected and finished by the outermost one.
 thread_local! {
     /// The current nesting of drops.
     static DROP_DEPTH: Cell<usize> = const { Cell::new(0) };
@@ -207,13 +211,13 @@ fn drop_nested(keep: impl FnOnce() -> Value, drop_children: impl FnOnce()) {
     if depth >= MAX_DROP_DEPTH {
         // At thread exit the list may already be gone; then the value is dropped here.
         let value = keep();
-        let _ = DEFERRED_DROPS.try_with(|buried| buried.borrow_mut().push(value));
+        let _ = DEFERRED_DROPS.try_with(|deferred| deferred.borrow_mut().push(value));
         return;
     }
     DROP_DEPTH.set(depth + 1);
     drop_children();
     if depth == 0 {
-        while let Ok(Some(value)) = DEFERRED_DROPS.try_with(|buried| buried.borrow_mut().pop()) {
+        while let Ok(Some(value)) = DEFERRED_DROPS.try_with(|deferred| deferred.borrow_mut().pop()) {
             drop(value);
         }
     }

@@ -76,6 +76,7 @@ fn equal(a: &Value, b: &Value) -> Result<bool, CallError> {
         (Basic::Bool(a), Basic::Bool(b)) => a == b,
         (Basic::Int(a), Basic::Int(b)) => a == b,
         (Basic::Uint(a), Basic::Uint(b)) => a == b,
+        // Mixed signs are the only two kinds that Go compares with each other; `eq 1 1.0` is an error.
         (Basic::Int(a), Basic::Uint(b)) | (Basic::Uint(b), Basic::Int(a)) => u64::try_from(a) == Ok(b),
         (Basic::Float(a), Basic::Float(b)) => a == b,
         (Basic::Complex(a), Basic::Complex(b)) => a == b,
@@ -90,6 +91,8 @@ fn equal(a: &Value, b: &Value) -> Result<bool, CallError> {
 fn equal_others(a: &Value, b: &Value) -> Result<bool, CallError> {
     let same_kind = a.kind() == b.kind() || bytes_and_list(a, b);
     if !same_kind && !a.is_nil() && !b.is_nil() {
+        // The verbs and operands do not match in Go's source either (`%s: %v, %s: %v` with value, type, type,
+        // value), and the text shows it.
         let format = b"non-comparable types %s: %v, %s: %v";
         let names = [Value::str(a.type_name()), Value::str(b.type_name())];
         let [a_name, b_name] = names;
@@ -100,6 +103,8 @@ fn equal_others(a: &Value, b: &Value) -> Result<bool, CallError> {
         return Ok(is_nil(a) == is_nil(b));
     }
     match (a, b) {
+        // Go compares pointers by address and structs field by field. Objects have no comparable fields here,
+        // but the same type with the same text has the same fields.
         (Value::Object(a), Value::Object(b)) if matches!(b.kind(), Kind::Struct | Kind::Pointer) => {
             let same_object = Rc::ptr_eq(a, b);
             let same_fields =
@@ -137,6 +142,7 @@ pub(crate) fn lt(a: &Value, b: &Value) -> Result<bool, CallError> {
         (Basic::Uint(a), Basic::Int(b)) => u64::try_from(b).is_ok_and(|b| a < b),
         (Basic::Float(a), Basic::Float(b)) => a < b,
         (Basic::Text(a), Basic::Text(b)) => a < b,
+        // Kinds that have equality but no order.
         (Basic::Bool(_), Basic::Bool(_)) | (Basic::Complex(_), Basic::Complex(_)) => {
             return Err(BAD_TYPE.into());
         }
@@ -146,6 +152,7 @@ pub(crate) fn lt(a: &Value, b: &Value) -> Result<bool, CallError> {
 
 /// Whether `a` is less than `b` or equal to it.
 pub(crate) fn le(a: &Value, b: &Value) -> Result<bool, CallError> {
+    // Not `!lt(b, a)`: Go computes `le` this way, and NaN must compare as false.
     Ok(lt(a, b)? || equal(a, b)?)
 }
 

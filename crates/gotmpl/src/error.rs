@@ -22,9 +22,9 @@ pub enum ErrorKind {
     Limit,
 }
 
-/// How much of a line an excerpt shows before and after the column, in bytes.
+/// How much of a line an excerpt shows before the column, in bytes. Rendered JSON in one line would flood the terminal.
 const EXCERPT_BEFORE: usize = 120;
-/// See [`EXCERPT_BEFORE`].
+/// How much of a line an excerpt shows after the column, in bytes; see [`EXCERPT_BEFORE`].
 const EXCERPT_AFTER: usize = 200;
 
 /// A template error. Prints as Go's one-line text.
@@ -243,6 +243,8 @@ struct Location {
 }
 
 impl Location {
+    /// Counts lines from the start of the source. That is linear, but happens once per error; tokens carry
+    /// offsets only.
     fn new(source: &Str, position: Position) -> Self {
         let source = source.as_bytes();
         let position = (position as usize).min(source.len());

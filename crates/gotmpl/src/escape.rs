@@ -12,6 +12,8 @@ pub(crate) fn text_of(arguments: &[Value]) -> Cow<'_, [u8]> {
     if let [Value::Str(text)] = arguments {
         return Cow::Borrowed(text.as_bytes());
     }
+    // Go's `evalArgs` prints a nil interface as `<no value>`, like an action does, although `%v` of it is
+    // `<nil>`.
     if arguments.iter().any(Value::is_nil) {
         let shown = |value: &Value| if value.is_nil() { Value::from("<no value>") } else { value.clone() };
         let shown: Vec<Value> = arguments.iter().map(shown).collect();
@@ -25,6 +27,7 @@ pub(crate) fn html(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 16);
     for &byte in text {
         match byte {
+            // HTML has no NUL; `template.HTMLEscape` replaces it.
             0 => out.extend_from_slice("\u{fffd}".as_bytes()),
             b'"' => out.extend_from_slice(b"&#34;"),
             b'\'' => out.extend_from_slice(b"&#39;"),

@@ -1,4 +1,7 @@
 //! The executor: one render, and the entry points for functions that run templates.
+//! Results and error texts have to match Go's `text/template/exec.go` to the byte, so functions here follow
+//! its functions one by one. What differs is storage: variables and arguments of all frames are on two shared
+//! stacks, and each frame remembers where its part starts.
 
 mod builtin;
 mod call;
@@ -44,7 +47,8 @@ pub struct Exec<'a> {
     trace: Option<&'a mut Trace>,
 }
 
-/// The maximum of `nesting`: each level takes up to a kilobyte of stack.
+/// The maximum of `nesting`: each level takes up to a kilobyte of stack, which makes at most 250 MB. A level is
+/// a template, a block or a parenthesis, so `Limits::depth` alone does not bound the stack.
 const MAX_NESTING: usize = 250_000;
 
 /// A running template.
@@ -148,10 +152,14 @@ impl<'a> Exec<'a> {
     /// # Errors
     /// When the string does not parse (an error of kind [`ErrorKind::Parse`]), or it fails.
     pub fn evaluate_string(&mut self, name: &str, source: &Str, data: &Value) -> Result<Str, Error> {
+        // Charts pass the same strings to `tpl` over and over.
         let parsed = self.set.parse_cached(&Str::from(name), source)?;
+        // The source itself is the last of its templates; see `ParsedSource::into_trees`.
         let Some(tree) = parsed.last().map(Rc::clone) else {
             return Ok(Str::EMPTY);
         };
+        // Helm evaluates `tpl` in a clone of the template set, so definitions in the string are visible to
+        // what it calls and gone afterwards. An overlay has the same effect without copying the set.
         self.overlays.push(parsed);
         let mut out = Vec::new();
         self.begin_nested();
@@ -179,6 +187,7 @@ impl<'a> Exec<'a> {
 
     fn find(&self, name: &[u8]) -> Option<Rc<Tree>> {
         let mut blank = None;
+        // The innermost `tpl` wins: in Helm its clone was made from the clone of the outer one.
         for parsed in self.overlays.iter().rev() {
             let Some(tree) = parsed.iter().find(|tree| tree.name.as_bytes() == name) else {
                 continue;
@@ -197,6 +206,8 @@ impl<'a> Exec<'a> {
         let base = self.variables.len();
         let arguments = self.arguments.len();
         let mut frame = Frame { tree, source: &tree.source, place: None, base };
+        // The text names Go's limit, not ours: users and test suites know it, and both mean endless
+        // recursion.
         if self.depth >= self.fuel.limits().depth {
             return Err(frame.error(format!("exceeded maximum template depth ({GO_DEPTH})")));
         }
@@ -205,6 +216,7 @@ impl<'a> Exec<'a> {
         let result = self.nested(&mut frame, |exec, frame| exec.list(frame, &dot, tree.nodes, out));
         self.depth -= 1;
         self.variables.truncate(base);
+        // After an error both stacks still hold what inner calls pushed.
         self.arguments.truncate(arguments);
         result.map(|_| ())
     }

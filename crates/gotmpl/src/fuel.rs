@@ -1,4 +1,6 @@
 //! Limits of a render, so that a hostile template ends in an error.
+//! See decision 0004. Costs are rough on purpose: what counts is that no loop, recursion or function can do
+//! unbounded work for a bounded charge.
 
 use crate::function::CallError;
 use crate::print::MAX_BYTES;
@@ -20,6 +22,8 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
+        // About a hundred times what the largest known charts need. Go allows a depth of 100,000, which only
+        // endless recursion reaches and which would take gigabytes of stack.
         Limits { steps: 50_000_000, output_bytes: 256 << 20, depth: 10_000 }
     }
 }
@@ -96,6 +100,7 @@ impl Fuel {
     /// Charges steps for the arguments of a function, which may read all of them.
     #[inline]
     pub(crate) fn read(&mut self, arguments: &[Value]) -> bool {
+        // Reading is cheap compared with executing a node, hence the divisors.
         let steps: usize = arguments
             .iter()
             .map(|argument| match argument {

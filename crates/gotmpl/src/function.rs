@@ -257,7 +257,7 @@ pub(crate) type FunctionId = u32;
 #[derive(Clone, Default)]
 pub struct Functions {
     functions: Vec<Function>,
-    places: HashMap<&'static [u8], FunctionId, BuildHasherDefault<NameHasher>>,
+    ids: HashMap<&'static [u8], FunctionId, BuildHasherDefault<NameHasher>>,
 }
 
 impl Functions {
@@ -268,10 +268,11 @@ impl Functions {
 
     /// Adds a function; a later one of the same name replaces it.
     pub fn add(&mut self, function: Function) {
-        match self.places.entry(function.name.as_bytes()) {
-            Entry::Occupied(place) => self.functions[*place.get() as usize] = function,
-            Entry::Vacant(place) => {
-                place.insert(self.functions.len() as FunctionId);
+        match self.ids.entry(function.name.as_bytes()) {
+            // Helm adds its own functions over sprig's of the same name.
+            Entry::Occupied(id) => self.functions[*id.get() as usize] = function,
+            Entry::Vacant(slot) => {
+                slot.insert(self.functions.len() as FunctionId);
                 self.functions.push(function);
             }
         }
@@ -283,7 +284,7 @@ impl Functions {
     }
 
     pub(crate) fn find(&self, name: &[u8]) -> Option<FunctionId> {
-        self.places.get(name).copied()
+        self.ids.get(name).copied()
     }
 
     #[inline]

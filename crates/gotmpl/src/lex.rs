@@ -1,4 +1,6 @@
 //! The lexer. Tokens are produced on demand, because an error ends lexing.
+//! It follows Go's `text/template/parse/lex.go` state by state. Comments never become tokens: the parser
+//! would drop them, as Go does unless `ParseComments` is set.
 
 mod character;
 
@@ -32,6 +34,7 @@ pub(crate) enum Kind {
     Quoted,
     Text,
     Variable,
+    // The order matters from here on: `is_keyword` compares discriminants, as Go compares with `itemKeyword`.
     // Keywords, which messages show in angle brackets.
     KeywordBlock,
     KeywordBreak,
@@ -146,7 +149,7 @@ impl<'s> Lexer<'s> {
     }
 
     /// Text up to the next action, without what trim markers remove.
-    // Most words are inside actions: they are found faster when this stands apart.
+    // Most tokens are inside actions; `next` is faster if this function is not inlined into it.
     #[inline(never)]
     fn outside(&mut self) -> Token {
         loop {
@@ -170,6 +173,7 @@ impl<'s> Lexer<'s> {
                 }
             }
             self.at = delimiter + LEFT.len();
+            // The marker is the minus and one blank: `{{-3}}` is the number -3.
             let trim = if begins_with_left_trim(self.rest()) { 2 } else { 0 };
             if !self.rest()[trim..].starts_with(b"/*") {
                 let token = self.emit(Kind::LeftDelimiter);
@@ -226,6 +230,8 @@ impl<'s> Lexer<'s> {
         let Some(byte) = self.peek() else {
             return self.fail("unclosed action");
         };
+        // Only these two can begin a closing delimiter, with or without a trim marker; the test spares all
+        // other bytes.
         if (byte == b'}' || is_space(byte))
             && let Some(trims) = right_delimiter(self.rest())
         {
@@ -234,6 +240,8 @@ impl<'s> Lexer<'s> {
         match byte {
             b' ' | b'\t' | b'\r' | b'\n' => return self.space(),
             b'+' | b'-' | b'0'..=b'9' => return self.number(),
+            // Go looks at the next byte only if there is one and falls through to numbers otherwise, so a dot
+            // at the very end of the source is one.
             b'.' if self.source.get(self.at + 1).is_none_or(u8::is_ascii_digit) => return self.number(),
             _ if NAME_BYTES[usize::from(byte)] => return self.identifier(),
             0x80.. => return self.beyond_ascii(),
@@ -295,6 +303,8 @@ impl<'s> Lexer<'s> {
 
     fn at_terminator(&self) -> bool {
         match self.peek() {
+            // Go's list of what may follow a name. It has no `=`, so `{{ $x=1 }}` is an error and
+            // `{{ $x:=1 }}` is not.
             None | Some(b' ' | b'\t' | b'\r' | b'\n' | b'.' | b',' | b'|' | b':' | b')' | b'(') => true,
             _ => self.rest().starts_with(RIGHT),
         }
@@ -356,6 +366,7 @@ impl<'s> Lexer<'s> {
             let byte = self.peek();
             self.at += 1;
             match byte {
+                // Escapes are validated when the literal is unquoted; here only an escaped quote matters.
                 Some(b'\\') if self.peek().is_some_and(|next| next != b'\n') => self.at += 1,
                 None | Some(b'\\' | b'\n') => return self.fail(unterminated),
                 Some(byte) if byte == quote => return self.emit(kind),

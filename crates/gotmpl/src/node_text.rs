@@ -132,6 +132,7 @@ impl NodePrinter<'_> {
         match expr {
             Expr::Pipe(pipe) => {
                 self.out.push('(');
+                // Parentheses nest up to Go's 10,000, and error texts are also made on small threads.
                 with_stack(|| self.pipe(&self.source.pipes[*pipe]));
                 self.out.push(')');
             }

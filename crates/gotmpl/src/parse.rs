@@ -1,4 +1,7 @@
 //! The parser: blocks, definitions, and the state that Go's parser keeps, because its messages depend on it.
+//! Error messages of Go's parser name the line of the token that was read last, not of the one that is wrong.
+//! So the lookahead buffer and each `peek` are reproduced exactly; a call that looks redundant usually moves
+//! that line.
 
 mod expression;
 pub(crate) mod literal;
@@ -188,6 +191,7 @@ impl<'s> Parser<'s> {
     }
 
     fn error(&self, message: impl Into<String>) -> Error {
+        // Slot 0 is the token that the lexer produced last, even if others were pushed back in front of it.
         let position = self.state.tokens[0].start;
         Error::parse(&self.source.name, &self.source.text, position, message.into())
     }
@@ -215,6 +219,7 @@ impl<'s> Parser<'s> {
             Kind::Error => self.lexer.error.clone(),
             kind if kind.is_keyword() => format!("<{}>", String::from_utf8_lossy(text)),
             _ if text.len() > 10 => {
+                // Go cuts long tokens with `%.10q...`, which puts the dots behind the closing quote.
                 let shown = crate::printf::format(b"%.10q...", &[crate::value::Value::str(text)]);
                 String::from_utf8_lossy(&shown).into_owned()
             }
@@ -250,6 +255,8 @@ impl<'s> Parser<'s> {
     /// Adds the current template to the definitions of the source.
     fn add(&mut self, nodes: Span<Node>) -> Result<(), Error> {
         let name = self.state.name.clone();
+        // Go allows a second definition in one source only if one of the two is blank, and keeps the other
+        // one.
         match self.templates.iter().position(|draft| draft.name == name) {
             None => self.templates.push(ParsedTemplate { name, nodes }),
             Some(at) if self.source.is_blank(self.templates[at].nodes) => {
@@ -293,6 +300,8 @@ impl<'s> Parser<'s> {
 
     fn definition(&mut self) -> Result<(), Error> {
         const CONTEXT: &str = "define clause";
+        // Go parses a definition with a tree of its own, whose lookahead starts empty. So a `break` in it is
+        // not inside a `range` around the definition, and its variables are not visible.
         let outer = std::mem::replace(&mut self.state, State::new(Str::EMPTY));
         self.state.name = self.quoted_name(CONTEXT)?.1;
         self.expect(Kind::RightDelimiter, CONTEXT)?;
@@ -308,6 +317,8 @@ impl<'s> Parser<'s> {
     /// Nodes up to `{{end}}` or `{{else}}`.
     fn list(&mut self) -> Result<(Span<Node>, Ending), Error> {
         let base = self.waiting.nodes.len();
+        // This skips blanks, although there are none outside of actions: Go uses `peekNonSpace`, which fills
+        // the lookahead.
         while self.peek_token().kind != Kind::End {
             match self.text_or_action()? {
                 Item::Node(node) => self.waiting.nodes.push(node),
@@ -406,6 +417,7 @@ impl<'s> Parser<'s> {
         let next = self.peek().kind;
         if context == "if" && next == Kind::KeywordIf {
             self.next();
+            // As in Go, `else if` is an `if` inside the `else` list, and shares its `{{end}}`.
             let branch = with_stack(|| self.branch("if"))?;
             return Ok(self.source.nodes.push_single(Node::If(branch)));
         }
@@ -425,6 +437,7 @@ impl<'s> Parser<'s> {
     fn block(&mut self) -> Result<Node, Error> {
         const CONTEXT: &str = "block clause";
         let (token, name) = self.quoted_name(CONTEXT)?;
+        // Parsed in the state of the enclosing template: the argument of a block sees its variables.
         let pipe = self.pipeline(CONTEXT, Kind::RightDelimiter)?;
         self.block_depth += 1;
         if self.block_depth > MAX_BLOCK_DEPTH {

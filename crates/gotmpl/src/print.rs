@@ -52,6 +52,7 @@ pub fn sprint(values: &[Value]) -> Vec<u8> {
             break;
         }
         let text = value.kind() == Kind::String;
+        // `Sprint` looks at the reflected kind, so a named string type counts as a string.
         if !text && !after_text {
             out.push(b' ');
         }
@@ -93,6 +94,8 @@ pub(crate) fn push_int(kind: IntKind, number: i64, out: &mut Vec<u8>) {
 /// Appends a float64 in Go's shortest form.
 pub(crate) fn push_float(value: f64, out: &mut Vec<u8>) {
     // Small whole numbers, which most numbers in charts are, need no digit generation.
+    // From 1e6 on Go's `%v` uses an exponent (`1e+06`); below, the digits are those of the integer. Negative
+    // zero is `-0`.
     if value.fract() == 0.0 && value.abs() < 1e6 && (value != 0.0 || value.is_sign_positive()) {
         push_int(IntKind::Int, value as i64, out);
     } else {
@@ -195,6 +198,8 @@ fn push_bytes(bytes: &[u8], out: &mut Vec<u8>) {
 /// Runs a step of a recursion with enough stack for it, whatever thread this is.
 #[inline]
 pub(crate) fn with_stack<T>(step: impl FnOnce() -> T) -> T {
+    // Less than 64 KiB left: a new segment of 1 MiB. A single level of a recursion must get by with the
+    // former; the latter makes growing rare. So deep values work on any thread, whatever its stack.
     stacker::maybe_grow(64 << 10, 1 << 20, step)
 }
 

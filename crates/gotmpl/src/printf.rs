@@ -1,4 +1,6 @@
 //! Go's `fmt.Sprintf`: parses the format string; the verbs are in the submodules.
+//! Mistakes in the format are not errors in Go but text in the output (`%!d(string=x)`), which charts then
+//! carry into manifests; every one of them is reproduced.
 
 mod float;
 mod pad;
@@ -90,6 +92,8 @@ impl Reader<'_> {
             _ if self.next >= self.values.len() => complain(printer, verb, "(MISSING)"),
             _ => {
                 if matches!(verb, 'v' | 'w') {
+                    // For `%v` the flags `#` and `+` select a style of the whole value (Go's `sharpV` and
+                    // `plusV`); left set, they would also change how numbers inside of it are printed.
                     printer.spec.go_syntax = printer.spec.sharp;
                     printer.spec.sharp = false;
                     printer.spec.plus = false;
@@ -140,6 +144,8 @@ impl Reader<'_> {
                 None => printer.out.extend_from_slice(b"%!(BADWIDTH)"),
                 Some(width) => {
                     printer.spec.width = Some(width.unsigned_abs() as usize);
+                    // A negative width from an operand means left-justified, and zeros never pad on the
+                    // right.
                     if width < 0 {
                         printer.spec.minus = true;
                         printer.spec.zero = false;
@@ -156,6 +162,8 @@ impl Reader<'_> {
     }
 
     fn precision(&mut self, printer: &mut Printer) {
+        // Go requires something after the dot (`i+1 < end`); in a format that ends in `%.` the dot is the
+        // verb.
         if self.byte() != Some(b'.') || self.at + 1 >= self.format.len() {
             return;
         }
@@ -173,6 +181,7 @@ impl Reader<'_> {
             }
             self.after_index = false;
         } else {
+            // `%.f` means precision zero.
             printer.spec.precision = Some(self.number().unwrap_or(0));
         }
     }

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::function::{Functions, MapMethods};
 use crate::parse::{self, ParsedSource};
 
-/// The maximum number of cached sources.
+/// The maximum number of cached sources. A chart that evaluates generated strings would otherwise keep them all.
 const MAX_CACHED: usize = 4_096;
 
 /// The templates of one source; the source itself is last.
@@ -34,6 +34,7 @@ impl ParseCache {
         }
         let parsed: Parsed = parse::parse(name, source, functions)?.into_trees().collect();
         let mut cache = self.parsed.borrow_mut();
+        // Clearing all of it needs no bookkeeping on each hit.
         if cache.len() >= MAX_CACHED {
             cache.clear();
         }
@@ -61,6 +62,8 @@ impl SourceCache {
     }
 
     fn parse(&self, name: &Str, source: &Str) -> Result<Parsed, Error> {
+        // Files of a chart are slices of one loaded archive, so an address identifies a text without reading
+        // it again.
         let key = (name.clone(), source.as_bytes().as_ptr().addr());
         if let Some((_, parsed)) =
             self.parsed.borrow().get(&key).filter(|(text, _)| text.len() == source.len())
@@ -73,7 +76,7 @@ impl SourceCache {
     }
 }
 
-/// From this size on, in bytes, parsing on two threads is faster.
+/// From this size on, in bytes, parsing on two threads is faster. Below, starting a thread takes longer than it saves.
 const PARALLEL_THRESHOLD: usize = 200_000;
 
 /// The number of sources that make up half of the text, or all if they are small.
@@ -105,6 +108,7 @@ impl Set {
     /// Returns an empty set whose templates may call these functions and Go's built-ins.
     pub fn new(functions: impl Into<Arc<Functions>>) -> Self {
         Set {
+            // Helm's name for the root template; it appears in messages about missing templates.
             root: "gotpl".into(),
             functions: functions.into(),
             values_methods: None,
@@ -167,6 +171,8 @@ impl Set {
                 vec![first, second]
             })
         };
+        // Added in order, so that later definitions replace earlier ones and the first error is that of one
+        // thread.
         for (index, parsed) in parsed.into_iter().flatten().enumerate() {
             self.add(parsed.map_err(|error| (index, error))?);
         }
@@ -189,6 +195,7 @@ impl Set {
 
     fn add_trees(&mut self, trees: impl Iterator<Item = Rc<Tree>>) {
         for tree in trees {
+            // Go's `AddParseTree` keeps an earlier definition if the new one is blank.
             if !tree.is_empty() || !self.contains(&tree.name) {
                 self.templates.insert(tree.name.clone(), tree);
             }

@@ -182,6 +182,7 @@ impl Trace {
 }
 
 /// Finds the lines of byte offsets, quickly if they are near each other.
+/// Counting from the start for each line of a large output would be quadratic.
 #[derive(Default)]
 struct LineFinder {
     /// The address of the text that the last offset was in.

@@ -240,6 +240,8 @@ impl Value {
         match node {
             Node::Nil => Value::Nil,
             Node::Bool(value) => Value::Bool(*value),
+            // Values from files are float64 by then (Helm reads YAML through JSON); integers come from
+            // `--set`, which parses int64.
             Node::Int(value) => Value::int64(*value),
             Node::Float(value) => Value::Float(*value),
             Node::Str(text) => Value::Str(text.clone()),

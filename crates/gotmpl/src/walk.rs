@@ -7,7 +7,8 @@ use crate::object::Encoded;
 use crate::print::with_stack;
 use crate::value::Value;
 
-/// From this nesting on Go's encoder checks for cycles.
+/// From this nesting on Go's encoder checks for cycles (`startDetectCyclesAfter` in encoding/json), so that
+/// ordinary values pay nothing for it.
 const TRUSTED_DEPTH: usize = 1_000;
 
 /// The maximum number of values written at once; only maps that share parts repeatedly have more.
@@ -95,6 +96,7 @@ impl Walk for Value {
             // Go rejects complex numbers; templates cannot get one into data that encodes successfully.
             Value::Complex(_) => sink.nil(),
             Value::Str(text) => sink.str(text.as_bytes()),
+            // Go's JSON encodes `[]byte` in base64.
             Value::Bytes(bytes) => {
                 sink.str(base64::engine::general_purpose::STANDARD.encode(bytes.as_bytes()).as_bytes())
             }
@@ -115,6 +117,7 @@ fn walk_encoded<S: Sink>(encoded: Encoded, sink: &mut S) -> Result<(), S::Error>
     match encoded {
         Encoded::Value(value) => value.walk(sink),
         Encoded::Fields(mut fields) => {
+            // JSON keeps the order of struct fields. YAML is made from a map, whose keys are sorted.
             if S::KEY_ORDER == KeyOrder::Natural {
                 fields.sort_by(|a, b| natural_order(a.0.as_bytes(), b.0.as_bytes()));
             }

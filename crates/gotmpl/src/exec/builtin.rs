@@ -27,6 +27,7 @@ impl Exec<'_> {
             return self.logic(frame, dot, builtin == Builtin::Or, words, last);
         }
         if builtin == Builtin::Len {
+            // Its own path, because the argument stack holds plain values and loses which kind of nil it was.
             let item = match (words.first(), last) {
                 (Some(word), _) => self.operand(frame, dot, word)?,
                 (None, last) => last.unwrap_or_default(),
@@ -46,6 +47,7 @@ impl Exec<'_> {
             self.arguments.push(value);
         }
         if let Some(last) = last {
+            // `{{ x | printf }}`: the piped value is the format.
             let wanted = if builtin == Builtin::Printf && words.is_empty() { Type::Str } else { Type::Any };
             let value = checked(frame, last, wanted)?;
             self.arguments.push(value);
@@ -59,6 +61,8 @@ impl Exec<'_> {
         let result = match builtin {
             Builtin::Call => {
                 let callee = &self.arguments[base];
+                // Go names the argument node; a piped value has none, so `reflect.Value.String` of the value
+                // appears.
                 let shown = match words.first() {
                     Some(word) => NodeRef::Expr(word).text(frame.source),
                     None => reflected(callee),
@@ -109,6 +113,8 @@ impl Exec<'_> {
                 return Ok(value);
             }
         }
+        // The piped value is the last argument. It has been evaluated already, so there is nothing to
+        // short-circuit.
         Ok(last.unwrap_or(value))
     }
 }

@@ -9,7 +9,7 @@ use crate::object::{Method, Object};
 use crate::operand::Operand;
 use crate::value::{IntKind, List, ListType, MapRef, MapType, Value};
 
-/// The extra cost of a call over a node.
+/// The extra cost of a call over a node: a step is one unit of time, and a call takes several.
 pub(super) const CALL_STEPS: u64 = 4;
 
 /// The signature of a call.
@@ -99,6 +99,8 @@ impl Exec<'_> {
     ) -> Result<Operand, Error> {
         let arity = (signature.params.len(), signature.variadic.is_some());
         check_arity(frame, signature.name, arity, words.len(), last.is_some())?;
+        // After the arity check and before evaluating arguments, as in Go's `evalCall`; the order decides
+        // which error is shown.
         if let Type::Refused(text) = signature.result {
             return Err(frame.error(text.replace("{}", signature.name)));
         }
@@ -114,6 +116,7 @@ impl Exec<'_> {
             let argument = checked(frame, last, signature.param(words.len()))?;
             self.arguments.push(argument);
         }
+        // Charged before the call: a method such as `.Files.Glob` does its work in one step otherwise.
         let own = match &target {
             Target::Object(object) => object.cost(Some(signature.name), &self.arguments[base..]),
             Target::Function(_) | Target::Values(..) => 0,
@@ -168,8 +171,12 @@ impl Exec<'_> {
         name: &str,
         failure: CallError,
     ) -> Error {
+        // By now `place` is the last argument that was evaluated; Go calls `s.at(node)` again before it
+        // reports a failed call.
         frame.place = Some(blame);
         let error = frame.error(format!("error calling {name}: ")).because(failure);
+        // A function that ran out of fuel returns an ordinary error, but the kind decides whether callers may
+        // go on.
         if self.fuel.is_exhausted() { error.with_kind(ErrorKind::Limit) } else { error }
     }
 
@@ -201,6 +208,7 @@ impl Exec<'_> {
                 // Most arguments are values of maps that already have the right type.
                 let fitting =
                     |value: &Value| (wanted == Type::Any || fits(value, wanted)).then(|| value.clone());
+                // Maps take the slow path, which turns Helm's named type into the plain one.
                 if wanted != Type::Map
                     && let Some(Some(value)) = self.peek(frame, dot, expr, fitting)
                 {
@@ -232,6 +240,7 @@ fn typed_constant(frame: &Frame<'_>, wanted: Type, expr: &Expr) -> Result<Value,
         Type::Int64 => (number(|number| number.int.map(Value::int64)), "integer"),
         Type::Uint32 => {
             let pick =
+                // Go's `SetUint` truncates as well; the executor does not check for overflow.
                 |number: &Number| number.uint.map(|n| Value::Int(IntKind::Uint32, i64::from(n as u32)));
             (number(pick), "unsigned integer")
         }
@@ -255,6 +264,7 @@ fn can_be_nil(wanted: Type) -> bool {
     match wanted {
         Type::Any | Type::Bytes | Type::List | Type::Strings | Type::Ints | Type::Lists => true,
         Type::Map | Type::StrMap => true,
+        // A pointer, a map type or an interface; other objects are structs, which cannot be nil.
         Type::Object(name) => name.starts_with('*') || matches!(name, "common.Values" | "io.Writer"),
         Type::Bool | Type::Int | Type::Int64 | Type::Uint32 | Type::Uint64 => false,
         Type::Float64 | Type::Str | Type::Refused(_) => false,
@@ -304,6 +314,7 @@ fn fits(value: &Value, wanted: Type) -> bool {
         (Type::Bytes, Value::List(list)) => list.of == ListType::Bytes,
         (Type::Map, Value::Map(map)) => map.of != MapType::Str,
         (Type::StrMap, Value::Map(map)) => map.of == MapType::Str,
+        // Go assigns `map[string]interface {}` to the named type, because one of the two types is unnamed.
         (Type::Object("common.Values"), Value::Map(map)) => map.of != MapType::Str,
         // Go dereferences a pointer where the value is expected.
         (Type::Object(name), Value::Object(object)) => {
@@ -316,6 +327,7 @@ fn fits(value: &Value, wanted: Type) -> bool {
 
 /// A result as the executor sees it: typed nils become what they are in Go.
 fn returned(value: Value, result: Type) -> Operand {
+    // Errors about fields name the static type, so that it was `interface {}` must not be lost.
     if result == Type::Any {
         return Operand::interface(value);
     }

@@ -1,4 +1,6 @@
 //! Fields, keys and methods: `.a.b.c`.
+//! `peek` is the fast path: a chain through plain maps, which is what nearly all fields are, is followed by
+//! reference. Everything else, and all errors, take `field_chain`, which follows Go step by step.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -37,13 +39,16 @@ fn resolve_path<R>(
     let name = name.of(source);
     let may_be_method =
         map.of == MapType::Values && methods.iter().any(|method| name == method.name.as_bytes());
-    // Long chains would recurse too deeply.
+    // A `map[string]string` has another zero value, methods win over keys, and long chains would recurse too
+    // deeply.
     if may_be_method || map.of == MapType::Str || rest.len() > 16 {
         return None;
     }
     match find(&map.borrow(), name) {
         Some(next) if rest.is_empty() => Some(look(next)),
         Some(next) => resolve_further(next, rest, source, methods, look),
+        // A missing last key is nil (`missingkey=zero`); a missing key on the way is an error that needs the
+        // type.
         None if rest.is_empty() => Some(look(&Value::Nil)),
         None => None,
     }
@@ -91,6 +96,7 @@ impl Exec<'_> {
         expr: &'t Expr,
         look: impl FnOnce(&Value) -> R,
     ) -> Option<R> {
+        // The fast path reports nothing to the trace.
         if self.trace.as_ref().is_some_and(|trace| trace.watches_values()) {
             return None;
         }
@@ -161,6 +167,8 @@ impl Exec<'_> {
         map: &MapRef,
         access: Access<'t, '_>,
     ) -> Result<Operand, Error> {
+        // Go looks for methods before map keys, so a value named `Table` or `PathValue` is hidden by
+        // the method of `common.Values`. Go can only call exported methods, hence the capital letter.
         if map.of == MapType::Values
             && access.name.first().is_some_and(u8::is_ascii_uppercase)
             && let Some(hook) = self.set.values_methods()
@@ -181,6 +189,8 @@ impl Exec<'_> {
         }
         Ok(match map.of {
             MapType::Str => Operand::concrete(found.unwrap_or(Value::Str(Str::EMPTY))),
+            // With `missingkey=zero` Go returns the zero value of the element type. That of `interface {}` is
+            // a nil interface, not an invalid value, so the next field of the chain is a nil pointer error.
             MapType::Any | MapType::Values => Operand::interface(found.unwrap_or_default()),
         })
     }

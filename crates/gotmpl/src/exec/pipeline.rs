@@ -20,6 +20,7 @@ impl Exec<'_> {
         let commands = &frame.source.commands[pipe.commands];
         if let ([command], []) = (commands, pipe.variables.as_slice()) {
             let mut value = self.command(frame, dot, command, None)?;
+            // Go unwraps the interface after each command (`value.Elem()`), which turns a nil one into no value.
             value.interface = false;
             return Ok(value);
         }
@@ -99,6 +100,8 @@ impl Exec<'_> {
                 self.refuse_arguments(frame, words, &last)?;
                 match constant {
                     Expr::Dot(_) => Ok(dot.clone()),
+                    // Go checks this at run time, so a template with `{{ nil }}` in a branch that is not
+                    // taken renders.
                     Expr::Nil(_) => Err(frame.error("nil is not a command")),
                     _ => self.constant(frame, constant),
                 }
@@ -206,6 +209,7 @@ fn number_value(frame: &Frame<'_>, number: &Number) -> Result<Value, Error> {
         return Ok(Value::Complex(Box::new(parts)));
     }
     let text = number.text.as_bytes();
+    // In `0x1e3` the `e` is a digit, and in `'e'` a character: neither makes a float.
     let hexadecimal =
         matches!(text, [b'0', b'x' | b'X', _, ..]) && !text.iter().any(|b| matches!(b, b'p' | b'P'));
     let character = text.first() == Some(&b'\'');
@@ -215,6 +219,7 @@ fn number_value(frame: &Frame<'_>, number: &Number) -> Result<Value, Error> {
             Ok(Value::Float(*value))
         }
         Number { int: Some(value), .. } => Ok(Value::int(*value)),
+        // A literal that only fits in a uint64 has no type of its own; Go does not fall back to it.
         _ => Err(frame.error(format!("{} overflows int", number.text))),
     }
 }

@@ -8,7 +8,7 @@ use crate::operand::Operand;
 use crate::print;
 use crate::value::{Kind, ListType, MapType, Value};
 
-/// Whether a loop over a value has a first iteration.
+/// Whether a loop over a value has a first iteration. For the trace, which records the decision before the body runs.
 fn has_elements(subject: &Value) -> bool {
     match subject {
         Value::Int(kind, end) => {
@@ -66,6 +66,7 @@ impl Exec<'_> {
                 Ok(!list.items().is_empty())
             }
             Value::Map(map) => {
+                // A step per entry is charged below; this is for the copy.
                 // As in Go, the entries are those at the start, whatever the body does to the map.
                 if !self.fuel.step(map.len() as u64 / 8) {
                     return Err(self.exhausted(frame));
@@ -92,6 +93,7 @@ impl Exec<'_> {
                 Ok(!bytes.is_empty())
             }
             Value::Int(kind, end) => {
+                // `range $i, $n := 3` has no second value to assign since Go allows ranging over integers.
                 if frame.source.pipes[branch.pipe].variables.as_slice().len() > 1 {
                     let shown = print::to_str(&subject);
                     let message = format!("can't use {shown} to iterate over more than one variable");
@@ -160,6 +162,8 @@ impl Exec<'_> {
         let top = self.variables.len();
         match pipe.variables.as_slice() {
             [] => {}
+            // With `=` the variables exist outside of the loop and keep their last value; with `:=` the
+            // pipeline has just pushed them, so they are on top of the stack.
             [only] if pipe.assigns => self.assign(frame, *only, element.clone())?,
             [first, second, ..] if pipe.assigns => {
                 self.assign(frame, *first, Operand::concrete(index()))?;

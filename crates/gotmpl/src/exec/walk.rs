@@ -41,6 +41,8 @@ impl Exec<'_> {
                 }
                 Node::Action(pipe) => {
                     let pipe = &source.pipes[*pipe];
+                    // `{{ .a.b }}` is the most frequent action: printed straight from the map, without a
+                    // clone.
                     if let Some(word) = source.only_word(pipe)
                         && self.peek(frame, dot, word, |value| push_printed(value, out)).is_some()
                     {
@@ -106,6 +108,7 @@ impl Exec<'_> {
         let mark = self.variables.len();
         let pipe = &frame.source.pipes[branch.pipe];
         let peeked = match frame.source.only_word(pipe) {
+            // `with` needs the value itself as its dot.
             Some(word) if !sets_dot => self.peek(frame, dot, word, Value::is_true),
             _ => None,
         };
@@ -144,6 +147,8 @@ impl Exec<'_> {
         if self.depth >= self.fuel.limits().depth {
             return Err(frame.error(format!("exceeded maximum template depth ({GO_DEPTH})")));
         }
+        // After the depth check, as in Go's `walkTemplate`: an argument that fails is not evaluated at the
+        // limit.
         let dot = match call.pipe {
             Some(pipe) => self.pipeline(frame, dot, &frame.source.pipes[pipe])?,
             None => Operand::INVALID,
@@ -156,6 +161,8 @@ impl Exec<'_> {
 #[inline]
 fn push_printed(value: &Value, out: &mut Vec<u8>) {
     match value {
+        // Helm removes this text from the output afterwards; the executor must still print it, because
+        // `include` returns it.
         Value::Nil => out.extend_from_slice(b"<no value>"),
         Value::Object(object) => {
             let text = object.print_addressed();

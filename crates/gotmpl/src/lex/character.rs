@@ -20,6 +20,8 @@ pub(super) fn first_char(text: &[u8]) -> Option<(char, usize)> {
     if byte.is_ascii() {
         return Some((char::from(byte), 1));
     }
+    // A window of four bytes, the longest character: validating the whole rest for each character would be
+    // quadratic.
     let chunk = text[..text.len().min(4)].utf8_chunks().next()?;
     let character = chunk.valid().chars().next();
     Some(character.map_or((char::REPLACEMENT_CHARACTER, 1), |character| (character, character.len_utf8())))
@@ -44,5 +46,6 @@ pub(super) fn is_alphanumeric(character: char) -> bool {
     }
     let code = u32::from(character);
     DIGIT_BLOCKS.iter().any(|first| (*first..first + 10).contains(&code))
+        // Rust's `is_alphabetic` includes letter numbers such as Roman numerals, which are not letters in Go.
         || (character.is_alphabetic() && !character.is_numeric())
 }

@@ -73,6 +73,7 @@ impl Parser<'_> {
                 if context != "range" || pipe.variables.as_slice().len() >= 2 {
                     return Err(self.error(format!("too many declarations in {context}")));
                 }
+                // The two closing kinds are let through because Go reports them later, as a missing value.
                 if !matches!(self.peek_token().kind, Kind::Variable | Kind::RightDelimiter | Kind::RightParen)
                 {
                     return Err(self.error("range can only initialize variables"));
@@ -124,6 +125,7 @@ impl Parser<'_> {
         let position = self.peek_token().start;
         let base = self.waiting.words.len();
         loop {
+            // Skips blanks. Without it a blank would be taken for the end of the operand.
             self.peek_token();
             let word = self.operand()?;
             self.waiting.words.extend(word);
@@ -145,6 +147,8 @@ impl Parser<'_> {
 
     /// A term and the fields that follow it.
     fn operand(&mut self) -> Result<Option<Expr>, Error> {
+        // Nothing is not an error here: `command` reports an empty command, and `pipeline` an unexpected
+        // token.
         let Some(term) = self.term()? else {
             return Ok(None);
         };
@@ -196,6 +200,8 @@ impl Parser<'_> {
             Kind::Nil => Expr::Nil(token.start),
             Kind::Variable => {
                 let id = self.variable_id(text);
+                // Ids are per source, scopes per template: a name that is known to the source may still be
+                // undefined here.
                 if !self.state.variables.contains(&id) {
                     return Err(self.error(format!("undefined variable {}", quote::quote(text))));
                 }
@@ -235,6 +241,7 @@ impl Parser<'_> {
     }
 
     fn callee(&self, name: &[u8]) -> Result<Callee, Error> {
+        // Functions win over built-ins: sprig replaces `slice`, for example.
         let function = self.source.functions.find(name).map(Callee::Function);
         let known = function.or_else(|| Builtin::named(name).map(Callee::Builtin));
         known.ok_or_else(|| self.error(format!("function {} not defined", quote::quote(name))))

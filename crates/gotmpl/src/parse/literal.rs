@@ -12,6 +12,7 @@ pub(crate) fn is_plain(quoted: &[u8]) -> bool {
     let [first, inner @ .., last] = quoted else { return false };
     first == last
         && match first {
+            // Carriage returns are dropped from raw strings, as in Go source files.
             b'`' => !inner.contains(&b'\r'),
             _ => inner.iter().all(|byte| byte.is_ascii() && !matches!(byte, b'\\' | b'\n' | b'"')),
         }
@@ -147,6 +148,7 @@ pub(crate) fn number(text: &[u8]) -> Result<Number, String> {
     let mut number = Number { text: Str::new(text), ..Number::default() };
     number.uint = number::parse_uint(&shown, 0).ok();
     number.int = number::parse_int(&shown, 0).ok();
+    // `-0` is not an unsigned number by its text, but Go lets it be zero.
     if number.int == Some(0) {
         number.uint = Some(0);
     }
@@ -155,6 +157,8 @@ pub(crate) fn number(text: &[u8]) -> Result<Number, String> {
         (None, Some(uint)) => Some(uint as f64),
         (None, None) => {
             let value = float(&shown);
+            // Digits alone that only parse as a float are too large for any integer type. Go refuses them
+            // instead of rounding.
             if value.is_some() && !shown.contains(['.', 'e', 'E', 'p', 'P']) {
                 return Err(format!("integer overflow: {}", quote::quote(text)));
             }

@@ -2,10 +2,11 @@
 
 use pintle_tree::number;
 
-/// More digits than a float64 can have after the first one, in any form; beyond them there are only zeros.
+/// More digits than a float64 can have after the first one, in any form; beyond them there are only zeros. The
+/// smallest subnormal has 1,074 digits after the point. The bound keeps `%.1000000f` from taking quadratic time.
 const MAX_DIGITS: usize = 1_100;
 
-/// The digits of a number and where its decimal point stands, as Go's formatter keeps them.
+/// The digits of a number and the position of its decimal point, as Go's formatter keeps them.
 struct Decimal {
     digits: Vec<u8>,
     /// The position of the point relative to the first digit.
@@ -73,10 +74,14 @@ fn push_general(magnitude: f64, verb: u8, precision: Option<usize>, out: &mut Ve
     };
     let count = decimal.digits.len();
     let threshold = match precision {
+        // Go decides the shortest form as if six digits were given: 1000000.0 prints as `1e+06`, which charts
+        // meet when a large number in values reaches a template.
         None => 6,
         Some(precision) => {
             let precision = i32::try_from(precision.max(1)).unwrap_or(i32::MAX);
             let count = i32::try_from(count).unwrap_or(i32::MAX);
+            // `%e` is used if the exponent is not smaller than the number of digits that are really there,
+            // not than the requested precision (`eprec` in Go's `formatDigits`).
             if precision > count && count >= decimal.point { count } else { precision }
         }
     };
@@ -178,6 +183,8 @@ fn push_hexadecimal(magnitude: f64, verb: u8, precision: Option<usize>, out: &mu
         let shift = precision as u32 * 4;
         let extra = (mantissa << shift) & ((1 << 60) - 1);
         mantissa >>= 60 - shift;
+        // Rounds half to even: a tie has exactly bit 59 set in `extra`, and only an odd mantissa makes the
+        // sum larger.
         if extra | (mantissa & 1) > 1 << 59 {
             mantissa += 1;
         }

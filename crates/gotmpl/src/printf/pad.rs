@@ -59,6 +59,7 @@ fn first_runes(text: &[u8], count: usize) -> &[u8] {
 
 impl Spec {
     pub(super) fn push_padding(&self, count: usize, out: &mut Vec<u8>) {
+        // Zeros on the right would change a number, so `-` wins over `0`.
         let byte = if self.zero && !self.minus { b'0' } else { b' ' };
         out.extend(std::iter::repeat_n(byte, count));
     }
@@ -78,7 +79,7 @@ impl Spec {
         }
     }
 
-    /// Pads with blanks even when zeros are asked for.
+    /// Pads with blanks even if the `0` flag is set.
     fn pad_with_blanks(mut self, text: &[u8], out: &mut Vec<u8>) {
         self.zero = false;
         self.pad(text, out);
@@ -86,6 +87,7 @@ impl Spec {
 
     fn truncate<'t>(&self, text: &'t [u8]) -> &'t [u8] {
         match self.precision {
+            // Precision counts runes; comparing with bytes first only spares short texts the walk.
             Some(precision) if precision < text.len() => first_runes(text, precision),
             _ => text,
         }
@@ -150,6 +152,7 @@ impl Spec {
         if let Some(precision) = self.precision {
             least = precision;
             if precision == 0 && magnitude == 0 {
+                // `%.0d` of zero is nothing but padding, and Go pads it with blanks whatever the flags say.
                 out.extend(std::iter::repeat_n(b' ', self.width.unwrap_or(0)));
                 return;
             }
@@ -224,6 +227,7 @@ impl Spec {
         }
         let signed = [&[sign], digits].concat();
         match digits.first() {
+            // Infinities and NaN are never padded with zeros.
             Some(b'I') => return self.pad_with_blanks(&signed, out),
             Some(b'N') => {
                 let shown = if self.space || self.plus { &signed } else { digits };
@@ -280,6 +284,7 @@ fn with_point(digits: &[u8], verb: u8, precision: Option<usize>) -> Vec<u8> {
     });
     let (number, tail) = digits.split_at(exponent_at.unwrap_or(digits.len()));
     let mut missing = match verb {
+        // Go's list has `x` but not `X`.
         b'g' | b'G' | b'x' => precision.unwrap_or(6),
         _ => 0,
     };

@@ -30,10 +30,13 @@ impl Printer {
             (_, Value::Nil) => self.bad_verb(value, verb),
             ('T', _) => self.spec.push_text(value.type_name().as_bytes(), &mut self.out),
             ('p', _) => self.pointer(value),
+            // At the top level Go spells the type `[]byte`; inside of other values reflection spells it
+            // `[]uint8`.
             ('v' | 'd', Value::List(List { of: ListType::Bytes, .. })) if self.spec.go_syntax => {
                 self.out.extend_from_slice(b"[]byte(nil)");
             }
             ('w', Value::List(List { of: ListType::Bytes, .. })) => self.value(value, verb),
+            // `%w` wraps errors and is only valid in `Errorf`; Go prints simple kinds as `%v` all the same.
             ('w', Value::List(_) | Value::Map(_) | Value::Object(_)) => self.bad_verb(value, verb),
             ('v' | 'd', Value::Bytes(bytes)) if self.spec.go_syntax => {
                 self.bytes_in_go_syntax("[]byte", bytes.as_bytes());
@@ -147,6 +150,7 @@ impl Printer {
         let plus = self.spec.plus;
         self.out.push(b'(');
         self.float(value, parts.0, verb);
+        // The sign of the imaginary part is always shown, because it joins the two parts.
         self.spec.plus = true;
         self.float(value, parts.1, verb);
         self.out.extend_from_slice(b"i)");

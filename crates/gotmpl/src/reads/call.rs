@@ -63,6 +63,8 @@ impl Walker<'_> {
         let shapes = || arguments.iter().map(|argument| argument.shape.clone());
         match (effect, arguments) {
             (Effect::Test, _) => self.consume(frame, arguments, Usage::Tested),
+            // The alternatives themselves are only tested; whether they are used depends on what happens to
+            // the result.
             (Effect::Choose(from), _) => {
                 let (used, chosen) = arguments.split_at(from.min(arguments.len()));
                 self.consume(frame, used, Usage::Used);
@@ -119,6 +121,7 @@ impl Walker<'_> {
                 return all;
             }
             (Effect::Include, [name, context]) => self.include(frame, name, context),
+            // The context is not marked as used: `evaluates` tells callers that anything may be read.
             (Effect::Evaluate, [text, ..]) => {
                 self.evaluates = true;
                 self.consume(frame, std::slice::from_ref(text), Usage::Used);
@@ -145,6 +148,7 @@ impl Walker<'_> {
                 }
             };
             let value = pair.get(1).map_or(Shape::Unknown, |value| value.shape.clone());
+            // Keys can repeat, and computed ones share one entry.
             let before = entries.remove(&key).unwrap_or(Shape::Unknown);
             entries.insert(key, Shape::one_of([before, value]));
         }

@@ -6,7 +6,8 @@ use pintle_tree::Str;
 
 use super::Segment;
 
-/// Longer paths come from recursion; they are cut off here.
+/// Longer paths come from recursion, for example over a tree of values; they are cut off here, so that the set of
+/// contexts of a template is finite and the analysis ends.
 const MAX_PATH: usize = 24;
 
 /// What a value may be.
@@ -33,6 +34,7 @@ impl Shape {
         for shape in shapes {
             match shape {
                 Shape::OneOf(more) => all.extend(more),
+                // Nothing of the context can be read through it, so it adds nothing.
                 Shape::Unknown => {}
                 one => all.push(one),
             }

@@ -11,7 +11,8 @@ use crate::ast::{Branch, Expr, Name, Node, Pipe, Position, Source, VariableId};
 use crate::pool::{Id, Span};
 use crate::set::Set;
 
-/// The number of nodes after which the analysis is given up.
+/// The number of nodes after which the analysis is given up: templates that include each other with
+/// ever new contexts would take exponential time.
 const MAX_STEPS: usize = 2_000_000;
 
 /// Calls nested more deeply are recursion.
@@ -112,6 +113,7 @@ impl<'a> Walker<'a> {
         if self.depth >= MAX_DEPTH || context.size() > MAX_CONTEXT {
             return false;
         }
+        // The same template with the same context reads the same things; this also ends direct recursion.
         if !self.followed.insert((tree.name.clone(), context.clone())) {
             return true;
         }
@@ -200,7 +202,8 @@ impl<'a> Walker<'a> {
         let element = value.shape.element();
         self.read(frame.source, &value.shape, value.position, Usage::Tested);
         self.read(frame.source, &element, value.position, Usage::Tested);
-        // What one round assigns is seen by the next.
+        // What one round assigns is seen by the next. Three rounds follow a value through two
+        // variables; longer chains are cut off.
         for _ in 0..3 {
             let before = frame.variables.clone();
             self.bind_elements(frame, pipe, &element);
@@ -269,7 +272,7 @@ impl<'a> Walker<'a> {
                 (Shape::Text(text.value.clone()), text.position)
             }
             Expr::Field(position, names) => {
-                // Go counts from the last field.
+                // The parser keeps Go's position, that of the second field of a chain; reports want its start.
                 let first = frame.source.names[names].first();
                 let position = first.map_or(position, |name| name.start.saturating_sub(1));
                 (fields(frame, frame.dot.clone(), names), position)

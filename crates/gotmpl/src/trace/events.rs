@@ -27,7 +27,7 @@ pub struct Events {
     nodes: Vec<RunningNode>,
 }
 
-/// A place in a template.
+/// A position in the source of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TracePosition {
     source: usize,

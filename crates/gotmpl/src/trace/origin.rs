@@ -49,6 +49,8 @@ struct NestedLine {
 
 fn content_of(line: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
+    // Lines of nested output are kept for the whole render, so only a hash is stored. A collision shows a
+    // wrong origin, and changes no output.
     line.trim_ascii().hash(&mut hasher);
     hasher.finish()
 }
@@ -121,6 +123,8 @@ impl Segment {
                 }
             }
         }
+        // Text is copied line by line, so lines of the output are lines of the source; all lines of an action
+        // have its line.
         let within = if self.verbatim { offset - self.start } else { 0 };
         let source = self.source.clone()?;
         Some(Origin { line: finder.line(&self.text, self.position + within), source })
