@@ -101,6 +101,8 @@ impl Assemble for Node {
     }
 
     fn int(value: i64) -> Self {
+        // Values reach templates as float64, because Helm decodes JSON into `interface {}`. So `1` in
+        // values.yaml is not an int.
         Node::Float(value as f64)
     }
 
@@ -176,6 +178,7 @@ impl<T> Assembler<T> {
 
     fn watch(&mut self, keys: usize) {
         let mut sorted: Vec<&Str> = self.keys[keys..].iter().collect();
+        // A set would allocate for each map; most maps have a handful of keys.
         sorted.sort_unstable();
         self.has_duplicates |= sorted.windows(2).any(|pair| pair[0] == pair[1]);
     }
@@ -192,6 +195,8 @@ fn clean_text(bytes: &[u8]) -> Str {
             let mut clean = String::with_capacity(bytes.len() + 8);
             for chunk in bytes.utf8_chunks() {
                 clean.push_str(chunk.valid());
+                // Go's JSON encoder writes one U+FFFD for each invalid byte, while Rust's lossy conversion
+                // merges adjacent ones.
                 clean.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
             }
             Str::from(clean)
@@ -209,6 +214,7 @@ impl<T: Assemble> Builder for Assembler<T> {
     }
 
     fn reset(&mut self) {
+        // What was built before a restart was work too, and callers limit work.
         self.made += self.nodes.len();
         self.nodes.clear();
         self.keys.clear();

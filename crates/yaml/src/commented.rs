@@ -23,7 +23,7 @@ use crate::read::{Comments, EventKind, Parser};
 use crate::resolve::{Meaning, meaning};
 use crate::timestamp::is_timestamp;
 
-/// The maximum number of nodes.
+/// The maximum number of nodes. Each takes several allocations here.
 const MAX_NODES: usize = 1_000_000;
 
 /// What a node is.
@@ -163,6 +163,8 @@ impl Composer<'_> {
             }
             EventKind::Scalar { tag, text, .. } => {
                 let style = match self.text.get(start) {
+                    // An empty node has no bytes of its own: what is at its position belongs to the next
+                    // token.
                     _ if text.is_empty() && !self.begins_quoted(start) => Style::Plain,
                     Some(b'\'') => Style::SingleQuoted,
                     Some(b'"') => Style::DoubleQuoted,
@@ -214,6 +216,8 @@ impl Composer<'_> {
 
     fn close(&mut self, comments: &Comments) {
         if let Some(number) = self.open.pop() {
+            // A comment behind the closing bracket of a flow collection belongs to the collection, not to its
+            // last item.
             self.nodes[number].line_comment = text_of(&comments.line);
         }
     }
@@ -221,6 +225,7 @@ impl Composer<'_> {
     fn position(&self, line: usize, offset: usize) -> (usize, usize) {
         let before = &self.text[..offset.min(self.text.len())];
         let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        // go-yaml counts columns in characters, so continuation bytes of UTF-8 do not count.
         let characters = before[line_start..].iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
         (line + 1, characters + 1)
     }

@@ -196,10 +196,12 @@ impl Decoder {
     /// Decodes a map of strings.
     pub fn string_map(&mut self, value: &Node, place: FieldPath<'_>, target: &mut BTreeMap<String, String>) {
         match value {
+            // `null` sets a Go slice or map to nil, but leaves a string or bool field as it is.
             Node::Nil => target.clear(),
             Node::Map(entries) => {
                 for (key, value) in entries.iter() {
                     let mut text = String::new();
+                    // A value that fails to decode still leaves its key in the map, with an empty string.
                     self.string(value, place, &mut text);
                     target.insert(key.to_str_lossy().into_owned(), text);
                 }
@@ -236,6 +238,8 @@ impl Decoder {
         match value {
             Node::Nil => target.clear(),
             Node::List(items) => {
+                // Go's decoder reuses the elements that are there, so fields that a second document leaves
+                // out keep their values.
                 target.resize_with(items.len(), T::default);
                 for (item, slot) in items.iter().zip(target) {
                     set(self, item, slot);

@@ -82,6 +82,7 @@ impl<'t> Documents<'t> {
                 if !after.is_empty() && !after.starts_with('#') {
                     return Err(format!("invalid Yaml document separator: {after}"));
                 }
+                // With nothing before it `YAMLReader` keeps the separator as the first line of the document.
                 if end > 0 {
                     self.rest = &text[next..];
                     return Ok(Some(as_lines(&text[..end])));
@@ -94,7 +95,8 @@ impl<'t> Documents<'t> {
     }
 }
 
-/// The text with plain line feeds at the end of every line.
+/// The text with plain line feeds at the end of every line: Kubernetes' line reader drops carriage returns and ends
+/// each line itself, so a last line without a break gets one. Block scalars at the end of a file show the difference.
 fn as_lines(text: &[u8]) -> Cow<'_, [u8]> {
     let returns = memchr(b'\r', text).is_some();
     if !returns && text.ends_with(b"\n") {

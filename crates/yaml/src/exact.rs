@@ -25,6 +25,7 @@ impl Assemble for Exact {
     }
 
     fn uint(value: u64) -> Self {
+        // Kubernetes' JSON decoder tries int64 and falls back to float64; it has no uint64.
         Exact(Node::Float(value as f64))
     }
 

@@ -18,7 +18,8 @@ use find::{is_ordinary, spaces};
 /// The maximum recursion of the fast reader; deeper texts are left to the other one, which does not recurse.
 const DEPTH: usize = 100;
 
-/// The longest key that it reads; well below YAML's limit for simple keys.
+/// The longest key that it reads; well below YAML's limit for simple keys, which is 1024 characters up to the colon,
+/// where this counts bytes.
 const KEY_LENGTH: usize = 1000;
 
 /// Passes the first document of `text` to `builder`. `None` means that it gave up, which says nothing about the text.
@@ -93,6 +94,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
             return Some(());
         }
         self.node(-1, self.column)?;
+        // More content after the root node is an error of some kind, which only the faithful reader can name.
         self.ended.then_some(())
     }
 
@@ -150,6 +152,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
     fn check_marker(&mut self, first: u8) -> Option<()> {
         let tripled = self.byte(self.at + 1) == first && self.byte(self.at + 2) == first;
         match first {
+            // Directives, and `...` below, change how the rest of the stream is read.
             b'%' => None,
             b'.' if tripled && self.is_blank(self.at + 3) => None,
             b'-' if tripled && self.is_blank(self.at + 3) => {
@@ -316,6 +319,8 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
                 self.end_line_back(blanks)?;
                 if !self.ended && self.column > column {
                     self.node(indent, self.column)
+                // YAML lets the dashes of a list be as far left as the key that they belong to; such a list
+                // ends at the next key.
                 } else if !self.ended && self.column == column && self.is_dash() {
                     self.list(column, true)
                 } else {
@@ -363,6 +368,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
                 Meaning::Float(_) => return None,
                 other => self.builder.key(key_text(other)?.as_bytes()),
             }
+        // A merge key needs the whole map that it refers to.
         } else if key == b"<<" {
             return None;
         } else {
@@ -414,6 +420,7 @@ impl<'t, B: Builder> Reader<'t, '_, B> {
             Meaning::Bool(value) => self.builder.bool(value),
             Meaning::Int(value) => self.builder.int(value),
             Meaning::Uint(value) => self.builder.uint(value),
+            // JSON has no infinities and no NaN; the faithful reader makes the error.
             Meaning::Float(value) if !value.is_finite() => return None,
             Meaning::Float(value) => self.builder.float(value),
             Meaning::Text => self.builder.str(text),

@@ -57,6 +57,7 @@ pub fn read_with<B: Builder>(text: &[u8], builder: &mut B) -> Result<B::Node, Er
     if fast::read(text, builder).is_some() {
         return Ok(builder.finish());
     }
+    // The fast reader may have passed half of the document before it gave up.
     builder.reset();
     read::read(text, builder, Rules::default())
 }
@@ -122,6 +123,8 @@ fn wrong_kind(node: &Node, wanted: &str) -> Error {
 /// What [`read`] does not read, and repeated keys.
 pub fn read_strict(text: &[u8]) -> Result<Node, Error> {
     let mut assembler = Assembler::detecting_duplicates();
+    // On duplicates the faithful reader starts over as well, because its error names all of them with their
+    // lines.
     if fast::read(text, &mut assembler).is_some() && !assembler.has_duplicates() {
         return Ok(assembler.finish());
     }

@@ -39,7 +39,7 @@ pub struct Scalar {
 }
 
 impl Scalar {
-    /// The text as it stands in the document; `None` for nil.
+    /// The text as written in the document; `None` for nil.
     pub fn text(&self) -> Option<&Str> {
         (self.meaning != Meaning::Nil).then_some(&self.text)
     }
@@ -70,7 +70,7 @@ impl Native {
             .map(|(_, value)| value)
     }
 
-    /// The text of a scalar as it stands in the document.
+    /// The text of a scalar as written in the document.
     pub fn text(&self) -> Option<&Str> {
         match self {
             Native::Scalar(scalar) => scalar.text(),
@@ -134,6 +134,7 @@ fn word(scalar: &Scalar) -> Option<String> {
 fn comes_before(a: &Scalar, b: &Scalar) -> bool {
     let kind = |scalar: &Scalar| match scalar.meaning {
         Meaning::Nil => 0,
+        // Go's `reflect.Kind`, by whose numbers go-yaml orders keys of different kinds.
         Meaning::Bool(_) => 1,
         Meaning::Int(_) => 2,
         Meaning::Uint(_) => 11,
@@ -284,6 +285,7 @@ fn last_of_equal_keys(entries: Vec<(Scalar, Native)>) -> Vec<(Scalar, Native)> {
     let key = |scalar: &Scalar| (word(scalar).is_some(), scalar.text.clone());
     let mut seen = std::collections::BTreeSet::new();
     let mut kept: Vec<_> = entries.into_iter().rev().filter(|(name, _)| seen.insert(key(name))).collect();
+    // Last wins, but each key stays where its last occurrence is; sorting follows.
     kept.reverse();
     kept
 }

@@ -1,4 +1,4 @@
-//! Writes a document anew in the layout of kyaml, which Helm sends through post-renderers: two blanks of indentation,
+//! Rewrites a document in the layout of kyaml, which Helm sends through post-renderers: two blanks of indentation,
 //! lists as far left as their keys, no blank lines. Styles of scalars and comments are kept.
 
 use crate::error::Error;
@@ -80,7 +80,7 @@ impl<'o> Writer<'o> {
         self.cursor = self.cursor.max(line_end);
     }
 
-    /// Writes a node whose line has been begun, up to `indent`. `inline` is for what stands behind a dash: its first
+    /// Writes a node whose line has been begun, up to `indent`. `inline` is for what follows a dash: its first
     /// entry is on that line.
     fn node(&mut self, node: NodeRef<'o>, indent: usize, inline: bool) {
         match node.kind() {
@@ -226,6 +226,7 @@ impl<'o> Writer<'o> {
                 let mark = if style == Style::Literal { b'|' } else { b'>' };
                 self.block(&text, mark, indent + 2, style == Style::Folded);
             }
+            // go-yaml's emitter falls back to double quotes where a block scalar would lose trailing blanks.
             Style::Literal | Style::Folded => self.double(&text),
             _ if node.source().contains(&b'\n') => match style {
                 Style::Plain if !text.contains(&b'\n') => self.out.extend_from_slice(&text),
@@ -237,6 +238,8 @@ impl<'o> Writer<'o> {
 
     fn block(&mut self, text: &[u8], mark: u8, indent: usize, folded: bool) {
         self.out.push(mark);
+        // The indentation cannot be detected from a first line that is blank or begins with a blank, so it is
+        // stated.
         if matches!(text.first(), Some(b' ' | b'\n')) {
             self.out.push(b'2');
         }

@@ -164,6 +164,7 @@ impl<'t> Outline<'t> {
     fn line_start(&self, offset: usize) -> usize {
         let start = memchr::memrchr2(b'\n', b'\r', &self.text[..offset]).map_or(0, |at| at + 1);
         let line = &self.text[start..offset];
+        // Non-ASCII lines are rare; only they are searched for Unicode line breaks.
         if line.is_ascii() {
             return start;
         }
@@ -194,8 +195,8 @@ impl<'t> Outline<'t> {
         }
     }
 
-    /// The lines of a range without the break after them but with the one before, so that what is added after them stands
-    /// next to what is left. At the end of the text all breaks stay, since the last one may belong to a scalar.
+    /// The lines of a range without the break after them but with the one before, so that what is added after them
+    /// follows what is left. At the end of the text all breaks stay, since the last one may belong to a scalar.
     fn whole_lines(&self, range: Range<usize>) -> Range<usize> {
         let (start, end) = (self.line_start(range.start), self.line_end(range.end));
         match &self.text[..start] {

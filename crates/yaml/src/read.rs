@@ -1,4 +1,7 @@
 //! The full reader: reads every text that go-yaml reads, with the same result, and reports every error with its text.
+//! It is go-yaml's pipeline: `input` decodes characters, `scan` makes tokens, `parse` events, `compose` a
+//! flat document and `decode` passes it to the builder. Each stage keeps go-yaml's order of work, because
+//! which of several mistakes is reported depends on it.
 
 mod comments;
 mod compose;

@@ -75,6 +75,8 @@ fn meaning_of_hinted(first: u8, text: &[u8]) -> Meaning {
         b'.' => match text {
             b".nan" | b".NaN" | b".NAN" => Meaning::Float(f64::NAN),
             b".inf" | b".Inf" | b".INF" => Meaning::Float(f64::INFINITY),
+            // go-yaml passes numbers that begin with a dot straight to `ParseFloat`, without removing
+            // underscores.
             _ => as_str(text).and_then(finite_float).map_or(Meaning::Text, Meaning::Float),
         },
         b'+' | b'-' => match text {
@@ -102,6 +104,7 @@ fn word(text: &[u8]) -> Meaning {
 
 /// The common case: a few decimal digits without a leading zero.
 fn small_number(text: &[u8]) -> Option<Meaning> {
+    // Eighteen digits always fit in an i64; a leading zero makes a number octal.
     if text.len() > 18 || (text[0] == b'0' && text.len() > 1) {
         return None;
     }
@@ -118,18 +121,22 @@ fn small_number(text: &[u8]) -> Option<Meaning> {
 fn number_or_text(text: &[u8]) -> Meaning {
     let Some(text) = as_str(text) else { return Meaning::Text };
     let without_underscores;
+    // go-yaml removes underscores wherever they are, so `1__0_` is ten.
     let digits = if text.contains('_') {
         without_underscores = text.replace('_', "");
         &without_underscores
     } else {
         text
     };
+    // Base 0: `0x`, `0o` and `0b` prefixes count, and so does a leading zero, as octal.
     if let Ok(value) = number::parse_int(digits, 0) {
         return Meaning::Int(value);
     }
     if let Ok(value) = number::parse_uint(digits, 0) {
         return Meaning::Uint(value);
     }
+    // `ParseFloat` alone would accept `0x1p-2`, `inf` and `nan`, which go-yaml excludes with a regular
+    // expression.
     if is_decimal(digits.as_bytes())
         && let Some(value) = finite_float(digits)
     {
@@ -214,6 +221,7 @@ pub(crate) fn tagged(tag: &[u8], text: &[u8]) -> Result<Tagged, Error> {
     if found == wanted {
         return Ok(Tagged::Plain(meaning));
     }
+    // The only conversion between tags that go-yaml makes.
     if let (Meaning::Int(value), "!!float") = (meaning, wanted) {
         return Ok(Tagged::Plain(Meaning::Float(value as f64)));
     }
@@ -222,6 +230,7 @@ pub(crate) fn tagged(tag: &[u8], text: &[u8]) -> Result<Tagged, Error> {
 }
 
 fn decode_base64(text: &[u8]) -> Result<Vec<u8>, Error> {
+    // Go's decoder ignores line breaks and trailing bits.
     let config = GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true);
     let engine = GeneralPurpose::new(&STANDARD, config);
     let text: Vec<u8> = text.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect();

@@ -8,7 +8,7 @@ use pintle_tree::json;
 
 use crate::documents::Documents;
 
-/// How far Kubernetes searches for the brace that makes a stream JSON.
+/// How far Kubernetes searches for the brace that makes a stream JSON: the buffer size that kubectl and Helm pass.
 const GUESS: usize = 4096;
 
 /// A text read document by document. After an error the rest is not read.

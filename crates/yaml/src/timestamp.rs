@@ -3,6 +3,7 @@
 /// Whether the text is a date, or a date and a time, in one of the forms go-yaml knows.
 pub(crate) fn is_timestamp(text: &[u8]) -> bool {
     let year = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    // go-yaml's quick check before it tries the layouts: exactly four digits and a dash.
     if year != 4 || text.get(4) != Some(&b'-') {
         return false;
     }
@@ -15,6 +16,7 @@ pub(crate) fn is_timestamp(text: &[u8]) -> bool {
                 rest.skip(1);
                 time(&mut rest).and_then(|()| zone(&mut rest)).is_some() && rest.0.is_empty()
             }
+            // go-yaml's third layout has blanks and no zone.
             b' ' => {
                 let blanks = rest.0.iter().take_while(|&&byte| byte == b' ').count();
                 rest.skip(blanks);

@@ -1,4 +1,6 @@
 //! Writes trees as YAML.
+//! Helm's `toYaml` encodes JSON, reads that as YAML and writes it again. For nearly all trees the detour
+//! changes nothing but numbers, so they are written directly; the rest takes the detour.
 
 mod emitter;
 mod native;
@@ -20,10 +22,11 @@ pub use pretty::{write_pretty, write_version_3};
 use scalar::Style;
 use style::analyze;
 
-/// The maximum nesting of a tree.
+/// The maximum nesting of a tree: what go-yaml reads, when the JSON is converted.
 const DEPTH: usize = 10_000;
 
-/// Keys longer than this may be too long for the JSON text that Go reads back.
+/// Keys longer than this may be too long for the JSON text that Go reads back: a simple key has at most 1024
+/// characters, and JSON spells one character with up to six (`\u003c`).
 const LONG_KEY: usize = 160;
 
 /// Writes a tree as YAML, with a line feed at the end.
@@ -110,6 +113,7 @@ struct Writer<'o> {
 impl Sink for Writer<'_> {
     type Error = Exotic;
 
+    // go-yaml sorts the keys of maps in natural order: `a2` before `a10`.
     const KEY_ORDER: KeyOrder = KeyOrder::Natural;
 
     fn nil(&mut self) -> Result<(), Exotic> {
@@ -137,6 +141,7 @@ impl Sink for Writer<'_> {
         if value.fract() == 0.0 && value.abs() < 1e15 {
             return self.int(value as i64);
         }
+        // NaN and infinities have no JSON; the detour then fails with Go's error.
         let json = format_json(value).ok_or(Exotic)?;
         if json.parse::<i64>().is_ok() || json.parse::<u64>().is_ok() {
             self.emitter.word(&json);

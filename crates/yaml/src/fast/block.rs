@@ -87,7 +87,7 @@ impl<B: Builder> Reader<'_, '_, B> {
         }
     }
 
-    /// Whether the line that begins at the current place belongs to the block; blank lines do.
+    /// Whether the line that begins at the current position belongs to the block; blank lines do.
     fn block_line(&self, content: usize) -> Option<BlockLine> {
         if self.at >= self.text.len() {
             return Some(BlockLine::Outside);
@@ -155,6 +155,7 @@ impl<B: Builder> Reader<'_, '_, B> {
                 }
                 BlockLine::Text { start, end } => {
                     last = Some(end);
+                    // Lines that are indented further are not folded, and neither are the breaks around them.
                     let indented = matches!(self.text[start], b' ' | b'\t');
                     if terminated && !previous_indented && !indented {
                         if breaks == 0 {

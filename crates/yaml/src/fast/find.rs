@@ -1,4 +1,6 @@
 //! Searches eight bytes at a time (SWAR).
+//! `memchr` searches for at most three different bytes and is not inlined, while most searches here end after a few
+//! bytes.
 
 use memchr::memchr3_iter;
 
@@ -29,7 +31,7 @@ pub(super) fn spaces(text: &[u8], at: usize) -> usize {
     end - at
 }
 
-/// The place of the first of `needles` from `from` on, or the end of the text.
+/// The offset of the first of `needles` from `from` on, or the end of the text.
 #[inline]
 pub(super) fn any<const N: usize>(text: &[u8], from: usize, needles: [u8; N]) -> usize {
     let mut at = from;
@@ -56,6 +58,7 @@ pub(super) fn any<const N: usize>(text: &[u8], from: usize, needles: [u8; N]) ->
 pub(super) fn is_ordinary(text: &[u8]) -> bool {
     let mut foreign = 0;
     for chunk in text.chunks(64) {
+        // Without branches in the inner loop, so that it is vectorized; one test per chunk is enough.
         let mut odd = 0;
         for &byte in chunk {
             odd |= u8::from(byte < 0x20) & u8::from(byte != b'\n') & u8::from(byte != b'\t');
@@ -72,7 +75,10 @@ pub(super) fn is_ordinary(text: &[u8]) -> bool {
 fn is_ordinary_unicode(text: &[u8]) -> bool {
     std::str::from_utf8(text).is_ok()
         && memchr3_iter(0xc2, 0xe2, 0xef, text).all(|at| match text[at..] {
+            // U+0080 to U+009F: control characters, and U+0085, which is a line break in YAML.
             [0xc2, second, ..] => second >= 0xa0,
+            // U+2028 and U+2029 are line breaks too; below are the byte order mark and two code points that
+            // YAML forbids.
             [0xe2, 0x80, third, ..] => third != 0xa8 && third != 0xa9,
             [0xef, 0xbb, 0xbf, ..] | [0xef, 0xbf, 0xbe | 0xbf, ..] => false,
             _ => true,

@@ -101,6 +101,7 @@ impl<B: Builder> Reader<'_, '_, B> {
             _ => {
                 let start = self.at;
                 let end = self.scan_flow_plain()?;
+                // A pair without braces in a list (`[a: b]`) is a map of its own.
                 if self.byte(self.at) == b':' {
                     return None;
                 }
@@ -117,6 +118,7 @@ impl<B: Builder> Reader<'_, '_, B> {
         let start = self.at;
         let first = self.byte(start);
         let begins = match first {
+            // Before anything else the dash may be an indicator, or an error; the faithful reader decides.
             b'-' => self.byte(start + 1).is_ascii_alphanumeric(),
             _ => self.begins_plain(first),
         };

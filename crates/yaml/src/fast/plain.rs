@@ -50,6 +50,7 @@ impl<B: Builder> Reader<'_, '_, B> {
             self.scratch.extend_from_slice(&text[start..end]);
             let end = self.continuation(indent)?;
             self.builder.scalar_at(start, end, false);
+            // Taken out for the call, because `emit_plain` borrows the whole reader.
             let folded = std::mem::take(&mut self.scratch);
             self.emit_plain(&folded)?;
             self.scratch = folded;

@@ -23,7 +23,7 @@ impl<B: Builder> Reader<'_, '_, B> {
         self.quoted_rest(quote)
     }
 
-    /// Reads on from something that is not in the text as it stands.
+    /// Reads on from the first part that is not literally in the text.
     fn quoted_rest(&mut self, quote: u8) -> Option<Quoted> {
         let mut lines = false;
         loop {
@@ -67,7 +67,7 @@ impl<B: Builder> Reader<'_, '_, B> {
         }
     }
 
-    /// Drops the blanks that stand before the line break here from the scratch space.
+    /// Drops the blanks before this line break from the scratch space.
     fn drop_blanks(&mut self) -> Option<()> {
         let blanks =
             self.text[..self.at].iter().rev().take_while(|byte| matches!(byte, b' ' | b'\t')).count();

@@ -128,6 +128,7 @@ impl Checker<'_> {
         let Some(after) = after.filter(|after| after.line == token.line) else { return };
         let spaces = (after.start - token.end) as i64;
         if limits.max != -1 && spaces > limits.max {
+            // yamllint reports the last of too many spaces, but the token itself if there are too few.
             self.report(rule, token.line, after.column, limits.many);
         } else if limits.min != -1 && spaces < limits.min {
             self.report(rule, token.line, after.column + 1, limits.few);
@@ -258,7 +259,7 @@ impl Checker<'_> {
         };
         let sequences = rule.word("indent-sequences").map(str::to_owned);
         let indent_sequences = rule.switch("indent-sequences", true);
-        // The columns of open blocks, and whether each began on a line of its own.
+        // The columns of open blocks.
         let mut open: Vec<usize> = Vec::new();
         let mut last_line = 0;
         for (at, token) in tokens.tokens.iter().enumerate() {

@@ -10,7 +10,8 @@ use super::node_ref::{Entry, Kind, NodeRef, Style};
 use super::render::{RenderContext, in_style_of, question_mark, write_lead};
 use crate::error::Error;
 
-/// The longest key that may be implicit, with some reserve for its anchor and tag.
+/// The longest key that may be implicit, with some reserve for its anchor and tag: YAML allows 1024 characters up to
+/// the colon.
 const LONGEST_KEY: usize = 900;
 
 /// Edits of the text of an outline. Nothing changes before [`Edits::apply`], and everything else is kept byte for
@@ -231,6 +232,7 @@ impl<'o> Edits<'o> {
     /// Rewrites a block scalar at the end of the text so that more can follow.
     fn close(&mut self, place: NodeRef<'o>) {
         let range = place.range();
+        // A scalar that is replaced anyway needs no second change, which would overlap with the first.
         let changed = self
             .changes
             .iter()

@@ -31,7 +31,7 @@ impl From<usize> for PathSegment {
     }
 }
 
-/// The maximum depth of a tree that replaces an alias.
+/// The maximum depth of a tree that replaces an alias. It is written recursively.
 const DEPTH: usize = 100;
 
 /// The first document of `text`, rewritten so that each of `paths` can be edited without side effects: aliases and
@@ -47,8 +47,8 @@ pub fn expand_aliases<'t>(text: &'t [u8], paths: &[Vec<PathSegment>]) -> Result<
     })
 }
 
-/// The first document of `text` without aliases and merge keys in the node at `path`, so that the node can stand
-/// alone.
+/// The first document of `text` without aliases and merge keys in the node at `path`, so that the node is complete by
+/// itself.
 ///
 /// # Errors
 /// Like [`expand_aliases`].
@@ -67,6 +67,8 @@ pub fn expand_aliases_in<'t>(text: &'t [u8], path: &[PathSegment]) -> Result<Cow
 fn spell<'t>(text: &'t [u8], mark: impl Fn(&Outline<'_>, &mut Marked)) -> Result<Cow<'t, [u8]>, Error> {
     let mut current = Cow::Borrowed(text);
     loop {
+        // Expanding one alias can reveal others inside of it, and moves all offsets, so the text is read
+        // again each time. Each round removes at least one alias or merge key; the loop ends.
         let outline = Outline::read_first(&current)?;
         let mut marked = Marked::default();
         if outline.aliases.is_empty() && !outline_merges(&outline) {

@@ -49,6 +49,8 @@ pub fn patch(text: &[u8], wanted: &Map<Node>) -> Option<Vec<u8>> {
         }
         _ => return None,
     };
+    // The result is read back and compared, so an edit that goes wrong is noticed; the caller then rewrites
+    // the whole file.
     let is_wanted = matches!(crate::read(&changed), Ok(Node::Map(map)) if same_map(&map, wanted));
     is_wanted.then_some(changed)
 }
@@ -115,6 +117,7 @@ fn same_map(old: &Map<Node>, new: &Map<Node>) -> bool {
 fn has_same_shape(old: &Node, new: &Node) -> bool {
     match (old, new) {
         (Node::Map(old), Node::Map(new)) => !old.is_empty() && !new.is_empty(),
+        // A shorter list is replaced as a whole: which items were removed cannot be known.
         (Node::List(old), Node::List(new)) => !old.is_empty() && new.len() >= old.len(),
         _ => false,
     }

@@ -13,7 +13,7 @@ pub(super) struct Item {
     /// For a collection, the index after all its children; for a block scalar, the indentation of its lines.
     pub(super) next: u32,
     pub(super) form: Form,
-    /// Whether it stands in brackets.
+    /// Whether it is inside brackets.
     pub(super) in_flow: bool,
     /// Whether its bytes are its text, apart from quotes. If not, they may still be.
     pub(super) simple: bool,
@@ -54,6 +54,7 @@ pub(super) struct Recorder {
 impl Recorder {
     /// A recorder with room for the nodes of a usual text of this length.
     pub(super) fn for_text(text: &[u8]) -> Self {
+        // Manifests have about one node per twelve bytes; a guess that is too low costs a few reallocations.
         Recorder { items: Vec::with_capacity(text.len() / 12 + 8), ..Recorder::default() }
     }
 
@@ -85,12 +86,12 @@ impl Recorder {
         Outline { text, items, roots, aliases, properties }
     }
 
-    /// The place that the next node will have.
+    /// The index that the next node will have.
     pub(super) fn next_place(&self) -> u32 {
         self.items.len() as u32
     }
 
-    /// How many nodes this document has so far.
+    /// Whether this document has no nodes so far.
     pub(super) fn is_empty_document(&self) -> bool {
         self.items.len() == self.marks[0]
     }

@@ -22,6 +22,7 @@ impl RenderContext {
         if !self.json && is_plain(text) && (!self.flow || is_plain_in_flow(text)) {
             out.extend_from_slice(text);
         } else {
+            // Double quotes can express every string, also line breaks and control characters on one line.
             double_quoted(text, out);
         }
     }
@@ -185,7 +186,7 @@ pub(super) fn write_lead(place: NodeRef<'_>, setting: RenderContext, out: &mut V
     out.push(b' ');
 }
 
-/// Where the question mark before a key stands, if there is one. In brackets it needs no blank; on a line before the key
+/// The offset of the question mark before a key, if there is one. In brackets it needs no blank; on a line before the key
 /// it is one if nothing but dashes go before it there.
 pub(super) fn question_mark(text: &[u8], start: usize) -> usize {
     let before = text[..start].trim_ascii_end();

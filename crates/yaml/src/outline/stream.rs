@@ -7,7 +7,7 @@ use memchr::memmem;
 /// A document of a stream, with the `---` line that begins it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Where it stands. Documents follow each other without gaps.
+    /// Its bytes in the text. Documents follow each other without gaps.
     pub range: Range<usize>,
     /// The line on which it begins, counted from one.
     pub line: usize,
@@ -53,7 +53,7 @@ impl Iterator for Documents<'_> {
     }
 }
 
-/// The place of a line that begins with a marker and a blank. `pattern` is the marker after a line feed.
+/// The offset of a line that begins with a marker and a blank. `pattern` is the marker after a line feed.
 fn marker(text: &[u8], mut from: usize, pattern: &[u8]) -> Option<usize> {
     loop {
         let marker = from + memmem::find(&text[from..], pattern)? + 1;

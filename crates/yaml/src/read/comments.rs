@@ -10,7 +10,7 @@ use super::scan::Scanner;
 use super::token::{Token, Word};
 use crate::error::Problem;
 
-/// How many bytes go-yaml looks ahead for the next comment.
+/// How many bytes go-yaml looks ahead for the next comment (`peek < 512` in its scanner). Beyond, it does not see them.
 const LOOKAHEAD: usize = 512;
 
 /// The comments of a node or event, with their number signs, one line each.

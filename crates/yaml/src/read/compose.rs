@@ -1,4 +1,5 @@
 //! Composes events to a document: a flat list of items in document order, with aliases pointing back into it.
+//! Flat, because documents may nest ten thousand levels deep, and an alias is then an index.
 
 use std::collections::BTreeMap;
 
@@ -68,6 +69,8 @@ impl Document {
                 EventKind::MappingStart(anchor) => (anchor, Shape::Mapping { end: 0 }),
             };
             if let Some(anchor) = anchor {
+                // Before the children: a node may refer to itself, which decoding reports. A later anchor of
+                // the same name replaces it.
                 anchors.insert(anchor.of(parser.pool()).to_vec(), place);
             }
             if matches!(shape, Shape::Sequence { .. } | Shape::Mapping { .. }) {

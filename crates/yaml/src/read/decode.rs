@@ -11,7 +11,7 @@ use crate::builder::Builder;
 use crate::error::Error;
 use crate::resolve::{Meaning, Tagged, meaning, meaning_for, tagged};
 
-/// The maximum nesting of the result: that of Go's JSON decoder.
+/// The maximum nesting of the result: that of Go's JSON decoder (`maxNestingDepth`), which Helm's values pass through.
 const DEPTH: usize = 10_000;
 
 /// The maximum text that aliases expand to.
@@ -73,6 +73,7 @@ impl Budget {
             self.from_aliases += 1;
         }
         let share = self.from_aliases as f64 / self.nodes as f64;
+        // go-yaml's numbers, here and in `allowed_share`: small documents may do what they like.
         if self.from_aliases > 100 && self.nodes > 1000 && share > allowed_share(self.nodes) {
             return Err(Error::new("yaml: document contains excessive aliasing"));
         }
@@ -153,6 +154,8 @@ impl<'d, B: Builder> Decoder<'d, B> {
         while let Some(frame) = self.stack.pop() {
             self.proceed(frame)?;
         }
+        // The order of the three errors is Go's: go-yaml finds duplicates, then sigs.k8s.io/yaml converts the
+        // keys, and at last encoding/json refuses numbers.
         if !self.duplicates.is_empty() {
             let duplicates = self.duplicates.join("\n  ");
             return Err(Error::new(format!("yaml: unmarshal errors:\n  {duplicates}")).into());
@@ -189,6 +192,7 @@ impl<'d, B: Builder> Decoder<'d, B> {
                 self.stack.push(Frame::Mapping { next: self.document.after(value), end, own });
                 if !self.document.is_merge(next) {
                     self.entry(next, value)?;
+                // In version 3 the merges were done before the first entry; see `mapping`.
                 } else if !B::VERSION_3 {
                     self.merge(value)?;
                 }
@@ -272,6 +276,7 @@ impl<'d, B: Builder> Decoder<'d, B> {
             }
             next = document.after(value);
         }
+        // Pushed in reverse, because the stack is worked off from its end.
         merges.into_iter().rev().try_for_each(|value| self.merge(value))
     }
 
@@ -308,6 +313,7 @@ impl<'d, B: Builder> Decoder<'d, B> {
     fn typed(&self, place: usize) -> Result<(&'d [u8], Tagged), Error> {
         let (text, tagged) = scalar_meaning(self.document, place)?;
         match (&tagged, &self.document.items[place].shape) {
+            // An explicit `!!bool yes` is a boolean in both versions.
             (Tagged::Plain(Meaning::Bool(_)), Shape::Scalar { tag: None, .. }) => {
                 Ok((text, Tagged::Plain(meaning_for::<B>(text))))
             }
@@ -325,6 +331,8 @@ impl<'d, B: Builder> Decoder<'d, B> {
         }
         let (text, tagged) = self.typed(place)?;
         self.budget.spend_text(text.len())?;
+        // The aliases of a key end with the key, before its value: their share of the budget must not include
+        // the value.
         while self.stack.len() > before {
             let alias = self.stack.pop().expect("the aliases of the key are on the stack");
             self.proceed(alias)?;
@@ -354,6 +362,7 @@ impl<'d, B: Builder> Decoder<'d, B> {
             }
         };
         if self.strict {
+            // go-yaml checks for duplicates after it has decoded the value, and names the line of the value.
             self.stack.push(Frame::Assign(typed, self.document.items[value].line + 1));
         }
         self.value(value)
@@ -402,6 +411,7 @@ impl<'d, B: Builder> Decoder<'d, B> {
 fn unsupported_key(key: &Key, value: &str) -> Error {
     let (kind, key) = match key {
         Key::Uint(_) => ("uint64", key.spelled()),
+        // The type of a nil key is nil, and Go prints it with `%s`.
         _ => ("%!s(<nil>)", "<nil>".to_owned()),
     };
     Error::new(format!("unsupported map key of type: {kind}, key: {key}, value: {value}"))
@@ -410,7 +420,7 @@ fn unsupported_key(key: &Key, value: &str) -> Error {
 /// The text of a scalar and what it means.
 pub(crate) fn scalar_meaning(document: &Document, place: usize) -> Result<(&[u8], Tagged), Error> {
     let Shape::Scalar { text, tag, implicit } = document.items[place].shape else {
-        unreachable!("only scalars are asked for their meaning");
+        unreachable!("only scalars have a meaning");
     };
     let text = text.of(&document.pool);
     let meaning = match tag {

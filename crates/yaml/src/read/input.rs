@@ -5,7 +5,7 @@
 
 use crate::error::Problem;
 
-/// How many bytes are fetched at once.
+/// How many bytes are fetched at once: `input_raw_buffer_size` in go-yaml.
 const CHUNK_SIZE: usize = 512;
 
 /// Decoded text with a position.
@@ -118,6 +118,7 @@ impl<'t> Input<'t> {
             first = false;
             unread += self.decode()?;
             if self.ended {
+                // The NUL marks the end for the scanner, as in libyaml; the text itself cannot contain one.
                 self.decoded.push(0);
                 break;
             }
@@ -154,6 +155,7 @@ impl<'t> Input<'t> {
         let mut count = 0;
         while self.raw_position < self.raw_end {
             let piece = &self.raw[self.raw_position..self.raw_end];
+            // ASCII in bulk; everything else goes character by character through the checks.
             let plain =
                 piece.iter().take_while(|byte| matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r')).count();
             if plain > 0 && self.encoding == Some(Encoding::Utf8) {

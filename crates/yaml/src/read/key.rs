@@ -42,7 +42,7 @@ impl Key {
         }
     }
 
-    /// The key in Go's `%#v` form, where it stands in an interface.
+    /// The key in Go's `%#v` form, as a value inside an interface.
     pub(crate) fn spelled(&self) -> String {
         match self {
             Key::Nil => "interface {}(nil)".to_owned(),
@@ -67,6 +67,8 @@ pub(crate) fn key_text(meaning: Meaning) -> Option<String> {
 
 /// Floats as keys are spelled with the precision of 32 bits.
 fn float_key(value: f64) -> String {
+    // sigs.k8s.io/yaml formats float keys with a bit size of 32 (`FormatFloat(key, 'g', -1, 32)`), so 1.1 and
+    // 1.10000001 are the same key.
     let narrow = value as f32;
     if narrow.is_nan() {
         return ".nan".to_owned();

@@ -1,4 +1,6 @@
 //! The parser: tokens to events, as a state machine.
+//! States and names follow go-yaml's `parserc.go`, a port of libyaml. The state of each enclosing collection
+//! is on a stack of its own, so that depth is limited by memory alone.
 
 use super::comments::{Comments, Pending};
 use super::scan::Scanner;
@@ -82,7 +84,7 @@ pub(crate) struct Parser<'t> {
     states: Vec<State>,
     /// The tag handles in effect, with their prefixes.
     handles: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Where the dash or colon before the last node stands.
+    /// The offset of the dash or colon before the last node.
     lead: usize,
     /// Comments that belong to the next event, where they are wanted.
     pending: Option<Box<Pending>>,
@@ -118,7 +120,7 @@ impl<'t> Parser<'t> {
         &self.scanner.pool
     }
 
-    /// Where the last dash or colon stands.
+    /// The offset of the last dash or colon.
     pub(crate) fn lead(&self) -> usize {
         self.lead
     }
@@ -302,6 +304,7 @@ impl<'t> Parser<'t> {
                 Word::VersionDirective { .. } if versioned => {
                     return Err(Problem::of_parser("found duplicate %YAML directive", token.start));
                 }
+                // go-yaml 2 implements YAML 1.1 and refuses a `%YAML 1.2` directive.
                 Word::VersionDirective { major: 1, minor: 1 } => versioned = true,
                 Word::VersionDirective { .. } => {
                     return Err(Problem::of_parser("found incompatible YAML document", token.start));
@@ -362,6 +365,8 @@ impl<'t> Parser<'t> {
                 self.scanner.take();
                 let implicit = match tag {
                     None => plain,
+                    // A scalar with the tag `!` counts as implicit even in quotes, which makes `! "<<"` a
+                    // merge key.
                     Some(tag) => tag.of(&self.scanner.pool) == b"!",
                 };
                 self.return_to_parent();

@@ -66,6 +66,7 @@ impl Scanner<'_> {
     fn ends_plain(&self) -> bool {
         match self.input.byte(0) {
             b':' => self.is_blank_or_end(1),
+            // The question mark is YAML 1.1; in 1.2 it may be part of plain text in brackets.
             b',' | b'?' | b'[' | b']' | b'{' | b'}' => self.flow_level > 0,
             _ => false,
         }
@@ -95,6 +96,7 @@ impl Scanner<'_> {
     /// Writes what the gap folds into, if anything.
     fn close_gap(&mut self, gap: &mut Gap) {
         if gap.broken {
+            // A Unicode separator is never folded into a space.
             if gap.first_break != b"\n" {
                 self.pool.extend_from_slice(gap.first_break);
                 self.pool.append(&mut self.breaks);
@@ -190,6 +192,7 @@ impl Scanner<'_> {
         let mut value = 0u32;
         for offset in 0..digits {
             let digit = char::from(self.input.byte(offset)).to_digit(16);
+            // The spelling of the message is go-yaml's.
             let digit = digit.ok_or_else(|| self.problem("did not find expected hexdecimal number"))?;
             value = value << 4 | digit;
         }
@@ -213,8 +216,8 @@ impl Scanner<'_> {
         let mut end = self.mark.line;
         let given = (increment > 0).then(|| self.indent.max(0) as usize + increment);
         self.breaks.clear();
-        let told = self.block_breaks(given, &mut end)?;
-        let indent = given.unwrap_or(told);
+        let detected = self.block_breaks(given, &mut end)?;
+        let indent = given.unwrap_or(detected);
         self.input.ensure(1)?;
         let mut pending: &[u8] = b"";
         let mut previous_indented = false;
@@ -257,6 +260,7 @@ impl Scanner<'_> {
         let mut chomping = Chomping::Clip;
         let mut increment = 0;
         self.input.ensure(1)?;
+        // The two indicators may come in either order, but each only once.
         let sign_first = matches!(self.input.byte(0), b'+' | b'-');
         for sign_turn in [sign_first, !sign_first] {
             match self.input.byte(0) {
@@ -314,6 +318,8 @@ impl Scanner<'_> {
             self.breaks.extend_from_slice(text);
             *end = self.mark.line;
         }
+        // At least one deeper than the enclosing block, and never column zero: a scalar at the root is
+        // indented too.
         Ok(deepest.max((self.indent + 1) as usize).max(1))
     }
 }

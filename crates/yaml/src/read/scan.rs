@@ -1,4 +1,6 @@
 //! The scanner: handles indentation, and decides that something is a key only when its colon is found.
+//! Its text, positions and errors are those of go-yaml's `scannerc.go`, a port of libyaml. The one data
+//! structure that differs is `by_token`, which go-yaml keeps as a map.
 
 use std::collections::VecDeque;
 
@@ -7,10 +9,11 @@ use super::input::Input;
 use super::token::{Span, Token, Word};
 use crate::error::Problem;
 
-/// The maximum nesting of brackets and indentation.
+/// The maximum nesting of brackets and indentation: `max_flow_level` and `max_indents` in go-yaml.
 const DEPTH: usize = 10_000;
 
-/// The maximum distance between the start of a simple key and its colon, in characters.
+/// The maximum distance between the start of a simple key and its colon, in characters. The limit is YAML's own; it
+/// bounds how many tokens wait until it is known whether they are a key.
 const KEY_LENGTH: usize = 1024;
 
 /// A position in the text, in characters, counted from zero.
@@ -41,7 +44,7 @@ pub(crate) struct Scanner<'t> {
     tokens: VecDeque<Token>,
     /// The number of tokens taken from the queue.
     taken: usize,
-    /// Where the last token that was taken, and that stands in the text, ended.
+    /// The end of the last token that was taken and is not zero-width.
     pub(crate) passed: usize,
     ready: bool,
     started: bool,
@@ -249,6 +252,8 @@ impl<'t> Scanner<'t> {
         if !self.key_allowed {
             return Ok(());
         }
+        // What begins at the indentation of an open block map can only be a key of it, so a missing colon is
+        // an error at once.
         let required = self.flow_level == 0 && self.indent == self.mark.column as isize;
         self.remove_key()?;
         let token = self.taken + self.tokens.len();
@@ -355,6 +360,7 @@ impl<'t> Scanner<'t> {
     // Tokens.
 
     fn scan_stream_end(&mut self) -> Result<(), Problem> {
+        // As in libyaml, the end of the stream is on a line of its own, and errors there name that line.
         if self.mark.column != 0 {
             self.mark.column = 0;
             self.mark.line += 1;
@@ -452,6 +458,7 @@ impl<'t> Scanner<'t> {
         let level = self.candidates.len() - 1;
         if self.is_valid(level)? {
             let KeyCandidate { token, mark, offset, .. } = self.candidates[level];
+            // Both go before the tokens of the key; the second lands in front of the first.
             self.insert(token, Word::Key, mark.line, offset);
             self.roll(mark, offset, Some(token), Word::BlockMappingStart)?;
             self.candidates[level].possible = false;

@@ -25,7 +25,7 @@ impl<'d> Spelling<'d> {
         Spelling { document, budget, following: Vec::new(), strict }
     }
 
-    /// Spells a node that stands alone.
+    /// Spells a node by itself.
     pub(super) fn top(mut self, place: usize) -> Result<String, Error> {
         let text = self.node(place, 0)?;
         Ok(if text == "interface {}(nil)" { "<nil>".to_owned() } else { text })

@@ -15,10 +15,10 @@ pub(super) enum Flavor {
     Wide,
 }
 
-/// The column beyond which lines are folded.
+/// The column beyond which lines are folded: `best_width` of go-yaml 2.
 pub(super) const WIDTH: usize = 80;
 
-/// The longest key that needs no question mark.
+/// The longest key that needs no question mark, in bytes: go-yaml's `check_simple_key`.
 const SIMPLE_KEY: usize = 128;
 
 /// Lays out a tree from its events.
@@ -233,6 +233,8 @@ impl<'o> Emitter<'o> {
 
 /// The style that go-yaml chooses for a string.
 fn choose(text: &[u8], analysis: Analysis, simple_key: bool) -> Style {
+    // go-yaml's encoder chooses a literal block if the text contains `\n`; its emitter counts Unicode breaks
+    // as lines too.
     let line_feed = analysis.multiline && memchr::memchr(b'\n', text).is_some();
     if simple_key && analysis.multiline {
         Style::Double

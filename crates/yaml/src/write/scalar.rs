@@ -64,6 +64,7 @@ impl Emitter<'_> {
         for at in memchr::memchr_iter(b' ', text) {
             self.out.extend_from_slice(&text[from..at]);
             after_blank &= from == at;
+            // A fold replaces exactly one blank; in a run of blanks it would change the text when read back.
             if !after_blank && self.is_long() && text.get(at + 1) != Some(&b' ') {
                 self.fold(indent);
             } else {
@@ -142,6 +143,8 @@ impl Emitter<'_> {
             if byte == b' ' {
                 if may_fold && !after_blank && at > 0 && at + 1 < text.len() && self.is_long() {
                     self.fold(indent);
+                    // Blanks at the start of a continued line are dropped on reading, unless the first is
+                    // escaped.
                     if text[at + 1] == b' ' {
                         self.out.push(b'\\');
                     }
@@ -201,6 +204,7 @@ impl Emitter<'_> {
     fn literal(&mut self, text: &[u8], indent: usize) {
         self.indicator(b"|", false);
         if text.first() == Some(&b' ') || break_length(text, 0) > 0 {
+            // The indicator is go-yaml's step (`best_indent`), even where the block is indented further.
             self.out.push(b'2');
         }
         if let Some(hint) = chomping(text) {

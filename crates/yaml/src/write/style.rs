@@ -45,6 +45,7 @@ pub(super) fn is_printable(text: &[u8], at: usize) -> bool {
         [b'\n' | b' '..=b'~', ..] => true,
         [0xc2, second, ..] => second >= 0xa0,
         [0xef, 0xbb, 0xbf, ..] | [0xef, 0xbf, 0xbe | 0xbf, ..] => false,
+        // Characters of four bytes are not in go-yaml's table, so emojis are written as escapes, in quotes.
         [0xc3..=0xef, ..] => true,
         _ => false,
     }
@@ -108,6 +109,8 @@ fn analyze_from(text: &[u8], from: usize, mut plain: bool, tabs: bool) -> Analys
                     plain = false;
                 }
             }
+            // go-yaml 2 does not count a tab as printable, so text with tabs is quoted and never a block;
+            // version 3 lets blocks have them.
             b'\t' => {
                 plain = false;
                 single = false;
