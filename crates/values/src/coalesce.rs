@@ -1,4 +1,7 @@
 //! Coalesces chart defaults, parents' values and the user's values, as Helm's `pkg/chart/common/util` does.
+//! Values flow from the top: the user's values are over the defaults of the chart, and the result is over the
+//! defaults of its subcharts, which also get the globals. Maps are changed in place as in Helm, because some
+//! are shared; see [`Table`].
 
 use pintle_chart::Chart;
 use pintle_tree::{Map, Node, Str, with_stack};
@@ -130,6 +133,7 @@ impl Coalescer<'_> {
                 }
                 continue;
             };
+            // The documented way for users to remove a default: set it to null.
             if item.is_nil() && self.mode == Mode::Coalesce {
                 dest.remove(key);
             } else if item.is_table() {
@@ -168,6 +172,8 @@ impl Coalescer<'_> {
                 continue;
             };
             if item.is_nil() {
+                // A null over a null stays, because there is no default to remove; Helm distinguishes the
+                // two.
                 if mode == Mode::Coalesce && !default.is_nil() {
                     above.remove(key);
                 }
@@ -195,6 +201,8 @@ impl Coalescer<'_> {
         if above.is(below) {
             return;
         }
+        // Helm writes nulls of the upper map into the lower one first. The lower one may be shared, so this
+        // is visible elsewhere.
         for key in above.nil_keys() {
             below.insert(key, Item::nil());
         }
@@ -222,11 +230,15 @@ impl Coalescer<'_> {
         let Some(from) = self.global_table(source, "source") else { return };
         for key in from.keys() {
             if let Some(table) = from.open(&key) {
+                // Helm copies this level only (`copyMap`), so tables below stay shared between a chart and
+                // its subchart.
                 let copy = table.copied_level();
                 match to.get(&key) {
                     None => {}
                     Some(item) if item.is_table() => {
                         let below = to.open(&key).expect("a table can be opened");
+                        // The globals of the parent are over those of the subchart, contrary to defaults:
+                        // globals are merged top-down.
                         self.over_table(&copy, &below, &FieldPath::Inside(field, &key));
                     }
                     Some(_) => {
@@ -282,6 +294,7 @@ fn is_covered(item: &Item<'_>, below: &Map<Node>, mode: Mode) -> bool {
 }
 
 fn covers(above: &Map<Node>, below: &Map<Node>, mode: Mode) -> bool {
+    // Both maps are sorted, so one pass over each is enough.
     let mut entries = above.iter();
     below.iter().all(|(key, default)| {
         let Some((_, over)) =

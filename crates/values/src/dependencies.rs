@@ -59,7 +59,7 @@ fn apply(plan: Option<Plan>, chart: Chart, rules: NullRules, log: &mut Vec<LogLi
     Ok(chart)
 }
 
-/// The number of different outcomes that are kept.
+/// The number of different outcomes that are kept. Each is a whole chart.
 const MAX_OUTCOMES: usize = 16;
 
 /// Processes the dependencies of one chart for many values. Values matter only for which subcharts they enable, so charts
@@ -130,6 +130,7 @@ struct Keep {
 
 impl Plan {
     fn apply(self, mut chart: Chart) -> Chart {
+        // Helm appends to a nil slice, so a list that became empty is nil afterwards.
         chart.metadata.declares_dependencies = !self.dependencies.is_empty();
         chart.metadata.dependencies = self.dependencies;
         let mut sources: Vec<Option<Chart>> = chart.subcharts.into_iter().map(Some).collect();
@@ -204,6 +205,8 @@ impl DependencyProcessor<'_> {
         let mut subcharts = candidates(chart, &dependencies);
         for dependency in &mut dependencies {
             if !dependency.alias.is_empty() {
+                // From here on the dependency is known by its alias: tags, conditions and `disabled` below
+                // compare this name.
                 dependency.name.clone_from(&dependency.alias);
             }
             dependency.enabled = true;
@@ -217,10 +220,12 @@ impl DependencyProcessor<'_> {
         let mut coalescing = Coalescer { log: self.log, rules: self.rules, mode: Mode::Coalesce };
         coalescing.scope(&scope, &values, &FieldPath::Top)?;
 
+        // Tags first: a condition that resolves to a boolean overrides them.
         self.apply_tags(&mut dependencies, &values);
         self.apply_conditions(&mut dependencies, &values, path);
         let disabled: Vec<String> =
             dependencies.iter().filter(|entry| !entry.enabled).map(|entry| entry.name.clone()).collect();
+        // By name, as in Helm: disabling one of two dependencies of the same name removes both.
         subcharts.retain(|keep| !disabled.contains(&keep.name));
         dependencies.retain(|dependency| !disabled.contains(&dependency.name));
 
@@ -253,6 +258,8 @@ impl DependencyProcessor<'_> {
                     Some(_) => self.warn_no_bool("tag", tag, &dependency.name),
                 }
             }
+            // One true tag is enough, whatever the others say; without any tag in the values the chart is
+            // enabled.
             dependency.enabled = on || !off;
         }
     }
@@ -264,6 +271,8 @@ impl DependencyProcessor<'_> {
                 match values.value_at(&format!("{path}{condition}")) {
                     None => {}
                     Some(Node::Bool(value)) => {
+                        // Only the first condition that is a boolean counts; paths that are missing or no
+                        // boolean are passed over.
                         dependency.enabled = value;
                         break;
                     }

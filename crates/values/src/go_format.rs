@@ -35,6 +35,7 @@ fn push_format_t(out: &mut String, node: &Node) {
     match node {
         Node::List(list) => push_list(out, list, push_format_t),
         Node::Map(map) => push_map(out, map, false, push_format_t),
+        // Inside of a list or map Go prints nil as `<nil>` for any verb.
         Node::Nil | Node::Bool(_) => push_value(out, node, false),
         Node::Int(_) | Node::Float(_) | Node::Str(_) => {
             out.push_str("%!t(");

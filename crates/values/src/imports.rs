@@ -12,6 +12,7 @@ use crate::{Error, LogLine, NullRules, Result, go_format};
 
 /// Adds the values of subcharts, and what is imported from them, to every chart with dependencies, deepest first.
 pub(crate) fn import_values(chart: &mut Chart, rules: NullRules, log: &mut Vec<LogLine>) -> Result<()> {
+    // Deepest first, so that what a subchart imports can be imported from it in turn.
     for subchart in &mut chart.subcharts {
         import_values(subchart, rules, log)?;
     }
@@ -52,6 +53,8 @@ impl Importer<'_> {
     fn values_of(&mut self, chart: &Chart) -> Result<(Map<Node>, Vec<Vec<Node>>)> {
         let cyclic = |_| Error::CyclicImport(chart.name().to_owned());
         let values = Table::new();
+        // Nulls are kept here: the user's values are not known yet, and a null of the chart still has to
+        // remove a default later.
         self.merging().scope(&Scope::new(chart), &values, &FieldPath::Top)?;
         let dependencies = &chart.metadata.dependencies;
         if dependencies.iter().all(|dependency| dependency.import_values.is_empty()) {
@@ -77,6 +80,7 @@ impl Importer<'_> {
     fn import<'a>(&mut self, dependency: &Dependency, values: &Table<'a>, imported: &Table<'a>) -> Vec<Node> {
         let mut pairs = Vec::new();
         for import in &dependency.import_values {
+            // The short form is the name of a table below `exports`, taken over at the top level.
             let (child, parent, short) = match import {
                 Node::Map(pair) => (spelled(pair.get("child")), spelled(pair.get("parent")), false),
                 Node::Str(name) => (format!("exports.{name}"), ".".to_owned(), true),

@@ -35,6 +35,7 @@ pub type ReadSource<'r> = dyn FnMut(&str) -> std::result::Result<Vec<u8>, String
 /// When a file cannot be read, or a text does not parse.
 pub fn layer(overrides: &Overrides, read: &mut ReadSource<'_>) -> Result<Map<Node>> {
     let mut base = Map::new();
+    // URLs in `-f` and `--set-file` are fetched by the caller beforehand, because this crate does no I/O.
     let mut read = |name: &str| match overrides.fetched.get(name) {
         Some(text) => Ok(text.clone()),
         None => read(name),

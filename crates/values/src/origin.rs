@@ -84,7 +84,7 @@ struct UserSource {
 
 /// The key of the values shared by all charts of a tree.
 const GLOBAL: &str = "global";
-/// How many imports are followed from one value.
+/// How many imports are followed from one value. Imports can refer to each other in a circle.
 const MAX_IMPORTS: usize = 8;
 
 impl<'a> Origins<'a> {
@@ -146,6 +146,7 @@ impl<'a> Origins<'a> {
         let segments = path.segments();
         let mut found = Vec::new();
         let global = self.global_depth(segments).unwrap_or(0);
+        // Globals of outer charts win, so the outermost is collected first.
         for depth in 0..global {
             let above = [&segments[..depth], &segments[global..]].concat();
             self.collect(&above, Via::Global, &mut found);

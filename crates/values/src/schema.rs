@@ -73,6 +73,7 @@ fn check_chart(
     }
     for subchart in &chart.subcharts {
         match values.get(subchart.name()) {
+            // A subchart without values is not validated, even if its schema requires some.
             None | Some(Node::Nil) => {}
             Some(values @ Node::Map(_)) => check_chart(subchart, values, cache, read, log, budget, out),
             Some(other) => {

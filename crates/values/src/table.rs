@@ -74,6 +74,7 @@ impl<'a> Item<'a> {
     pub(crate) fn open(&mut self) -> Option<Table<'a>> {
         let entries = match self {
             Item::Table(table) => return Some(table.clone()),
+            // Only now: most copies are never changed.
             Item::Copy(table) => table.copied_entries(),
             Item::Leaf(Node::Map(map)) => {
                 map.iter().map(|(key, node)| (key.clone(), Item::Leaf(node))).collect()

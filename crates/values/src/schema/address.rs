@@ -27,6 +27,7 @@ fn check_four(whole: &str, text: &[u8]) -> Result<(), String> {
     for (index, &byte) in text.iter().enumerate() {
         match byte {
             b'0'..=b'9' => {
+                // Go refuses leading zeros, because some programs read them as octal.
                 if digits == 1 && value == 0 {
                     return Err(complaint(whole, "IPv4 field has octet with leading zero", b""));
                 }

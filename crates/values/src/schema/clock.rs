@@ -109,6 +109,7 @@ fn quoted(text: &str) -> String {
                 out.push('\\');
                 out.push(char::from(byte));
             }
+            // Go's `time.quote` escapes what is below a blank or beyond ASCII, and lets DEL through.
             b' '..=b'~' | 0x7f => out.push(char::from(byte)),
             _ => out.push_str(&format!("\\x{byte:02x}")),
         }
@@ -149,6 +150,7 @@ pub(super) fn check_time(text: &str) -> Checked {
             minutes += 24 * 60;
         }
     }
+    // A leap second is only possible at 23:59:60 UTC.
     if second >= 60 && minutes != 23 * 60 + 59 { refuse("invalid leap second") } else { Ok(()) }
 }
 

@@ -37,11 +37,13 @@ pub(super) fn compile<'d>(
     map: &'d Map<Doc>,
     dialect: &Dialect,
     asserts_formats: bool,
-    places: &mut impl Resolver<'d>,
+    resolver: &mut impl Resolver<'d>,
     schema: &mut Schema,
 ) -> Result<(), String> {
     let asserts_formats = asserts_formats
         || match schema.draft {
+            // Formats are assertions up to draft 7. Later drafts make them annotations unless a vocabulary
+            // asks for assertions.
             0..2019 => true,
             2019 => dialect.has("format"),
             _ => dialect.has("format-assertion"),
@@ -54,10 +56,10 @@ pub(super) fn compile<'d>(
         unevaluated: schema.draft >= 2019
             && dialect.has(if schema.draft == 2019 { "applicator" } else { "unevaluated" }),
         asserts_formats,
-        places,
+        resolver,
     };
     if let Some(reference) = map.get("$ref").and_then(Doc::as_text) {
-        schema.references.get_or_insert_default().reference = Some(keywords.places.reference(reference)?);
+        schema.references.get_or_insert_default().reference = Some(keywords.resolver.reference(reference)?);
         if schema.draft < 2019 {
             keywords.beside_reference(schema);
             return Ok(());
@@ -78,7 +80,7 @@ struct Keywords<'d, 'p, P> {
     validation: bool,
     unevaluated: bool,
     asserts_formats: bool,
-    places: &'p mut P,
+    resolver: &'p mut P,
 }
 
 impl<'d, P: Resolver<'d>> Keywords<'d, '_, P> {
@@ -133,11 +135,11 @@ impl<'d, P: Resolver<'d>> Keywords<'d, '_, P> {
         let Some(text) = doc.as_text() else { return Ok(()) };
         match keyword {
             "$recursiveRef" => {
-                schema.references.get_or_insert_default().recursive = Some(self.places.reference(text)?);
+                schema.references.get_or_insert_default().recursive = Some(self.resolver.reference(text)?);
             }
             "$dynamicAnchor" => schema.references.get_or_insert_default().dynamic_anchor = Some(text.clone()),
             "$dynamicRef" => {
-                let id = self.places.reference(text)?;
+                let id = self.resolver.reference(text)?;
                 let text = text.to_str_lossy();
                 let fragment = text.split_once('#').map_or("", |(_, fragment)| fragment);
                 let fragment = super::url::unescape(fragment)?;
@@ -163,7 +165,7 @@ impl<'d, P: Resolver<'d>> Keywords<'d, '_, P> {
             }
             "patternProperties" => {
                 for (pattern, id) in self.named("patternProperties") {
-                    let pattern = self.places.regex(&pattern, "patternProperties")?;
+                    let pattern = self.resolver.regex(&pattern, "patternProperties")?;
                     object(schema).patterns.push((pattern, id));
                 }
             }
@@ -217,7 +219,7 @@ impl<'d, P: Resolver<'d>> Keywords<'d, '_, P> {
             "pattern" => {
                 if let Some(pattern) = doc.as_text() {
                     schema.text.get_or_insert_default().pattern =
-                        Some(self.places.regex(pattern, "pattern")?);
+                        Some(self.resolver.regex(pattern, "pattern")?);
                 }
             }
             // All limits are compiled together with the first of them.
@@ -251,6 +253,8 @@ impl<'d, P: Resolver<'d>> Keywords<'d, '_, P> {
     fn condition(&mut self, logic: &mut Logic) {
         logic.condition = self.one("if");
         if logic.condition.is_some() {
+            // Helm's library does not compile a branch that a boolean `if` rules out, so a bad reference in
+            // it is not reported.
             let fixed = self.map.get("if").and_then(Doc::as_bool);
             logic.then = if fixed == Some(false) { None } else { self.one("then") };
             logic.otherwise = if fixed == Some(true) { None } else { self.one("else") };
@@ -262,7 +266,7 @@ impl<'d, P: Resolver<'d>> Keywords<'d, '_, P> {
         let dependency = |(key, doc): (&'d Str, &'d Doc)| {
             let dependency = match doc.as_texts() {
                 Some(names) => Dependency::Properties(names),
-                None => Dependency::Schema(self.places.inside("dependencies", KeywordPath::Key(key), doc)),
+                None => Dependency::Schema(self.resolver.inside("dependencies", KeywordPath::Key(key), doc)),
             };
             (key.clone(), dependency)
         };
@@ -271,19 +275,19 @@ impl<'d, P: Resolver<'d>> Keywords<'d, '_, P> {
 
     fn one(&mut self, keyword: &'static str) -> Option<SchemaId> {
         let doc = self.map.get(keyword)?;
-        Some(self.places.inside(keyword, KeywordPath::None, doc))
+        Some(self.resolver.inside(keyword, KeywordPath::None, doc))
     }
 
     fn list(&mut self, keyword: &'static str) -> Vec<SchemaId> {
         let docs = self.map.get(keyword).and_then(Doc::as_list).unwrap_or_default();
-        let inside = |(index, doc)| self.places.inside(keyword, KeywordPath::Index(index), doc);
+        let inside = |(index, doc)| self.resolver.inside(keyword, KeywordPath::Index(index), doc);
         docs.iter().enumerate().map(inside).collect()
     }
 
     fn named(&mut self, keyword: &'static str) -> Vec<(Str, SchemaId)> {
         let Some(map) = self.map.get(keyword).and_then(Doc::as_map) else { return Vec::new() };
         map.iter()
-            .map(|(key, doc)| (key.clone(), self.places.inside(keyword, KeywordPath::Key(key), doc)))
+            .map(|(key, doc)| (key.clone(), self.resolver.inside(keyword, KeywordPath::Key(key), doc)))
             .collect()
     }
 

@@ -28,6 +28,7 @@ impl Decimal {
         if !all_digits(whole) || !all_digits(fraction) || (whole.is_empty() && fraction.is_empty()) {
             return None;
         }
+        // The bound keeps `1e999999999` from being worked on digit by digit.
         let power = power.parse::<i64>().ok()?.clamp(-1_000_000, 1_000_000);
         let digits = [whole.as_bytes(), fraction.as_bytes()].concat();
         Some(Decimal::new(negative, &digits, power - fraction.len() as i64))
@@ -38,6 +39,8 @@ impl Decimal {
         match node {
             Node::Int(value) => Decimal::parse(&value.to_string()),
             Node::Float(value) if value.is_finite() => {
+                // The shortest digits, not the exact binary value: `0.1` in a file must equal `0.1` in the
+                // schema.
                 let (negative, digits, first) = number::shortest_digits(*value);
                 Some(Decimal::new(negative, digits.as_bytes(), i64::from(first) - digits.len() as i64 + 1))
             }
@@ -65,7 +68,7 @@ impl Decimal {
         self.exponent >= 0
     }
 
-    /// The number as an integer, truncated to 64 bits.
+    /// The number as an integer; `None` if it does not fit in 64 bits.
     pub(super) fn to_i64(&self) -> Option<i64> {
         let mut value: i64 = 0;
         for digit in

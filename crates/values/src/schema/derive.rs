@@ -104,6 +104,7 @@ fn type_name(node: &Node) -> Option<&'static str> {
         Node::Nil => None,
         Node::Bool(_) => Some("boolean"),
         Node::Int(_) => Some("integer"),
+        // Numbers of values files are floats, also those that are written as integers.
         Node::Float(value) => Some(if value.fract() == 0.0 { "integer" } else { "number" }),
         Node::Str(_) => Some("string"),
         Node::List(_) => Some("array"),

@@ -66,6 +66,7 @@ pub(super) static DRAFTS: [Draft; 5] = [
 
 /// The default draft.
 pub(super) fn latest() -> &'static Draft {
+    // Helm's library takes a schema without `$schema` for the latest draft.
     &DRAFTS[4]
 }
 
@@ -129,6 +130,7 @@ impl Dialect {
 impl Draft {
     /// The identifier of a schema, without its fragment.
     pub(super) fn identity<'d>(&self, schema: &'d pintle_tree::Map<Doc>) -> Option<&'d str> {
+        // Siblings of `$ref` are ignored up to draft 7, `$id` among them.
         if self.version < 2019 && schema.contains_key("$ref") {
             return None;
         }

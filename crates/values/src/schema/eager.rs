@@ -15,14 +15,14 @@ use super::rules::{References, Schema, SchemaId};
 use super::validate::Schemas;
 use crate::ReadSource;
 
-/// The maximum number of schemas reachable from a chart.
+/// The maximum number of schemas reachable from a chart. Helm has no such limit.
 const MAX_SCHEMAS: usize = 200_000;
 
 /// Compiled schemas. Validation starts with the first.
 pub(super) struct Compiled {
     schemas: Vec<Rc<Schema>>,
     /// The locations of the schemas: a document, and a pointer into it.
-    places: Vec<(usize, String)>,
+    locations: Vec<(usize, String)>,
     /// The URLs of the documents.
     urls: Vec<String>,
 }
@@ -33,7 +33,7 @@ impl Schemas for Compiled {
     }
 
     fn location(&self, id: SchemaId) -> String {
-        let (root, pointer) = &self.places[id];
+        let (root, pointer) = &self.locations[id];
         located(&self.urls[*root], pointer)
     }
 }
@@ -42,14 +42,20 @@ pub(super) struct Compiler<'r, 'l> {
     budget: &'r Budget,
     documents: Documents<'r, 'l>,
     asserts_formats: bool,
-    places: Vec<(usize, String)>,
-    by_place: BTreeMap<(usize, String), SchemaId>,
+    locations: Vec<(usize, String)>,
+    by_location: BTreeMap<(usize, String), SchemaId>,
 }
 
 impl<'r, 'l> Compiler<'r, 'l> {
     pub(super) fn new(read: &'r mut ReadSource<'l>, log: &'r mut Vec<LogLine>, budget: &'r Budget) -> Self {
         let documents = Documents::new(read, log);
-        Compiler { budget, documents, asserts_formats: false, places: Vec::new(), by_place: BTreeMap::new() }
+        Compiler {
+            budget,
+            documents,
+            asserts_formats: false,
+            locations: Vec::new(),
+            by_location: BTreeMap::new(),
+        }
     }
 
     /// Asserts formats in every draft, as metaschemas need it.
@@ -69,26 +75,27 @@ impl<'r, 'l> Compiler<'r, 'l> {
         let root = self.documents.root(url)?;
         self.enqueue(root, String::new());
         let mut schemas = Vec::new();
-        while schemas.len() < self.places.len() {
+        // A queue instead of recursion: schemas refer to each other in circles.
+        while schemas.len() < self.locations.len() {
             if schemas.len() > MAX_SCHEMAS {
                 return Err(format!("more than {MAX_SCHEMAS} schemas"));
             }
-            let (root, pointer) = self.places[schemas.len()].clone();
+            let (root, pointer) = self.locations[schemas.len()].clone();
             schemas.push(Rc::new(self.compile_one(root, &pointer)?));
         }
         let urls = self.documents.roots.iter().map(|root| root.url.clone()).collect();
-        Ok(Compiled { schemas, places: self.places, urls })
+        Ok(Compiled { schemas, locations: self.locations, urls })
     }
 
     /// The schema at a location, queued for compilation if it is new.
     fn enqueue(&mut self, root: usize, pointer: String) -> SchemaId {
-        let id = self.places.len();
-        let place = (root, pointer);
-        if let Some(&id) = self.by_place.get(&place) {
+        let id = self.locations.len();
+        let location = (root, pointer);
+        if let Some(&id) = self.by_location.get(&location) {
             return id;
         }
-        self.by_place.insert(place.clone(), id);
-        self.places.push(place);
+        self.by_location.insert(location.clone(), id);
+        self.locations.push(location);
         id
     }
 
@@ -121,8 +128,8 @@ impl<'r, 'l> Compiler<'r, 'l> {
             Doc::Map(map) if map.is_empty() => schema.boolean = Some(true),
             Doc::Map(map) => {
                 let asserts_formats = self.asserts_formats;
-                let mut place = Location { compiler: self, root, pointer, base: &base };
-                compile(map, &dialect, asserts_formats, &mut place, &mut schema)?;
+                let mut location = Location { compiler: self, root, pointer, base: &base };
+                compile(map, &dialect, asserts_formats, &mut location, &mut schema)?;
             }
             _ => {}
         }
@@ -166,8 +173,8 @@ impl<'d> Resolver<'d> for Location<'_, '_, '_> {
                 return complaint;
             }
             let url = &self.compiler.documents.roots[self.root].url;
-            let place = quote::quote(located(url, &format!("{}/{keyword}", self.pointer)).as_bytes());
-            format!("invalid regex {} at {place}: {error}", quote::quote(pattern.as_bytes()))
+            let location = quote::quote(located(url, &format!("{}/{keyword}", self.pointer)).as_bytes());
+            format!("invalid regex {} at {location}: {error}", quote::quote(pattern.as_bytes()))
         })
     }
 }

@@ -167,6 +167,7 @@ fn refuse_characters(text: &str, allowed: impl Fn(char) -> bool) -> Checked {
 
 fn check_email(text: &str) -> Checked {
     if text.len() > 254 {
+        // The check is for 254, the message says 255; both are the library's.
         return refuse("more than 255 characters long");
     }
     let Some((local, domain)) = text.rsplit_once('@') else { return refuse("missing @") };
@@ -175,6 +176,7 @@ fn check_email(text: &str) -> Checked {
     }
     if local.len() > 1 && local.starts_with('"') {
         let mut inner = local[1..].chars();
+        // The library tests for the opening quote twice instead of for both, and drops the last character anyway.
         inner.next_back();
         if inner.as_str().contains(['\\', '"']) {
             return refuse("backslash and quote are not allowed within quoted local part");

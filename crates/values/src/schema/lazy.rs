@@ -112,9 +112,9 @@ impl<'d> Lazy<'d> {
             Doc::Bool(value) => schema.boolean = Some(*value),
             Doc::Map(map) if map.is_empty() => schema.boolean = Some(true),
             Doc::Map(map) => {
-                let mut place = CompileContext { lazy: self, id };
-                compile(map, &self.dialect, false, &mut place, &mut schema)
-                    .expect("patterns and references have been looked at");
+                let mut context = CompileContext { lazy: self, id };
+                compile(map, &self.dialect, false, &mut context, &mut schema)
+                    .expect("patterns and references were checked before");
             }
             _ => {}
         }
@@ -125,6 +125,7 @@ impl<'d> Lazy<'d> {
     fn enqueue(&self, doc: &'d Doc, origin: impl FnOnce() -> Origin<'d>) -> SchemaId {
         let State { slots, targets } = &mut *self.state.borrow_mut();
         let id = slots.len();
+        // Most documents have no references; then every subschema is reached by one way only.
         if !targets.is_empty()
             && let Some(target) = targets.get_mut(&address(doc))
         {

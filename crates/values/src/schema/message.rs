@@ -53,6 +53,7 @@ impl Failure {
 /// Text in single quotes.
 pub(super) fn quoted(text: &[u8]) -> String {
     let text = quote::quote(text);
+    // As the library does it: Go's `%q`, with the roles of the two quotes swapped afterwards.
     let inner = text[1..text.len() - 1].replace("\\\"", "\"").replace('\'', "\\'");
     format!("'{inner}'")
 }

@@ -28,6 +28,7 @@ pub(super) fn is_well_formed(doc: &Doc, draft: u16) -> bool {
 /// Whether a schema is certainly well-formed; collects facts about it.
 pub(super) fn inspect<'d>(doc: &'d Doc, draft: u16, depth: usize, facts: &mut SchemaFacts<'d>) -> bool {
     match doc {
+        // Deeper ones are left to the full check, which limits the depth by itself.
         _ if depth > 200 => false,
         Doc::Bool(_) => draft >= 6,
         Doc::Map(map) => {
@@ -110,6 +111,7 @@ impl<'d> Precheck<'d, '_> {
             "minimum" | "maximum" => matches!(doc, Doc::Number(_)),
             "exclusiveMinimum" => self.is_exclusive(doc, "minimum"),
             "exclusiveMaximum" => self.is_exclusive(doc, "maximum"),
+            // Fractions are valid too, but rare; the metaschema decides on them.
             "multipleOf" => is_count(doc) && *doc != Doc::Number("0".into()),
             "uniqueItems" | "readOnly" | "writeOnly" | "deprecated" => doc.as_bool().is_some(),
             "examples" => doc.as_list().is_some(),
@@ -162,6 +164,7 @@ impl<'d> Precheck<'d, '_> {
 
 /// Whether all items satisfy `fits` and are unique.
 fn is_list(items: &[Doc], fits: impl Fn(&Doc) -> bool) -> bool {
+    // Comparing all pairs is quadratic; longer lists are left to the metaschema.
     items.len() <= 128
         && items.iter().enumerate().all(|(index, item)| fits(item) && !items[..index].contains(item))
 }

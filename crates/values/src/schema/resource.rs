@@ -104,6 +104,7 @@ impl<'r, 'l> Documents<'r, 'l> {
             known: BTreeSet::new(),
         };
         self.collect(&mut root, &doc, url, "", &Dialect::new(draft::latest()), 0)?;
+        // Metaschemas are not checked against themselves.
         let built_in = ["http://json-schema.org/", "https://json-schema.org/"];
         if !built_in.iter().any(|prefix| url.starts_with(prefix)) {
             check_against_metaschema(&root, &doc, "")?;
@@ -132,6 +133,7 @@ impl<'r, 'l> Documents<'r, 'l> {
         match url.scheme.as_str() {
             "file" => Doc::read(&(self.read)(&url::unescape(&url.path)?)?),
             "http" | "https" => Doc::read(&(self.read)(text)?),
+            // Helm tolerates URNs this way, because charts use them as mere names.
             "urn" => {
                 let line = LogLine::warn(
                     "unresolved URN reference ignored; using permissive schema",
@@ -180,8 +182,8 @@ impl<'r, 'l> Documents<'r, 'l> {
             Some(id) => {
                 join(base, id)
                     .map_err(|_| {
-                        let place = located(&root.url, pointer);
-                        format!("error in parsing id at {}", quote::quote(place.as_bytes()))
+                        let location = located(&root.url, pointer);
+                        format!("error in parsing id at {}", quote::quote(location.as_bytes()))
                     })?
                     .0
             }
@@ -222,8 +224,8 @@ impl<'r, 'l> Documents<'r, 'l> {
             return Ok(draft);
         }
         let named = named.split('#').next().unwrap_or_default();
-        let place = || quote::quote(located(url, pointer).as_bytes());
-        Url::parse(named).map_err(|reason| format!("invalid $schema in {}: {reason}", place()))?;
+        let location = || quote::quote(located(url, pointer).as_bytes());
+        Url::parse(named).map_err(|reason| format!("invalid $schema in {}: {reason}", location()))?;
         let quoted = quote::quote(named.as_bytes());
         if pointer.is_empty() && named == url {
             return Err(format!("draft {quoted} is not supported"));
@@ -303,10 +305,10 @@ impl<'r, 'l> Documents<'r, 'l> {
 /// The value at a pointer of a document.
 pub(super) fn at<'d>(url: &str, doc: &'d Doc, pointer: &str) -> Result<&'d Doc, String> {
     doc.at(pointer).map_err(|error| {
-        let place = quote::quote(located(url, pointer).as_bytes());
+        let location = quote::quote(located(url, pointer).as_bytes());
         match error {
-            PointerError::Invalid => format!("invalid json-pointer {place}"),
-            PointerError::NotFound => format!("json-pointer in {place} not found"),
+            PointerError::Invalid => format!("invalid json-pointer {location}"),
+            PointerError::NotFound => format!("json-pointer in {location} not found"),
         }
     })
 }
@@ -320,8 +322,8 @@ fn check_against_metaschema(root: &Root, doc: &Doc, pointer: &str) -> Result<(),
 
 fn complain(root: &Root, doc: &Doc, pointer: &str) -> Result<(), String> {
     meta::check(doc, root.resource(pointer).dialect.draft).map_err(|reason| {
-        let place = quote::quote(located(&root.url, pointer).as_bytes());
-        format!("{place} is not valid against metaschema: {reason}")
+        let location = quote::quote(located(&root.url, pointer).as_bytes());
+        format!("{location} is not valid against metaschema: {reason}")
     })
 }
 

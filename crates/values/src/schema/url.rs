@@ -162,6 +162,7 @@ fn parse_host(scheme: &str, host: &str) -> Result<String, String> {
         Some(_) => return Err("invalid IP-literal".to_owned()),
         None => {}
     }
+    // Go is strict about ports of web addresses only, for the sake of database URLs with several hosts.
     let colon = if matches!(scheme, "http" | "https") { host.find(':') } else { host.rfind(':') };
     if let Some(colon) = colon {
         check_port(&host[colon..])?;

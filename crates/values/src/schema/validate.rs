@@ -17,7 +17,7 @@ use super::message::{Failure, FailureKind, count};
 use super::rules::{Schema, SchemaId};
 use unevaluated::Unevaluated;
 
-/// The maximum nesting of schemas entered. Helm has no such limit.
+/// The maximum nesting of schemas entered. Helm has no such limit; here it bounds the recursion on the stack.
 const MAX_DEPTH: usize = 400;
 
 /// The cost of entering a schema.
@@ -185,9 +185,12 @@ impl Validation<'_, '_, '_> {
         if let Some(other) = self.scope.cycle() {
             return Err(self.failure(|| self.cycle_message(other)));
         }
+        // A wrong type or constant ends the validation, as in the library: the other rules would only repeat
+        // the failure.
         self.check_value()?;
         if let Some(id) = schema.references.as_ref().and_then(|references| references.reference) {
             let result = self.follow(id, "$ref");
+            // Up to draft 7 a reference stands alone: its siblings are ignored.
             if schema.draft < 2019 {
                 return result;
             }

@@ -60,7 +60,7 @@ impl Validation<'_, '_, '_> {
                 }
             }
         }
-        let places = || matched.iter().map(usize::to_string).collect::<Vec<_>>().join(" ");
+        let indexes = || matched.iter().map(usize::to_string).collect::<Vec<_>>().join(" ");
         let found = matched.len() as i64;
         match rules.minimum_contained {
             Some(wanted) if found < wanted => self.fail_with(causes, || {
@@ -68,16 +68,16 @@ impl Validation<'_, '_, '_> {
                 if matched.is_empty() {
                     return format!("min {wanted} items required to match contains schema, but none matched");
                 }
-                let (found, places) = (count(found), places());
-                format!("min {wanted} items required to match contains schema, but matched {found} items at {places}")
+                let (found, indexes) = (count(found), indexes());
+                format!("min {wanted} items required to match contains schema, but matched {found} items at {indexes}")
             }),
             None if matched.is_empty() => self.fail_with(causes, || "no items match contains schema".to_owned()),
             _ => {}
         }
         if let Some(wanted) = rules.maximum_contained.filter(|&wanted| found > wanted) {
             self.fail(|| {
-                let (wanted, found, places) = (count(wanted), count(found), places());
-                format!("max {wanted} items required to match contains schema, but matched {found} items at {places}")
+                let (wanted, found, indexes) = (count(wanted), count(found), indexes());
+                format!("max {wanted} items required to match contains schema, but matched {found} items at {indexes}")
             });
         }
     }
@@ -90,6 +90,7 @@ fn duplicates(list: &[Node], most: u64, work: &mut u64) -> Option<(usize, usize)
     for (two, node) in list.iter().enumerate() {
         let mut hasher = DefaultHasher::new();
         *work += fingerprint(node, &mut hasher);
+        // Helm's library compares all pairs, which is quadratic; a hash finds the candidates.
         let alike = known.entry(hasher.finish()).or_default();
         for &one in &*alike {
             *work += weight(node);

@@ -65,6 +65,7 @@ impl Validation<'_, '_, '_> {
         let mut causes = Vec::new();
         let mut matched = None;
         for (index, &id) in one.iter().enumerate() {
+            // Once one has matched, reasons of the others are not shown, so they are not collected either.
             match (self.itself(id, "", matched.is_some()), matched) {
                 (Err(failure), None) => causes.push(failure),
                 (Err(_), Some(_)) => {}

@@ -36,6 +36,7 @@ impl Validation<'_, '_, '_> {
             }));
         }
         if let Some(choices) = &rules.choices {
+            // Numbers are compared as decimals, which is slower than comparing bytes.
             let each = if matches!(self.node, Node::Int(_) | Node::Float(_)) { 4 } else { 1 };
             self.spend(choices.len() as u64 * each / 8);
         }
