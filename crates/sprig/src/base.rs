@@ -21,6 +21,8 @@ pub(crate) fn functions() -> Vec<Function> {
     ]
 }
 
+// sprig returns the text of the error as the result, and charts print it; a template cannot tell the two
+// apart.
 fn decoded(result: Result<Vec<u8>, String>) -> CallResult {
     match result {
         Ok(bytes) => text(bytes),

@@ -24,6 +24,7 @@ fn is_connector(rune: char) -> bool {
 /// Whether `rune` is a letter of a script with words: CJK characters stand for themselves.
 fn is_alphabet(rune: char) -> bool {
     is_letter(rune)
+        // The ranges are those of xstrings, which end before the blocks do.
         && !matches!(rune, '\u{3400}'..='\u{4d85}' | '\u{4e00}'..='\u{9fcc}' | '\u{20000}'..='\u{2b81d}')
 }
 
@@ -58,6 +59,8 @@ fn pascal(whole: &[u8]) -> String {
             }
             (false, _) => {
                 out.push(previous);
+                // Only a word that has been all capitals so far is lowered: `FOO` becomes `Foo`, `fooBAR`
+                // keeps its tail.
                 in_capitals = in_capitals && is_upper(rune);
                 previous = if in_capitals { to_lower(rune) } else { rune };
             }
@@ -225,6 +228,7 @@ fn to_lower_if_upper(rune: char) -> char {
 fn connected(whole: &[u8], connector: char) -> Vec<u8> {
     let mut out = Vec::with_capacity(whole.len() + 8);
     let mut words = Words::new(whole);
+    // The last word is written after the loop: nothing follows it, so no connector is due.
     while !words.rest.is_empty() {
         let (kind, word) = (words.kind, words.word);
         if kind != Word::Connector {

@@ -31,7 +31,8 @@ use x509::{Issuer, Request};
 
 const CERTIFICATE: Type = Type::Object("sprig.certificate");
 
-/// The cost of generating a key in engine steps, in proportion to its time: RSA with 2048 bits.
+/// The cost of generating a key in engine steps, in proportion to its time: RSA with 2048 bits. With the default limit
+/// of 50 million steps a render can make some fifty of them.
 const RSA_2048_STEPS: u64 = 1_000_000;
 
 /// The same for RSA with 4096 bits.
@@ -239,6 +240,7 @@ fn issue(
     key: Option<PrivateKey>,
     issuer: Option<(&Issuer, &PrivateKey)>,
 ) -> CallResult {
+    // Charged before the work: finding two primes cannot be interrupted.
     fuel.spend(if key.is_some() { SIGNATURE_STEPS } else { RSA_2048_STEPS })?;
     let key = match key {
         Some(key) => key,

@@ -33,10 +33,13 @@ pub(crate) fn to_int(value: &Value) -> i64 {
 /// A float truncated to an integer as on amd64 in Go: out of range is the lowest number.
 fn truncated(value: f64) -> i64 {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    // Go leaves this to the processor: amd64 gives the lowest number, arm64 the nearest. Results must not
+    // depend on the machine, so they are those of amd64 everywhere.
     if (-LIMIT..LIMIT).contains(&value) { value as i64 } else { i64::MIN }
 }
 
 fn without_zero_fraction(text: &str) -> &str {
+    // spf13/cast cuts `1.0` and `1.00` to `1`, but not `1.50`.
     let kept = text.trim_end_matches('0');
     if kept.len() < text.len() { kept.strip_suffix('.').unwrap_or(text) } else { text }
 }

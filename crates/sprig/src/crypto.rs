@@ -114,6 +114,8 @@ fn htpasswd(args: Args<'_>, hash: impl FnOnce(&[u8]) -> Result<String, CallError
 fn aes_key(password: &[u8]) -> [u8; 32] {
     let mut key = [0; 32];
     let length = password.len().min(32);
+    // sprig has no key derivation; a short password is padded with zeros, and what exceeds 32 bytes does not
+    // count.
     key[..length].copy_from_slice(&password[..length]);
     key
 }

@@ -64,7 +64,7 @@ pub(crate) fn functions() -> Vec<Function> {
     ]
 }
 
-/// The current time of reproducible renders, in seconds since the Unix epoch.
+/// The current time of reproducible renders, in seconds since the Unix epoch: the start of 2026 in UTC.
 const REPEATABLE_NOW: i64 = 1_767_225_600;
 
 /// The clock functions of this family, made deterministic.
@@ -167,6 +167,7 @@ fn duration_round(args: Args<'_>) -> CallResult {
         value => value.downcast::<TimeObject>().map(|time| now().sub(&time.0)).unwrap_or_default(),
     };
     let length = duration.0.unsigned_abs();
+    // More than, not at least: exactly one day is `24h` in sprig.
     let unit = UNITS.iter().find(|(unit, _)| length > *unit);
     Ok(Value::from(unit.map_or_else(|| "0s".to_owned(), |(unit, name)| format!("{}{name}", length / unit))))
 }

@@ -10,7 +10,7 @@ const BASE: u64 = 1_000_000_000;
 /// The decimal digits in one digit of [`BASE`].
 const WIDTH: usize = 9;
 
-/// The digits after the point that a quotient has.
+/// The digits after the point that a quotient has: `DivisionPrecision` of shopspring/decimal.
 const PRECISION: i64 = 16;
 
 /// A natural number, lowest digit first, without zeros at the top.
@@ -196,6 +196,7 @@ impl Decimal {
             (self.value.shifted(scale.unsigned_abs()), divisor.value.clone())
         };
         let (mut value, remainder) = dividend.divided(&divisor_value);
+        // Halves away from zero, by comparing twice the remainder instead of computing another digit.
         if remainder.plus(&remainder).compare(&divisor_value).is_ge() {
             value = value.plus(&Natural(vec![1]));
         }

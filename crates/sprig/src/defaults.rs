@@ -20,6 +20,7 @@ pub(crate) fn functions() -> Vec<Function> {
 }
 
 fn default(args: Args<'_>) -> CallResult {
+    // Without a second argument nil is tested, so the default is returned.
     Ok(args.any(usize::from(args.any(1).is_true())).clone())
 }
 

@@ -48,6 +48,8 @@ fn set(args: Args<'_>) -> CallResult {
         return Err(CallError::new("assignment to entry in nil map"));
     };
     map.insert(args.str(1), args.any(2).clone());
+    // The parameter has the plain map type, so what comes back does too; the entries stay shared with the
+    // named one.
     Ok(Value::Map(map.retyped(MapType::Any)))
 }
 
@@ -104,6 +106,7 @@ fn pick(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
 
 fn omit(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     let Some(map) = args.map(0) else { return Ok(Value::map(Map::new())) };
+    // Each entry is compared with each name.
     charge(fuel, map.len().saturating_mul(args.len().div_ceil(8)))?;
     let map = map.borrow();
     let kept = map.iter().filter(|(key, _)| !names(args).any(|name| name == *key));
@@ -132,6 +135,7 @@ fn dig(args: Args<'_>) -> CallResult {
         return Err(CallError::new("dig needs at least three arguments"));
     }
     let mut map = asserted_map(last)?.clone();
+    // After the map, because Go asserts in this order and the first failed assertion is the message.
     if let Some(key) = path.iter().find(|key| key.as_text().is_none()) {
         return Err(not_a(key, "string"));
     }

@@ -1,5 +1,6 @@
 //! The encoded size of a value, before it is written: values that share parts can be small in memory and unbounded as
 //! text.
+//! JSON and YAML writers walk a value without limits of their own; this runs before each of them.
 
 use pintle_gotmpl::{CallError, Encoded, Fuel, Value};
 
@@ -8,7 +9,7 @@ use crate::text::{MAX_BYTES, with_stack};
 /// The maximum nesting that is written.
 const MAX_DEPTH: usize = 20_000;
 
-/// From this nesting on Go's encoder checks for cycles.
+/// From this nesting on Go's encoder checks for cycles (`startDetectCyclesAfter`).
 const TRUSTED_DEPTH: usize = 1_000;
 
 /// How many values are visited per step.
@@ -62,6 +63,7 @@ impl SizeCheck {
             Value::Map(map) => {
                 let tracked = self.depth > TRUSTED_DEPTH;
                 if tracked {
+                    // The search below is linear in the depth, and has to be paid for.
                     self.visited += self.open.len() as u64 / 16;
                     if self.open.contains(&map.address()) {
                         let name = map.of.name();

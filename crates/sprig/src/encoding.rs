@@ -140,7 +140,9 @@ fn from_json(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
             }
             Value::map(entries)
         }
+        // `json.Unmarshal` of `null` sets the map to nil, while `fromYaml` leaves it empty.
         (Node::Nil, None) => Value::Map(MapRef::nil(MapType::Any)),
+        // A number that is too large at the top level: Go reports the kind that it found, not its size.
         (Node::Nil, Some(_)) => map_of_error(wrong_kind(&Value::Float(0.0), "map[string]interface {}")),
         (node, _) => map_of_error(wrong_kind(&Value::from_node(&node), "map[string]interface {}")),
     })
@@ -222,6 +224,7 @@ fn from_yaml(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     charge(fuel, args)?;
     Ok(match read_yaml(fuel, args.text(0)) {
         Ok(value @ Value::Map(_)) => value,
+        // Helm starts with an empty map, which a document without content does not touch.
         Ok(Value::Nil) => Value::map(Map::new()),
         Ok(other) => map_of_error(yaml_kind_error(&other, "map[string]interface {}")),
         Err(message) => map_of_error(message),

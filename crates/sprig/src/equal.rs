@@ -84,6 +84,7 @@ impl Comparison<'_> {
         if a.of != b.of || a.is_nil() != b.is_nil() || a_items.len() != b_items.len() {
             return false;
         }
+        // `DeepEqual` takes the same shortcut, so a list with NaN equals itself.
         a_items.as_ptr() == b_items.as_ptr()
             || self.pays(a_items.len())
                 && with_stack(|| a_items.iter().zip(b_items).all(|(a, b)| self.values(a, b)))

@@ -151,6 +151,7 @@ fn slice(args: Args<'_>) -> CallResult {
     let whole = args.any(0);
     let items = items(whole, "list should be type of slice or array but")?;
     if items.is_empty() {
+        // sprig returns an untyped nil for an empty list, whatever the bounds.
         return Ok(Value::Nil);
     }
     let bounds = args.rest(1);
@@ -184,6 +185,7 @@ fn chunk(args: Args<'_>) -> CallResult {
     let count = count as i64;
     let mut chunks = Vec::with_capacity(count as usize);
     for index in 0..count {
+        // sprig computes with `math.Mod`, also for sizes for which the count above is nonsense.
         let remainder = (length % size as f64).floor() as i64;
         let chunk_length = if index == count - 1 && remainder != 0 { remainder } else { size };
         let Ok(chunk_length) = usize::try_from(chunk_length) else {

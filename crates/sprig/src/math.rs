@@ -118,6 +118,7 @@ fn power_of_ten(exponent: i64) -> f64 {
     let (mut result, mut result_binary) = (1.0_f64, 0_i64);
     let mut left = exponent.unsigned_abs();
     while left != 0 {
+        // Beyond any float64; Go's loop stops here as well, to keep the exponent from overflowing.
         if binary.abs() > 1 << 12 {
             result_binary += binary;
             break;

@@ -51,6 +51,8 @@ fn merge_into(
     // The source may be the target, or a part of it.
     for (key, new) in source.snapshot() {
         let old = target.get(&key);
+        // mergo skips nil in the source unless it overwrites, so `mergeOverwrite` can set a key to nil and
+        // `merge` cannot.
         if new.is_nil() {
             if overwrite {
                 target.insert(key, new);
@@ -64,6 +66,7 @@ fn merge_into(
                 continue;
             }
         }
+        // The well-known trap of `merge`: `false`, 0 and "" count as unset and are replaced.
         let absent = old.as_ref().is_none_or(is_empty);
         if absent || overwrite {
             target.insert(key, new);

@@ -9,7 +9,7 @@ use sha2::Sha256;
 /// What every seed begins with.
 const SEED: &[u8] = b"com.lyndir.masterpassword";
 
-/// The cost of a password in engine steps.
+/// The cost of a password in engine steps: scrypt is slow by design.
 const STEPS: u64 = 4_000_000;
 
 /// The templates of each password type: one letter per character class.
@@ -71,6 +71,7 @@ pub(crate) fn derive_password(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     let mut key = [0; 64];
     let failed = |_| CallError::new("failed to derive password: scrypt: parameters are too large");
     let parameters =
+        // The parameters of Master Password version 3: N is 2^15, r is 8 and p is 2.
         Params::new(15, 8, 2, key.len()).map_err(|_| CallError::new("scrypt: bad parameters"))?;
     scrypt::scrypt(password, &salt, &parameters, &mut key).map_err(failed)?;
 

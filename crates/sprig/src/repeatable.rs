@@ -22,6 +22,7 @@ pub(crate) fn functions() -> Vec<Function> {
         Function::pure("randAscii", &[Int], None, Str, |args| from_set("randAscii", LETTERS, args)),
         Function::pure("randBytes", &[Int], None, Str, bytes),
         Function::pure("randInt", &[Int, Int], None, Int, int),
+        // Any fixed one; nothing in it has a meaning.
         Function::pure("uuidv4", &[], None, Str, |_| Ok(Value::from("8d3fbf39-2f6c-4a0e-9d3c-5f0d6a6b7c81"))),
         Function::pure("shuffle", &[Str], None, Str, |args| Ok(Value::Str(args.str(0)))),
     ];
@@ -44,6 +45,7 @@ fn from_set(function: &str, set: &[u8], args: Args<'_>) -> CallResult {
     let count = usize::try_from(args.int(0)).unwrap_or(0);
     check_size(function, count)?;
     let bytes = stream(function.as_bytes(), count);
+    // Slightly biased, which does not matter: these are placeholders and never secrets.
     Ok(Value::str(bytes.into_iter().map(|byte| set[usize::from(byte) % set.len()]).collect::<Vec<u8>>()))
 }
 

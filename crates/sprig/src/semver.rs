@@ -76,6 +76,8 @@ const METHODS: &[Method] = &[
     method("Compare", &[POINTER], Type::Int),
 ];
 
+// Methods with a pointer receiver are not in the method set of a struct value, so templates cannot call them
+// there.
 const VALUE_METHODS: usize = 14;
 
 impl VersionObject {

@@ -43,6 +43,7 @@ pub(crate) fn functions() -> Vec<Function> {
 fn trunc(args: Args<'_>) -> CallResult {
     let (count, whole) = (args.int(0), args.text(1));
     let length = whole.len() as i64;
+    // A negative count keeps the end. One that exceeds the length returns the whole text.
     if count < 0 && length + count > 0 {
         return text(&whole[(length + count) as usize..]);
     }
@@ -57,6 +58,7 @@ fn substr(args: Args<'_>) -> CallResult {
     let length = whole.len() as i64;
     let complaint =
         |bounds: String| Err(CallError::new(format!("runtime error: slice bounds out of range {bounds}")));
+    // sprig's cases in their order; a negative start means from the beginning, with the end as it is.
     if start < 0 {
         return match usize::try_from(end) {
             Err(_) => complaint(format!("[:{end}]")),
@@ -145,6 +147,7 @@ fn has_suffix(args: Args<'_>) -> CallResult {
 }
 
 fn quote_all(args: Args<'_>) -> CallResult {
+    // By far the most common call, without an intermediate copy.
     if let [Value::Str(only)] = args.0 {
         return text(quote::quote(only.as_bytes()));
     }
@@ -208,11 +211,11 @@ fn indented(function: &str, prefix: &str, args: Args<'_>) -> CallResult {
 
 fn replace(args: Args<'_>) -> CallResult {
     let (old, new, whole) = (args.text(0), args.text(1), args.text(2));
-    let places = if old.is_empty() { whole.len() + 1 } else { whole.find_iter(old).count() };
-    if places == 0 {
+    let occurrences = if old.is_empty() { whole.len() + 1 } else { whole.find_iter(old).count() };
+    if occurrences == 0 {
         return Ok(args.any(2).clone());
     }
-    check_size("replace", places.saturating_mul(new.len()).saturating_add(whole.len()))?;
+    check_size("replace", occurrences.saturating_mul(new.len()).saturating_add(whole.len()))?;
     if !old.is_empty() {
         return text(whole.replace(old, new));
     }

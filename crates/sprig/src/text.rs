@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use pintle_gotmpl::{CallError, CallResult, IntKind, Kind, List, ListType, Value, print};
 use pintle_tree::Str;
 
-/// The largest text or list that a function produces.
+/// The largest text or list that a function produces, in bytes. The engine refuses longer arguments as well.
 pub(crate) const MAX_BYTES: usize = 64 << 20;
 
 /// Go's panic for a nil dereference.

@@ -12,12 +12,13 @@ const MAX_RSA_BITS: usize = 16_384;
 /// The usual maximum difference in length between the primes of an RSA key, in bits.
 const MAX_PRIME_DISTANCE: usize = 8;
 
-/// The maximum number of additional primes of an RSA key.
+/// The maximum number of additional primes of an RSA key. Each makes validation slower.
 const MAX_ADDITIONAL_PRIMES: usize = 3;
 
 /// The error for an invalid encoding.
 const MALFORMED: &str = "asn1: structure error: malformed private key";
 
+// Go tries the other formats only to improve its message, and so does this reader.
 const USE_EC: &str = "x509: failed to parse private key (use ParseECPrivateKey instead for this key format)";
 const USE_PKCS1: &str =
     "x509: failed to parse private key (use ParsePKCS1PrivateKey instead for this key format)";

@@ -55,6 +55,7 @@ fn pem(kind: &str, salt: &str, args: Args<'_>) -> Value {
     let mut digest = Sha256::new_with_prefix(salt);
     for argument in args.0 {
         digest.update(print::to_str(argument).as_bytes());
+        // So that ("ab", "c") and ("a", "bc") give different results.
         digest.update([0]);
     }
     let body = STANDARD.encode(digest.finalize());

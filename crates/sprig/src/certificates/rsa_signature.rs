@@ -14,6 +14,7 @@ const SHA256_PREFIX: [u8; 19] =
 /// Signs a message by PKCS#1 1.5 with SHA-256.
 pub(super) fn sign(key: &RsaPrivateKey, message: &[u8]) -> Result<Vec<u8>, String> {
     let bits = key.n().bits();
+    // Go 1.24 and later refuse them in these words.
     if bits < 1024 {
         return Err(format!(
             "crypto/rsa: {bits}-bit keys are insecure (see https://go.dev/pkg/crypto/rsa#hdr-Minimum_key_size)"

@@ -56,6 +56,8 @@ pub(super) fn create(
     let subject = common_name(request.common_name)?;
     let issuer_subject = issuer.map_or(&subject, |(issuer, _)| &issuer.subject);
     let authority_key = match issuer {
+        // A certificate with the subject of its issuer counts as self-signed, and Go then writes no authority
+        // key identifier.
         Some((issuer, _)) if issuer.subject != subject => issuer.key_identifier.as_slice(),
         _ => &[],
     };
@@ -126,6 +128,7 @@ fn extensions(request: &Request<'_>, public: &PublicKey, authority_key: &[u8]) -
         out.push(extension(extension_id::AUTHORITY_KEY, false, &identifier));
     }
     if !request.names.is_empty() || !request.addresses.is_empty() {
+        // RFC 5280: without a subject, the alternative names are the identity.
         let critical = request.common_name.is_empty();
         out.push(extension(extension_id::ALTERNATIVE_NAMES, critical, &alternative_names(request)?));
     }
@@ -147,6 +150,7 @@ fn alternative_names(request: &Request<'_>) -> Result<Vec<u8>, String> {
         out.extend(element(der::implicit(2), &[name]));
     }
     for address in &request.addresses {
+        // Go shortens an IPv4 address that is mapped to IPv6 (`ip.To4()`).
         out.extend(match address.to_canonical() {
             IpAddr::V4(address) => element(der::implicit(7), &[&address.octets()]),
             IpAddr::V6(address) => element(der::implicit(7), &[&address.octets()]),

@@ -22,6 +22,7 @@ pub(super) fn document(fuel: &mut Fuel, source: &[u8]) -> Result<Map<Value>, Str
     const UTF16: &str = "files cannot contain NULL bytes; probably using UTF-16; TOML files must be UTF-8";
     let marks: [&[u8]; 3] = [b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"];
     let text = marks.iter().find_map(|mark| source.strip_prefix(*mark)).unwrap_or(source);
+    // The library looks at the first bytes only.
     if text.iter().take(6).any(|&byte| byte == 0) {
         return Err(format!("toml: line 1: {UTF16}"));
     }

@@ -12,7 +12,7 @@ pub(super) enum Part {
     Fragment,
 }
 
-/// Whether `byte` stands in `part` as it is.
+/// Whether `byte` needs no escape in `part`.
 fn is_plain(byte: u8, part: Part) -> bool {
     if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
         return true;

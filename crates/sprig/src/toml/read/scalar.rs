@@ -103,7 +103,7 @@ fn simple_escape(escape: u8) -> u8 {
     }
 }
 
-/// Whether each underscore stands between digits, and the last character is a digit.
+/// Whether each underscore is between digits, and the last character is a digit.
 fn underscores_are_fine(text: &str) -> bool {
     if matches!(text, "nan" | "+nan" | "-nan" | "inf" | "-inf" | "+inf") {
         return true;
@@ -135,6 +135,7 @@ fn integer(text: &str) -> Result<Value, String> {
     if has_leading_zero(text) {
         return complaint("cannot have leading zeroes");
     }
+    // Base 0 accepts underscores and the prefixes `0x`, `0o` and `0b`, as TOML does.
     match number::parse_int(text, 0) {
         Ok(value) => Ok(Value::int64(value)),
         Err(IntError::Range) => Err(format!("{text} is out of range for int64")),
