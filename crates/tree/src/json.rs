@@ -7,7 +7,7 @@ mod write;
 pub use read::{Assemble, read, read_exact, read_map, read_partly, read_prefix, read_prefix_with};
 pub use write::{Layout, Writer, write, write_pretty, write_raw};
 
-/// The maximum nesting that is read, as in Go.
+/// The maximum nesting that is read, as in Go (`maxNestingDepth` in encoding/json).
 pub const MAX_DEPTH: usize = 10_000;
 
 /// Why a text is not JSON, or a tree cannot be written as JSON. Prints as Go's error does.

@@ -10,6 +10,7 @@ pub fn merge(base: Map<Node>, over: Map<Node>) -> Map<Node> {
     if over.is_empty() {
         return base;
     }
+    // Both are sorted, so they are merged like two sorted lists, without searching.
     let mut merged = Vec::with_capacity(base.len() + over.len());
     let mut base = base.into_iter().peekable();
     for (key, value) in over {

@@ -42,6 +42,7 @@ pub fn format_json(value: f64) -> Option<String> {
         text.push('-');
     }
     let magnitude = value.abs();
+    // The bounds of ES6, which encoding/json follows so that JavaScript writes the same text.
     if magnitude != 0.0 && !(1e-6..1e21).contains(&magnitude) {
         push_exponent_form(&mut text, &digits, exponent);
         // encoding/json writes e-9, not e-09.
@@ -159,6 +160,7 @@ pub fn parse_uint(text: &str, base: u32) -> Result<u64, IntError> {
         let digit = character.to_digit(radix).ok_or(IntError::Syntax)?;
         match value.checked_mul(u64::from(radix)).and_then(|v| v.checked_add(u64::from(digit))) {
             Some(next) => value = next,
+            // Not an error yet: a bad digit further on is a syntax error, which Go reports first.
             None => overflow = true,
         }
     }

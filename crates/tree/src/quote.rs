@@ -60,6 +60,7 @@ fn push_hexadecimal(prefix: &str, value: u32, width: usize, out: &mut String) {
 pub fn is_print(character: char) -> bool {
     match character {
         ' '..='~' => true,
+        // The no-break space and the soft hyphen are not printable in Go.
         '\0'..='\u{a0}' | '\u{ad}' => false,
         // Rust's Debug escapes exactly what Unicode has unassigned, control, format, private or separator, and
         // combining marks, which Go prints.

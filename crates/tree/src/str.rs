@@ -67,6 +67,8 @@ impl Str {
     /// When the range is out of bounds.
     pub fn slice(&self, range: Range<usize>) -> Str {
         match &self.0 {
+            // A shared string is copied instead: only buffers that were moved in are large enough to be worth
+            // keeping alive.
             Repr::Slice { buffer, start, .. } if range.len() > INLINE => {
                 let part = &self.as_bytes()[range.clone()];
                 // Both ends are within the string, whose offsets fit 32 bits.

@@ -12,6 +12,7 @@ pub fn suggest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
         return Some(whole);
     }
     let nearest = known.iter().map(|known| (distance(word, known), *known)).min()?;
+    // At most one letter in three may differ, or everything would be similar to something.
     (nearest.0 * 3 <= nearest.1.len()).then_some(nearest.1)
 }
 

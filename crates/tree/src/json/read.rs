@@ -48,6 +48,7 @@ impl Assemble for Nodes {
         {
             return Node::Int(whole);
         }
+        // Rust's parser returns an infinity where Go's returns an error of range.
         match text.parse::<f64>() {
             Ok(value) if value.is_finite() => Node::Float(value),
             _ => {

@@ -37,6 +37,7 @@ impl<'t> Scanner<'t> {
     fn unexpected_in_token(&self, context: &str) -> Error {
         match self.text.get(self.at) {
             Some(&byte) => self.invalid(byte, context, self.at + 1),
+            // A decoder of a stream waits for more input instead of feeding the space.
             None if self.stream => self.ended(),
             None => self.invalid(b' ', context, self.text.len()),
         }
@@ -45,6 +46,7 @@ impl<'t> Scanner<'t> {
     fn invalid(&self, byte: u8, context: &str, offset: usize) -> Error {
         let mut message = String::from("invalid character '");
         match byte {
+            // Go's `quoteChar`: single quotes around, so that one is escaped and a double quote is not.
             b'\'' => message.push_str("\\'"),
             b'"' => message.push('"'),
             _ => quote::push_escaped(char::from(byte), '"', false, &mut message),
@@ -130,6 +132,7 @@ impl<'t> Scanner<'t> {
         }
         let body = &self.text[start..self.at];
         self.at += 1;
+        // Escapes are rare; without them the bytes are taken over as they are.
         if plain && std::str::from_utf8(body).is_ok() {
             Ok(Str::new(body))
         } else {

@@ -127,6 +127,7 @@ impl<'l> Writer<'l> {
         for (at, &byte) in bytes.iter().enumerate() {
             let special = match byte {
                 0..0x20 | b'"' | b'\\' => true,
+                // Go escapes these by default, so that JSON can be inlined in HTML. `toRawJson` turns it off.
                 b'<' | b'>' | b'&' => self.html,
                 // U+2028 and U+2029 are E2 80 A8 and E2 80 A9: line terminators in JavaScript, so Go escapes them.
                 0xe2 => matches!(bytes.get(at + 1..at + 3), Some([0x80, 0xa8 | 0xa9])),

@@ -101,6 +101,8 @@ fn walk<'a>(steps: &'a [Step], mut found: Vec<Match<'a>>) -> Results<'a> {
 fn take<'a>(step: &'a Step, input: Vec<Match<'a>>) -> Results<'a> {
     let count = input.len();
     Ok(match step {
+        // Once, whatever the input, while numbers and booleans are repeated for each result; that is how
+        // kubectl does it.
         Step::Text(text) => vec![Match::Text(text)],
         Step::Int(number) => vec![Match::Int(*number); count],
         Step::Float(number) => vec![Match::Float(*number); count],
@@ -132,6 +134,7 @@ fn fields<'a>(name: &str, input: &[Match<'a>]) -> Results<'a> {
         _ => None,
     };
     let values: Vec<Match<'a>> = input.iter().filter_map(value).map(Match::Node).collect();
+    // A key that is missing everywhere is an error; one that is missing in some of the inputs is not.
     if values.is_empty() && !input.is_empty() { Err(NoResult) } else { Ok(values) }
 }
 
@@ -142,6 +145,7 @@ fn children<'a>(found: &Match<'a>) -> Vec<Match<'a>> {
         Match::Node(Node::Map(map)) => map.values().map(Match::Node).collect(),
         Match::Node(Node::List(list)) => list.iter().map(Match::Node).collect(),
         Match::Node(Node::Str(text)) => {
+            // Go's reflection iterates over a string like over a slice of bytes.
             text.as_bytes().iter().map(|byte| Match::Int((*byte).into())).collect()
         }
         _ => Vec::new(),
@@ -170,7 +174,9 @@ fn slices<'a>(slice: Slice, input: &[Match<'a>]) -> Results<'a> {
         let from = slice.from.unwrap_or(0);
         let from = if from < 0 { from.saturating_add(length) } else { from };
         let to = slice.to.unwrap_or(length);
+        // `[-1]` is parsed as `[-1:0]`, and the derived zero means the end of the list.
         let to = if to < 0 || (to == 0 && slice.derived) { to.saturating_add(length) } else { to };
+        // kubectl returns here, so an empty slice of one list drops the lists after it.
         if from == to {
             return Ok(results);
         }

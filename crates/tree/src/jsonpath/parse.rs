@@ -41,7 +41,7 @@ pub(super) fn parse(template: &str) -> Result<Vec<Part>, String> {
 struct Open {
     steps: Vec<Step>,
     parts: Vec<Part>,
-    /// How many of its parts stand before the last `end` in it.
+    /// How many of its parts are before the last `end` in it.
     ended: usize,
 }
 
@@ -218,6 +218,8 @@ impl<'a> Reader<'a> {
                     None => quote = Some(character),
                     Some(quote) => closed |= previous != '\\' && character == quote,
                 },
+                // Quotes are only counted up to the first pair, as in kubectl: after it, a parenthesis in a
+                // second string ends the filter.
                 ')' if quote.is_some() == closed => {
                     end = Some(at);
                     break;

@@ -7,10 +7,10 @@ use super::cursor::Cursor;
 use super::{Error, ReadFile};
 use crate::{Map, Node, json, number, quote};
 
-/// The maximum list index, as in Helm.
+/// The maximum list index, as in Helm (`MaxIndex`).
 const MAX_INDEX: i64 = 65_536;
 
-/// The maximum nesting of names by dots, as in Helm.
+/// The maximum nesting of names by dots, as in Helm (`MaxNestedNameLevel`).
 const MAX_NAME_LEVEL: usize = 30;
 
 /// The maximum nesting of all kinds. Helm has no such limit; it keeps hostile texts from exhausting the stack.
@@ -83,6 +83,7 @@ impl<'t, 'r> Parser<'t, 'r> {
             Some(_) => {
                 let message =
                     format!("key {} has no value (cannot end with ,)", quote::quote(key.as_bytes()));
+                // Helm sets the key before it returns the error.
                 put(data, key, Node::from(""));
                 Err(Stop::Error(message))
             }
@@ -240,6 +241,7 @@ impl<'t, 'r> Parser<'t, 'r> {
             if self.items > MAX_ITEMS {
                 return Err(Stop::Error(format!("lists have more than {MAX_ITEMS} items")));
             }
+            // Indexes need not be contiguous; what is skipped is nil.
             list.resize(at + 1, Node::Nil);
         }
         list[at] = node;
@@ -368,6 +370,7 @@ fn typed(text: String) -> Node {
     if folds_to(&text, "null") {
         return Node::Nil;
     }
+    // Leading zeros make a string, so that `007` and phone numbers survive; zero itself is the exception.
     if text == "0" {
         return Node::Int(0);
     }
@@ -392,7 +395,7 @@ fn put(data: &mut Map<Node>, key: String, node: Node) {
     }
 }
 
-/// Sets an item, with nil in the holes before it.
+/// The error about an index beyond [`MAX_INDEX`].
 fn index_too_large(index: i64) -> Stop {
     Stop::Error(format!("index of {index} is greater than maximum supported index of {MAX_INDEX}"))
 }
