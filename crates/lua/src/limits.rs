@@ -224,6 +224,7 @@ impl Meter {
         if steps > before {
             return Err(self.exceed(lua, self.too_many_steps()));
         }
+        // A charge of several steps may skip multiples, so the quotients are compared, not the remainder.
         if left / STEPS_PER_CLOCK_CHECK == before / STEPS_PER_CLOCK_CHECK {
             return Ok(());
         }
@@ -264,9 +265,9 @@ impl Meter {
     }
 
     fn exceed(&self, lua: &Lua, reason: String) -> mlua::Error {
-        let place = caller_location(lua).map(|place| format!("{place}: ")).unwrap_or_default();
+        let location = caller_location(lua).map(|location| format!("{location}: ")).unwrap_or_default();
         let trace = lua.traceback(None, 0).map(|text| text.to_string_lossy()).unwrap_or_default();
-        self.lock().limit = Some(ExceededLimit { message: format!("{place}{reason}"), trace });
+        self.lock().limit = Some(ExceededLimit { message: format!("{location}{reason}"), trace });
         self.exceeded.store(true, Ordering::Relaxed);
         self.error()
     }

@@ -127,5 +127,5 @@ fn add(call: &Call<'_>, entries: impl IntoIterator<Item = Registered>) -> Answer
     Ok(Value::Nil)
 }
 
-/// The maximum number of registrations of a chart.
+/// The maximum number of registrations of a chart: each keeps a function alive until the operation ends.
 const MAX_REGISTRATIONS: usize = 10_000;

@@ -13,7 +13,7 @@ use crate::host::Host;
 use crate::plugin::PluginScripts;
 use crate::sandbox;
 
-/// The maximum size of a script, in bytes.
+/// The maximum size of a script, in bytes. Compiling is not metered, so its input is bounded.
 pub(crate) const MAX_SCRIPT: usize = 1 << 20;
 
 /// The scripts that one chart can require.

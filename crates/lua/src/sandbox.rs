@@ -1,4 +1,6 @@
 //! The sandbox: a Luau state with an allow-list of globals.
+//! Nothing is removed by name: what is not on the lists below does not exist, so that a new version of the
+//! engine adds nothing by itself.
 
 use std::sync::Arc;
 
@@ -116,8 +118,10 @@ pub(crate) fn open(host: &Arc<Host>) -> mlua::Result<Lua> {
     seed.call::<()>(0)?;
     let prelude = run_prelude(&lua, host)?;
     install(&lua, host, &globals, &prelude)?;
+    // Makes all tables so far read-only, and gives scripts globals of their own in front of them.
     lua.sandbox(true)?;
     lua.gc_restart();
+    // Only now: what the host installs does not count against the chart.
     lua.set_memory_limit(host.limits.memory)?;
     meter(&lua, host);
     Ok(lua)
@@ -142,6 +146,8 @@ pub(crate) fn compile(lua: &Lua, file: &str, text: &Str) -> Result<Function, Cal
     if text.len() > MAX_SCRIPT {
         return Err(CallError::Message(format!("{file}: a script can have at most {MAX_SCRIPT} bytes")));
     }
+    // Source only (`ChunkMode::Text`): the engine does not validate bytecode, and crafted bytecode could
+    // break out of the sandbox.
     let chunk = lua.load(text.as_bytes()).set_name(format!("@{file}")).set_mode(ChunkMode::Text);
     Ok(chunk.set_compiler(compiler()).into_function()?)
 }

@@ -92,14 +92,14 @@ impl Script {
         context: &mut Context,
     ) -> Result<(), HandlerError> {
         let event = context.event();
-        let asked_again = matches!(event, Some(Event::Wait | Event::Ready));
+        let is_polled = matches!(event, Some(Event::Wait | Event::Ready));
         let (budget, started) = (self.host.meter.budget(), Instant::now());
         let before = budget.waited();
         let mut reported: Option<String> = None;
         loop {
             let (answer, spent) = self.run(context, place, |ctx| function.call::<MultiValue>(ctx))?;
             let mut answer = answer.into_iter();
-            if !asked_again || answer.next() != Some(Value::Boolean(false)) {
+            if !is_polled || answer.next() != Some(Value::Boolean(false)) {
                 return Ok(());
             }
             let reason = answer.next().as_ref().and_then(Value::as_string).map(|text| text.to_string_lossy());
@@ -134,6 +134,7 @@ impl Script {
             if self.host.meter.is_cancelled() {
                 return Err(HandlerError::new("the operation was cancelled"));
             }
+            // In short pieces, so that a cancellation is noticed soon.
             std::thread::sleep(left.min(Duration::from_millis(50)));
         }
         Ok(())
@@ -168,6 +169,8 @@ impl Script {
             })
         });
         match (outcome, inner) {
+            // The engine turns errors into text; if that text is still in it, the wrapper passed the inner
+            // error on.
             (Err(error), Some(inner)) if error.to_string().contains(&inner.to_string()) => Err(inner),
             (outcome, _) => outcome.map(|_| ()),
         }

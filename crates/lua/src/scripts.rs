@@ -101,6 +101,7 @@ impl<'a> Loader<'a> {
         if ext::main_script(chart).is_none() {
             return Ok(());
         }
+        // What a chart does not request itself it does not get, even if another chart of the tree has it.
         let granted = permission::requested_by(chart, &path)?.and(self.granted);
         let resolver = ModuleResolver::new(chart, above, &self.chosen);
         let host = Host::new(

@@ -1,4 +1,6 @@
 //! Integers that Lua's numbers cannot represent exactly.
+//! Luau has one kind of number, a float64. Resource versions and large ids in values would be rounded
+//! silently.
 
 use mlua::{MetaMethod, UserData, UserDataMethods};
 

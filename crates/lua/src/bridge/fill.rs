@@ -102,6 +102,7 @@ pub(crate) fn fill(lua: &Lua, host: &Host, table: &Table) -> mlua::Result<()> {
         Some(view) if read_only => lua.create_table_with_capacity(view.len(), 0)?,
         _ => table.clone(),
     };
+    // From now on it is an ordinary table, which the engine accesses at full speed.
     if !read_only {
         table.set_metatable(None)?;
     }
@@ -127,6 +128,8 @@ pub(crate) fn fill(lua: &Lua, host: &Host, table: &Table) -> mlua::Result<()> {
     registry.set_filled(id);
     handles.pending.raw_set(table, false)?;
     if read_only {
+        // The script holds the empty table in front of it, so that every assignment reaches the metatable and
+        // its message.
         content.set_readonly(true);
         handles.shadow.raw_set(table, &content)?;
         registry.add_content(&content, id);

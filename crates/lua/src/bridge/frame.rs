@@ -181,8 +181,8 @@ impl DirtyTables {
 
     /// The indices of modified entries in a table whose own entries are unchanged.
     pub(super) fn only_inside(&self, id: u32) -> Option<&[u32]> {
-        let places = self.inside.get(&id)?;
-        (!self.changed[id as usize]).then_some(places)
+        let indices = self.inside.get(&id)?;
+        (!self.changed[id as usize]).then_some(indices)
     }
 }
 
@@ -326,13 +326,15 @@ impl Frame {
         let mut is_noted = vec![false; count];
         for mut id in tables.iter().filter_map(|table| self.id(table)) {
             dirty.changed[id as usize] = true;
+            // Stops at the first ancestor that another table has reported already, so that the walk is linear
+            // in all.
             while !std::mem::replace(&mut is_noted[id as usize], true) {
                 let Position::Child { parent, index } = self.entry(id).position else { break };
                 dirty.inside.entry(parent).or_default().push(index);
                 id = parent;
             }
         }
-        dirty.inside.values_mut().for_each(|places| places.sort_unstable());
+        dirty.inside.values_mut().for_each(|indices| indices.sort_unstable());
         dirty
     }
 

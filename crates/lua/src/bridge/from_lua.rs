@@ -13,7 +13,7 @@ use crate::call::CallError;
 use crate::host::Host;
 use crate::limits::Limits;
 
-/// The maximum nesting depth of tables.
+/// The maximum nesting depth of tables. Conversion recurses, and no object of Kubernetes nests nearly as deep.
 const MAX_DEPTH: usize = 250;
 
 /// Converts a Lua value to a tree.
@@ -186,6 +186,7 @@ impl<'a> TableReader<'a> {
         if !number.is_finite() {
             return self.refuse("a number that is infinite or undefined cannot be kept");
         }
+        // Lua has no integers, but YAML and Kubernetes do: a whole number is written without a fraction.
         match number.fract() == 0.0 && number.abs() <= MAX_EXACT {
             true => Ok(Node::Int(number as i64)),
             false => Ok(Node::Float(number)),
@@ -216,8 +217,10 @@ impl<'a> TableReader<'a> {
         let view = self.frame.view(id);
         let dirty = self.dirty.clone();
         match (view, dirty.as_ref().and_then(|dirty| dirty.only_inside(id))) {
-            (Some(View::Map(map)), Some(places)) => return self.inside_map(table, id, map, places),
-            (Some(View::List(list)), Some(places)) => return self.inside_list(table, id, list.len(), places),
+            (Some(View::Map(map)), Some(indices)) => return self.inside_map(table, id, map, indices),
+            (Some(View::List(list)), Some(indices)) => {
+                return self.inside_list(table, id, list.len(), indices);
+            }
             _ => {}
         }
         match (view, self.entries(table)?) {
@@ -239,10 +242,10 @@ impl<'a> TableReader<'a> {
         table: &Table,
         id: u32,
         map: &Map<Node>,
-        places: &[u32],
+        indices: &[u32],
     ) -> Result<Change, CallError> {
-        let mut set = Vec::with_capacity(places.len());
-        for &index in places {
+        let mut set = Vec::with_capacity(indices.len());
+        for &index in indices {
             let (key, _) = &map.entries()[index as usize];
             let value: Value = match key.as_str() {
                 Some(key) => table.raw_get(key)?,
@@ -263,10 +266,10 @@ impl<'a> TableReader<'a> {
         table: &Table,
         id: u32,
         length: usize,
-        places: &[u32],
+        indices: &[u32],
     ) -> Result<Change, CallError> {
         let mut changes: Vec<Change> = (0..length).map(|_| Change::Unchanged).collect();
-        for &index in places {
+        for &index in indices {
             let number = index as usize + 1;
             let value: Value = table.raw_get(number)?;
             let position = Position::Child { parent: id, index };
@@ -470,6 +473,7 @@ fn describe(key: &Value) -> String {
 /// Whether a scalar is the one that the script was given.
 fn is_same_scalar(before: &Node, after: &Node) -> bool {
     match (before, after) {
+        // Numbers of values are floats; one that the script left alone must not become an integer.
         (Node::Float(before), Node::Int(after)) => *before == *after as f64,
         (Node::List(_) | Node::Map(_), _) => false,
         _ => before == after,

@@ -98,18 +98,18 @@ fn dependencies(dependencies: &[Dependency]) -> Node {
 /// What is not a valid file, as text.
 pub(super) fn read_sources(root: Root, tree: &Node) -> Result<Vec<SourceFile>, String> {
     rows(root, tree, &["name", "data"])?
-        .map(|(place, map)| {
-            let name = required(&place, map, "name")?;
+        .map(|(path, map)| {
+            let name = required(&path, map, "name")?;
             let safe = !name.is_empty()
                 && !name.starts_with('/')
                 && !name.contains('\\')
                 && !name.split('/').any(|part| part.is_empty() || part == "." || part == "..");
             if !safe {
-                return Err(format!("{place}.name must be a path inside the chart, not {name:?}"));
+                return Err(format!("{path}.name must be a path inside the chart, not {name:?}"));
             }
             match map.get("data") {
                 Some(Node::Str(data)) => Ok(SourceFile { name, data: data.clone() }),
-                _ => Err(format!("{place}.data must be a string")),
+                _ => Err(format!("{path}.data must be a string")),
             }
         })
         .collect()
@@ -121,11 +121,11 @@ pub(super) fn read_sources(root: Root, tree: &Node) -> Result<Vec<SourceFile>, S
 /// What is not a valid dependency, as text.
 pub(super) fn read_dependencies(tree: &Node) -> Result<Vec<Dependency>, String> {
     rows(Root::Dependencies, tree, &["name", "version", "repository", "alias"])?
-        .map(|(place, map)| {
+        .map(|(path, map)| {
             let optional =
-                |key| if map.contains_key(key) { required(&place, map, key) } else { Ok(String::new()) };
+                |key| if map.contains_key(key) { required(&path, map, key) } else { Ok(String::new()) };
             Ok(Dependency {
-                name: required(&place, map, "name")?,
+                name: required(&path, map, "name")?,
                 version: optional("version")?,
                 repository: optional("repository")?,
                 alias: optional("alias")?,
@@ -146,17 +146,17 @@ fn rows<'a>(root: Root, tree: &'a Node, known: &[&str]) -> Result<impl Iterator<
     };
     let mut rows = Vec::with_capacity(list.len());
     for (index, node) in list.iter().enumerate() {
-        let place = format!("{}[{}]", root.as_str(), index + 1);
-        let map = node.as_map().ok_or_else(|| format!("{place} must be a table"))?;
+        let path = format!("{}[{}]", root.as_str(), index + 1);
+        let map = node.as_map().ok_or_else(|| format!("{path} must be a table"))?;
         if let Some(key) = map.keys().find(|key| !known.iter().any(|known| **key == *known)) {
-            return Err(format!("{place} has no field `{key}`; its fields are {}", known.join(", ")));
+            return Err(format!("{path} has no field `{key}`; its fields are {}", known.join(", ")));
         }
-        rows.push((place, map));
+        rows.push((path, map));
     }
     Ok(rows.into_iter())
 }
 
-fn required(place: &str, map: &Map<Node>, key: &str) -> Result<String, String> {
+fn required(path: &str, map: &Map<Node>, key: &str) -> Result<String, String> {
     let text = map.get(key).and_then(Node::as_str);
-    text.map(str::to_owned).ok_or_else(|| format!("{place}.{key} must be a string"))
+    text.map(str::to_owned).ok_or_else(|| format!("{path}.{key} must be a string"))
 }

@@ -1,4 +1,6 @@
 //! Checks how handlers use the context: existing fields, and parts that their event may change.
+//! Works on tokens, without a parser: what is not certain is not reported. The same rules hold at run time,
+//! where they cannot be missed.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

@@ -132,7 +132,7 @@ fn long_level(text: &[u8]) -> Option<usize> {
 fn long_length(text: &[u8], level: usize) -> usize {
     let close = [b"]".as_slice(), &b"=".repeat(level), b"]"].concat();
     let found = text.windows(close.len()).position(|window| window == close);
-    found.map_or(text.len(), |place| place + close.len())
+    found.map_or(text.len(), |start| start + close.len())
 }
 
 #[cfg(test)]

@@ -61,11 +61,12 @@ impl<'c> Tree<'c> {
         folder: &str,
         findings: &mut Vec<Finding>,
     ) -> Result<()> {
-        let asked = permission::requested_by(chart, &path)?;
+        let requested = permission::requested_by(chart, &path)?;
         let resolver = ModuleResolver::new(chart, &self.above, &self.chosen);
         for (_, file) in ext::scripts(chart) {
             let shown = format!("{folder}{}", file.name);
-            let script = Script { file: &file.name, shown: &shown, asked: &asked, resolver: &resolver };
+            let script =
+                Script { file: &file.name, shown: &shown, requested: &requested, resolver: &resolver };
             script.check(&file.data.text(), findings);
         }
         self.above.push(chart);
@@ -85,7 +86,7 @@ struct Script<'a> {
     file: &'a str,
     /// The file relative to the topmost chart.
     shown: &'a str,
-    asked: &'a Permissions,
+    requested: &'a Permissions,
     resolver: &'a ModuleResolver,
 }
 
@@ -146,7 +147,7 @@ impl Script<'_> {
     /// Why a global name cannot be used.
     fn refused(&self, name: &str) -> Option<String> {
         if let Some(permission) = Permission::ALL.into_iter().find(|permission| permission.module() == name) {
-            let missing = !self.asked.contains(permission);
+            let missing = !self.requested.contains(permission);
             return missing.then(|| {
                 format!("`{name}` needs the permission `{permission}`, which ext/permissions.yaml does not ask for")
             });
@@ -195,8 +196,8 @@ fn syntax(error: &mlua::Error) -> (usize, String) {
         other => other.to_string(),
     };
     // The compiler's format is `line: message`.
-    let place = text.trim_start_matches(':').split_once(':');
-    match place.and_then(|(line, message)| Some((line.trim().parse().ok()?, message.trim().to_owned()))) {
+    let parts = text.trim_start_matches(':').split_once(':');
+    match parts.and_then(|(line, message)| Some((line.trim().parse().ok()?, message.trim().to_owned()))) {
         Some(found) => found,
         None => (1, text),
     }

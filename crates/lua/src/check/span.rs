@@ -47,6 +47,7 @@ fn step(tokens: &[Token], index: usize) -> Option<Nesting> {
 fn is_expression(tokens: &[Token], index: usize) -> Option<bool> {
     let before = &tokens[index.checked_sub(1)?];
     match before.kind {
+        // `if a then if b then …` may be a nested statement or a nested expression.
         TokenKind::Name if matches!(before.text.as_str(), "then" | "else") => None,
         TokenKind::Name => Some(matches!(before.text.as_str(), "return" | "and" | "or" | "not" | "in")),
         TokenKind::Sign => Some(!matches!(before.text.as_str(), ")" | "]" | "}" | ";")),

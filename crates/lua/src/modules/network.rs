@@ -12,6 +12,7 @@ use crate::services::FetchRequest;
 pub(super) const FUNCTIONS: &[(&str, Body)] = &[("get", get), ("request", request)];
 
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
+// A render waits for the answer, so the default is short.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -98,6 +99,8 @@ fn read(call: &Call<'_>, options: &Map<Node>) -> Result<FetchRequest, CallError>
         url,
         headers: headers(call, options)?,
         body: text("body")?.unwrap_or_default().into_bytes(),
+        // The meter cannot interrupt a request, so the request must end by itself when the script's time
+        // does.
         timeout: timeout(call, options)?.min(call.host.meter.time_left().max(SHORTEST)),
         max_bytes: call.host.limits.text,
     })
@@ -109,6 +112,7 @@ fn headers(call: &Call<'_>, options: &Map<Node>) -> Result<BTreeMap<String, Stri
         Some(Node::Map(map)) => map,
         Some(_) => return call.fail("`headers` must be a map"),
     };
+    // A line break in a value would add headers, or a second request.
     let good = |text: &str| !text.bytes().any(|byte| byte.is_ascii_control());
     let mut headers = BTreeMap::new();
     for (key, value) in entries.iter() {
