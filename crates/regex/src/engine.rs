@@ -6,10 +6,11 @@ use regex_syntax::hir::Hir;
 use crate::error::{Error, ErrorKind, Result};
 use crate::syntax::Pattern;
 
-/// The most memory an automaton may take, in bytes.
+/// The most memory an automaton may take, in bytes. Go's own limits allow patterns that need gigabytes here, because
+/// classes beyond ASCII take many states in an automaton over bytes.
 const MAX_AUTOMATON_SIZE: usize = 48 << 20;
 
-/// The most places for groups, counted over all states, that a search may keep.
+/// The most slots for groups, counted over all states, that a search may keep.
 const MAX_SLOTS: u64 = 8 << 20;
 
 /// Trees up to this height are compiled on the stack of the caller.
@@ -34,6 +35,7 @@ pub(crate) fn build(pattern: &Pattern, source: &[u8]) -> Result<meta::Regex> {
 fn compile(hir: &Hir) -> Option<meta::Regex> {
     let literal = hir.properties().is_literal() || hir.properties().is_alternation_literal();
     let config = meta::Config::new()
+        // Go never splits a character, not even by an empty match.
         .utf8_empty(true)
         .hybrid(false)
         .auto_prefilter(literal)

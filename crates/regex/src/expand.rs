@@ -34,6 +34,7 @@ pub(crate) fn expand(
             template = rest;
             continue;
         }
+        // A malformed reference is text in Go: the dollar stays.
         let Some((reference, rest)) = leading_reference(template) else {
             output.push(b'$');
             continue;
@@ -83,7 +84,10 @@ fn leading_reference(template: &[u8]) -> Option<(Reference<'_>, &[u8])> {
 /// A number without leading zeros is an index; everything else is a name.
 fn classify(name: &[u8]) -> Reference<'_> {
     let digits = std::str::from_utf8(name).ok().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+    // `$01` is the name `01`, which no group can have, and so nothing.
     match digits.filter(|digits| digits.len() == 1 || !digits.starts_with('0')).map(str::parse) {
+        // Go stops counting at 1e8 and then takes the text for a name; no pattern has as many groups either
+        // way.
         Some(Ok(index)) if index < 1_000_000_000 => Reference::Index(index),
         _ => Reference::Name(name),
     }

@@ -182,6 +182,7 @@ impl Regex {
         if limit == 0 {
             return Vec::new();
         }
+        // Go tests the text of the pattern here, not whether it can match nothing.
         if !self.source.is_empty() && haystack.is_empty() {
             return vec![haystack];
         }
@@ -250,6 +251,8 @@ impl Regex {
             };
             let mut counts = true;
             if range.end == start {
+                // Go ignores an empty match right after another match: `a*` finds `aa` and not the empty text
+                // behind it.
                 counts = previous_end != Some(range.start);
                 at = subject.after_character(start);
             } else {
@@ -286,6 +289,7 @@ impl Regex {
                 substitute(&mut output, found);
             }
             last_end = range.end;
+            // At least one character further, or an empty match would be found again.
             at = subject.after_character(at).unwrap_or(at + 1).max(range.end);
         }
         output.extend_from_slice(&haystack[subject.haystack_offset(last_end)..]);

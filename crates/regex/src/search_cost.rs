@@ -1,5 +1,7 @@
 //! How much text repeated searches read: each search may have to read to the end before it knows its match, which is
 //! quadratic.
+//! A chart can only cause this on purpose or by accident with long texts; the render charges for it before it
+//! happens.
 
 use regex_automata::Input;
 use regex_automata::hybrid::dfa::{Cache, DFA};
@@ -93,12 +95,12 @@ fn search(
     let input = Input::new(text).range(start..);
     let mut state = automaton.start_state_forward(cache, &input).ok()?;
     let mut end = None;
-    for (place, byte) in text.as_bytes().iter().enumerate().skip(start) {
+    for (index, byte) in text.as_bytes().iter().enumerate().skip(start) {
         state = automaton.next_state(cache, state, *byte).ok()?;
         *read += 1;
         if state.is_match() {
             // The automaton reports a match one byte late.
-            end = NonMaxUsize::new(place);
+            end = NonMaxUsize::new(index);
         } else if state.is_dead() || *read >= most {
             return Some(end);
         } else if state.is_quit() {

@@ -8,13 +8,14 @@ use super::flags::Flags;
 use super::property::{AsciiRanges, Property, perl_class, posix_class, property};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Reads `[…]`; the cursor stands at the bracket.
+/// Reads `[…]`; the cursor is at the bracket.
 pub(crate) fn bracket(cursor: &mut Cursor<'_>, flags: Flags) -> Result<ClassUnicode> {
     let start = cursor.at;
     cursor.at += 1;
     let negated = cursor.take(b"^");
     let mut class = ClassUnicode::empty();
     let mut first = true;
+    // A bracket right at the start is a member, as in POSIX.
     while first || cursor.peek() != Some(b']') {
         first = false;
         let member = match named(cursor, flags)? {
@@ -30,7 +31,7 @@ pub(crate) fn bracket(cursor: &mut Cursor<'_>, flags: Flags) -> Result<ClassUnic
     Ok(class)
 }
 
-/// Reads `\pL` or `\d` and the like, if the cursor stands at one.
+/// Reads `\pL` or `\d` and the like, if the cursor is at one.
 pub(crate) fn escaped(cursor: &mut Cursor<'_>, flags: Flags) -> Result<Option<ClassUnicode>> {
     let (Some(b'\\'), Some(letter)) = (cursor.peek(), cursor.peek_second()) else {
         return Ok(None);
@@ -125,6 +126,7 @@ fn unicode(cursor: &mut Cursor<'_>, flags: Flags) -> Result<ClassUnicode> {
     };
     let property =
         property(name).ok_or_else(|| Error::new(ErrorKind::InvalidCharRange, cursor.since(start)))?;
+    // Folded before it is negated, as in Go; the other order would let `(?i)\P{Lu}` match everything.
     let mut class = fold(unicode_class(property_pattern(property)), flags.fold_case);
     if negated {
         class.negate();

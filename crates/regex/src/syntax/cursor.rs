@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The pattern with the place the parser has reached.
+/// The pattern with the position that the parser has reached.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'a> {
     /// All of the pattern.
@@ -36,12 +36,12 @@ impl<'a> Cursor<'a> {
         &self.pattern[self.at..]
     }
 
-    /// Returns what lies between a start and the current place.
+    /// Returns what is between a start and the current position.
     pub(crate) fn since(&self, start: usize) -> &'a [u8] {
         &self.pattern[start..self.at]
     }
 
-    /// Returns a cursor at another place of the same pattern.
+    /// Returns a cursor at another position of the same pattern.
     pub(crate) fn moved_to(&self, at: usize) -> Self {
         Self { at, ..*self }
     }
@@ -84,7 +84,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Fails if the part between the current place and `end` is not UTF-8.
+    /// Fails if the part between the current position and `end` is not UTF-8.
     pub(crate) fn check_utf8(&self, end: usize) -> Result<()> {
         if self.text.len() < end {
             let start = self.text.len().max(self.at);
@@ -93,7 +93,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// Returns the distance from the current place to the first of a byte sequence.
+    /// Returns the distance from the current position to the first of a byte sequence.
     pub(crate) fn find(&self, needle: &[u8]) -> Option<usize> {
         self.rest().windows(needle.len()).position(|window| window == needle)
     }

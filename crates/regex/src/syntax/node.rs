@@ -2,7 +2,7 @@
 
 use regex_syntax::hir::{Capture, Class, ClassUnicode, Dot, Hir, Look, Repetition};
 
-/// Go rejects trees that are higher than this.
+/// Go rejects trees that are higher than this (`maxHeight` in regexp/syntax).
 pub(crate) const MAX_HEIGHT: u32 = 1000;
 
 /// Go rejects programs of more than 128 MB, at 40 bytes for an instruction.
@@ -93,6 +93,7 @@ impl Node {
             1 => return parts.remove(0),
             _ => {}
         }
+        // Go joins adjacent characters of one kind into one literal, which is not a level of its own.
         let one_literal =
             parts.windows(2).all(|pair| pair[0].literal.is_some() && pair[0].literal == pair[1].literal);
         let mut node = Self::sum(&parts);
@@ -122,6 +123,7 @@ impl Node {
             _ if !bounds.counted => self.copies,
             _ => self.copies.saturating_mul(u32::try_from(max.unwrap_or(min).max(1)).unwrap_or(u32::MAX)),
         };
+        // Go checks only where a repetition really copies, so `(a{1000}){1}` is fine.
         let valid = copies <= MAX_COPIES || !bounds.counted || (min < 2 && max.unwrap_or(0) < 2);
         let repetition =
             Repetition { min: bounds.min, max: bounds.max, greedy: bounds.greedy, sub: Box::new(self.hir) };

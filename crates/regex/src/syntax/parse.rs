@@ -8,7 +8,7 @@ use super::node::{Bounds, MAX_HEIGHT, MAX_SIZE, Node};
 use super::{class, escape};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Go rejects patterns whose classes have more bounds than this.
+/// Go rejects patterns whose classes have more bounds than this: 128 MB at four bytes each (`maxRunes`).
 const MAX_CLASS_BOUNDS: usize = (128 << 20) / 4;
 
 /// A parsed pattern.
@@ -164,6 +164,7 @@ impl Parser<'_> {
             Some(b'z') => Some(Look::End),
             Some(b'b') => Some(Look::WordAscii),
             Some(b'B') => Some(Look::WordAsciiNegate),
+            // `\C`, a single byte, is RE2's but not Go's.
             Some(b'C') => {
                 self.cursor.at += 2;
                 return self.error(ErrorKind::InvalidEscape, start);
@@ -204,6 +205,7 @@ impl Parser<'_> {
         counted: bool,
         last_repeat: Option<usize>,
     ) -> Result<()> {
+        // The flag `U` swaps the meanings of `*` and `*?`.
         let greedy = !self.cursor.take(b"?") ^ self.flags.lazy;
         if let Some(last) = last_repeat {
             return self.error(ErrorKind::InvalidRepeatOp, last);
@@ -268,6 +270,7 @@ impl Parser<'_> {
     fn open_special(&mut self) -> Result<()> {
         let start = self.cursor.at;
         let rest = self.cursor.rest();
+        // The lengths are Go's; a bare `(?P<` gets another message.
         if rest.len() > 4 && rest.starts_with(b"(?P<") {
             return self.open_named(start, 4);
         }
