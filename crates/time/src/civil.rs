@@ -5,9 +5,11 @@ use std::fmt;
 /// Seconds of a day.
 pub(crate) const SECONDS_PER_DAY: u64 = 86_400;
 
-/// The calendar starts on the first of March of the year minus this, so that leap days end a year and a cycle.
+/// The calendar starts on the first of March of the year minus this, so that leap days end a year and a cycle. It is
+/// Go's `absoluteYears`: a multiple of 400 so far back that any 64-bit second is a positive number.
 const YEARS_BEFORE_ZERO: i64 = 292_277_022_400;
 
+// Of 400, 100 and 4 years of the Gregorian calendar.
 const DAYS_PER_CYCLE: u64 = 146_097;
 const DAYS_PER_CENTURY: u64 = 36_524;
 const DAYS_PER_FOUR_YEARS: u64 = 1_461;

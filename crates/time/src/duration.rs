@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::quote::quote;
 
-/// The largest magnitude that the parser lets an intermediate value have.
+/// The largest magnitude that the parser lets an intermediate value have: that of the smallest `i64`, so that the most
+/// negative duration can be read.
 const MAGNITUDE_LIMIT: u64 = 1 << 63;
 
 /// A span of time in nanoseconds.
@@ -33,6 +34,7 @@ impl Duration {
             [b'+', rest @ ..] => (false, rest),
             rest => (false, rest),
         };
+        // The one number that needs no unit.
         if rest == b"0" {
             return Ok(Self(0));
         }
@@ -193,6 +195,7 @@ fn term<'a>(text: &'a [u8], original: &[u8]) -> Result<(u64, &'a [u8]), String> 
     }
     let mut value = whole * unit;
     if fraction > 0 {
+        // In floating point as in Go, so that the last digits agree.
         value += (fraction as f64 * (unit as f64 / scale)) as u64;
         if value > MAGNITUDE_LIMIT {
             return Err(invalid());

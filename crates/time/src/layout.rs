@@ -89,6 +89,7 @@ fn leading_element(text: &[u8]) -> Option<(Element, usize)> {
     use Element as E;
     let found = match text {
         [b'J', b'a', b'n', b'u', b'a', b'r', b'y', ..] => (E::LongMonth, 7),
+        // `Janet` is not a month.
         [b'J', b'a', b'n', rest @ ..] if !starts_lower(rest) => (E::ShortMonth, 3),
         [b'M', b'o', b'n', b'd', b'a', b'y', ..] => (E::LongWeekday, 6),
         [b'M', b'o', b'n', rest @ ..] if !starts_lower(rest) => (E::ShortWeekday, 3),

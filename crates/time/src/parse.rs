@@ -108,6 +108,7 @@ impl<'a> Fields<'a> {
         match element {
             E::ShortYear => {
                 let year = signed_number(take(value, 2)?)?;
+                // Go's pivot: Unix time starts in 1969 west of Greenwich.
                 self.year = year + if year >= 69 { 1_900 } else { 2_000 };
             }
             E::LongYear if value.first().is_some_and(u8::is_ascii_digit) => {
@@ -140,7 +141,7 @@ impl<'a> Fields<'a> {
             }
             E::Second | E::ZeroSecond => {
                 self.second = within(number(value, element == E::ZeroSecond)?, 0..=59, "second")?;
-                self.read_unasked_fraction(value, rest)?;
+                self.read_extra_fraction(value, rest)?;
             }
             E::UpperPm => self.read_half_day(value, b"AM", b"PM")?,
             E::LowerPm => self.read_half_day(value, b"am", b"pm")?,
@@ -152,10 +153,10 @@ impl<'a> Fields<'a> {
     }
 
     /// A fraction may follow the seconds even if the layout has none.
-    fn read_unasked_fraction(&mut self, value: &mut &'a [u8], rest: &[u8]) -> ScanResult<()> {
+    fn read_extra_fraction(&mut self, value: &mut &'a [u8], rest: &[u8]) -> ScanResult<()> {
         let length = fraction_length(value);
-        let asked = || matches!(next_chunk(rest).element, Some((Element::Fraction(_), _)));
-        if length > 0 && !asked() {
+        let is_in_layout = || matches!(next_chunk(rest).element, Some((Element::Fraction(_), _)));
+        if length > 0 && !is_in_layout() {
             self.nanosecond = nanoseconds(take(value, length)?)?;
         }
         Ok(())
@@ -241,7 +242,7 @@ impl<'a> Fields<'a> {
             _ => {}
         }
         if let Some(year_day) = self.year_day {
-            self.settle_year_day(year_day)?;
+            self.resolve_year_day(year_day)?;
         }
         let (month, day) = (self.month.unwrap_or(1), self.day.unwrap_or(1));
         if day < 1 || day > days_in(month, self.year) {
@@ -251,7 +252,7 @@ impl<'a> Fields<'a> {
         Ok(())
     }
 
-    fn settle_year_day(&mut self, year_day: u16) -> Result<(), &'static str> {
+    fn resolve_year_day(&mut self, year_day: u16) -> Result<(), &'static str> {
         if year_day < 1 || year_day > 365 + u16::from(is_leap(self.year)) {
             return Err("day-of-year out of range");
         }
@@ -298,6 +299,7 @@ impl<'a> Fields<'a> {
             return GoTime::from_unix(clock.unix() - i64::from(offset), self.nanosecond, local.clone());
         }
         let hours =
+            // An unknown abbreviation has the offset zero, but `GMT-8` says its own.
             self.zone_name.strip_prefix(b"GMT").and_then(|hours| signed_number(hours).ok()).unwrap_or(0);
         clock.in_zone(Zone::fixed(zone_name, hours as i32 * 3_600))
     }

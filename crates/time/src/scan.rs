@@ -94,6 +94,7 @@ pub(crate) fn nanoseconds(text: &[u8]) -> ScanResult<i64> {
         return Err(ScanError::Mismatch);
     };
     let digits = &digits[..digits.len().min(9)];
+    // Go reads the fraction with `Atoi`, which takes a sign.
     let number = signed_number(digits)?;
     if number < 0 {
         return Err(ScanError::Range("fractional second"));
@@ -127,6 +128,7 @@ pub(crate) fn split_offset<'a>(value: &mut &'a [u8], style: OffsetStyle) -> Scan
 pub(crate) fn zone_name_length(value: &[u8]) -> Option<usize> {
     match value {
         _ if value.len() < 3 => None,
+        // The only abbreviations with a small letter, by Go's list.
         [b'C', b'h', b'S', b'T', ..] | [b'M', b'e', b'S', b'T', ..] => Some(4),
         [b'G', b'M', b'T', rest @ ..] => Some(3 + signed_hours_length(rest)),
         [b'+' | b'-', ..] => Some(signed_hours_length(value)).filter(|length| *length > 0),

@@ -38,6 +38,7 @@ impl GoTime {
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "what the template function `now` is for")]
     pub fn now(zone: Zone) -> Self {
+        // As in Go, the monotonic reading counts from the start of the process.
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);
         let start = *START;
         let (seconds, nanoseconds) = match SystemTime::now().duration_since(UNIX_EPOCH) {
@@ -300,6 +301,7 @@ impl GoTime {
     /// Rounds down to a multiple of a duration, counted from the year one.
     #[must_use]
     pub fn truncate(&self, multiple: Duration) -> Self {
+        // Drops the monotonic reading, as Go's `Round` and `Truncate` do.
         let time = self.in_zone(self.zone.clone());
         if multiple.0 <= 0 {
             return time;

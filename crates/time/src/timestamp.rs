@@ -270,6 +270,7 @@ fn days_since_1970(year: u32, month: u32, day: u32) -> i64 {
 /// The date `days` after 1970-01-01.
 fn civil(days: i64) -> (u32, u32, u32) {
     // RFC 3339 is limited to the years 1 to 9999.
+    // The days from the first of January of the year 1 to 1970, and from there to the end of 9999.
     let days = days.clamp(-719_162, 2_932_896) + 719_162;
     let mut year = (days / 366) as u32 + 1;
     while days_since_1970(year + 1, 1, 1) + 719_162 <= days {

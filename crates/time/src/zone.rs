@@ -6,7 +6,7 @@ use std::sync::{LazyLock, OnceLock};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// Where Go searches the zone database.
+/// Where Go searches the zone database (`platformZoneSources` on Unix).
 const DATABASES: [&str; 4] =
     ["/usr/share/zoneinfo", "/usr/share/lib/zoneinfo", "/usr/lib/locale/TZ", "/etc/zoneinfo"];
 
@@ -66,6 +66,7 @@ impl Zone {
             "Local" => return Ok(Self::local()),
             _ => {}
         }
+        // Names come from templates and become paths below the database.
         if name.contains("..") || name.starts_with(['/', '\\']) {
             return Err("time: invalid location name".to_owned());
         }
@@ -177,6 +178,7 @@ fn from_system() -> Option<Zone> {
 fn from_database(name: &str) -> Option<Zone> {
     let mut databases = DATABASES.iter().map(Path::new).filter(|database| database.is_dir()).peekable();
     if databases.peek().is_none() {
+        // The bundled database ignores case; files do not.
         let rules = TimeZone::get(name).ok().filter(|rules| rules.iana_name() == Some(name))?;
         return Some(Zone(Kind::Database { name: name.to_owned(), rules }));
     }
