@@ -120,6 +120,8 @@ impl Comparator {
 
     /// Returns why a version does not pass, or `None` when it does.
     pub(crate) fn failure(&self, version: &Version, admits_prereleases: bool) -> Option<Failure> {
+        // The rule that surprises most: `>=1.0.0` does not match `2.0.0-beta`, while `>=1.0.0-0` does. Helm
+        // users write `-0` for it.
         if version.is_prerelease() && !admits_prereleases {
             return Some(Failure::Prerelease);
         }
@@ -127,6 +129,7 @@ impl Comparator {
         let order = version.compare(&self.bound);
         match self.operator {
             Operator::Equal(_) if self.open == Open::Nothing => passes(order.is_eq(), Failure::IsNotEqual),
+            // `=1.2` and `1.2.x` mean `~1.2`, because parts are open.
             Operator::Equal(_) | Operator::Tilde(_) => self.tilde_failure(version, order),
             Operator::NotEqual => passes(self.differs(version, order), Failure::IsEqual),
             Operator::Greater => passes(self.exceeded_by(version, order), Failure::IsLessOrEqual),

@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::grammar::{scan_pattern, space_length};
 use crate::version::Version;
 
-/// The maximum length of a constraint, in bytes.
+/// The maximum length of a constraint, in bytes: `MaxConstraintLen` of the library.
 pub const MAX_CONSTRAINT_LENGTH: usize = 512;
 
-/// The maximum number of alternatives separated by `||`.
+/// The maximum number of alternatives separated by `||`: `MaxConstraintGroups` of the library.
 pub const MAX_CONSTRAINT_GROUPS: usize = 32;
 
 /// A condition on versions such as `>=1.19-0 <2 || ^3.1`.
@@ -37,6 +37,7 @@ impl Constraint {
         if text.len() > MAX_CONSTRAINT_LENGTH {
             return Err(Error::ConstraintTooLong);
         }
+        // Before splitting, as in the library, which does it with a regular expression over the whole text.
         let text = rewrite_ranges(text);
         if text.matches("||").count() >= MAX_CONSTRAINT_GROUPS {
             return Err(Error::TooManyGroups);
@@ -59,7 +60,7 @@ impl Constraint {
     #[must_use]
     pub fn validate(&self, version: &Version) -> Vec<String> {
         let mut reasons = Vec::new();
-        let mut prerelease_told = false;
+        let mut prerelease_reported = false;
         for group in &self.groups {
             let mut holds = true;
             for comparator in &group.comparators {
@@ -67,7 +68,7 @@ impl Constraint {
                     continue;
                 };
                 holds = false;
-                if failure == Failure::Prerelease && std::mem::replace(&mut prerelease_told, true) {
+                if failure == Failure::Prerelease && std::mem::replace(&mut prerelease_reported, true) {
                     continue;
                 }
                 reasons.push(failure.reason(version, comparator));

@@ -41,7 +41,7 @@ pub(crate) fn space_length(text: &str) -> usize {
     run_length(text, 0, is_space)
 }
 
-/// Returns whether a byte may stand in a prerelease or metadata identifier.
+/// Returns whether a byte may be part of a prerelease or metadata identifier.
 pub(crate) fn is_identifier_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
 }
