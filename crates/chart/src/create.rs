@@ -18,6 +18,7 @@ use pintle_tree::LogLine;
 const PLACEHOLDER: &str = "<CHARTNAME>";
 /// The valid characters of a name, as the error shows them.
 const NAME_PATTERN: &str = "^[a-zA-Z0-9._-]+$";
+// Helm's `maxChartNameLength`.
 const MAX_NAME: usize = 250;
 
 /// The files of a new chart.
@@ -133,6 +134,8 @@ pub fn create_from(
         app_version: "0.1.0".to_owned(),
         ..Metadata::default()
     };
+    // Helm replaces the placeholder in templates and values only; other files of a starter are copied as they
+    // are.
     let values = chart.raw.iter_mut().filter(|file| file.name == "values.yaml");
     for file in chart.templates.iter_mut().chain(values) {
         file.data = replaced(&file.data, name).into();

@@ -96,9 +96,9 @@ struct Tree<'a> {
 impl<'a> Tree<'a> {
     fn add(&mut self, chart: &'a Chart, parent: Option<&str>) {
         let path = chart.full_path(parent);
-        for asked in &chart.metadata.libraries {
-            let request = Request { from: path.clone(), range: asked.version.clone() };
-            self.requests.entry(&asked.name).or_default().push(request);
+        for requested in &chart.metadata.libraries {
+            let request = Request { from: path.clone(), range: requested.version.clone() };
+            self.requests.entry(&requested.name).or_default().push(request);
         }
         for library in &chart.libraries {
             self.present.entry(library.name()).or_default().push(library);

@@ -33,6 +33,8 @@ impl DependencyFile {
         }
         let chart = load_any_version(folder, &mut Vec::new())?;
         let old = folder.join("requirements.yaml");
+        // Charts of `v1` keep dependencies in requirements.yaml, but Helm also reads them from Chart.yaml if
+        // they are there.
         let is_old =
             chart.metadata.api_version == V1 && (old.exists() || !chart.metadata.declares_dependencies);
         let path = if is_old { old } else { folder.join("Chart.yaml") };
@@ -69,7 +71,7 @@ impl DependencyFile {
             let list = root.get("dependencies");
             if let Some(entry) = list.and_then(|list| list.items().nth(at)) {
                 match entry.get("version") {
-                    Some(place) => edits.replace_scalar(place, version),
+                    Some(node) => edits.replace_scalar(node, version),
                     None => edits.set(entry, "version", &version.into()),
                 }
             }

@@ -16,14 +16,14 @@ const LOCK: &str = "library.lock";
 impl UpdateContext<'_> {
     /// Resolves the libraries, updates `library/`, and writes the lock if it changed.
     pub(super) fn update_libraries(&mut self, chart: &Chart) -> Result<()> {
-        let mut asked = fetched(chart);
-        if asked.is_empty() {
+        let mut requested = fetched(chart);
+        if requested.is_empty() {
             return Ok(());
         }
         let old = self.library_lock()?;
-        let mut locked = self.choose(&mut asked)?;
+        let mut locked = self.choose(&mut requested)?;
         self.fetch_all(&mut locked, Target::Libraries)?;
-        let digest = digest(Some(&asked), &locked)?;
+        let digest = digest(Some(&requested), &locked)?;
         if old.is_some_and(|lock| lock.digest == digest) {
             return Ok(());
         }
@@ -33,13 +33,13 @@ impl UpdateContext<'_> {
 
     /// Updates `library/` from the lock; without a lock, like [`UpdateContext::update_libraries`].
     pub(super) fn build_libraries(&mut self, chart: &Chart) -> Result<()> {
-        let mut asked = fetched(chart);
-        if asked.is_empty() {
+        let mut requested = fetched(chart);
+        if requested.is_empty() {
             return Ok(());
         }
         let Some(lock) = self.library_lock()? else { return self.update_libraries(chart) };
-        self.check_repositories(&mut asked)?;
-        if digest(Some(&asked), &lock.dependencies)? != lock.digest {
+        self.check_repositories(&mut requested)?;
+        if digest(Some(&requested), &lock.dependencies)? != lock.digest {
             return Err(Error::message(
                 "the lock file (library.lock) is out of sync with the libraries that the chart asks for. Please \
                  update the dependencies with 'helm dependency update'",

@@ -117,6 +117,7 @@ fn status(charts: &Path, dependency: &Dependency, chart: &Chart) -> Status {
     if let Some(archive) = archives.first().map(|name| charts.join(name)).filter(|archive| archive.exists()) {
         return archive_status(&archive, dependency);
     }
+    // The last one wins, as in Helm, which overwrites its result in a loop.
     match chart.subcharts.iter().rev().find(|subchart| subchart.name() == dependency.name) {
         None => Status::Missing,
         Some(subchart) => version_status(&subchart.metadata.version, dependency).unwrap_or(Status::Unpacked),

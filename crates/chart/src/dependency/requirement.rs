@@ -62,6 +62,7 @@ fn write_dependency(dependency: &Dependency, text: &mut Vec<u8>) -> Result<()> {
     let fields = [
         ("name", Some(Node::from(dependency.name.as_str()))),
         ("version", string(&dependency.version)),
+        // Go's struct has `omitempty` on all fields but these two, so that an empty repository is hashed.
         ("repository", Some(Node::from(dependency.repository.as_str()))),
         ("condition", string(&dependency.condition)),
         ("tags", (!dependency.tags.is_empty()).then(|| Node::List(tags()))),

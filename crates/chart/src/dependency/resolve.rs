@@ -33,6 +33,8 @@ pub(super) fn resolve(
             Error::message(format!("dependency {name} has an invalid version/constraint format: {error}"))
         })?;
         let found = if repository.is_empty() {
+            // Without a repository the chart must be in `charts/` already. The constraint itself is locked,
+            // because Helm does not look at the version here.
             local_path(&format!("charts/{name}"), chart_path)?;
             Some(version.clone())
         } else if is_remote(dependency) {

@@ -61,9 +61,9 @@ pub fn build(mut updating: UpdateContext<'_>) -> Result<()> {
     match &chart.lock {
         None => updating.update(&chart)?,
         Some(lock) => {
-            let mut asked = chart.metadata.dependencies.clone();
-            updating.check_repositories(&mut asked)?;
-            updating.check_lock(&chart.metadata, &asked, lock)?;
+            let mut requested = chart.metadata.dependencies.clone();
+            updating.check_repositories(&mut requested)?;
+            updating.check_lock(&chart.metadata, &requested, lock)?;
             updating.fetch_locked(lock.dependencies.clone(), Target::Charts)?;
         }
     }
@@ -76,8 +76,8 @@ pub fn build(mut updating: UpdateContext<'_>) -> Result<()> {
 /// Like [`update`].
 pub fn build_instead(mut updating: UpdateContext<'_>, dependencies: &[Dependency]) -> Result<()> {
     let chart = updating.load()?;
-    let mut asked = dependencies.to_vec();
-    let mut locked = updating.choose(&mut asked)?;
+    let mut requested = dependencies.to_vec();
+    let mut locked = updating.choose(&mut requested)?;
     updating.fetch_all(&mut locked, Target::Charts)?;
     updating.build_libraries(&chart)
 }
@@ -102,11 +102,13 @@ impl UpdateContext<'_> {
     }
 
     fn update(&mut self, chart: &Chart) -> Result<()> {
-        let Some(asked) = declared(&chart.metadata) else { return Ok(()) };
-        let mut asked = asked.to_vec();
-        let mut locked = self.choose(&mut asked)?;
+        let Some(requested) = declared(&chart.metadata) else { return Ok(()) };
+        let mut requested = requested.to_vec();
+        let mut locked = self.choose(&mut requested)?;
         self.fetch_all(&mut locked, Target::Charts)?;
-        let digest = digest(Some(&asked), &locked)?;
+        let digest = digest(Some(&requested), &locked)?;
+        // Nothing changed, so the time in the lock does not either, and the file stays as it is in version
+        // control.
         if chart.lock.as_ref().is_some_and(|lock| lock.digest == digest) {
             return Ok(());
         }
@@ -114,14 +116,14 @@ impl UpdateContext<'_> {
         write_lock(self.chart_path, &lock, chart.metadata.api_version == V1)
     }
 
-    /// Locks what is asked for to versions, after asking repositories for what is new.
-    pub(super) fn choose(&mut self, asked: &mut [Dependency]) -> Result<Vec<Dependency>> {
-        self.check_repositories(asked)?;
+    /// Resolves what is requested to versions, after refreshing what is known of the repositories.
+    pub(super) fn choose(&mut self, requested: &mut [Dependency]) -> Result<Vec<Dependency>> {
+        self.check_repositories(requested)?;
         let output = &mut Output { report: self.report, log: self.log };
         if let Some(remote) = &mut self.remote {
-            remote.refresh(asked, true, output)?;
+            remote.refresh(requested, true, output)?;
         }
-        resolve(asked, self.chart_path, self.remote.as_deref_mut(), output)
+        resolve(requested, self.chart_path, self.remote.as_deref_mut(), output)
     }
 
     /// Checks every repository before anything is changed, and replaces aliases by URLs.
@@ -144,12 +146,13 @@ impl UpdateContext<'_> {
         }
     }
 
-    /// Checks that a lock was made for what is asked for; `asked` has URLs where the metadata may have aliases.
-    fn check_lock(&mut self, metadata: &Metadata, asked: &[Dependency], lock: &Lock) -> Result<()> {
-        let asked = declared(metadata).is_some().then_some(asked);
-        if digest(asked, &lock.dependencies)? == lock.digest {
+    /// Checks that a lock was made for what is requested; `requested` has URLs where the metadata may have aliases.
+    fn check_lock(&mut self, metadata: &Metadata, requested: &[Dependency], lock: &Lock) -> Result<()> {
+        let requested = declared(metadata).is_some().then_some(requested);
+        if digest(requested, &lock.dependencies)? == lock.digest {
             return Ok(());
         }
+        // Only requirements.lock can come from Helm 2, which hashed something else.
         if metadata.api_version != V1 {
             return Err(Error::message(
                 "the lock file (Chart.lock) is out of sync with the dependencies file (Chart.yaml). Please update \
@@ -170,7 +173,7 @@ impl UpdateContext<'_> {
         ))
     }
 
-    /// Fetches what a lock says, after asking its repositories for what is new.
+    /// Fetches what a lock says, after refreshing what is known of its repositories.
     pub(super) fn fetch_locked(&mut self, mut locked: Vec<Dependency>, target: Target) -> Result<()> {
         self.refuse_unreachable(&locked)?;
         if let Some(remote) = &mut self.remote {
@@ -183,6 +186,7 @@ impl UpdateContext<'_> {
 
     /// Fetches all charts into their folder, through a temporary one, so that a failure changes nothing.
     pub(super) fn fetch_all(&mut self, locked: &mut [Dependency], target: Target) -> Result<()> {
+        // Next to `charts/`, so that moving the archives is a rename on one file system.
         let temporary = self.chart_path.join(format!("tmpcharts-{}", std::process::id()));
         // A process of this number may have been killed before.
         let _ = fs::remove_dir_all(&temporary);

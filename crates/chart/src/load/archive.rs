@@ -13,17 +13,18 @@ use crate::content::{Content, Packed};
 use crate::error::ArchiveError;
 use crate::path::clean;
 
-/// The maximum decompressed size of an archive.
+/// The maximum decompressed size of an archive: Helm's `MaxDecompressedChartSize`.
 pub const MAX_CHART_SIZE: u64 = 100 * 1024 * 1024;
-/// The maximum size of a file in a chart.
+/// The maximum size of a file in a chart: Helm's `MaxDecompressedFileSize`.
 pub(super) const MAX_FILE_SIZE: u64 = 5 * 1024 * 1024;
 /// The maximum size of everything that is not file content: headers, padding, folders. Go has no such limit; it keeps
 /// an archive of nothing but padding from taking long.
 const MAX_OVERHEAD: u64 = 64 * 1024 * 1024;
-/// The maximum total decompressed size of the archives inside a chart.
+/// The maximum total decompressed size of the archives inside a chart. Helm counts each archive by itself, so that
+/// archives inside archives multiply.
 const MAX_NESTED_SIZE: u64 = 1024 * 1024 * 1024;
 
-/// Deflate's maximum compression ratio.
+/// Deflate's maximum compression ratio: 258 bytes from two bits.
 const MAX_RATIO: usize = 1032;
 /// Files from this size on that only templates could read are decompressed on demand.
 const DEFER_SIZE: u64 = 128 * 1024;
@@ -79,6 +80,8 @@ pub(super) fn read_archive_within(stream: &Str, budget: &mut Budget) -> Result<V
         };
         let length = tar.position() - position;
         remaining -= length;
+        // Helm takes an archive that fills the limit exactly for one that exceeds it, because its reader
+        // cannot tell them apart.
         if length < entry.size || remaining == 0 {
             return Err(ArchiveError::TooLarge(MAX_CHART_SIZE));
         }
@@ -186,6 +189,7 @@ fn path_inside(entry: &Entry) -> Result<String, ArchiveError> {
     let name = String::from_utf8_lossy(&entry.name);
     // Archives created on Windows have backslashes throughout.
     let delimiter = if name.contains('\\') { '\\' } else { '/' };
+    // The name of the top folder does not matter: it need not be that of the chart.
     let (first, rest) = name.split_once(delimiter).unwrap_or((&name, ""));
     let rest = if delimiter == '\\' { rest.replace('\\', "/") } else { rest.to_owned() };
     if rest.starts_with('/') {

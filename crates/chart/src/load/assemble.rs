@@ -31,9 +31,11 @@ impl<'a> Assembler<'a> {
         let mut draft = chart_file(&files)?;
         let mut subcharts = Folders::default();
         let mut libraries = Folders::default();
+        // Contents are shared, so this copies names only.
         chart.raw = files.clone();
         for file in files {
             if let Some(inner) = file.name.strip_prefix("charts/") {
+                // Signatures of subcharts belong to the chart that holds them.
                 if extension(inner) == ".prov" {
                     chart.files.push(file);
                 } else {
@@ -113,6 +115,7 @@ impl<'a> Assembler<'a> {
     fn nested(&mut self, folders: Folders, parent: &Chart) -> Result<Vec<Chart>> {
         let mut charts = Vec::with_capacity(folders.0.len());
         for (name, files) in folders.0 {
+            // Helm skips these folders in `charts/`.
             if name.starts_with(['_', '.']) {
                 continue;
             }

@@ -14,7 +14,7 @@ use crate::error::{Error, FileError, Result, file_error};
 use crate::path::clean;
 use pintle_tree::{LogLevel, LogLine, Str};
 
-/// The maximum depth of folders.
+/// The maximum depth of folders. Walking recurses, and links can make folders deeper than any real tree.
 const MAX_DEPTH: usize = 512;
 
 /// Reads the files of the chart folder `path`, sorted by name. Symlinks are followed, as in Helm, and logged.
@@ -66,6 +66,7 @@ impl Walk<'_> {
         for entry in entries {
             names.push(entry.map_err(file_error("readdirent", path))?.file_name());
         }
+        // As Go's walk does; the order reaches `.Files`, archives and digests.
         names.sort();
         for entry in names {
             let inside = entry.to_string_lossy();
@@ -83,6 +84,7 @@ impl Walk<'_> {
             metadata = fs::symlink_metadata(&resolved).map_err(file_error("lstat", &resolved))?;
             target = Some(resolved);
         }
+        // By the name of the link, not that of its target.
         if self.rules.ignores(name, metadata.is_dir()) {
             return Ok(());
         }

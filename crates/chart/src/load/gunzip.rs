@@ -11,7 +11,7 @@ const EXTRA: u8 = 4;
 const NAME: u8 = 8;
 const COMMENT: u8 = 16;
 const HEADER_CHECKSUM: u8 = 2;
-/// The longest name or comment that Go reads.
+/// The longest name or comment that Go reads: the size of the buffer in compress/gzip.
 const MAX_TEXT: usize = 512;
 /// The size of a member's checksum and length.
 const TRAILER: usize = 8;
@@ -96,6 +96,7 @@ impl<'a> Gunzip<'a> {
         match status {
             Err(_) => Err(ArchiveError::Damaged("flate: corrupt input")),
             Ok(Status::StreamEnd) => self.next_member(),
+            // No progress although there is room: the input ends inside of the stream.
             Ok(_) if used == 0 && made == 0 => Err(ArchiveError::Damaged("unexpected EOF")),
             Ok(_) => Ok(()),
         }

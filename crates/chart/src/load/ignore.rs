@@ -79,6 +79,8 @@ impl IgnoreRules {
             let applies = !rule.folders_only || is_folder;
             let name = if rule.scope == Scope::Name { base(path) } else { path };
             let hit = applies && matches(&rule.pattern, name) == Ok(true);
+            // Negation does not work as in .gitignore: `!keep` ignores everything else. Charts have learned
+            // to live with it.
             hit != rule.negated
         })
     }

@@ -45,6 +45,7 @@ pub fn load_dir(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
         source: FileError::new("open", &chart_file, source),
         path: chart_file,
     })?;
+    // Before the rest is read, as in Helm, so that an unknown version is reported first.
     check_api_version(&text)?;
     assemble(read_folder(path, log)?, log)
 }

@@ -13,6 +13,7 @@ pub fn matches(pattern: &str, name: &str) -> Result<bool, BadPattern> {
     while !pattern.is_empty() {
         let (star, chunk, rest) = scan_chunk(pattern);
         pattern = rest;
+        // A trailing star matches the rest, up to a slash.
         if star && chunk.is_empty() {
             return Ok(!name.contains('/'));
         }

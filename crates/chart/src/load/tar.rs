@@ -4,7 +4,7 @@ use super::gunzip::Gunzip;
 use crate::error::ArchiveError;
 
 const BLOCK: usize = 512;
-/// The maximum size of a long name or PAX record, as in Go.
+/// The maximum size of a long name or PAX record, as in Go (`maxSpecialFileSize`).
 const MAX_SPECIAL: u64 = 1024 * 1024;
 
 /// One entry of an archive.
@@ -111,6 +111,7 @@ impl<'a> TarReader<'a> {
 
     fn expect_content(&mut self, size: u64) {
         self.content = size;
+        // What is missing to a whole block, without a branch for zero.
         self.padding = size.wrapping_neg() % BLOCK as u64;
     }
 
@@ -218,8 +219,7 @@ fn number(field: &[u8]) -> Result<i64, ArchiveError> {
     })
 }
 
-/// Parses records of the form `length key=value
-/// `.
+/// Parses records of the form `length key=value`, each with a line feed that its length includes.
 fn read_pax(mut records: &[u8], overrides: &mut Override) -> Result<(), ArchiveError> {
     while !records.is_empty() {
         let blank = records.iter().position(|byte| *byte == b' ').ok_or(ArchiveError::TarHeader)?;
