@@ -71,6 +71,7 @@ impl State {
 /// All functions for one render.
 pub(crate) fn functions(target: &Target) -> Functions {
     let mut functions = Functions::new();
+    // Later functions replace earlier ones of the same name.
     for function in pintle_sprig::functions() {
         functions.add(function);
     }
@@ -102,8 +103,10 @@ fn include() -> Function {
         let name = arguments.str(0);
         let state = Rc::clone(exec.host::<Rc<State>>());
         {
+            // In a block: the borrow must end before the template runs, which may include again.
             let mut nesting = state.include_nesting.borrow_mut();
             let depth = nesting.entry_or_insert_with(&name, || 0);
+            // Compared with `>` as in Helm, so that 1001 levels are allowed.
             if *depth > MAX_INCLUDE_NESTING {
                 return Err(CallError::new(format!(
                     "rendering template has a nested reference name: {name}: unable to execute template"
@@ -132,6 +135,7 @@ fn tpl() -> Function {
             return Err(CallError::new(message));
         }
         state.tpl_nesting.set(depth + 1);
+        // Helm parses the text into a clone of the set, so its definitions end with the call.
         let result = exec.evaluate_string(ROOT, &source, arguments.any(1));
         state.tpl_nesting.set(depth);
         match result {
@@ -171,6 +175,7 @@ fn fail_with(message: &Str) -> CallError {
 fn required(mode: Mode) -> Function {
     host("required", &[Type::Str, Type::Any], Type::Any, move |exec, arguments| {
         let kind = match arguments.any(1) {
+            // Only nil and the empty string are missing for Helm; `false`, 0 and empty lists are values.
             Value::Nil => LintMessageKind::MissingValue,
             Value::Str(text) if text.is_empty() => LintMessageKind::EmptyValue,
             value => return Ok(value.clone()),
@@ -193,6 +198,7 @@ fn record_or_fail(mode: Mode, exec: &mut Exec<'_>, kind: LintMessageKind, messag
         .lint_messages
         .borrow_mut()
         .push(LintMessage { kind, message: message.to_string() });
+    // The result is empty text for both functions, as Helm's lint mode returns.
     Ok(Value::str(""))
 }
 
@@ -216,6 +222,7 @@ fn tpl_failure(source: &Str, error: pintle_gotmpl::Error) -> CallError {
         ErrorKind::Parse => "cannot parse template",
         _ => "error during tpl function execution for",
     };
+    // The error itself is passed on, with its location but without this level's text.
     if cause.len() + source.len() > MAX_QUOTED {
         return CallError::from(error);
     }

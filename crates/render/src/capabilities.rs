@@ -39,11 +39,13 @@ impl KubeVersion {
         if components.is_empty() {
             return Err(format!("could not parse {} as version", quoted(text)));
         }
+        // Kubernetes wants at least major and minor; `--kube-version 1` is refused.
         if components.len() < 2 {
             return Err(format!("illegal version string {}", quoted(text)));
         }
         let numbers =
             components.iter().map(|part| component_number(part, text)).collect::<Result<Vec<_>, _>>()?;
+        // The suffix stays in `Version`: charts test it for a vendor, as in `-gke.`.
         let version = if text.starts_with('v') { text.to_owned() } else { format!("v{text}") };
         let dotted: Vec<String> = numbers.iter().map(u64::to_string).collect();
         Ok(KubeVersion {
@@ -90,6 +92,7 @@ pub struct Capabilities {
 /// The Helm version whose behaviour this program follows.
 pub const HELM_VERSION: &str = "v4.2.4";
 const GO_VERSION: &str = "go1.26.8";
+// Helm's client-go 0.36, with a major version of 1.
 const CLIENT_VERSION: &str = "v1.36";
 
 impl Default for Capabilities {
@@ -204,6 +207,7 @@ impl Object for Capabilities {
     }
 
     fn methods(&self) -> &'static [Method] {
+        // Go's method returns a new pointer with the same content, which templates cannot tell apart.
         &[Method { name: "Copy", params: &[], variadic: None, result: Type::Object("*common.Capabilities") }]
     }
 
@@ -304,6 +308,7 @@ impl Object for ApiVersions {
     }
 
     fn call(&self, _method: &str, arguments: &[Value]) -> CallResult {
+        // Exact comparison: Helm does no wildcard or version matching here.
         let wanted = arguments.first().and_then(Value::as_text);
         Ok(Value::Bool(wanted.is_some_and(|wanted| self.0.iter().any(|version| *wanted == version.as_str()))))
     }
@@ -377,6 +382,7 @@ impl Object for HelmBuild {
     }
 
     fn encode(&self) -> Encoded {
+        // The fields of Go's `BuildInfo` that can be empty are `omitempty`.
         let fields = self.fields().into_iter().filter(|field| !field.2.is_empty());
         Encoded::Fields(fields.map(|(_, json, value)| (json, value.into())).collect())
     }

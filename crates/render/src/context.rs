@@ -48,6 +48,7 @@ impl Shared {
                 Value::Map(map) => table(map, child.name()),
                 _ => None,
             };
+            // A subchart whose values are not a table gets an empty one, which the parent does not see.
             let child_values = child_values.unwrap_or_else(|| MapRef::of(MapType::Values, Map::new()));
             let child_path = format!("{path}/charts/{}", child.name());
             let context = self.descend(child, child_path, false, Value::Map(child_values), scopes);
@@ -66,6 +67,7 @@ impl Shared {
             .map(|(name, value)| (name.into(), value))
             .collect(),
         );
+        // After its children, so that the root chart is the last.
         scopes.push(Scope { path, root: root.clone() });
         Value::Map(root)
     }
@@ -88,6 +90,7 @@ fn release(release: &Release) -> Value {
         ("Name", release.name.as_str().into()),
         ("Namespace", release.namespace.as_str().into()),
         ("Revision", Value::int(release.revision)),
+        // Charts write it into the label `app.kubernetes.io/managed-by`, so it must stay "Helm".
         ("Service", "Helm".into()),
     ];
     Value::map(entries.into_iter().map(|(name, value)| (name.into(), value)).collect())
@@ -97,6 +100,7 @@ fn release(release: &Release) -> Value {
 fn metadata(metadata: &Metadata, is_root: bool) -> Value {
     let annotations =
         metadata.annotations.iter().map(|(name, text)| (Str::from(name), Value::from(text.as_str())));
+    // Helm passes this map as it is, so it can be nil; lists become new, non-nil ones (`structToMap`).
     let annotations = match metadata.annotations.is_empty() {
         true => MapRef::nil(MapType::Str),
         false => MapRef::of(MapType::Str, annotations.collect()),

@@ -60,8 +60,8 @@ pub struct ParsedTemplates {
 }
 
 impl ParsedTemplates {
-    /// Parses those templates of a chart whose path is selected, by the sources in `cache`. The dependencies of the chart
-    /// have been processed. Library charts that the tree requests are always there.
+    /// Parses those templates of a chart whose path is selected, by the sources in `cache`. The dependencies of the
+    /// chart have been processed. Library charts that the tree requests are always there.
     ///
     /// # Errors
     /// The first template that does not parse.
@@ -158,8 +158,8 @@ impl<'a> Templates<'a> {
         Ok((rendered, explained))
     }
 
-    /// The parts of all templates with what a trace has recorded about them, by the path of the template. Partials count
-    /// with their definitions only.
+    /// The parts of all templates with what a trace has recorded about them, by the path of the template. Partials
+    /// count with their definitions only.
     pub fn regions(&self, coverage: &Coverage) -> Map<Vec<Region>> {
         coverage.regions(&self.parsed.set, &|path| !is_partial(path))
     }
@@ -187,6 +187,7 @@ impl<'a> Templates<'a> {
             }
             let mut file = template.render(&scopes[template.scope], &mut exec)?;
             if let Some(trace) = exec.trace() {
+                // Before `<no value>` is removed: the trace counts bytes of the text as written.
                 rendered.origins.push(trace.end(&file.text));
             }
             // Helm drops "<no value>" after rendering (`pkg/engine`); charts rely on it.
@@ -195,6 +196,7 @@ impl<'a> Templates<'a> {
             {
                 file.text = clean;
             }
+            // The capacity was a guess, and a large chart keeps hundreds of files.
             file.text.shrink_to_fit();
             rendered.files.push(file);
         }
@@ -226,6 +228,8 @@ impl TemplateCache {
 
     fn set(&self, chart: &Chart, sources: &[(Template, &File)]) -> Result<Rc<Set>, Error> {
         let texts: Vec<Str> = sources.iter().map(|(_, file)| file.data.text()).collect();
+        // Texts of shared files have the same address, which is much cheaper to compare. The source cache
+        // keeps them alive, so an address is not reused.
         let address = |text: &Str| text.as_bytes().as_ptr().addr();
         let key: SetKey = sources
             .iter()
@@ -233,6 +237,7 @@ impl TemplateCache {
             .map(|((template, _), text)| (template.path.clone(), address(text)))
             .collect();
         let libraries = library::resolve(chart).map_err(Error::Libraries)?;
+        // The key does not contain the library charts, so a chart with some does not use the cache.
         if libraries.is_empty()
             && let Some(set) = self.sets.borrow().get(&key)
         {
@@ -246,6 +251,7 @@ impl TemplateCache {
         }
         let set = Rc::new(set);
         let mut sets = self.sets.borrow_mut();
+        // Dropping all is enough: the number of sets is small unless every render selects differently.
         if sets.len() >= MAX_SETS {
             sets.clear();
         }
@@ -271,6 +277,7 @@ fn collect<'a>(chart: &'a Chart, path: String, into: &mut Vec<(&'a Chart, String
 /// The current values of the root chart; `None` if templates stored something in them that is not data.
 fn final_values(root: &MapRef) -> Option<Map<Node>> {
     let values = root.get("Values")?;
+    // First, because encoding a map that contains itself would not end.
     pintle_gotmpl::encode_check(&values).ok()?;
     let text = json::write(&values).ok()?;
     json::read_map(&text).ok()
@@ -287,9 +294,9 @@ struct Template {
 
 impl Template {
     fn render(&self, scope: &Scope, exec: &mut Exec<'_>) -> Result<RenderedFile, Error> {
-        let place = [("BasePath", format!("{}/templates", scope.path)), ("Name", self.path.clone())];
-        let place = place.into_iter().map(|(name, path)| (name.into(), Value::from(path))).collect();
-        scope.root.insert("Template".into(), Value::Map(MapRef::of(MapType::Values, place)));
+        let location = [("BasePath", format!("{}/templates", scope.path)), ("Name", self.path.clone())];
+        let location = location.into_iter().map(|(name, path)| (name.into(), Value::from(path))).collect();
+        scope.root.insert("Template".into(), Value::Map(MapRef::of(MapType::Values, location)));
         // Rendered text is mostly the template's own text.
         let mut text = Vec::with_capacity(self.length);
         let root = Value::Map(scope.root.retyped(MapType::Values));

@@ -56,6 +56,7 @@ impl Error {
         let whole = error.to_string();
         let tokens: Vec<&str> = whole.split(": ").collect();
         let text = match tokens[..] {
+            // The first token is `template`.
             [_, location, .., last] => format!("parse error at ({location}): {last}"),
             [_, last] => format!("parse error at ({last}): {last}"),
             _ => format!("parse error in ({path}): {whole}"),
@@ -102,6 +103,7 @@ fn frames(error: &pintle_gotmpl::Error) -> Vec<Frame> {
 /// The text of `required` or `fail`, if one of them produced this message.
 fn own_message(text: &str) -> Option<&str> {
     let start = text.find(MESSAGE_START)? + MESSAGE_START.len();
+    // The last marker, as Helm's pattern is greedy.
     let end = text.rfind(MESSAGE_END)?;
     text.get(start..end)
 }
@@ -135,6 +137,7 @@ fn helm_message(error: &pintle_gotmpl::Error) -> String {
             return whole;
         }
         let Some(block) = block(&link.to_string()) else { return whole };
+        // Go's `ExecError` prints as the error that it wraps, so Helm skips repeated blocks.
         if blocks.last() != Some(&block) {
             blocks.push(block);
         }
@@ -154,6 +157,7 @@ fn has_own_message(error: &pintle_gotmpl::Error) -> bool {
 /// The lines for one link: location, what was executed, and message.
 fn block(text: &str) -> Option<String> {
     let rest = text.strip_prefix("template: ")?;
+    // The error of `include` for an unknown name has no location.
     if rest.starts_with("no template ") {
         return Some(format!("{text}\n"));
     }
@@ -165,6 +169,7 @@ fn block(text: &str) -> Option<String> {
         let executing = format!("executing \"{function}\" at <{context}>:");
         return Some(lines(location, Some(&executing), message));
     }
+    // From the end, because the location contains colons itself.
     let (location, message) = rest.rsplit_once(": ")?;
     Some(lines(location, None, own_part(message)))
 }

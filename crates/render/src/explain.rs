@@ -105,6 +105,7 @@ impl RenderTrace {
                 continue;
             };
             let part = line.start.max(*start)..line.end.min(*end);
+            // The node wrote nothing of this line.
             if part.is_empty() {
                 continue;
             }
@@ -112,6 +113,7 @@ impl RenderTrace {
                 TracedNode::Text => into.templates.push(self.line_of(*at, part.start - start)),
                 TracedNode::Call => into.templates.push(self.line_of(*at, 0)),
                 TracedNode::Block => {
+                    // What was read before the body began is what the block's pipeline read.
                     let condition = *first..self.body_start(*first..index);
                     into.conditions.push((self.line_of(*at, 0), self.direct_reads(condition)));
                 }
@@ -142,6 +144,8 @@ impl RenderTrace {
         depth: usize,
     ) {
         let (before, rest) = written.split_at(offset);
+        // Functions between the include and the output, such as `nindent`, move text, so lines are compared
+        // rather than offsets.
         let wanted = rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let is_same = |line: &&[u8]| bare(line) == bare(wanted);
         let earlier = before.split(|byte| *byte == b'\n').filter(is_same).count();
@@ -160,6 +164,7 @@ impl RenderTrace {
         std::iter::from_fn(move || {
             let index = next.checked_sub(1).filter(|index| *index >= events.start)?;
             next = match &self.events.as_slice()[index] {
+                // Everything between the start of an output and its end belongs to that output.
                 Event::Output { first, .. } => *first,
                 _ => index,
             };
@@ -192,6 +197,7 @@ impl RenderTrace {
                     Some(Meaning::Field(name)) => drop(reads.fields.insert(format!(".{name}.{key}"))),
                     None => {}
                 },
+                // A variable that a loop extends is set from itself in every iteration.
                 Event::Use { variable } if depth < MAX_DEPTH => {
                     if let Some(events) = self.assignment(*variable, index) {
                         self.add_reads(events, reads, depth + 1);
@@ -257,6 +263,7 @@ impl KnownMaps {
     }
 
     fn add(&mut self, map: MapRef, meaning: Meaning) {
+        // `.Release` is shared by all charts; the first entry is enough.
         self.meanings.entry(map.address()).or_insert(meaning);
         self.alive.push(map);
     }
@@ -310,6 +317,7 @@ fn same_line(text: &[u8], wanted: &[u8], earlier: usize) -> Option<Range<usize>>
         if content == wanted {
             same.push(trimmed(line, start));
         } else if content.len() > 1 && memchr::memmem::find(wanted, content).is_some() {
+            // Longer than one character: a brace would be found everywhere.
             part = part.or(Some(trimmed(line, start)));
         }
         start += line.len() + 1;

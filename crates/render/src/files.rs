@@ -49,9 +49,11 @@ impl Files {
 
     /// A YAML map from base name to the content as converted by `content`.
     fn as_yaml(&self, content: impl Fn(&Str) -> Str) -> Str {
+        // Of files with the same base name the last path wins; in Helm it is a random one.
         let entries =
             self.0.iter().map(|(name, data)| (base_name(name), Node::Str(content(&data.text())))).collect();
         let mut text = pintle_yaml::write(&Node::Map(entries)).unwrap_or_default();
+        // Helm's `toYAML` cuts the last line break.
         if text.last() == Some(&b'\n') {
             text.pop();
         }
@@ -63,7 +65,7 @@ impl Files {
             return Ok(Value::List(List::of(ListType::Str, Vec::new())));
         };
         let text = match data.last() {
-            // Go panics here: it slices the empty string at -1.
+            // Go panics here, because it reads the last byte of the empty string; templates see the panic's text.
             None => return Err(CallError::new("runtime error: index out of range [-1]")),
             Some(b'\n') => &data[..data.len() - 1],
             Some(_) => &data[..],
@@ -100,6 +102,7 @@ impl Object for Files {
         let name = arguments.first().and_then(Value::as_text).map_or(&b""[..], Str::as_bytes);
         Ok(match method {
             "Get" => Value::Str(self.get(name)),
+            // Empty but not nil for a missing file, unlike `index .Files`.
             "GetBytes" => Value::Bytes(self.get(name)),
             "Glob" => Value::object(self.glob(name)),
             "AsConfig" => Value::Str(self.as_yaml(Str::clone)),

@@ -2,6 +2,8 @@
 //!
 //! `*` stays within a path segment, `**` crosses segments, `?` is one character other than `/`, `[a-z]`, `[!a-z]` and
 //! `[abc]` are classes, `{a,b}` are alternatives (nestable), and `\` escapes the next character.
+//!
+//! Helm uses the library `gobwas/glob`, whose quirks are kept: see its lexer for what is an error.
 
 /// A compiled pattern.
 #[derive(Debug)]
@@ -55,6 +57,7 @@ fn parse(source: &mut Characters<'_>, nesting: usize) -> Option<Vec<Token>> {
     let mut tokens = Vec::new();
     while let Some(&character) = source.peek() {
         match character {
+            // Outside of alternatives these are plain text.
             ',' | '}' if nesting > 0 => break,
             '{' => {
                 source.next();
@@ -119,6 +122,7 @@ fn parse_class(source: &mut Characters<'_>) -> Option<Token> {
     let first = source.next()?;
     if source.next_if_eq(&'-').is_some() {
         let high = source.next()?;
+        // A class is one range or one set; `[a-z0-9]` is an error in Helm's glob library too.
         let closed = source.next()? == ']';
         return (closed && first <= high).then_some(Token::Range { low: first, high, negated });
     }
@@ -135,8 +139,8 @@ fn parse_class(source: &mut Characters<'_>) -> Option<Token> {
     (!characters.is_empty()).then_some(Token::Set { characters, negated })
 }
 
-/// The positions in `name` where a match of `tokens` can end, given the positions where it can begin. Each token is one pass
-/// over the positions, so the cost is tokens × length, whatever the pattern.
+/// The positions in `name` where a match of `tokens` can end, given the positions where it can begin. Each token is one
+/// pass over the positions, so the cost is tokens × length, whatever the pattern.
 fn advance(tokens: &[Token], name: &[char], mut positions: Vec<bool>) -> Vec<bool> {
     for token in tokens {
         positions = step(token, name, &positions);
@@ -148,25 +152,25 @@ fn step(token: &Token, name: &[char], positions: &[bool]) -> Vec<bool> {
     let mut next = vec![false; positions.len()];
     match token {
         Token::Text(text) => {
-            for place in 0..positions.len() {
-                if positions[place] && name[place..].starts_with(text) {
-                    next[place + text.len()] = true;
+            for index in 0..positions.len() {
+                if positions[index] && name[index..].starts_with(text) {
+                    next[index + text.len()] = true;
                 }
             }
         }
         Token::Super => skip_many(positions, &mut next, |_| true),
-        Token::Any => skip_many(positions, &mut next, |place| name[place] != '/'),
-        Token::Single => skip_one(positions, &mut next, |place| name[place] != '/'),
+        Token::Any => skip_many(positions, &mut next, |index| name[index] != '/'),
+        Token::Single => skip_one(positions, &mut next, |index| name[index] != '/'),
         Token::Range { low, high, negated } => {
-            skip_one(positions, &mut next, |place| (*low..=*high).contains(&name[place]) != *negated);
+            skip_one(positions, &mut next, |index| (*low..=*high).contains(&name[index]) != *negated);
         }
         Token::Set { characters, negated } => {
-            skip_one(positions, &mut next, |place| characters.contains(&name[place]) != *negated);
+            skip_one(positions, &mut next, |index| characters.contains(&name[index]) != *negated);
         }
         Token::AnyOf(alternatives) => {
             for alternative in alternatives {
                 let ends = advance(alternative, name, positions.to_vec());
-                next.iter_mut().zip(ends).for_each(|(place, end)| *place |= end);
+                next.iter_mut().zip(ends).for_each(|(reached, end)| *reached |= end);
             }
         }
     }
@@ -176,16 +180,16 @@ fn step(token: &Token, name: &[char], positions: &[bool]) -> Vec<bool> {
 /// Skips any number of accepted characters.
 fn skip_many(positions: &[bool], next: &mut [bool], accepted: impl Fn(usize) -> bool) {
     let mut reached = false;
-    for place in 0..positions.len() {
-        reached = positions[place] || (reached && accepted(place - 1));
-        next[place] = reached;
+    for index in 0..positions.len() {
+        reached = positions[index] || (reached && accepted(index - 1));
+        next[index] = reached;
     }
 }
 
 /// Skips one accepted character.
 fn skip_one(positions: &[bool], next: &mut [bool], accepted: impl Fn(usize) -> bool) {
-    for place in 0..positions.len() - 1 {
-        next[place + 1] = positions[place] && accepted(place);
+    for index in 0..positions.len() - 1 {
+        next[index + 1] = positions[index] && accepted(index);
     }
 }
 

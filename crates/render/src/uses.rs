@@ -58,6 +58,7 @@ impl ValueUse {
         let matches = |(left, right): (&Segment, &Segment)| {
             left == right || *left == Segment::Any || *right == Segment::Any
         };
+        // A test of a map, as `if .Values.a`, does not read what is below it.
         let whole = self.usage == Usage::Used || self.path.len() >= path.len();
         whole && self.path.iter().zip(path).all(matches)
     }
@@ -106,6 +107,7 @@ fn follow_values(set: &Set, chart: &Chart, path: &str, reads: &mut Reads) {
     collect_templates(&chart.values, &mut texts);
     let set = Rc::new(set.clone());
     for text in texts {
+        // A definition in one text must not be seen by the next.
         let mut overlay = set.overlay();
         let name = format!("{path}/values.yaml");
         // Text that only looks like a template is none.
@@ -161,6 +163,7 @@ fn value_use(read: &Read, prefix: &[Str]) -> Option<ValueUse> {
         [Segment::Key(first), rest @ ..] if *first == "Values" => rest,
         _ => return None,
     };
+    // `if .` reads no value.
     if path.is_empty() && read.usage == Usage::Tested {
         return None;
     }
@@ -175,6 +178,7 @@ fn value_use(read: &Read, prefix: &[Str]) -> Option<ValueUse> {
 
 fn absolute(prefix: &[Str], below: &[Segment]) -> Vec<Segment> {
     match below {
+        // Helm copies globals from the root chart into all subcharts.
         [Segment::Key(first), ..] if *first == "global" => below.to_vec(),
         _ => prefix.iter().cloned().map(Segment::Key).chain(below.iter().cloned()).collect(),
     }

@@ -51,6 +51,7 @@ fn path_value(values: &MapRef, path: &str) -> CallResult {
         None => (Some(values.clone()), path),
     };
     match parent.and_then(|parent| parent.get(key)) {
+        // Helm has `PathValue` for leaves and `Table` for maps.
         Some(value) if !matches!(value, Value::Map(_)) => Ok(value),
         _ => Err(CallError::new(format!("{} is not a value", quote(key.as_bytes())))),
     }

@@ -6,8 +6,10 @@ use pintle_gotmpl::reads::Effect;
 pub(super) fn effect(name: &str) -> Effect {
     match name {
         "and" | "or" | "default" | "coalesce" | "deepCopy" | "mustDeepCopy" => Effect::Choose(0),
+        // The first argument is the message.
         "required" => Effect::Choose(1),
         "ternary" => Effect::Ternary,
+        // These look at the type, the size or the truth of a value, but not at what is below it.
         "not" | "empty" | "len" | "kindOf" | "typeOf" | "kindIs" | "typeIs" | "typeIsLike" | "all"
         | "any" => Effect::Test,
         "index" | "get" => Effect::Index,

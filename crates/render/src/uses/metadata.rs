@@ -31,6 +31,8 @@ pub(super) fn add(chart: &Chart, path: &str, prefix: &[Str], uses: &mut Vec<Valu
             add(&format!("tags.{tag}"), line, Usage::Tested);
         }
         let values = if dependency.alias.is_empty() { &dependency.name } else { &dependency.alias };
+        // The chart is not there or is disabled, so its templates are unknown; anything of its values may be
+        // read.
         if !chart.subcharts.iter().any(|subchart| subchart.name() == values) {
             add(values, line, Usage::Used);
         }
