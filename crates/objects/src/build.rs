@@ -38,7 +38,7 @@ pub enum Built {
 /// Builds the objects of a manifest, document by document. Results and errors are returned side by side; after a
 /// document that cannot be parsed or validated the rest is skipped, as the builder does.
 ///
-/// A tree takes several times as much memory as its text, so each is built only when it is asked for.
+/// A tree takes several times as much memory as its text, so each is built only when the iterator reaches it.
 pub fn build(
     text: &[u8],
     validation: Validation,
@@ -50,9 +50,12 @@ pub fn build(
                 pintle_yaml::read_exact(&document).map_err(|error| error.to_string())
             });
             match read? {
+                // The builder skips empty documents and `null`.
                 Ok(Node::Nil) => {}
                 Ok(node) => {
                     let one = build_document(node, validation);
+                    // `StreamVisitor` returns on a validation error, but passes a decoding error to its
+                    // caller and continues.
                     if matches!(&one, Err(ObjectError::Invalid(_))) {
                         stream = None;
                     }
@@ -80,11 +83,13 @@ pub fn build_document(node: Node, validation: Validation) -> Result<Built, Objec
             return Err(ObjectError::Decode(text));
         }
     };
+    // Also for `items: null`: Go's `RawMessage` is then the text `null`, which is not nil.
     if body.contains_key("items") { decode_list(body) } else { decode(body).map(Built::Object) }
 }
 
 /// Parses one JSON value, keeping integers.
 fn read_json(text: &[u8]) -> Result<(Node, usize), json::Error> {
+    // `read_prefix` finds the end, but makes all numbers floats.
     let (_, used) = json::read_prefix(text)?;
     Ok((json::read_exact(&text[..used])?, used))
 }
@@ -93,6 +98,7 @@ fn read_json(text: &[u8]) -> Result<(Node, usize), json::Error> {
 fn validate(node: &Node) -> Result<(), String> {
     let problems = match type_problems(node) {
         problems if !problems.is_empty() => problems,
+        // Only `v1/List` is validated item by item; a `PodList` counts as one object here.
         _ if node.get("kind").and_then(Node::as_str) != Some("List") => Vec::new(),
         _ if node.get("apiVersion").and_then(Node::as_str) != Some("v1") => Vec::new(),
         _ => match node.get("items") {
@@ -119,6 +125,7 @@ fn type_problems(node: &Node) -> Vec<String> {
     }
     match body.get("kind") {
         None | Some(Node::Nil) => problems.push("kind not set".to_owned()),
+        // An empty kind passes here and fails when the object is decoded, as in kubectl.
         Some(Node::Str(_)) => {}
         Some(_) => problems.push("kind isn't string type".to_owned()),
     }
@@ -164,6 +171,7 @@ fn decode_list(mut body: Map<Node>) -> Result<Built, ObjectError> {
     for item in items {
         members.push(match item {
             Node::Map(member) => Object::new(member),
+            // `null` decodes into an object without fields in Go.
             Node::Nil => Object::new(Map::new()),
             other => {
                 let found = other.json_type();
@@ -173,8 +181,10 @@ fn decode_list(mut body: Map<Node>) -> Result<Built, ObjectError> {
             }
         });
     }
+    // After the items: Go decodes them before it looks at the type of the list.
     let list = decode(body)?;
     if members.iter().any(|member| matches!(member.at(&["items"]), Some(Node::List(_)))) {
+        // The builder would flatten nested lists, but they are `Unstructured`, which `ExtractList` refuses.
         return Err(ObjectError::NestedList);
     }
     let members = members.into_iter().map(|member| default_member(member, &list)).collect();
@@ -185,6 +195,7 @@ fn decode_list(mut body: Map<Node>) -> Result<Built, ObjectError> {
 /// or annotations that are not all strings count as none, and are replaced when Helm adds its own.
 fn default_member(mut member: Object, list: &Object) -> Result<Object, ObjectError> {
     if member.kind().is_empty() && member.api_version().is_empty() {
+        // API servers leave the type out of the items of a typed list such as `PodList`.
         let kind = list.kind().strip_suffix("List").unwrap_or(list.kind()).to_owned();
         let version = list.api_version().to_owned();
         member.body_mut().insert("kind".into(), kind.as_str().into());

@@ -91,6 +91,8 @@ impl HeadDecoder {
         match root {
             Node::Nil => {}
             Node::Map(fields) => {
+                // In the order of the keys: Go converts the document to JSON with sorted keys, and of `Kind`
+                // and `kind` the later wins.
                 for (name, value) in fields.iter() {
                     if matches_field(name.as_bytes(), "apiVersion") {
                         self.text(value, "SimpleHead.apiVersion", &mut head.api_version);
@@ -108,6 +110,7 @@ impl HeadDecoder {
 
     fn metadata(&mut self, value: &Node, target: &mut Option<HeadMetadata>) {
         match value {
+            // Go sets a pointer to nil for null, but leaves a string unchanged.
             Node::Nil => *target = None,
             Node::Map(fields) => {
                 let metadata = target.get_or_insert_default();
@@ -130,6 +133,7 @@ impl HeadDecoder {
                 for (name, value) in entries.iter() {
                     let mut text = Str::EMPTY;
                     self.text(value, ".metadata.annotations", &mut text);
+                    // Also for null: Go adds the key with an empty string.
                     target.insert(name.clone(), text);
                 }
             }

@@ -128,8 +128,10 @@ pub(crate) fn classify<'a>(path: &'a str, manifest: &'a [u8], head: &Head) -> Cl
     let Some(metadata) = &head.metadata else { return Classification::NotAHook };
     let Some(words) = metadata.annotations.get(HOOK) else { return Classification::NotAHook };
     let words = words.to_str_lossy();
+    // An empty word, as after a trailing comma, is an unknown event.
     let events: Option<Vec<HookEvent>> =
         words.split(',').map(|word| HookEvent::parse(&normal(word))).collect();
+    // One unknown event is enough, even beside known ones.
     let Some(events) = events else { return Classification::Unknown(words.into_owned()) };
     Classification::Hook(Hook { events, ..Hook::from_head(path, manifest, head) })
 }

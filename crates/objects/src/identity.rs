@@ -23,6 +23,7 @@ pub struct ObjectId {
 impl ObjectId {
     /// Returns the id of an object in the given `apiVersion`.
     pub fn new(api_version: &str, kind: &str, namespace: &str, name: &str) -> Self {
+        // The core group has no name, as in `v1`.
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         ObjectId {
             group: group.to_owned(),

@@ -108,7 +108,8 @@ impl Order {
     /// A sort key: listed kinds by position, others after them by name.
     pub(crate) fn rank(self, kind: &Str) -> (usize, Str) {
         match self.kinds().iter().position(|known| kind == known) {
-            Some(place) => (place, Str::EMPTY),
+            Some(position) => (position, Str::EMPTY),
+            // Listed kinds have no name in the key, so that a stable sort keeps the order of their files.
             None => (usize::MAX, kind.clone()),
         }
     }

@@ -105,6 +105,7 @@ struct MetadataDecoder {
 impl MetadataDecoder {
     fn structure(&mut self, fields: &Map<Node>, wanted: &Struct, path: &str) -> Result<(), String> {
         for (key, value) in fields.iter() {
+            // Kubernetes' JSON decoder compares names exactly, unlike Go's own.
             let known = wanted.fields.iter().find(|(name, _)| key == name);
             if let Some((name, shape)) = known {
                 let path = format!("{path}.{name}");
@@ -123,6 +124,7 @@ impl MetadataDecoder {
             | (FieldType::Int, Node::Int(_)) => {}
             (FieldType::Text(kind), value) => self.text(value, field, kind),
             (FieldType::Bool, value) => self.clash(value, field, "bool"),
+            // Go's text contains the number itself here.
             (FieldType::Int, Node::Float(_)) => {
                 let number = json::write_raw(value).unwrap_or_default();
                 let number = String::from_utf8_lossy(&number);
@@ -130,6 +132,7 @@ impl MetadataDecoder {
             }
             (FieldType::Int, value) => self.clash(value, field, "int64"),
             (FieldType::Time, Node::Str(text)) => {
+                // `metav1.Time` decodes itself; the error of such a type ends Go's decoder.
                 GoTime::parse(RFC3339, text.as_bytes(), &Zone::utc())?;
             }
             (FieldType::Time, value) => return Err(clash(value, field, "string")),

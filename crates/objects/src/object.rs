@@ -119,6 +119,7 @@ impl Object {
     /// Parses the valid objects of a manifest, skipping the others.
     pub fn read_readable(text: &[u8]) -> Vec<Self> {
         let mut objects = Vec::new();
+        // The iterator ends at a document that cannot be parsed, so what follows it is skipped too.
         for built in build(text, Validation::Ignore).flatten() {
             match built {
                 Built::Object(object) => objects.push(object),

@@ -25,6 +25,7 @@ pub fn parallel_map<T: Sync, A: Send>(
     }
     thread::scope(|scope| {
         let mut parts = chunks(items, total.div_ceil(threads), &size).into_iter();
+        // The calling thread takes the first part instead of only waiting.
         let here = parts.next();
         let others: Vec<_> = parts
             .map(|part| {

@@ -84,6 +84,7 @@ impl Builder for Pruner {
     }
 
     fn begin_list(&mut self) {
+        // No field of the head is a list; the empty one is kept for the error.
         self.put(|| Node::List(Vec::new()));
         self.dropped += 1;
     }
@@ -94,6 +95,7 @@ impl Builder for Pruner {
 
     fn begin_map(&mut self) {
         if self.dropped == 0 && self.keeps_map() {
+            // The map is added to its parent when it ends, so its key has to be kept until then.
             self.outer_keys.push(self.key.take());
             self.open.push(Vec::new());
             return;
@@ -111,6 +113,7 @@ impl Builder for Pruner {
             2 => &["name", "annotations"],
             _ => &[],
         };
+        // All annotations are kept: hooks and resource policies are looked up later.
         let kept = self.open.len() == ANNOTATIONS || fields.iter().any(|field| matches_field(key, field));
         self.key = kept.then(|| clean(key));
     }

@@ -29,7 +29,7 @@ pub struct Sorted<'a> {
     pub log: Vec<LogLine>,
 }
 
-/// One document on its way.
+/// One document of a rendered file.
 struct Document<'a> {
     path: &'a str,
     index: usize,
@@ -53,6 +53,8 @@ where
     for (document, head) in documents.iter().zip(heads) {
         let head = match head {
             Ok(head) => head,
+            // The documents before it are classified already, so their log lines come before the error as in
+            // Helm.
             Err(error) => return Err(failure(document, error, sorted.log)),
         };
         match hook::classify(document.path, document.content, &head) {
@@ -67,6 +69,7 @@ where
             }),
         }
     }
+    // Stable, as Helm's sort is.
     sorted.manifests.sort_by_cached_key(|manifest| order.rank(&manifest.head.kind));
     sorted.hooks.sort_by_cached_key(|hook| order.rank(&hook.kind));
     Ok(sorted)
@@ -79,6 +82,7 @@ fn documents<'a, P: AsRef<str>, T: AsRef<[u8]>>(files: &'a [(P, T)]) -> Vec<Docu
     files.sort_by_key(|(path, _)| *path);
     let mut documents = Vec::with_capacity(files.len());
     for (path, text) in files {
+        // Go's `path.Base`.
         let base = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         if base.starts_with('_') {
             continue;

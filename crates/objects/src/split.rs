@@ -47,6 +47,7 @@ impl<'a> Documents<'a> {
             }
         };
         let after = &rest[dashes + 3..];
+        // The line break stays: it is white space at the start of the next document.
         let blanks = after.iter().take_while(|&&byte| byte == b' ' || byte == b'\t').count();
         self.rest = Some(&after[blanks..]);
         Some(&rest[..dashes])
@@ -75,6 +76,7 @@ pub fn trim_end(text: &[u8]) -> &[u8] {
         match rest.last() {
             Some(b'\t' | b'\n' | 0x0b | 0x0c | b'\r' | b' ') => rest = &rest[..rest.len() - 1],
             Some(0x80..) => {
+                // A character has at most four bytes; a cut one at the front does not matter.
                 let tail = &rest[rest.len().saturating_sub(4)..];
                 let last = tail.utf8_chunks().last().filter(|chunk| chunk.invalid().is_empty());
                 match last.and_then(|chunk| chunk.valid().chars().next_back()) {
