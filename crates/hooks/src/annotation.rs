@@ -118,6 +118,7 @@ fn is_true_or_absent(text: Option<&str>) -> bool {
 /// A scalar as Helm converts it to text.
 fn text(node: &Node) -> Option<String> {
     match node {
+        // An annotation without a value is there, with an empty text: Go decodes null into "".
         Node::Nil => Some(String::new()),
         Node::Bool(value) => Some(value.to_string()),
         Node::Int(value) => Some(value.to_string()),
@@ -177,6 +178,7 @@ impl EventVocabulary {
         let mut events = Vec::new();
         for word in list.split(',').filter(|word| !word.trim().is_empty()) {
             let event = self.event(word)?;
+            // Helm would run such a hook twice; with weights per event it would be unclear which counts.
             if events.contains(&event) {
                 return Err(Problem::DuplicateEvent { event: event.to_owned() });
             }

@@ -42,7 +42,7 @@ pub(crate) fn drop_nested(changes: &mut Vec<Change>) {
         .collect();
     if !removed.is_empty() {
         changes.retain(|change| {
-            !removed.iter().any(|gone| change.path().starts_with(gone) && change.path().len() > gone.len())
+            !removed.iter().any(|path| change.path().starts_with(path) && change.path().len() > path.len())
         });
     }
 }
@@ -52,10 +52,11 @@ pub(crate) fn apply_to_tree(body: &mut Map<Node>, changes: &[Change]) {
     let mut removed: Vec<&Path> = Vec::new();
     for change in changes {
         match change {
+            // Removals come last, because all paths are those of the original.
             Change::Remove(path) => removed.push(path),
             Change::Set(path, value) => {
-                if let Some((PathSegment::Key(key), way)) = path.split_last()
-                    && let Some(map) = map_at(body, way)
+                if let Some((PathSegment::Key(key), parent_path)) = path.split_last()
+                    && let Some(map) = map_at(body, parent_path)
                 {
                     map.insert(key.as_ref().into(), value.clone());
                 }
@@ -71,13 +72,13 @@ pub(crate) fn apply_to_tree(body: &mut Map<Node>, changes: &[Change]) {
     removed.sort();
     for path in removed.into_iter().rev() {
         match path.split_last() {
-            Some((PathSegment::Key(key), way)) => {
-                if let Some(map) = map_at(body, way) {
+            Some((PathSegment::Key(key), parent_path)) => {
+                if let Some(map) = map_at(body, parent_path) {
                     map.remove(key.as_ref());
                 }
             }
-            Some((PathSegment::Index(index), way)) => {
-                if let Some(Node::List(items)) = node_at(body, way)
+            Some((PathSegment::Index(index), parent_path)) => {
+                if let Some(Node::List(items)) = node_at(body, parent_path)
                     && *index < items.len()
                 {
                     items.remove(*index);
@@ -105,7 +106,7 @@ pub(crate) fn node_at<'n>(body: &'n mut Map<Node>, path: &[PathSegment]) -> Opti
 /// Applies changes to text.
 pub(crate) fn apply_to_text<'o>(root: NodeRef<'o>, edits: &mut Edits<'o>, changes: &[Change]) {
     for change in changes {
-        let (way, last) = match change {
+        let (parent_path, last) = match change {
             Change::Push(path, value) => {
                 if let Some(list) = locate(root, path) {
                     edits.push(list, value);
@@ -113,11 +114,11 @@ pub(crate) fn apply_to_text<'o>(root: NodeRef<'o>, edits: &mut Edits<'o>, change
                 continue;
             }
             Change::Set(path, _) | Change::Remove(path) => match path.split_last() {
-                Some((last, way)) => (way, last),
+                Some((last, parent_path)) => (parent_path, last),
                 None => continue,
             },
         };
-        let Some(parent) = locate(root, way) else { continue };
+        let Some(parent) = locate(root, parent_path) else { continue };
         match (change, last) {
             (Change::Set(_, value), PathSegment::Key(key)) => edits.set(parent, key, value),
             (_, PathSegment::Key(key)) => edits.remove(parent, key),
@@ -132,8 +133,8 @@ pub(crate) fn apply_to_text<'o>(root: NodeRef<'o>, edits: &mut Edits<'o>, change
 
 /// The node at a path.
 pub(crate) fn locate<'o>(root: NodeRef<'o>, path: &[PathSegment]) -> Option<NodeRef<'o>> {
-    path.iter().try_fold(root, |place, step| match step {
-        PathSegment::Key(key) => place.get(key),
-        PathSegment::Index(index) => place.items().nth(*index),
+    path.iter().try_fold(root, |node, step| match step {
+        PathSegment::Key(key) => node.get(key),
+        PathSegment::Index(index) => node.items().nth(*index),
     })
 }

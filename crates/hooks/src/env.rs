@@ -42,15 +42,15 @@ pub(crate) fn add_variables<'v>(
     changes: &mut Vec<Change>,
 ) {
     let variables = [(EVENT, event.to_owned()), (WEIGHT, weight.to_string())];
-    let way = pod_spec(&object.text(&["kind"]));
-    let Some(spec) = object.at(way) else { return };
+    let spec_path = pod_spec(&object.text(&["kind"]));
+    let Some(spec) = object.at(spec_path) else { return };
     for field in CONTAINERS {
         let containers = spec.get(field).and_then(View::items).unwrap_or_default();
         for (index, container) in
             containers.into_iter().enumerate().filter(|(_, container)| container.is_map())
         {
             let mut path = path.to_vec();
-            path.extend(way.iter().copied().map(PathSegment::from));
+            path.extend(spec_path.iter().copied().map(PathSegment::from));
             path.extend([PathSegment::from(field), PathSegment::from(index), PathSegment::from("env")]);
             add_to_container(container, path, &variables, changes);
         }
@@ -64,6 +64,7 @@ fn add_to_container<'v>(
     changes: &mut Vec<Change>,
 ) {
     let env = container.get("env");
+    // `env:` without a value counts as absent.
     if env.is_none_or(|env| env.scalar() == Some(Node::Nil)) {
         let variables = variables.iter().map(|(name, value)| variable(name, value)).collect();
         changes.push(Change::Set(path, Node::List(variables)));
@@ -72,25 +73,27 @@ fn add_to_container<'v>(
     // Anything but a list is left to the API server's validation.
     let Some(entries) = env.and_then(View::items) else { return };
     for (name, value) in variables {
-        let mut places = (0..entries.len()).filter(|&place| entries[place].text(&["name"]) == *name);
-        match places.next() {
+        let mut matches = (0..entries.len()).filter(|&index| entries[index].text(&["name"]) == *name);
+        match matches.next() {
             None => changes.push(Change::Push(path.clone(), variable(name, value))),
-            Some(place) => replace(entries[place], &with(&path, place), value, changes),
+            Some(index) => replace(entries[index], &with(&path, index), value, changes),
         }
         // The last of two variables would win, and server-side apply rejects duplicate names.
-        changes.extend(places.map(|place| Change::Remove(with(&path, place))));
+        changes.extend(matches.map(|index| Change::Remove(with(&path, index))));
     }
 }
 
 /// Sets the value of an existing variable, and drops its `valueFrom`.
 fn replace<'v>(entry: impl View<'v>, path: &[PathSegment], value: &str, changes: &mut Vec<Change>) {
     for key in entry.keys().unwrap_or_default() {
+        // The API server rejects a variable with both `value` and `valueFrom`.
         if key != "name" && key != "value" {
             let mut path = path.to_vec();
             path.push(PathSegment::Key(key.into_owned().into()));
             changes.push(Change::Remove(path));
         }
     }
+    // A value that is right already keeps its formatting.
     if entry.get("value").and_then(View::str).is_none_or(|old| old != value) {
         changes.push(Change::Set(join(path, ["value"]), value.into()));
     }
@@ -111,6 +114,7 @@ pub(crate) fn pod_spec(kind: &str) -> &'static [&'static str] {
         "Pod" => &["spec"],
         "CronJob" => &["spec", "jobTemplate", "spec", "template", "spec"],
         "PodTemplate" => &["template", "spec"],
+        // Job, Deployment and all other workloads; for other kinds nothing is found there.
         _ => &["spec", "template", "spec"],
     }
 }

@@ -131,8 +131,9 @@ impl Problem {
             Problem::NoNumber { annotation, .. } | Problem::Count { annotation, .. } => annotation,
             Problem::Mixed { .. } | Problem::ForeignEvent { .. } | Problem::NoNames => WEIGHTS,
             Problem::UnknownEvent { word: event, .. } | Problem::DuplicateEvent { event } => {
-                let here = annotations.hook.as_ref().is_some_and(|list| list.contains(event.as_str()));
-                if here { HOOK } else { WEIGHTS }
+                // The problem says which event, but it can be named in either annotation.
+                let in_hook = annotations.hook.as_ref().is_some_and(|list| list.contains(event.as_str()));
+                if in_hook { HOOK } else { WEIGHTS }
             }
         }
     }

@@ -107,6 +107,7 @@ impl<'t> Filter<'t> {
             documents.iter().map(|document| plan(text, document)).collect()
         };
         let (plans, rest) = in_parallel(second.is_empty(), || plan_all(first), || plan_all(second));
+        // The errors of the first half come first, so that the first invalid document is reported.
         let mut plans = plans?;
         plans.extend(rest?);
         let renames = renames(&plans).map_err(|conflict| {
@@ -127,6 +128,7 @@ impl<'t> Filter<'t> {
     /// # Errors
     /// I/O errors of `out`.
     pub fn write_to(&self, out: &mut (impl Write + ?Sized)) -> io::Result<()> {
+        // Byte for byte: a manifest without hooks must not change at all.
         if self.is_unchanged() {
             return out.write_all(self.text);
         }
@@ -151,6 +153,7 @@ impl<'t> Filter<'t> {
 
     /// Returns the manifest with its hooks split.
     pub fn to_vec(&self) -> Vec<u8> {
+        // Split hooks repeat their text; a quarter is a guess.
         let mut out = Vec::with_capacity(self.text.len() + self.text.len() / 4);
         // Writing to a vector cannot fail.
         let _ = self.write_to(&mut out);
@@ -168,6 +171,8 @@ impl<'t> Filter<'t> {
         let mut pending: Option<usize> = None;
         for number in documents.clone() {
             if self.plans[number].is_empty() {
+                // Unchanged documents that follow each other are copied in one piece, with what is between
+                // them.
                 pending.get_or_insert(self.documents[number].range.start);
                 continue;
             }
@@ -219,8 +224,8 @@ fn plan(text: &[u8], document: &Written) -> Result<Plan, FilterError> {
     })?;
     let Some(root) = outline.roots().next() else { return Ok(Plan::default()) };
     Plan::from_view(root).map_err(|error| {
-        let place = crate::change::locate(root, &error.path).unwrap_or(root);
-        let line = document.line + place.line() - 1;
+        let annotation = crate::change::locate(root, &error.path).unwrap_or(root);
+        let line = document.line + annotation.line() - 1;
         FilterError::Annotations {
             at: ObjectLocation::new(&error.identity, line, text),
             source: error.problem,

@@ -164,6 +164,7 @@ fn events(source: &Source<'_>, annotations: &Annotations) -> Result<Vec<EventWei
     if !annotations.is_extended() {
         return Ok(plain_events(source));
     }
+    // Sorting read only one weight, so the annotations are parsed again.
     let events = event_weights(annotations, EventVocabulary::Native)?;
     Ok(events
         .into_iter()
@@ -181,6 +182,7 @@ fn hook(source: &Source<'_>, object: Object, annotations: &Annotations, events: 
     let mut warnings: Vec<LogLine> =
         unknown_policy_values.iter().map(|word| word.warning(source.path)).collect();
     let timeout = annotations.timeout.as_deref().and_then(|text| {
+        // A wrong timeout is only a warning: Helm does not know the annotation, so the chart works with Helm.
         let parsed = timeout(text);
         if parsed.is_none() {
             let attributes = vec![("path", source.path.to_owned()), ("value", text.to_owned())];
@@ -244,6 +246,7 @@ pub fn objects_for(hook: &Hook, event: HookEvent, rule: EnvRule) -> Result<Vec<O
 /// # Errors
 /// When the hook cannot be decoded or is an empty list, or an object has neither `name` nor `generateName`.
 pub fn objects_to_delete(hook: &Hook) -> Result<Vec<Object>> {
+    // Helm builds without validation for deleting, and with validation for creating.
     let members = build(hook, "deleting", Validation::Ignore)?;
     let is_nameless =
         |object: &Object| object.name().is_empty() && object.text(&["metadata", "generateName"]).is_empty();

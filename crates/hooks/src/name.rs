@@ -17,6 +17,7 @@ pub fn split_name(base: &str, event: &str) -> String {
 
 /// The `generateName` of the part of `base` that runs at `event`.
 pub(crate) fn split_generate_name(base: &str, event: &str) -> String {
+    // Without the dash at the end of the base, which the event's dash replaces.
     limited(MAX_NAME_LENGTH - GENERATE_NAME_SUFFIX_LENGTH - 1, base.trim_end_matches('-'), event) + "-"
 }
 
@@ -25,6 +26,7 @@ fn limited(longest: usize, base: &str, event: &str) -> String {
     if whole.len() <= longest {
         return whole;
     }
+    // Of the whole name, so that bases with the same beginning differ.
     let hash = hash(&whole);
     let event = cut(event, longest - HASH_DIGITS - 2);
     let room = longest - HASH_DIGITS - 2 - event.len();

@@ -7,21 +7,23 @@ use crate::hook::Hook;
 /// The hooks that run at `event`, in order: by weight, then by name, then as given, which is the order of kinds. A
 /// hook that lists the event twice runs twice, as in Helm.
 pub fn in_order(hooks: &[Hook], event: HookEvent) -> Vec<&Hook> {
-    indices_in_order(hooks, event).into_iter().map(|place| &hooks[place]).collect()
+    indices_in_order(hooks, event).into_iter().map(|index| &hooks[index]).collect()
 }
 
 /// The same as indices of `hooks`, for callers with parallel data.
 pub fn indices_in_order(hooks: &[Hook], event: HookEvent) -> Vec<usize> {
     let mut due: Vec<(i64, usize)> = Vec::new();
-    for (place, hook) in hooks.iter().enumerate() {
+    for (index, hook) in hooks.iter().enumerate() {
         let weights = hook.events.iter().filter(|weighted| weighted.event == event);
-        due.extend(weights.map(|weighted| (weighted.weight, place)));
+        due.extend(weights.map(|weighted| (weighted.weight, index)));
     }
+    // Stable: hooks of the same weight and name stay in the order of kinds. Names are compared as bytes, as
+    // in Go.
     due.sort_by(|left, right| {
-        let name = |place: usize| hooks[place].name.as_bytes();
+        let name = |index: usize| hooks[index].name.as_bytes();
         left.0.cmp(&right.0).then_with(|| name(left.1).cmp(name(right.1)))
     });
-    due.into_iter().map(|(_, place)| place).collect()
+    due.into_iter().map(|(_, index)| index).collect()
 }
 
 /// The same in groups of equal weight, which may run concurrently.

@@ -127,6 +127,7 @@ impl Plan {
             return Ok(());
         }
         let annotations = Annotations::from_view(view);
+        // A list with hook annotations is a hook as a whole.
         if annotations.hook.is_some() || annotations.weights.is_some() {
             let hook = Hook::from_view(view, path, annotations)?;
             self.hooks.push(hook);
@@ -201,6 +202,7 @@ impl Hook {
             Box::new(AnnotationError { identity: Identity::from_view(view), path, problem })
         })?;
         let parts: Vec<Part> = events.into_iter().map(|(event, weight)| Part { event, weight }).collect();
+        // A hook with one event stays one object and keeps its name.
         let renamed = parts.len() > 1 && annotations.allows_suffix();
         let mut subjects = Vec::new();
         add_subjects(view, &mut path.to_vec(), renamed, MAX_LIST_DEPTH, &mut subjects);
@@ -299,6 +301,7 @@ fn at<'v, V: View<'v>>(root: V, path: &[PathSegment]) -> Option<V> {
 pub(crate) fn renames(plans: &[Plan]) -> Result<Renames, Box<NameConflict>> {
     let mut renames = Renames::default();
     let renamed = |hook: &Hook| hook.subjects.iter().any(|subject| subject.naming == Naming::Suffix);
+    // Without renames no map of all objects is needed.
     if !plans.iter().flat_map(|plan| &plan.hooks).any(renamed) {
         return Ok(renames);
     }
@@ -317,6 +320,7 @@ pub(crate) fn renames(plans: &[Plan]) -> Result<Renames, Box<NameConflict>> {
                 let (identity, name) = (&subject.identity, subject.identity.name());
                 for part in &hook.parts {
                     let new = split_name(name, part.event);
+                    // A part with the same original name is a duplicate in the input, which is not reported.
                     if *owners.entry(identity.renamed(&new)).or_insert(name) != name {
                         return Err(Box::new(NameConflict { document, identity: identity.clone(), new }));
                     }

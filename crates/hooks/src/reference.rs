@@ -71,6 +71,7 @@ impl Renames {
                     pass.each(object, field, |pass, secret| pass.name("Secret", secret, "name"));
                 }
             }
+            // A service account token is bound to its account by this annotation.
             "Secret" => pass.under(object, &["metadata", "annotations"], |pass, annotations| {
                 pass.name("ServiceAccount", annotations, "kubernetes.io/service-account.name");
             }),
@@ -140,6 +141,7 @@ impl Rewriter<'_> {
 
     fn pod<'v>(&mut self, spec: impl View<'v>) {
         self.name("ServiceAccount", spec, "serviceAccountName");
+        // The deprecated name of the same field.
         self.name("ServiceAccount", spec, "serviceAccount");
         self.each(spec, "imagePullSecrets", |pass, secret| pass.name("Secret", secret, "name"));
         self.each(spec, "volumes", Rewriter::volume);
@@ -180,6 +182,7 @@ impl Rewriter<'_> {
     fn binding<'v>(&mut self, binding: impl View<'v>) {
         self.each(binding, "subjects", |pass, subject| {
             if subject.text(&["kind"]) == "ServiceAccount" {
+                // A subject has its own namespace; the binding's does not apply.
                 pass.name_in(&subject.text(&["namespace"]), "ServiceAccount", subject, "name");
             }
         });

@@ -49,6 +49,7 @@ fn execute(object: &Object, plan: &Plan, renames: &Renames) -> Vec<Object> {
         for part in &hook.parts {
             let mut whole = object.clone();
             apply_to_tree(whole.body_mut(), &hook.changes(Tree::of(object), part, renames));
+            // The path of a member leads to it; that of the document itself is empty and leads to nothing.
             match node_at(whole.body_mut(), &hook.path) {
                 Some(Node::Map(member)) => objects.push(Object::new(std::mem::take(member))),
                 _ => objects.push(whole),

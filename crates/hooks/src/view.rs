@@ -98,6 +98,7 @@ impl<'v> View<'v> for NodeRef<'v> {
     }
 
     fn items(self) -> Option<Vec<Self>> {
+        // The target, because the node can be an alias.
         (self.target().kind() == Kind::Sequence).then(|| NodeRef::items(self).collect())
     }
 
@@ -131,7 +132,7 @@ fn add_keys<'v>(mapping: NodeRef<'v>, keys: &mut Vec<Cow<'v, str>>) {
                 Kind::Sequence => entry.value.items().collect(),
                 _ => vec![entry.value],
             };
-            merged.into_iter().for_each(|place| add_keys(place, keys));
+            merged.into_iter().for_each(|node| add_keys(node, keys));
             continue;
         }
         let Some(key) = entry.key.key() else { continue };

@@ -43,10 +43,10 @@ fn by_name(weights: &str, events: &[&'static str], vocabulary: EventVocabulary) 
     let mut result = vec![0; events.len()];
     for (event, weight) in pairs(weights)? {
         let event = vocabulary.event(event)?;
-        let Some(place) = events.iter().position(|known| *known == event) else {
+        let Some(position) = events.iter().position(|known| *known == event) else {
             return Err(Problem::ForeignEvent { event: event.to_owned() });
         };
-        result[place] = number(weight, WEIGHTS)?;
+        result[position] = number(weight, WEIGHTS)?;
     }
     Ok(result)
 }
@@ -67,6 +67,7 @@ fn pairs(weights: &str) -> Result<Vec<(&str, &str)>, Problem> {
     let entries = weights.split(',').map(str::trim).filter(|entry| !entry.is_empty());
     entries
         .map(|entry| match entry.split_once('=') {
+            // `pre-install=` is more likely a template without its value than a 0.
             Some((_, weight)) if weight.trim().is_empty() => {
                 Err(Problem::NoNumber { annotation: WEIGHTS, text: entry.to_owned() })
             }
@@ -195,9 +196,9 @@ mod tests {
                         "{annotations:?}"
                     );
                     assert!(!events.is_empty());
-                    for (place, (event, _)) in events.iter().enumerate() {
+                    for (index, (event, _)) in events.iter().enumerate() {
                         assert!(
-                            events[..place].iter().all(|(earlier, _)| earlier != event),
+                            events[..index].iter().all(|(earlier, _)| earlier != event),
                             "{annotations:?}"
                         );
                     }

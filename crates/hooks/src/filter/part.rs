@@ -24,6 +24,7 @@ pub(super) fn write_parts(text: &[u8], plan: &Plan, renames: &Renames, last: boo
 }
 
 fn try_write(text: &[u8], plan: &Plan, renames: &Renames, last: bool, out: &mut Vec<u8>) -> Option<()> {
+    // An alias repeats a node elsewhere, so changing its anchor would change both.
     let spelled = without_aliases(text, plan, renames)?;
     let outline = Outline::read_first(&spelled).ok()?;
     let root = outline.roots().next()?;
@@ -55,6 +56,7 @@ fn try_write(text: &[u8], plan: &Plan, renames: &Renames, last: bool, out: &mut 
 
 /// The text with aliases expanded where anchors are shared by nodes that change. Usually that is the text itself.
 fn without_aliases<'t>(text: &'t [u8], plan: &Plan, renames: &Renames) -> Option<Cow<'t, [u8]>> {
+    // A cheap test: aliases need `*`, and merge keys `<<`.
     let shares = memchr::memchr2(b'*', b'<', text).is_some();
     if !shares {
         return Some(Cow::Borrowed(text));
@@ -153,6 +155,8 @@ impl<'o> Document<'o> {
         apply_to_text(self.root, &mut edits, &hook.changes(self.root, part, renames));
         edits.terminate(self.root);
         let range = member.range();
+        // A comment behind the last line belongs to a block member, but not to a flow one, where the list
+        // continues.
         let end = if member.is_flow() { range.end } else { self.outline.line_end(range.end) };
         let mut changed = Vec::new();
         edits.apply_in(range.start..end, &mut changed).ok()?;
@@ -160,6 +164,7 @@ impl<'o> Document<'o> {
             out.extend_from_slice(MARKER);
             out.extend_from_slice(self.line_break);
         }
+        // Each part repeats the comment, so that its template stays known.
         if let Some(comment) = comment(text) {
             out.extend_from_slice(comment);
             out.extend_from_slice(self.line_break);
