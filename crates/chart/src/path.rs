@@ -28,6 +28,7 @@ pub fn clean(path: &str) -> String {
             ".." if parts.last().is_some_and(|last| *last != "..") => {
                 parts.pop();
             }
+            // The parent of the root is the root.
             ".." if rooted => {}
             _ => parts.push(part),
         }

@@ -11,12 +11,13 @@ const MAX_NAMES: u32 = 100;
 
 /// Writes a file by way of a temporary one beside it, so that a full disk or a kill leaves what was there before.
 ///
-/// What stands there keeps its mode. A link is followed, as Helm follows it, and what is no file (a pipe, a device) is
-/// written to as it is.
+/// A file that exists keeps its mode. A link is followed, as Helm follows it, and what is not a file (a pipe, a device)
+/// is written to directly.
 ///
 /// # Errors
-/// A file that cannot be opened, written or put in its place.
+/// A file that cannot be opened, written or renamed.
 pub fn write_atomic(path: &Path, data: &[u8]) -> io::Result<()> {
+    // A rename would replace the link instead of the file that it points to.
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|old| !old.is_file()) {
@@ -34,6 +35,7 @@ pub fn write_atomic(path: &Path, data: &[u8]) -> io::Result<()> {
         }
         Err(error) => return Err(error),
     };
+    // Not synced: this protects from a kill and a full disk, not from a power failure.
     let outcome = file
         .write_all(data)
         .and_then(|()| old.map_or(Ok(()), |old| file.set_permissions(old.permissions())))
@@ -79,6 +81,8 @@ fn create_beside(target: &Path) -> io::Result<(PathBuf, File)> {
     let name = target.file_name().unwrap_or_default().to_string_lossy();
     let mut number = 0;
     loop {
+        // In the same folder, because a rename cannot cross file systems. The process id keeps programs that
+        // run at the same time apart.
         let beside = target.with_file_name(format!(".{name}.{}-{number}.tmp", std::process::id()));
         match OpenOptions::new().write(true).create_new(true).open(&beside) {
             Ok(file) => return Ok((beside, file)),

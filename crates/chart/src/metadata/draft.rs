@@ -104,6 +104,7 @@ impl Draft {
             stripped = without(root, "libraries");
             root = &stripped;
         }
+        // The converted tree has fields of its own, so it is not checked for unknown ones.
         let mut decoder = Decoder::new(strict && !shaped_as_object);
         self.decode(&mut decoder, root);
         decoder.finish().map_err(|reason| Error::File { file, reason, line: None })
@@ -147,8 +148,10 @@ impl Draft {
                 "kubeVersion" => decoder.string(value, place, &mut metadata.kube_version),
                 "dependencies" => {
                     decoder.structs(value, place, "v2.Dependency", dependencies, dependency);
+                    // Go distinguishes a nil list from an empty one.
                     metadata.declares_dependencies = value.as_list().is_some();
                 }
+                // The decoder passes only names of `METADATA`, so the last one needs no name here.
                 _ => decoder.string(value, place, &mut metadata.kind),
             }
         });

@@ -30,6 +30,7 @@ impl Metadata {
                 out.extend(value);
             }
         };
+        // The order of the fields of Go's struct; a map would be written in the order of its keys.
         add("name", written(text(&self.name))?);
         add("home", written(text(&self.home))?);
         add("sources", written(texts(&self.sources))?);
@@ -108,6 +109,7 @@ impl Metadata {
                 annotations.insert(format!("org.opencontainers.image.{key}"), value.to_owned());
             }
         }
+        // Helm does not let the chart's annotations override these two.
         let fixed = ["org.opencontainers.image.title", "org.opencontainers.image.version"];
         let own = self.annotations.iter().filter(|(key, _)| !fixed.contains(&key.as_str()));
         annotations.extend(own.map(|(key, value)| (key.clone(), value.clone())));

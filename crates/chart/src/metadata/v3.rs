@@ -32,6 +32,7 @@ pub(super) fn flatten(object: &Node) -> Result<Node, String> {
         && let Some(name) = metadata.and_then(|metadata| metadata.get("name")).and_then(Node::as_str)
     {
         let version = flat.get("version").and_then(Node::as_str).unwrap_or_default();
+        // The proposal names the object `<chart>-<version>`.
         let bare = name.strip_suffix(version).and_then(|name| name.strip_suffix('-')).unwrap_or(name);
         let bare = Node::from(bare);
         flat.insert("name".into(), bare);

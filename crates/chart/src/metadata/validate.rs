@@ -30,6 +30,8 @@ pub(super) fn check(
     maintainers: &mut [Option<Maintainer>],
     dependencies: &mut [Option<Dependency>],
 ) -> Result<()> {
+    // Before the checks, as in Helm: a name with a line break passes as one with a space. The version is not
+    // sanitized.
     tidy(metadata);
     check_fields(metadata)?;
     for maintainer in maintainers {
@@ -46,6 +48,7 @@ pub(super) fn check(
             return invalid("dependencies must not contain empty or null nodes");
         };
         check_dependency(dependency)?;
+        // An alias lets the same chart be a dependency several times.
         let name = if dependency.alias.is_empty() { &dependency.name } else { &dependency.alias };
         if !names.insert(name.clone()) {
             return invalid(format!("more than one dependency with name or alias {}", quoted(name)));
@@ -121,6 +124,7 @@ fn quoted(text: &str) -> String {
 
 /// Whitespace becomes spaces, and unprintable characters are removed.
 fn sanitize(text: &mut String) {
+    // Most texts need no copy.
     let fine = |character: char| character == ' ' || (is_print(character) && !character.is_whitespace());
     if text.chars().all(fine) {
         return;

@@ -93,6 +93,7 @@ impl Dependency {
     /// The tree of an entry of `dependencies:`.
     pub fn to_node(&self) -> Node {
         let mut map = Map::new();
+        // These two are not `omitempty` in Go.
         map.insert("name".into(), self.name.as_str().into());
         map.insert("repository".into(), self.repository.as_str().into());
         insert_text(&mut map, "version", &self.version);
@@ -112,6 +113,7 @@ impl Dependency {
 impl Lock {
     /// The tree for Chart.lock.
     pub fn to_node(&self) -> Node {
+        // Go writes its zero time if there is none.
         let generated = Timestamp::parse(&self.generated).unwrap_or_default();
         let mut map = Map::new();
         map.insert("generated".into(), Node::from(generated.to_string()));

@@ -65,6 +65,7 @@ pub fn package(mut chart: Chart, overrides: Overrides, folder: &Path, times: Tim
 /// # Errors
 /// When the metadata or the schema is invalid, or files cannot be written.
 pub fn save(chart: &mut Chart, folder: &Path, times: Times) -> Result<PathBuf> {
+    // Again, because the overrides changed it.
     chart.metadata.validate().map_err(|error| Error::message(format!("chart validation: {error}")))?;
     let file = folder.join(archive_name(chart));
     match fs::metadata(folder) {
@@ -79,6 +80,7 @@ pub fn save(chart: &mut Chart, folder: &Path, times: Times) -> Result<PathBuf> {
             return Err(Error::message(format!("stat {}: {error}", folder.display())));
         }
     }
+    // In memory, so that an error leaves no half archive.
     let data = archive(chart, times)?;
     write_atomic(&file, &data).map_err(write_file_error(&file))?;
     Ok(file)
@@ -98,6 +100,7 @@ pub fn archive(chart: &Chart, times: Times) -> Result<Vec<u8>> {
     let zipped = GzBuilder::new()
         .extra(GZIP_EXTRA)
         .comment("Helm")
+        // Go's gzip writer says "unknown" on every system, which keeps archives reproducible.
         .operating_system(255)
         .write(Vec::new(), Compression::default());
     let mut writer = TarWriter::new(zipped);
@@ -119,6 +122,7 @@ fn add_chart<W: Write>(writer: &mut TarWriter<W>, chart: &Chart, prefix: &str, t
     };
     let time_of = |name: &str| chart.raw.iter().find(|file| file.name == name).and_then(|file| file.modified);
     add("Chart.yaml", &chart.metadata.to_yaml()?, time_of("Chart.yaml"))?;
+    // The lock of a `v1` chart is requirements.lock, one of its files.
     if let Some(lock) = chart.lock.as_ref().filter(|_| chart.metadata.api_version == V2) {
         let generated = Timestamp::parse(&lock.generated).ok().map(|time| time.unix());
         add("Chart.lock", &lock.to_yaml()?, generated)?;
@@ -127,6 +131,7 @@ fn add_chart<W: Write>(writer: &mut TarWriter<W>, chart: &Chart, prefix: &str, t
         add("values.yaml", data, *modified)?;
     }
     if let Some(schema) = &chart.schema {
+        // Loading accepts any text as the schema; Helm checks it here.
         json::read(schema).map_err(|_| Error::message("invalid JSON in values.schema.json"))?;
         add("values.schema.json", schema, time_of("values.schema.json"))?;
     }

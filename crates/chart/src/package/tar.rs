@@ -19,11 +19,13 @@ impl<W: Write> TarWriter<W> {
 
     /// Adds a world-readable file.
     pub(crate) fn add(&mut self, name: &str, data: &[u8], modified: i64) -> io::Result<()> {
+        // The octal field has no sign.
         let modified = modified.max(0);
         match split_name(name) {
             Some((prefix, name)) => self.entry(prefix, name, b'0', data, modified),
             None => {
                 self.entry("", "PaxHeaders.0/long", b'x', &pax_record("path", name), 0)?;
+                // Readers without PAX see a shortened name; it must end between characters.
                 let short =
                     name.char_indices().rfind(|(index, _)| *index <= NAME - 4).map_or(0, |(index, _)| index);
                 self.entry("", &name[..short], b'0', data, modified)
@@ -46,6 +48,7 @@ impl<W: Write> TarWriter<W> {
         put(116, b"0000000\0");
         put(124, format!("{:011o}\0", data.len()).as_bytes());
         put(136, format!("{:011o}\0", modified.min(0o77_777_777_777)).as_bytes());
+        // The checksum is computed with blanks in its own field.
         put(148, b"        ");
         put(156, &[flag]);
         put(257, b"ustar\x0000");
@@ -63,6 +66,7 @@ impl<W: Write> TarWriter<W> {
 
 /// Splits a name at a slash into the two fields of a ustar header, if it fits.
 fn split_name(name: &str) -> Option<(&str, &str)> {
+    // ustar does not say which encoding a name has; PAX records are UTF-8.
     if !name.is_ascii() {
         return None;
     }
@@ -78,6 +82,7 @@ fn split_name(name: &str) -> Option<(&str, &str)> {
 /// `, where the length includes itself.
 fn pax_record(key: &str, value: &str) -> Vec<u8> {
     let rest = key.len() + value.len() + " =\n".len();
+    // The digits count too, and more digits can need one more.
     let mut length = rest + 1;
     while length != rest + length.to_string().len() {
         length = rest + length.to_string().len();
