@@ -134,6 +134,7 @@ impl Failure {
         match error {
             mlua::Error::CallbackError { traceback, cause } => {
                 let mut failure = Failure::from_lua_error(cause, sources);
+                // The innermost callback has the most precise trace.
                 if failure.trace.is_empty() {
                     failure.trace = calls(traceback, sources);
                     failure.locate(sources);
@@ -155,10 +156,12 @@ impl Failure {
             Some((file, line, rest)) if sources.contains_key(file) => {
                 (Some(file.to_owned()), Some(line), rest)
             }
+            // A line of the prelude tells a chart author nothing.
             Some((PRELUDE, _, rest)) => (None, None, rest),
             _ => (None, None, message),
         };
         let message = match message.trim_end() {
+            // The engine's text, when a script caught the error and raised it again.
             "not enough memory" => MEMORY.to_owned(),
             message => sanitized(message),
         };

@@ -87,6 +87,7 @@ impl Host {
     }
 
     pub(crate) fn frame(&self) -> MutexGuard<'_, Frame> {
+        // A panic in a host function must not make every later handler panic.
         self.frame.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -169,6 +169,7 @@ impl Meter {
     /// Reports the state's memory to the shared budget.
     pub(crate) fn report_memory(&self, lua: &Lua) {
         let now = lua.used_memory();
+        // The states share one memory budget; each reports the difference to its last report.
         self.budget.update_memory(self.held.swap(now, Ordering::Relaxed), now);
     }
 
@@ -214,6 +215,7 @@ impl Meter {
 
     /// Charges the work of a module, in steps.
     pub(crate) fn charge(&self, lua: &Lua, steps: u64) -> mlua::Result<()> {
+        // The same error again, so that `pcall` in a loop cannot keep a script alive.
         if self.exceeded.load(Ordering::Relaxed) {
             return Err(self.error());
         }

@@ -60,6 +60,7 @@ impl FromStr for Permission {
     fn from_str(name: &str) -> Result<Self> {
         match name {
             "network" => Ok(Permission::Network),
+            // A later version of the Helm 3 proposal calls it `io`.
             "filesystem" | "io" => Ok(Permission::Filesystem),
             "os" => Ok(Permission::Os),
             _ => Err(Error::UnknownPermission { name: name.to_owned() }),
@@ -188,6 +189,7 @@ pub(crate) fn requested_by(chart: &Chart, path: &ChartPath) -> Result<Permission
     let names = match &tree {
         Node::Nil => return Ok(Permissions::none()),
         Node::Map(map) => {
+            // An error, because a request that is misspelled would silently not be made.
             if let Some(key) = map.keys().find(|key| **key != "lua") {
                 return Err(invalid(format!("there is no key `{key}`; the only key is `lua`")));
             }

@@ -59,6 +59,7 @@ impl Limits {
     pub fn for_plugin(time: Duration) -> Limits {
         Limits {
             memory: 2 << 30,
+            // The time is limit enough.
             steps: u64::MAX,
             time,
             text: 256 << 20,
@@ -135,6 +136,7 @@ fn arguments_table(lua: &Lua, arguments: &PluginArguments) -> mlua::Result<Table
 fn exit_code(value: &Value) -> Result<u8, String> {
     let number = match value {
         Value::Nil | Value::Boolean(true) => return Ok(0),
+        // As in `os.exit` of Lua: true is success.
         Value::Boolean(false) => return Ok(1),
         Value::Integer(number) => *number as f64,
         Value::Number(number) => *number,
@@ -161,6 +163,7 @@ pub(crate) fn install(lua: &Lua, host: &Arc<Host>, globals: &Table, answer: &Val
     globals.raw_set("io", io)?;
     globals.raw_set("print", print)?;
     globals.raw_set("plugin", about(lua, &plugin.scripts)?)?;
+    // A plugin has no lifecycle.
     globals.raw_set("events", Value::Nil)
 }
 

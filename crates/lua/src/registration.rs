@@ -93,6 +93,7 @@ fn subchart(call: &Call<'_>) -> Answer {
 fn off(call: &Call<'_>) -> Answer {
     let chart = chart(call)?;
     let events: Vec<Event> = match call.any(1) {
+        // Core events accept no handlers, so there is nothing to turn off.
         Value::Nil => TABLE.iter().filter(|entry| !entry.core).map(|entry| entry.event).collect(),
         _ => vec![event(call, 1)?],
     };

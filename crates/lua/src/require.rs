@@ -48,6 +48,7 @@ impl ModuleResolver {
         let held = holders.flat_map(|holder| holder.subcharts.iter().filter(|chart| chart.is_library()));
         for library in chosen.iter().copied().chain(held) {
             let name = library.name().to_owned();
+            // The first one wins, so the order above is the precedence.
             libraries.entry(name).or_insert_with(|| scripts(library, &format!("{}/", library.name())));
         }
         let mut subcharts = BTreeMap::new();
@@ -141,6 +142,7 @@ pub(crate) fn chosen_libraries(root: &Chart) -> Vec<&Chart> {
 
 /// The charts below a chart whose scripts run: its subcharts, and those of its libraries that were chosen.
 pub(crate) fn below<'c>(chart: &'c Chart, chosen: &[&'c Chart]) -> impl Iterator<Item = &'c Chart> {
+    // By address: two versions of a library have the same name.
     let is_chosen = |library: &&Chart| chosen.iter().any(|chosen| std::ptr::eq(*chosen, *library));
     let libraries: Vec<&Chart> = chart.libraries.iter().filter(is_chosen).collect();
     chart.subcharts.iter().chain(libraries)
@@ -198,6 +200,7 @@ fn locate(lua: &Lua, host: &Host, name: &Value) -> Result<Vec<Value>, CallError>
     if sandbox::MODULES.contains(&text.as_str()) {
         return Ok(vec![lua.globals().get(text)?]);
     }
+    // From the call stack, because the argument is a name only.
     let from = caller(lua).map(|(file, _)| file);
     let script = host.resolver.find(&text, from.as_deref())?;
     let function = sandbox::compile(lua, &script.file, &script.text)?;

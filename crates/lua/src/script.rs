@@ -37,6 +37,7 @@ impl Script {
     /// When the script fails.
     pub(crate) fn load(host: Host) -> Result<Self, Box<Failure>> {
         let sources = host.resolver.sources();
+        // Before the state exists: opening it under a smaller limit would fail inside the engine.
         if host.meter.budget().memory_for(0) < BASE_MEMORY {
             return Err(Box::new(Failure::shared_memory_exhausted(&host.limits)));
         }
@@ -203,6 +204,8 @@ impl Script {
         body: impl FnOnce(mlua::Table) -> mlua::Result<MultiValue>,
     ) -> Result<(MultiValue, Spent), HandlerError> {
         self.start()?;
+        // The host functions need the context while the handler runs, and it comes back when the handler
+        // returns.
         self.host.frame().begin(std::mem::take(context));
         let ctx = self.host.handles().context.clone();
         let answer = with_stack(|| body(ctx)).map_err(CallError::Lua);

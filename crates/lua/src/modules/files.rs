@@ -20,12 +20,14 @@ const STEPS: u64 = 10_000;
 
 fn read(call: &Call<'_>) -> Answer {
     let (path, shown) = existing(call)?;
+    // Opening a pipe would block, and the meter cannot interrupt it.
     if !path.is_file() {
         return call.fail(format!("{shown} is not a regular file"));
     }
     let most = call.host.limits.text as u64;
     let mut bytes = Vec::new();
     let file = fs::File::open(&path).or_else(|error| call.fail(format!("{shown}: {error}")))?;
+    // One byte more than allowed, so that a file that is too long is refused rather than cut.
     file.take(most + 1).read_to_end(&mut bytes).or_else(|error| call.fail(format!("{shown}: {error}")))?;
     call.charge(bytes.len() as u64 / 64)?;
     call.return_text(bytes)
@@ -37,6 +39,7 @@ fn write(call: &Call<'_>) -> Answer {
     let (root, relative, shown) = inside(call)?;
     let Some(name) = relative.file_name() else { return call.fail(format!("{shown} is no file")) };
     let folder = relative.parent().unwrap_or(Path::new(""));
+    // The folder, because the file itself may not exist yet.
     let folder = resolve(call, &root, folder, &shown)?;
     let path = folder.join(name);
     // Writing through a symlink would write somewhere else.
@@ -56,6 +59,7 @@ fn write(call: &Call<'_>) -> Answer {
 
 fn exists(call: &Call<'_>) -> Answer {
     let (root, relative, shown) = inside(call)?;
+    // First, because resolving a missing path is an error.
     if !root.join(&relative).exists() {
         return Ok(Value::Boolean(false));
     }

@@ -54,6 +54,7 @@ fn captures(call: &Call<'_>) -> Answer {
 fn replace(call: &Call<'_>) -> Answer {
     let (regex, text) = repeatedly(call)?;
     let replacement = call.bytes(2)?;
+    // The result can be this long, if the pattern matches everywhere.
     call.charge((text.len() as u64).saturating_mul(replacement.len() as u64) / 64)?;
     call.return_text(regex.replace_all(&text, &replacement))
 }
@@ -74,6 +75,7 @@ fn once(call: &Call<'_>) -> Result<(Regex, Vec<u8>), CallError> {
     let (pattern, text) = (call.bytes(0)?, call.bytes(1)?);
     call.charge(COMPILE_STEPS + pattern.len() as u64 * 16)?;
     let regex = Regex::compile(&pattern);
+    // A pattern that does not compile is charged too, or a loop could try many for free.
     call.charge(regex.as_ref().map_or_else(Error::compile_cost, Regex::compile_cost))?;
     let regex = regex.or_else(|error| call.fail(error))?;
     call.charge(regex.cost(text.len() as u64))?;

@@ -34,11 +34,13 @@ fn render(call: &Call<'_>) -> Answer {
     // A failed render is charged as well.
     call.charge(limits.steps - exec.fuel().steps_left().min(limits.steps))?;
     let text = text.or_else(|error| call.fail(error))?;
+    // As Helm does after rendering.
     let text = text.to_str_lossy().replace("<no value>", "");
     call.return_text(text)
 }
 
 fn functions() -> Arc<Functions> {
+    // There are hundreds of functions, and scripts call `render` in loops.
     static FUNCTIONS: OnceLock<Arc<Functions>> = OnceLock::new();
     Arc::clone(FUNCTIONS.get_or_init(|| {
         let mut functions = Functions::new();

@@ -14,6 +14,7 @@ pub(super) const JSON: &[(&str, Body)] =
 
 fn encode_yaml(call: &Call<'_>) -> Answer {
     let node = call.node(0)?;
+    // Indentation makes the text of a deep tree much longer than the tree.
     call.check_written(&node, |_, depth| depth * 2)?;
     let text = pintle_yaml::write(&node).or_else(|error| call.fail(error))?;
     call.return_text(text)

@@ -25,6 +25,7 @@ const PROBE: &str = "pintle-probe";
 
 fn decode(call: &Call<'_>) -> Answer {
     let mut probed = format!("{PROBE} = 1\n").into_bytes();
+    // `fromToml` reports an error as a map with the key `Error`, which a document may have as well.
     probed.extend(call.document(0)?);
     let probed = Str::from(probed);
     let Some(mut map) = tree(call, &template_function(call, "fromToml", &Value::Str(probed))?)? else {
