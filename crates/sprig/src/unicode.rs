@@ -15,6 +15,7 @@ pub(crate) fn first_rune(text: &[u8]) -> (char, usize) {
     }
     match bstr::decode_utf8(text) {
         (Some(rune), width) => (rune, width),
+        // bstr's width would be that of the cut sequence; Go counts each byte of it.
         (None, _) => (REPLACEMENT, 1),
     }
 }
@@ -53,6 +54,8 @@ pub(crate) fn to_upper(rune: char) -> char {
 /// The upper case of characters whose full upper case has several characters.
 fn one_character_upper(rune: char) -> char {
     let code = u32::from(rune);
+    // Greek letters with a subscript iota, whose full upper case is two letters. Other characters, such as
+    // `ß`, have no single upper case.
     let upper = match code {
         0x1f80..=0x1faf if code & 8 == 0 => code + 8,
         0x1fb3 | 0x1fc3 | 0x1ff3 => code + 9,
@@ -100,6 +103,7 @@ impl Category {
     }
 }
 
+/// The standard library has no general categories; `regex-syntax` has the tables.
 fn ranges_of(pattern: &str) -> Vec<(char, char)> {
     let parsed =
         regex_syntax::parse(pattern).expect("the pattern of a category is one of the constants below");

@@ -80,6 +80,7 @@ fn url_join(args: Args<'_>) -> CallResult {
     };
     let user = part("userinfo")?;
     if !user.is_empty() {
+        // sprig parses a made-up URL to get at the user and password.
         let parsed = parse(&[b"proto://", &user[..], b"@host"].concat());
         url.user = parsed.map_err(|message| format!("unable to parse userinfo in dict: {message}"))?.user;
     }
@@ -91,6 +92,7 @@ fn string_under(map: Option<&MapRef>, key: &str) -> Result<Vec<u8>, CallError> {
     match map.and_then(|map| map.get(key)) {
         None => Ok(Vec::new()),
         Some(Value::Str(text)) => Ok(text.as_bytes().to_vec()),
+        // sprig asks the value for its type, and Go panics for nil.
         Some(Value::Nil) => Err(CallError::new(NIL_POINTER)),
         Some(other) => Err(CallError::new(format!(
             "unable to parse {key} key, must be of type string, but {} found",
@@ -110,6 +112,7 @@ fn cut(whole: &[u8], separator: u8) -> (&[u8], Option<&[u8]>) {
 fn parse(whole: &[u8]) -> Result<Url, String> {
     let (before, fragment) = cut(whole, b'#');
     let failed = |source: &[u8], reason: String| format!("parse {}: {reason}", quote::quote(source));
+    // Go's errors quote the URL without its fragment here, and with it below.
     let mut url = parse_without_fragment(before).map_err(|reason| failed(before, reason))?;
     if let Some(fragment) = fragment {
         url.fragment = unescaped(fragment, Part::Fragment).map_err(|reason| failed(whole, reason))?;
@@ -122,6 +125,7 @@ fn parse_without_fragment(whole: &[u8]) -> Result<Url, String> {
         return Err("net/url: invalid control character in URL".to_owned());
     }
     let mut url = Url::default();
+    // The target of `OPTIONS *`.
     if whole == b"*" {
         url.path = b"*".to_vec();
         return Ok(url);
@@ -132,6 +136,7 @@ fn parse_without_fragment(whole: &[u8]) -> Result<Url, String> {
     url.raw_query = query.unwrap_or_default().to_vec();
     if !rest.starts_with(b"/") {
         if !url.scheme.is_empty() {
+            // As in `mailto:a@b`.
             url.opaque = rest.to_vec();
             return Ok(url);
         }
@@ -140,6 +145,7 @@ fn parse_without_fragment(whole: &[u8]) -> Result<Url, String> {
         }
     }
     let mut path = rest;
+    // `///path` without a scheme has no authority and is only a path.
     if rest.starts_with(b"//") && (!url.scheme.is_empty() || !rest.starts_with(b"///")) {
         let authority = &rest[2..];
         let (authority, rest) = authority.split_at(authority.find_byte(b'/').unwrap_or(authority.len()));

@@ -123,6 +123,7 @@ impl<'t> Reader<'t> {
                     self.header()?;
                 }
                 Some(_) => {
+                    // A dotted key enters tables, which its line leaves again.
                     let outer = self.context.clone();
                     let key = self.key()?;
                     self.assignment(key)?;

@@ -1,4 +1,7 @@
 //! The lexer of TOML.
+//!
+//! It follows the lexer of BurntSushi's library step by step, because templates see its error texts through
+//! `fromToml`.
 
 use pintle_tree::quote;
 
@@ -298,12 +301,15 @@ impl<'t> Scanner<'t> {
         {
             return Err(self.error(message));
         }
+        // Two of three quotes are given back: the next one may begin the three that end the string.
         self.at -= 2;
         Ok(false)
     }
 
     /// Checks an escape after its backslash; `start` is where the string began.
     fn escape(&mut self, start: usize) -> Result<()> {
+        // `\e` and `\x` are TOML 1.1, which the library accepts. A blank passes here and is refused when the
+        // string is decoded.
         let digits = match self.next()? {
             Some('e' | 'b' | 't' | 'n' | 'f' | 'r' | '"' | ' ' | '\t' | '\\') => return Ok(()),
             Some('x') => (2, "two hexadecimal digits after '\\x'"),
@@ -339,6 +345,7 @@ impl<'t> Scanner<'t> {
             };
             if let Some((radix, name)) = base {
                 self.next()?;
+                // The library's end of text is the character zero, which its messages print.
                 let digit = self.peek()?.unwrap_or('\0');
                 if !digit.is_digit(radix) {
                     let so_far = self.ascii_from(start);

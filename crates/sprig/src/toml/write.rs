@@ -96,6 +96,7 @@ impl Writer {
     }
 
     fn indent(&mut self) {
+        // The entries of the document and the headers of its tables are not indented.
         let levels = self.key.len().saturating_sub(1);
         self.out.resize(self.out.len() + 2 * levels, b' ');
     }
@@ -153,6 +154,7 @@ impl Writer {
     /// Writes the entries of a table under the current key.
     fn table(&mut self, value: &Value) -> Result<(), String> {
         let (plain, tables) = parted(value)?;
+        // A plain entry after a table header would belong to that table.
         for (key, value) in plain.into_iter().chain(tables) {
             if !is_nil(&value) {
                 self.key.push(key);
@@ -242,12 +244,14 @@ fn parted(value: &Value) -> Result<(Entries, Entries), String> {
 
 fn float(value: f64) -> Cow<'static, str> {
     if value.is_nan() {
+        // Go's `math.Signbit` works for NaN too.
         return Cow::Borrowed(if value.is_sign_negative() { "-nan" } else { "nan" });
     }
     if value.is_infinite() {
         return Cow::Borrowed(if value < 0.0 { "-inf" } else { "inf" });
     }
     let mut text = number::format_value(value);
+    // Otherwise it would be read back as an integer.
     if !text.contains(['.', 'e']) {
         text.push_str(".0");
     }

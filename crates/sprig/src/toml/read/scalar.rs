@@ -42,6 +42,7 @@ fn without_escaped_newlines(text: &[u8]) -> Vec<u8> {
             rest = after;
             continue;
         }
+        // An escaped backslash, which must not hide or start an escape of the line end.
         if after.first() == Some(&b'\\') {
             out.extend_from_slice(b"\\\\");
             rest = &after[1..];
