@@ -50,7 +50,7 @@ fn merge(base: &mut Map<Node>, over: Map<Node>) {
     for (key, value) in over {
         match (base.get_mut(&key), value) {
             (Some(Node::Map(base)), Node::Map(value)) => merge(base, value),
-            (Some(place), value) => *place = value,
+            (Some(slot), value) => *slot = value,
             (None, value) => drop(base.insert(key, value)),
         }
     }

@@ -186,14 +186,14 @@ struct Reader<'d> {
 }
 
 impl Reader<'_> {
-    fn node(&mut self, place: usize) -> Result<Native, Error> {
+    fn node(&mut self, index: usize) -> Result<Native, Error> {
         self.budget.spend()?;
-        match self.document.items[place].shape {
-            Shape::Scalar { .. } => self.scalar(place).map(Native::Scalar),
-            Shape::Alias { .. } => self.through_alias(place, |reader, target| reader.node(target)),
+        match self.document.items[index].shape {
+            Shape::Scalar { .. } => self.scalar(index).map(Native::Scalar),
+            Shape::Alias { .. } => self.through_alias(index, |reader, target| reader.node(target)),
             Shape::Sequence { end } => with_stack(|| {
                 let mut items = Vec::new();
-                let mut next = place + 1;
+                let mut next = index + 1;
                 while next < end {
                     items.push(self.node(next)?);
                     next = self.document.after(next);
@@ -202,7 +202,7 @@ impl Reader<'_> {
             }),
             Shape::Mapping { .. } => with_stack(|| {
                 let mut entries = Vec::new();
-                self.entries(place, &mut entries)?;
+                self.entries(index, &mut entries)?;
                 if self.maps == Maps::Sorted {
                     entries = sort(last_of_equal_keys(entries));
                 }
@@ -213,17 +213,17 @@ impl Reader<'_> {
 
     fn through_alias<T>(
         &mut self,
-        place: usize,
+        index: usize,
         read: impl FnOnce(&mut Self, usize) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let Shape::Alias { name, target } = self.document.items[place].shape else {
-            return read(self, place);
+        let Shape::Alias { name, target } = self.document.items[index].shape else {
+            return read(self, index);
         };
-        if self.following.contains(&place) {
+        if self.following.contains(&index) {
             let name = String::from_utf8_lossy(name.of(&self.document.pool)).into_owned();
             return Err(Error::new(format!("yaml: anchor '{name}' value contains itself")));
         }
-        self.following.push(place);
+        self.following.push(index);
         self.budget.enter_alias();
         let outcome = read(self, target);
         self.budget.leave_alias();
@@ -231,9 +231,9 @@ impl Reader<'_> {
         outcome
     }
 
-    fn entries(&mut self, place: usize, entries: &mut Vec<(Scalar, Native)>) -> Result<(), Error> {
-        let end = self.document.after(place);
-        let mut next = place + 1;
+    fn entries(&mut self, index: usize, entries: &mut Vec<(Scalar, Native)>) -> Result<(), Error> {
+        let end = self.document.after(index);
+        let mut next = index + 1;
         while next < end {
             let value = self.document.after(next);
             if !self.document.is_merge(next) {
@@ -247,10 +247,10 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn merge(&mut self, place: usize, entries: &mut Vec<(Scalar, Native)>) -> Result<(), Error> {
-        if let Shape::Sequence { end } = self.document.items[place].shape {
+    fn merge(&mut self, index: usize, entries: &mut Vec<(Scalar, Native)>) -> Result<(), Error> {
+        if let Shape::Sequence { end } = self.document.items[index].shape {
             let mut items = Vec::new();
-            let mut next = place + 1;
+            let mut next = index + 1;
             while next < end {
                 items.push(next);
                 next = self.document.after(next);
@@ -258,21 +258,21 @@ impl Reader<'_> {
             // The first takes precedence, so it is assigned last.
             return items.into_iter().rev().try_for_each(|item| self.merge_one(item, entries));
         }
-        self.merge_one(place, entries)
+        self.merge_one(index, entries)
     }
 
-    fn merge_one(&mut self, place: usize, entries: &mut Vec<(Scalar, Native)>) -> Result<(), Error> {
-        self.through_alias(place, |reader, target| match reader.document.items[target].shape {
+    fn merge_one(&mut self, index: usize, entries: &mut Vec<(Scalar, Native)>) -> Result<(), Error> {
+        self.through_alias(index, |reader, target| match reader.document.items[target].shape {
             Shape::Mapping { .. } => reader.entries(target, entries),
             _ => Err(Error::new("yaml: map merge requires map or sequence of maps as the value")),
         })
     }
 
-    fn scalar(&mut self, place: usize) -> Result<Scalar, Error> {
-        let Shape::Scalar { .. } = self.document.items[place].shape else {
+    fn scalar(&mut self, index: usize) -> Result<Scalar, Error> {
+        let Shape::Scalar { .. } = self.document.items[index].shape else {
             return Err(Error::new("yaml: invalid map key: a list or a map"));
         };
-        let (text, tagged) = scalar_meaning(self.document, place)?;
+        let (text, tagged) = scalar_meaning(self.document, index)?;
         self.budget.spend_text(text.len())?;
         Ok(match tagged {
             Tagged::Bytes(bytes) => Scalar { text: Str::new(&bytes), meaning: Meaning::Text },

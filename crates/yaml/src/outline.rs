@@ -118,12 +118,12 @@ impl<'t> Outline<'t> {
 
     /// The root of each document. An empty document, or one of comments, has an empty scalar.
     pub fn roots(&self) -> impl Iterator<Item = NodeRef<'_>> {
-        self.roots.iter().map(|&place| self.place(place))
+        self.roots.iter().map(|&index| self.node_ref(index))
     }
 
     /// All aliases, in the order of the text.
     pub fn aliases(&self) -> impl Iterator<Item = NodeRef<'_>> {
-        self.aliases.iter().map(|&(place, _)| self.place(place))
+        self.aliases.iter().map(|&(index, _)| self.node_ref(index))
     }
 
     /// The line of a node of the first document, counted from one; of an entry of a map, that of its key.
@@ -152,7 +152,7 @@ impl<'t> Outline<'t> {
         1 + memchr::memchr_iter(b'\n', &self.text[..offset.min(self.text.len())]).count()
     }
 
-    fn place(&self, index: u32) -> NodeRef<'_> {
+    fn node_ref(&self, index: u32) -> NodeRef<'_> {
         NodeRef { outline: self, index }
     }
 

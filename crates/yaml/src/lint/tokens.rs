@@ -42,14 +42,14 @@ impl Tokens {
             if token.word == Word::StreamEnd {
                 break;
             }
-            let placed = tokens.place(text, &token);
+            let placed = tokens.locate(text, &token);
             tokens.tokens.push(placed);
         }
         tokens.pool = scanner.pool;
         Ok(tokens)
     }
 
-    fn place(&self, text: &[u8], token: &Token) -> Placed {
+    fn locate(&self, text: &[u8], token: &Token) -> Placed {
         let (start, end) = (token.bytes.start, token.bytes.end);
         let (line, column) = self.position(text, start);
         Placed { word: token.word, start, end, line, column }

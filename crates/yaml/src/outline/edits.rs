@@ -42,7 +42,7 @@ struct Children {
 
 /// A child of a collection as written.
 struct Child {
-    place: u32,
+    node: u32,
     /// The offset of its question mark, dash, anchor or first character.
     start: usize,
     end: usize,
@@ -88,22 +88,22 @@ impl<'o> Edits<'o> {
     }
 
     /// Replaces a node. Its tag is removed, because it would change the meaning of the new text; its anchor is kept.
-    fn replace_node(&mut self, place: NodeRef<'o>, mut new: Vec<u8>) {
-        if place.lacks_colon() {
-            self.ready_for_colon(place);
+    fn replace_node(&mut self, node: NodeRef<'o>, mut new: Vec<u8>) {
+        if node.lacks_colon() {
+            self.ready_for_colon(node);
         }
-        let mut range = place.range();
-        if (place.kind() == Kind::Sequence || is_block(place)) && begins_line(self.outline, range.start) {
+        let mut range = node.range();
+        if (node.kind() == Kind::Sequence || is_block(node)) && begins_line(self.outline, range.start) {
             // Dashes and block indicators may follow directly below their key, other things may not.
             new.insert(0, b' ');
         }
-        if place.has_properties() && !self.outline.text[range.start - 1].is_ascii_whitespace() {
+        if node.has_properties() && !self.outline.text[range.start - 1].is_ascii_whitespace() {
             new.insert(0, b' ');
         }
-        if place.tag().is_some() {
-            let from = place.start_with_properties();
+        if node.tag().is_some() {
+            let from = node.start_with_properties();
             let mut kept = Vec::new();
-            if let Some(anchor) = place.anchor() {
+            if let Some(anchor) = node.anchor() {
                 kept.extend_from_slice(b"&");
                 kept.extend_from_slice(anchor);
                 kept.push(b' ');
@@ -200,8 +200,8 @@ impl<'o> Edits<'o> {
     /// As [`Edits::apply_to`].
     pub fn apply_in(mut self, piece: Range<usize>, out: &mut Vec<u8>) -> Result<(), Error> {
         // Inner collections first: what is added to them precedes what is added around them.
-        for (place, children) in std::mem::take(&mut self.collections).into_iter().rev() {
-            self.apply_children(self.outline.place(place), children);
+        for (index, children) in std::mem::take(&mut self.collections).into_iter().rev() {
+            self.apply_children(self.outline.node_ref(index), children);
         }
         // Insertions at one offset keep their order, and precede a replacement there.
         self.changes.sort_by_key(|change| (change.range.start, change.range.end));
@@ -230,16 +230,16 @@ impl<'o> Edits<'o> {
     }
 
     /// Rewrites a block scalar at the end of the text so that more can follow.
-    fn close(&mut self, place: NodeRef<'o>) {
-        let range = place.range();
+    fn close(&mut self, node: NodeRef<'o>) {
+        let range = node.range();
         // A scalar that is replaced anyway needs no second change, which would overlap with the first.
         let changed = self
             .changes
             .iter()
             .any(|change| change.range.start <= range.start && range.start < change.range.end);
-        if !changed && is_block(place) {
-            let text = String::from_utf8_lossy(&place.text()).into_owned();
-            self.replace_scalar(place, &text);
+        if !changed && is_block(node) {
+            let text = String::from_utf8_lossy(&node.text()).into_owned();
+            self.replace_scalar(node, &text);
         }
     }
 
@@ -250,7 +250,7 @@ impl<'o> Edits<'o> {
             return;
         }
         let all = listed(collection);
-        let kept = |child: &Child| !removed.contains(&child.place);
+        let kept = |child: &Child| !removed.contains(&child.node);
         if !all.iter().any(kept) {
             return self.fill(collection, &added);
         }
@@ -343,7 +343,7 @@ impl<'o> Edits<'o> {
         }
         for child in rest.iter().filter(|child| !kept(child)) {
             let mut lines = outline.whole_lines(child.start..child.end);
-            if let Some(scalar) = outline.place(child.place).before().filter(|before| is_block(*before)) {
+            if let Some(scalar) = outline.node_ref(child.node).before().filter(|before| is_block(*before)) {
                 // Otherwise the following lines would become part of the scalar before it.
                 lines.end = lines_taken_in(scalar, lines.end);
             }
@@ -385,7 +385,7 @@ fn listed(collection: NodeRef<'_>) -> Vec<Child> {
     let text = collection.outline.text;
     if collection.kind() == Kind::Mapping {
         let child = |entry: Entry<'_>| Child {
-            place: entry.key.index,
+            node: entry.key.index,
             start: question_mark(text, entry.key.start_with_properties()),
             end: entry.value.range().end.max(entry.key.range().end),
             empty: entry.value.is_bare(),
@@ -394,7 +394,7 @@ fn listed(collection: NodeRef<'_>) -> Vec<Child> {
     }
     let flow = collection.is_flow();
     let child = |item: NodeRef<'_>| Child {
-        place: item.index,
+        node: item.index,
         start: if flow { item.start_with_properties() } else { item.lead() },
         end: item.range().end.max(if flow { 0 } else { item.lead() + 1 }),
         empty: item.last_inside().is_bare(),
@@ -408,8 +408,8 @@ fn begins_line(outline: &Outline<'_>, offset: usize) -> bool {
 }
 
 /// Whether it is a block scalar.
-fn is_block(place: NodeRef<'_>) -> bool {
-    matches!(place.kind(), Kind::Scalar(Style::Literal | Style::Folded))
+fn is_block(node: NodeRef<'_>) -> bool {
+    matches!(node.kind(), Kind::Scalar(Style::Literal | Style::Folded))
 }
 
 /// The end of the lines after `end` that a block scalar would absorb: blank ones, and comments indented at least as
@@ -433,8 +433,9 @@ fn lines_taken_in(scalar: NodeRef<'_>, mut end: usize) -> usize {
 
 /// The last written node of a child: the key, if it has no colon.
 fn last_scalar<'o>(collection: NodeRef<'o>, child: &Child) -> NodeRef<'o> {
-    let key = collection.outline.place(child.place);
-    let node = if collection.kind() == Kind::Mapping { collection.outline.place(key.after()) } else { key };
+    let key = collection.outline.node_ref(child.node);
+    let node =
+        if collection.kind() == Kind::Mapping { collection.outline.node_ref(key.after()) } else { key };
     let last = node.last_inside();
     if last.lacks_colon() { last.before().unwrap_or(last) } else { last }
 }

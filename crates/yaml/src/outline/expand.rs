@@ -54,8 +54,8 @@ pub fn expand_aliases<'t>(text: &'t [u8], paths: &[Vec<PathSegment>]) -> Result<
 /// Like [`expand_aliases`].
 pub fn expand_aliases_in<'t>(text: &'t [u8], path: &[PathSegment]) -> Result<Cow<'t, [u8]>, Error> {
     spell(text, |outline, marked| {
-        if let Some(place) = marked.follow(outline, path) {
-            let inside = place.index..place.after();
+        if let Some(node) = marked.follow(outline, path) {
+            let inside = node.index..node.after();
             marked.aliases.extend(
                 outline.aliases.iter().map(|(alias, _)| *alias).filter(|alias| inside.contains(alias)),
             );
@@ -103,52 +103,52 @@ impl Marked {
 
     /// Marks what prevents editing the node at `path`. Returns the node if nothing does.
     fn follow<'o>(&mut self, outline: &'o Outline<'_>, path: &[PathSegment]) -> Option<NodeRef<'o>> {
-        let mut place = outline.roots().next()?;
+        let mut node = outline.roots().next()?;
         for step in path {
-            if place.kind() == Kind::Alias {
-                self.aliases.insert(place.index);
-                self.unshare(place);
+            if node.kind() == Kind::Alias {
+                self.aliases.insert(node.index);
+                self.unshare(node);
                 return None;
             }
             let next = match step {
-                PathSegment::Index(index) => place.items().nth(*index),
+                PathSegment::Index(index) => node.items().nth(*index),
                 PathSegment::Key(key) => {
                     let merges = |entry: &Entry<'_>| entry.is_merge() && entry.value.has_merged(key);
-                    if place.entries().any(|entry| merges(&entry)) {
-                        self.mappings.insert(place.index);
-                        self.unshare(place);
+                    if node.entries().any(|entry| merges(&entry)) {
+                        self.mappings.insert(node.index);
+                        self.unshare(node);
                         return None;
                     }
-                    place.entry(key).map(|entry| entry.value)
+                    node.entry(key).map(|entry| entry.value)
                 }
             };
             match next {
-                Some(next) => place = next,
+                Some(next) => node = next,
                 None => {
-                    self.unshare(place);
+                    self.unshare(node);
                     return None;
                 }
             }
         }
-        self.keep_inside(place);
-        if place.kind() == Kind::Alias && !matches!(place.target().kind(), Kind::Scalar(_)) {
-            self.aliases.insert(place.index);
+        self.keep_inside(node);
+        if node.kind() == Kind::Alias && !matches!(node.target().kind(), Kind::Scalar(_)) {
+            self.aliases.insert(node.index);
         }
-        self.unshare(place);
-        Some(place)
+        self.unshare(node);
+        Some(node)
     }
 
     /// Marks the aliases of what is inside the node.
-    fn keep_inside(&mut self, place: NodeRef<'_>) {
-        let inside = place.index..place.after();
-        let aliases = place.outline.aliases.iter();
+    fn keep_inside(&mut self, node: NodeRef<'_>) {
+        let inside = node.index..node.after();
+        let aliases = node.outline.aliases.iter();
         self.aliases.extend(aliases.filter(|(_, target)| inside.contains(target)).map(|(alias, _)| *alias));
     }
 
     /// Marks the aliases that share the node.
-    fn unshare(&mut self, place: NodeRef<'_>) {
-        for &(alias, target) in &place.outline.aliases {
-            if target <= place.index && place.index < place.outline.place(target).after() {
+    fn unshare(&mut self, node: NodeRef<'_>) {
+        for &(alias, target) in &node.outline.aliases {
+            if target <= node.index && node.index < node.outline.node_ref(target).after() {
                 self.aliases.insert(alias);
             }
         }
@@ -160,15 +160,17 @@ impl Marked {
             let (mapping, node) = find(outline, alias, tree);
             match (mapping, node) {
                 (Some(mapping), _) => drop(self.mappings.insert(mapping)),
-                (None, Some(node)) => edits.replace_tree(outline.place(alias), shallow(node)?),
+                (None, Some(node)) => edits.replace_tree(outline.node_ref(alias), shallow(node)?),
                 // A key.
-                (None, None) => edits
-                    .replace_tree(outline.place(alias), &outline.place(alias).value().unwrap_or(Node::Nil)),
+                (None, None) => edits.replace_tree(
+                    outline.node_ref(alias),
+                    &outline.node_ref(alias).value().unwrap_or(Node::Nil),
+                ),
             }
         }
         for &mapping in &self.mappings {
             let (_, node) = find(outline, mapping, tree);
-            unmerge(outline.place(mapping), node, &mut edits)?;
+            unmerge(outline.node_ref(mapping), node, &mut edits)?;
         }
         edits.apply()
     }
@@ -197,25 +199,25 @@ fn unmerge<'o>(mapping: NodeRef<'o>, node: Option<&Node>, edits: &mut Edits<'o>)
 
 /// The node that the tree has for the item at `index`; and the map whose merge key holds the item, if one does.
 fn find<'n>(outline: &Outline<'_>, index: u32, tree: &'n Node) -> (Option<u32>, Option<&'n Node>) {
-    let Some(mut place) = outline.roots().next() else { return (None, None) };
+    let Some(mut current) = outline.roots().next() else { return (None, None) };
     let mut node = Some(tree);
-    while place.index != index {
+    while current.index != index {
         let holds = |child: NodeRef<'_>| child.index <= index && index < child.after();
-        if let Some((number, item)) = place.items().enumerate().find(|(_, item)| holds(*item)) {
+        if let Some((number, item)) = current.items().enumerate().find(|(_, item)| holds(*item)) {
             node = node.and_then(Node::as_list).and_then(|items| items.get(number));
-            place = item;
+            current = item;
             continue;
         }
-        let Some(entry) = place.entries().find(|entry| holds(entry.value)) else { return (None, None) };
+        let Some(entry) = current.entries().find(|entry| holds(entry.value)) else { return (None, None) };
         if entry.is_merge() {
-            return (Some(place.index), node);
+            return (Some(current.index), node);
         }
         node = node.and_then(Node::as_map).and_then(|map| {
             map.iter()
                 .find(|(key, _)| key.as_str().is_some_and(|key| entry.key.names(key)))
                 .map(|(_, value)| value)
         });
-        place = entry.value;
+        current = entry.value;
     }
     (None, node)
 }

@@ -163,7 +163,7 @@ impl<'o> NodeRef<'o> {
         if properties.is_empty() {
             return self.range().start;
         }
-        match properties.binary_search_by_key(&self.index, |&(place, _)| place) {
+        match properties.binary_search_by_key(&self.index, |&(index, _)| index) {
             Ok(found) => properties[found].1 as usize,
             Err(_) => self.range().start,
         }
@@ -204,7 +204,7 @@ impl<'o> NodeRef<'o> {
         if self.outline.item(self.index).form != Form::Alias {
             return self;
         }
-        match aliases.binary_search_by_key(&self.index, |&(place, _)| place) {
+        match aliases.binary_search_by_key(&self.index, |&(index, _)| index) {
             Ok(found) => self.at(aliases[found].1),
             Err(_) => self,
         }
@@ -216,7 +216,7 @@ impl<'o> NodeRef<'o> {
         self.outline.aliases.iter().any(|&(_, target)| holds(target))
     }
 
-    /// The place after this node and all its children.
+    /// The index after this node and all its children.
     pub(super) fn after(self) -> u32 {
         let item = self.outline.item(self.index);
         match item.form {
@@ -237,7 +237,7 @@ impl<'o> NodeRef<'o> {
 
     /// The containing collection. Searches all nodes before it, which is slow.
     pub(super) fn parent(self) -> Option<Self> {
-        (0..self.index).rev().map(|index| self.at(index)).find(|place| place.after() > self.index)
+        (0..self.index).rev().map(|index| self.at(index)).find(|node| node.after() > self.index)
     }
 
     /// Whether nothing is written except the colon, the anchor or the tag before it.

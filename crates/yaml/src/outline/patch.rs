@@ -177,15 +177,15 @@ fn change(text: &[u8], differences: &[Difference<'_>]) -> Option<Vec<u8>> {
 
 fn parent_and_key<'o, 'p>(root: NodeRef<'o>, path: &'p [PathSegment]) -> Option<(NodeRef<'o>, &'p str)> {
     match path.split_last()? {
-        (PathSegment::Key(key), way) => Some((node_at(root, way)?, key.as_ref())),
+        (PathSegment::Key(key), parent) => Some((node_at(root, parent)?, key.as_ref())),
         (PathSegment::Index(_), _) => None,
     }
 }
 
 fn node_at<'o>(root: NodeRef<'o>, path: &[PathSegment]) -> Option<NodeRef<'o>> {
-    path.iter().try_fold(root, |place, step| match step {
-        PathSegment::Key(key) => place.get(key),
-        PathSegment::Index(index) => place.items().nth(*index),
+    path.iter().try_fold(root, |node, step| match step {
+        PathSegment::Key(key) => node.get(key),
+        PathSegment::Index(index) => node.items().nth(*index),
     })
 }
 

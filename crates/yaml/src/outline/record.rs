@@ -128,10 +128,10 @@ impl Recorder {
     }
 
     pub(super) fn end_collection(&mut self) {
-        let place = self.open.pop().expect("only what is open is ended");
+        let index = self.open.pop().expect("only what is open is ended");
         let next = self.items.len() as u32;
         let end = self.last_end;
-        let item = &mut self.items[place as usize];
+        let item = &mut self.items[index as usize];
         item.end = end.max(item.start);
         item.next = next;
         self.flow = self.flow.saturating_sub(1);

@@ -147,16 +147,16 @@ fn is_plain_in_flow(text: &[u8]) -> bool {
 }
 
 /// A string in the style of the scalar that it replaces, as far as the string allows it.
-pub(super) fn in_style_of(place: NodeRef<'_>, text: &str, setting: RenderContext) -> Vec<u8> {
+pub(super) fn in_style_of(node: NodeRef<'_>, text: &str, setting: RenderContext) -> Vec<u8> {
     let (bytes, mut out) = (text.as_bytes(), Vec::with_capacity(text.len() + 4));
-    match place.kind() {
+    match node.kind() {
         Kind::Scalar(Style::Single) if is_single(bytes) => single_quoted(bytes, &mut out),
         Kind::Scalar(Style::Single | Style::Double) => double_quoted(bytes, &mut out),
-        Kind::Scalar(Style::Literal | Style::Folded) if is_block(bytes) && place.has_lines() => {
-            block(place, text, setting, &mut out)
+        Kind::Scalar(Style::Literal | Style::Folded) if is_block(bytes) && node.has_lines() => {
+            block(node, text, setting, &mut out)
         }
         _ => {
-            write_lead(place, setting, &mut out);
+            write_lead(node, setting, &mut out);
             setting.string(bytes, &mut out);
         }
     }
@@ -164,12 +164,12 @@ pub(super) fn in_style_of(place: NodeRef<'_>, text: &str, setting: RenderContext
 }
 
 /// What has to go before new text where nothing is written yet: a blank, and the colon if there is not even that.
-pub(super) fn write_lead(place: NodeRef<'_>, setting: RenderContext, out: &mut Vec<u8>) {
-    let (outline, start) = (place.outline, place.range().start);
-    if !place.range().is_empty() {
+pub(super) fn write_lead(node: NodeRef<'_>, setting: RenderContext, out: &mut Vec<u8>) {
+    let (outline, start) = (node.outline, node.range().start);
+    if !node.range().is_empty() {
         return;
     }
-    if place.is_root() {
+    if node.is_root() {
         if outline.text[..start].ends_with(b"---") {
             out.push(b' ');
         } else if outline.line_start(start) < start {
@@ -177,9 +177,9 @@ pub(super) fn write_lead(place: NodeRef<'_>, setting: RenderContext, out: &mut V
         }
         return;
     }
-    if place.lacks_colon() {
+    if node.lacks_colon() {
         if !setting.flow {
-            setting.new_line(place.parent().map_or(0, NodeRef::indentation), out);
+            setting.new_line(node.parent().map_or(0, NodeRef::indentation), out);
         }
         out.push(b':');
     }
@@ -199,15 +199,15 @@ pub(super) fn question_mark(text: &[u8], start: usize) -> usize {
 }
 
 /// A literal block with the indentation of the one it replaces, without its last line break.
-fn block(place: NodeRef<'_>, text: &str, setting: RenderContext, out: &mut Vec<u8>) {
-    let indent = place.outline.item(place.index).next as usize;
+fn block(node: NodeRef<'_>, text: &str, setting: RenderContext, out: &mut Vec<u8>) {
+    let indent = node.outline.item(node.index).next as usize;
     if indent == 0 {
         return double_quoted(text.as_bytes(), out);
     }
     let mut lines = Vec::with_capacity(text.len() + 16);
     literal_block(text.as_bytes(), indent, &mut lines);
     // The break that ends the block is in the document already, unless it ends there.
-    let ends = place.range().end == place.outline.text.len();
+    let ends = node.range().end == node.outline.text.len();
     if !ends && lines.ends_with(b"\n") {
         lines.pop();
     }

@@ -13,23 +13,23 @@ use crate::resolve::{Meaning, Tagged, meaning, tagged};
 
 /// The text of a scalar that needs no decoding.
 #[inline]
-pub(super) fn simple_text(place: NodeRef<'_>) -> Option<&[u8]> {
-    if !place.outline.item(place.index).simple {
+pub(super) fn simple_text(node: NodeRef<'_>) -> Option<&[u8]> {
+    if !node.outline.item(node.index).simple {
         return None;
     }
-    match place.source() {
+    match node.source() {
         [b'\'' | b'"', inner @ .., _] => Some(inner),
         plain => Some(plain),
     }
 }
 
 /// The text of a scalar.
-pub(super) fn text(place: NodeRef<'_>) -> Cow<'_, [u8]> {
-    if let Some(text) = simple_text(place) {
+pub(super) fn text(node: NodeRef<'_>) -> Cow<'_, [u8]> {
+    if let Some(text) = simple_text(node) {
         return Cow::Borrowed(text);
     }
-    let Kind::Scalar(style) = place.kind() else { return Cow::Borrowed(b"") };
-    let source = place.source();
+    let Kind::Scalar(style) = node.kind() else { return Cow::Borrowed(b"") };
+    let source = node.source();
     // The first bytes of line breaks other than line feeds are left to the scanner.
     let simple = |text: &[u8], escape: u8| {
         memchr3(b'\n', b'\r', escape, text).is_none() && (text.is_ascii() || !has_foreign_break(text))
@@ -42,11 +42,11 @@ pub(super) fn text(place: NodeRef<'_>) -> Cow<'_, [u8]> {
             if simple(inner, escape) { Cow::Borrowed(inner) } else { decoded(source, 0) }
         }
         Style::Literal | Style::Folded => {
-            let outline = place.outline;
+            let outline = node.outline;
             // A block ends with its line break, if there is one.
-            let range = place.range();
+            let range = node.range();
             let with_break = &outline.text[range.start..outline.next_line(range.end)];
-            decoded(with_break, outline.item(place.index).next as usize)
+            decoded(with_break, outline.item(node.index).next as usize)
         }
         _ => decoded(source, 0),
     }
@@ -62,18 +62,18 @@ fn has_foreign_break(text: &[u8]) -> bool {
 }
 
 /// The meaning of a scalar.
-pub(super) fn meaning_of(place: NodeRef<'_>) -> Option<Tagged> {
-    let Kind::Scalar(style) = place.kind() else { return None };
-    match place.tag() {
-        Some(tag) => tagged(&whole_tag(tag), &text(place)).ok(),
-        None if style == Style::Plain => Some(Tagged::Plain(meaning(&text(place)))),
+pub(super) fn meaning_of(node: NodeRef<'_>) -> Option<Tagged> {
+    let Kind::Scalar(style) = node.kind() else { return None };
+    match node.tag() {
+        Some(tag) => tagged(&whole_tag(tag), &text(node)).ok(),
+        None if style == Style::Plain => Some(Tagged::Plain(meaning(&text(node)))),
         None => Some(Tagged::Plain(Meaning::Text)),
     }
 }
 
 /// The value of a scalar.
-pub(super) fn value(place: NodeRef<'_>) -> Option<Node> {
-    let exact = match meaning_of(place)? {
+pub(super) fn value(node: NodeRef<'_>) -> Option<Node> {
+    let exact = match meaning_of(node)? {
         Tagged::Bytes(bytes) => Exact::str(Exact::text(&bytes)),
         Tagged::Plain(Meaning::Nil) => Exact::nil(),
         Tagged::Plain(Meaning::Bool(value)) => Exact::bool(value),
@@ -81,7 +81,7 @@ pub(super) fn value(place: NodeRef<'_>) -> Option<Node> {
         Tagged::Plain(Meaning::Uint(value)) => Exact::uint(value),
         Tagged::Plain(Meaning::Float(value)) if value.is_finite() => Exact::float(value),
         Tagged::Plain(Meaning::Float(_)) => return None,
-        Tagged::Plain(Meaning::Text) => Exact::str(Exact::text(&text(place))),
+        Tagged::Plain(Meaning::Text) => Exact::str(Exact::text(&text(node))),
     };
     Some(exact.0)
 }

@@ -43,14 +43,14 @@ impl Document {
         let mut anchors: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
         loop {
             let event = parser.next()?;
-            let place = items.len();
+            let index = items.len();
             let (anchor, shape) = match event.kind {
                 EventKind::StreamStart | EventKind::DocumentStart => continue,
                 EventKind::StreamEnd | EventKind::DocumentEnd => break,
                 EventKind::SequenceEnd | EventKind::MappingEnd => {
                     let start = open.pop().expect("only what is open is closed");
                     match &mut items[start].shape {
-                        Shape::Sequence { end } | Shape::Mapping { end } => *end = place,
+                        Shape::Sequence { end } | Shape::Mapping { end } => *end = index,
                         Shape::Scalar { .. } | Shape::Alias { .. } => {}
                     }
                     continue;
@@ -71,10 +71,10 @@ impl Document {
             if let Some(anchor) = anchor {
                 // Before the children: a node may refer to itself, which decoding reports. A later anchor of
                 // the same name replaces it.
-                anchors.insert(anchor.of(parser.pool()).to_vec(), place);
+                anchors.insert(anchor.of(parser.pool()).to_vec(), index);
             }
             if matches!(shape, Shape::Sequence { .. } | Shape::Mapping { .. }) {
-                open.push(place);
+                open.push(index);
             }
             if items.len() >= MAX_ITEMS {
                 return Err(Error::new("yaml: document is too large"));
@@ -84,17 +84,17 @@ impl Document {
         Ok(Document { items, pool: parser.into_pool() })
     }
 
-    /// The place after the item at `place` and all its children.
-    pub(crate) fn after(&self, place: usize) -> usize {
-        match self.items[place].shape {
+    /// The index after the item at `index` and all its children.
+    pub(crate) fn after(&self, index: usize) -> usize {
+        match self.items[index].shape {
             Shape::Sequence { end } | Shape::Mapping { end } => end,
-            Shape::Scalar { .. } | Shape::Alias { .. } => place + 1,
+            Shape::Scalar { .. } | Shape::Alias { .. } => index + 1,
         }
     }
 
     /// Whether the item is a `<<` key.
-    pub(crate) fn is_merge(&self, place: usize) -> bool {
-        let Shape::Scalar { text, tag, implicit } = self.items[place].shape else { return false };
+    pub(crate) fn is_merge(&self, index: usize) -> bool {
+        let Shape::Scalar { text, tag, implicit } = self.items[index].shape else { return false };
         let merge = tag.is_some_and(|tag| tag.of(&self.pool) == b"tag:yaml.org,2002:merge");
         text.of(&self.pool) == b"<<" && (implicit || merge)
     }

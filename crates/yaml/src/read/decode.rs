@@ -197,14 +197,14 @@ impl<'d, B: Builder> Decoder<'d, B> {
                     self.merge(value)?;
                 }
             }
-            Frame::Alias(place) => {
-                self.following.remove(&place);
+            Frame::Alias(index) => {
+                self.following.remove(&index);
                 self.budget.leave_alias();
             }
             Frame::Merges(mut left) => {
-                if let Some(place) = left.pop() {
+                if let Some(index) = left.pop() {
                     self.stack.push(Frame::Merges(left));
-                    self.merge_one(place)?;
+                    self.merge_one(index)?;
                 }
             }
             Frame::Assign(key, line) => self.assign(key, line),
@@ -213,29 +213,29 @@ impl<'d, B: Builder> Decoder<'d, B> {
     }
 
     /// Resolves aliases.
-    fn follow(&mut self, mut place: usize) -> Result<usize, Error> {
+    fn follow(&mut self, mut index: usize) -> Result<usize, Error> {
         self.budget.spend()?;
-        while let Shape::Alias { name, target } = self.document.items[place].shape {
-            if !self.following.insert(place) {
+        while let Shape::Alias { name, target } = self.document.items[index].shape {
+            if !self.following.insert(index) {
                 let name = String::from_utf8_lossy(name.of(&self.document.pool)).into_owned();
                 return Err(Error::new(format!("yaml: anchor '{name}' value contains itself")));
             }
-            self.stack.push(Frame::Alias(place));
+            self.stack.push(Frame::Alias(index));
             self.budget.enter_alias();
-            place = target;
+            index = target;
             self.budget.spend()?;
         }
-        Ok(place)
+        Ok(index)
     }
 
-    fn value(&mut self, place: usize) -> Result<(), Failure> {
-        let place = self.follow(place)?;
-        match self.document.items[place].shape {
-            Shape::Scalar { .. } => self.scalar(place),
+    fn value(&mut self, index: usize) -> Result<(), Failure> {
+        let index = self.follow(index)?;
+        match self.document.items[index].shape {
+            Shape::Scalar { .. } => self.scalar(index),
             Shape::Sequence { end } => {
                 self.enter('[')?;
                 self.builder.begin_list();
-                self.stack.push(Frame::Sequence { next: place + 1, end });
+                self.stack.push(Frame::Sequence { next: index + 1, end });
                 Ok(())
             }
             Shape::Mapping { end } => {
@@ -244,7 +244,7 @@ impl<'d, B: Builder> Decoder<'d, B> {
                 if self.strict {
                     self.keys.push(BTreeSet::new());
                 }
-                self.mapping(place, end, true)
+                self.mapping(index, end, true)
             }
             Shape::Alias { .. } => unreachable!("aliases were followed"),
         }
@@ -252,15 +252,15 @@ impl<'d, B: Builder> Decoder<'d, B> {
 
     /// Continues with the entries of a map. By the rules of go-yaml 3 what it merges comes first, so that its own keys
     /// win, and a key may occur only once.
-    fn mapping(&mut self, place: usize, end: usize, own: bool) -> Result<(), Failure> {
-        self.stack.push(Frame::Mapping { next: place + 1, end, own });
+    fn mapping(&mut self, index: usize, end: usize, own: bool) -> Result<(), Failure> {
+        self.stack.push(Frame::Mapping { next: index + 1, end, own });
         if !B::VERSION_3 {
             return Ok(());
         }
         let document = self.document;
         let mut lines = BTreeMap::new();
         let mut merges = Vec::new();
-        let mut next = place + 1;
+        let mut next = index + 1;
         while next < end {
             let value = document.after(next);
             if let Shape::Scalar { text, .. } = document.items[next].shape {
@@ -288,8 +288,8 @@ impl<'d, B: Builder> Decoder<'d, B> {
         Ok(())
     }
 
-    fn scalar(&mut self, place: usize) -> Result<(), Failure> {
-        let (text, tagged) = self.typed(place)?;
+    fn scalar(&mut self, index: usize) -> Result<(), Failure> {
+        let (text, tagged) = self.typed(index)?;
         self.budget.spend_text(text.len())?;
         self.builder.plain(text);
         match tagged {
@@ -310,9 +310,9 @@ impl<'d, B: Builder> Decoder<'d, B> {
     }
 
     /// The text of a scalar and what it means by the rules that the builder asks for.
-    fn typed(&self, place: usize) -> Result<(&'d [u8], Tagged), Error> {
-        let (text, tagged) = scalar_meaning(self.document, place)?;
-        match (&tagged, &self.document.items[place].shape) {
+    fn typed(&self, index: usize) -> Result<(&'d [u8], Tagged), Error> {
+        let (text, tagged) = scalar_meaning(self.document, index)?;
+        match (&tagged, &self.document.items[index].shape) {
             // An explicit `!!bool yes` is a boolean in both versions.
             (Tagged::Plain(Meaning::Bool(_)), Shape::Scalar { tag: None, .. }) => {
                 Ok((text, Tagged::Plain(meaning_for::<B>(text))))
@@ -323,13 +323,13 @@ impl<'d, B: Builder> Decoder<'d, B> {
 
     fn entry(&mut self, key: usize, value: usize) -> Result<(), Failure> {
         let before = self.stack.len();
-        let place = self.follow(key)?;
-        if !matches!(self.document.items[place].shape, Shape::Scalar { .. }) {
+        let index = self.follow(key)?;
+        if !matches!(self.document.items[index].shape, Shape::Scalar { .. }) {
             let budget = std::mem::take(&mut self.budget);
-            let spelled = Spelling::new(self.document, budget, self.strict).top(place)?;
+            let spelled = Spelling::new(self.document, budget, self.strict).top(index)?;
             return Err(Error::new(format!("yaml: invalid map key: {spelled}")).into());
         }
-        let (text, tagged) = self.typed(place)?;
+        let (text, tagged) = self.typed(index)?;
         self.budget.spend_text(text.len())?;
         // The aliases of a key end with the key, before its value: their share of the budget must not include
         // the value.
@@ -378,10 +378,10 @@ impl<'d, B: Builder> Decoder<'d, B> {
         }
     }
 
-    fn merge(&mut self, place: usize) -> Result<(), Failure> {
-        if let Shape::Sequence { end } = self.document.items[place].shape {
+    fn merge(&mut self, index: usize) -> Result<(), Failure> {
+        if let Shape::Sequence { end } = self.document.items[index].shape {
             let mut items = Vec::new();
-            let mut next = place + 1;
+            let mut next = index + 1;
             while next < end {
                 items.push(next);
                 next = self.document.after(next);
@@ -389,22 +389,22 @@ impl<'d, B: Builder> Decoder<'d, B> {
             self.stack.push(Frame::Merges(items));
             return Ok(());
         }
-        self.merge_one(place)
+        self.merge_one(index)
     }
 
-    fn merge_one(&mut self, place: usize) -> Result<(), Failure> {
+    fn merge_one(&mut self, index: usize) -> Result<(), Failure> {
         let items = &self.document.items;
         // One step is enough: an alias cannot refer to an alias.
-        let target = match items[place].shape {
+        let target = match items[index].shape {
             Shape::Alias { target, .. } => target,
-            _ => place,
+            _ => index,
         };
         let Shape::Mapping { end } = items[target].shape else {
             let text = "yaml: map merge requires map or sequence of maps as the value";
             return Err(Error::new(text).into());
         };
-        let place = self.follow(place)?;
-        self.mapping(place, end, false)
+        let index = self.follow(index)?;
+        self.mapping(index, end, false)
     }
 }
 
@@ -418,8 +418,8 @@ fn unsupported_key(key: &Key, value: &str) -> Error {
 }
 
 /// The text of a scalar and what it means.
-pub(crate) fn scalar_meaning(document: &Document, place: usize) -> Result<(&[u8], Tagged), Error> {
-    let Shape::Scalar { text, tag, implicit } = document.items[place].shape else {
+pub(crate) fn scalar_meaning(document: &Document, index: usize) -> Result<(&[u8], Tagged), Error> {
+    let Shape::Scalar { text, tag, implicit } = document.items[index].shape else {
         unreachable!("only scalars have a meaning");
     };
     let text = text.of(&document.pool);

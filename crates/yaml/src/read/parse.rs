@@ -217,9 +217,9 @@ impl<'t> Parser<'t> {
         Ok(Event { kind, line, bytes: Span { start: passed, end: passed }, outer: passed, indent: 0 })
     }
 
-    fn child(&mut self, place: NodeContext, after: State) -> Result<Event, Problem> {
+    fn child(&mut self, context: NodeContext, after: State) -> Result<Event, Problem> {
         self.states.push(after);
-        self.node(place)
+        self.node(context)
     }
 
     fn return_to_parent(&mut self) {
@@ -331,7 +331,7 @@ impl<'t> Parser<'t> {
 
     // Nodes.
 
-    fn node(&mut self, place: NodeContext) -> Result<Event, Problem> {
+    fn node(&mut self, context: NodeContext) -> Result<Event, Problem> {
         let mut token = self.peek()?;
         let (line, outer) = (token.start, token.bytes.start);
         if let Word::Alias(name) = token.word {
@@ -355,11 +355,11 @@ impl<'t> Parser<'t> {
             None => None,
         };
         let next = match token.word {
-            Word::BlockEntry if place == NodeContext::BlockOrIndentless => State::IndentlessSequence,
+            Word::BlockEntry if context == NodeContext::BlockOrIndentless => State::IndentlessSequence,
             Word::FlowSequenceStart => State::FlowSequence { first: true },
             Word::FlowMappingStart => State::FlowMappingKey { first: true },
-            Word::BlockSequenceStart if place != NodeContext::Flow => State::BlockSequence { first: true },
-            Word::BlockMappingStart if place != NodeContext::Flow => State::BlockMappingKey { first: true },
+            Word::BlockSequenceStart if context != NodeContext::Flow => State::BlockSequence { first: true },
+            Word::BlockMappingStart if context != NodeContext::Flow => State::BlockMappingKey { first: true },
             Word::Scalar { text, plain } => {
                 self.set_event_comments();
                 self.scanner.take();

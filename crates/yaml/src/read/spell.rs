@@ -26,24 +26,24 @@ impl<'d> Spelling<'d> {
     }
 
     /// Spells a node by itself.
-    pub(super) fn top(mut self, place: usize) -> Result<String, Error> {
-        let text = self.node(place, 0)?;
+    pub(super) fn top(mut self, index: usize) -> Result<String, Error> {
+        let text = self.node(index, 0)?;
         Ok(if text == "interface {}(nil)" { "<nil>".to_owned() } else { text })
     }
 
-    fn node(&mut self, place: usize, depth: usize) -> Result<String, Error> {
+    fn node(&mut self, index: usize, depth: usize) -> Result<String, Error> {
         self.budget.spend()?;
         if depth > DEPTH {
             return Ok("...".to_owned());
         }
-        match self.document.items[place].shape {
-            Shape::Scalar { .. } => Ok(self.scalar(place)?.spelled()),
+        match self.document.items[index].shape {
+            Shape::Scalar { .. } => Ok(self.scalar(index)?.spelled()),
             Shape::Alias { target, .. } => {
-                self.through_alias(place, |spelling| spelling.node(target, depth + 1))
+                self.through_alias(index, |spelling| spelling.node(target, depth + 1))
             }
             Shape::Sequence { end } => {
                 let mut items = Vec::new();
-                let mut next = place + 1;
+                let mut next = index + 1;
                 while next < end {
                     items.push(self.node(next, depth + 1)?);
                     next = self.document.after(next);
@@ -52,7 +52,7 @@ impl<'d> Spelling<'d> {
             }
             Shape::Mapping { .. } => {
                 let mut entries = BTreeMap::new();
-                self.entries(place, depth + 1, &mut entries)?;
+                self.entries(index, depth + 1, &mut entries)?;
                 let entries: Vec<String> =
                     entries.iter().map(|(key, value)| format!("{}:{value}", key.spelled())).collect();
                 Ok(format!("map[interface {{}}]interface {{}}{{{}}}", entries.join(", ")))
@@ -60,8 +60,8 @@ impl<'d> Spelling<'d> {
         }
     }
 
-    fn scalar(&self, place: usize) -> Result<Key, Error> {
-        let (text, tagged) = scalar_meaning(self.document, place)?;
+    fn scalar(&self, index: usize) -> Result<Key, Error> {
+        let (text, tagged) = scalar_meaning(self.document, index)?;
         Ok(match tagged {
             Tagged::Bytes(bytes) => Key::new(Meaning::Text, &bytes),
             Tagged::Plain(meaning) => Key::new(meaning, text),
@@ -70,16 +70,16 @@ impl<'d> Spelling<'d> {
 
     fn through_alias<T>(
         &mut self,
-        place: usize,
+        index: usize,
         target: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        if let Shape::Alias { name, .. } = self.document.items[place].shape
-            && self.following.contains(&place)
+        if let Shape::Alias { name, .. } = self.document.items[index].shape
+            && self.following.contains(&index)
         {
             let name = String::from_utf8_lossy(name.of(&self.document.pool));
             return Err(Error::new(format!("yaml: anchor '{name}' value contains itself")));
         }
-        self.following.push(place);
+        self.following.push(index);
         self.budget.enter_alias();
         let result = target(self);
         self.budget.leave_alias();
@@ -111,18 +111,18 @@ impl<'d> Spelling<'d> {
         Ok(())
     }
 
-    fn key(&mut self, place: usize, depth: usize) -> Result<Key, Error> {
-        match self.document.items[place].shape {
+    fn key(&mut self, index: usize, depth: usize) -> Result<Key, Error> {
+        match self.document.items[index].shape {
             Shape::Scalar { .. } => {
                 self.budget.spend()?;
-                self.scalar(place)
+                self.scalar(index)
             }
             Shape::Alias { target, .. } if depth <= DEPTH => {
                 self.budget.spend()?;
-                self.through_alias(place, |spelling| spelling.key(target, depth + 1))
+                self.through_alias(index, |spelling| spelling.key(target, depth + 1))
             }
             _ => {
-                let spelled = self.node(place, depth)?;
+                let spelled = self.node(index, depth)?;
                 Err(Error::new(format!("yaml: invalid map key: {spelled}")))
             }
         }
@@ -130,29 +130,29 @@ impl<'d> Spelling<'d> {
 
     fn merge(
         &mut self,
-        place: usize,
+        index: usize,
         depth: usize,
         entries: &mut BTreeMap<Key, String>,
     ) -> Result<(), Error> {
         if depth > DEPTH {
             return Ok(());
         }
-        let mut places = vec![place];
-        if let Shape::Sequence { end } = self.document.items[place].shape {
-            places.clear();
-            let mut next = place + 1;
+        let mut indices = vec![index];
+        if let Shape::Sequence { end } = self.document.items[index].shape {
+            indices.clear();
+            let mut next = index + 1;
             while next < end {
-                places.push(next);
+                indices.push(next);
                 next = self.document.after(next);
             }
         }
-        for place in places.into_iter().rev() {
+        for index in indices.into_iter().rev() {
             self.budget.spend()?;
-            match self.document.items[place].shape {
+            match self.document.items[index].shape {
                 Shape::Alias { target, .. } if self.is_mapping(target) => {
-                    self.through_alias(place, |spelling| spelling.entries(target, depth + 1, entries))?;
+                    self.through_alias(index, |spelling| spelling.entries(target, depth + 1, entries))?;
                 }
-                Shape::Mapping { .. } => self.entries(place, depth + 1, entries)?,
+                Shape::Mapping { .. } => self.entries(index, depth + 1, entries)?,
                 _ => {
                     return Err(Error::new("yaml: map merge requires map or sequence of maps as the value"));
                 }
@@ -161,7 +161,7 @@ impl<'d> Spelling<'d> {
         Ok(())
     }
 
-    fn is_mapping(&self, place: usize) -> bool {
-        matches!(self.document.items[place].shape, Shape::Mapping { .. })
+    fn is_mapping(&self, index: usize) -> bool {
+        matches!(self.document.items[index].shape, Shape::Mapping { .. })
     }
 }
