@@ -132,8 +132,8 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn what_is_in_the_way_of_a_folder_is_named() {
-        let place = tempfile::tempdir().unwrap();
-        let at = |name: &str| place.path().join(name);
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
         fs::write(at("file"), "").unwrap();
         std::os::unix::fs::symlink("nowhere", at("dangling")).unwrap();
         fs::create_dir(at("real")).unwrap();
@@ -142,7 +142,7 @@ mod tests {
         assert!(at("real/a/b").is_dir());
         let error = |name: &str| {
             let text = create_folders(&at(name)).unwrap_err().to_string();
-            text.replace(&*place.path().to_string_lossy(), "")
+            text.replace(&*folder.path().to_string_lossy(), "")
         };
         assert_eq!(error("file"), "mkdir /file: not a directory");
         assert_eq!(error("file/a/b"), "mkdir /file: not a directory");

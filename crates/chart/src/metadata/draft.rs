@@ -129,30 +129,30 @@ impl Draft {
     fn decode(&mut self, decoder: &mut Decoder, root: &Node) {
         let Draft { metadata, maintainers, dependencies } = self;
         decoder.document(root, "v2.Metadata", &METADATA, |decoder, name, value| {
-            let place = FieldPath { structure: "Metadata", path: name };
+            let field = FieldPath { structure: "Metadata", path: name };
             match name {
-                "name" => decoder.string(value, place, &mut metadata.name),
-                "home" => decoder.string(value, place, &mut metadata.home),
-                "sources" => decoder.strings(value, place, &mut metadata.sources),
-                "version" => decoder.string(value, place, &mut metadata.version),
-                "description" => decoder.string(value, place, &mut metadata.description),
-                "keywords" => decoder.strings(value, place, &mut metadata.keywords),
-                "maintainers" => decoder.structs(value, place, "v2.Maintainer", maintainers, maintainer),
-                "icon" => decoder.string(value, place, &mut metadata.icon),
-                "apiVersion" => decoder.string(value, place, &mut metadata.api_version),
-                "condition" => decoder.string(value, place, &mut metadata.condition),
-                "tags" => decoder.string(value, place, &mut metadata.tags),
-                "appVersion" => decoder.string(value, place, &mut metadata.app_version),
-                "deprecated" => decoder.bool(value, place, &mut metadata.deprecated),
-                "annotations" => decoder.string_map(value, place, &mut metadata.annotations),
-                "kubeVersion" => decoder.string(value, place, &mut metadata.kube_version),
+                "name" => decoder.string(value, field, &mut metadata.name),
+                "home" => decoder.string(value, field, &mut metadata.home),
+                "sources" => decoder.strings(value, field, &mut metadata.sources),
+                "version" => decoder.string(value, field, &mut metadata.version),
+                "description" => decoder.string(value, field, &mut metadata.description),
+                "keywords" => decoder.strings(value, field, &mut metadata.keywords),
+                "maintainers" => decoder.structs(value, field, "v2.Maintainer", maintainers, maintainer),
+                "icon" => decoder.string(value, field, &mut metadata.icon),
+                "apiVersion" => decoder.string(value, field, &mut metadata.api_version),
+                "condition" => decoder.string(value, field, &mut metadata.condition),
+                "tags" => decoder.string(value, field, &mut metadata.tags),
+                "appVersion" => decoder.string(value, field, &mut metadata.app_version),
+                "deprecated" => decoder.bool(value, field, &mut metadata.deprecated),
+                "annotations" => decoder.string_map(value, field, &mut metadata.annotations),
+                "kubeVersion" => decoder.string(value, field, &mut metadata.kube_version),
                 "dependencies" => {
-                    decoder.structs(value, place, "v2.Dependency", dependencies, dependency);
+                    decoder.structs(value, field, "v2.Dependency", dependencies, dependency);
                     // Go distinguishes a nil list from an empty one.
                     metadata.declares_dependencies = value.as_list().is_some();
                 }
                 // The decoder passes only names of `METADATA`, so the last one needs no name here.
-                _ => decoder.string(value, place, &mut metadata.kind),
+                _ => decoder.string(value, field, &mut metadata.kind),
             }
         });
     }
@@ -173,16 +173,16 @@ fn maintainer(decoder: &mut Decoder, value: &Node, target: &mut Maintainer) {
 pub(super) fn dependency(decoder: &mut Decoder, value: &Node, target: &mut Dependency) {
     decoder.fields(value, &DEPENDENCY, |decoder, name, value| {
         let path = format!("dependencies.{name}");
-        let place = FieldPath { structure: "Dependency", path: &path };
+        let field = FieldPath { structure: "Dependency", path: &path };
         match name {
-            "name" => decoder.string(value, place, &mut target.name),
-            "version" => decoder.string(value, place, &mut target.version),
-            "repository" => decoder.string(value, place, &mut target.repository),
-            "condition" => decoder.string(value, place, &mut target.condition),
-            "tags" => decoder.strings(value, place, &mut target.tags),
-            "enabled" => decoder.bool(value, place, &mut target.enabled),
-            "import-values" => decoder.nodes(value, place, &mut target.import_values),
-            _ => decoder.string(value, place, &mut target.alias),
+            "name" => decoder.string(value, field, &mut target.name),
+            "version" => decoder.string(value, field, &mut target.version),
+            "repository" => decoder.string(value, field, &mut target.repository),
+            "condition" => decoder.string(value, field, &mut target.condition),
+            "tags" => decoder.strings(value, field, &mut target.tags),
+            "enabled" => decoder.bool(value, field, &mut target.enabled),
+            "import-values" => decoder.nodes(value, field, &mut target.import_values),
+            _ => decoder.string(value, field, &mut target.alias),
         }
     });
 }

@@ -23,11 +23,11 @@ impl Lock {
         let mut bad_time = None;
         let mut decoder = Decoder::new(false);
         decoder.document(&tree, "v2.Lock", &LOCK, |decoder, name, value| {
-            let place = FieldPath { structure: "Lock", path: name };
+            let field = FieldPath { structure: "Lock", path: name };
             match name {
-                "digest" => decoder.string(value, place, &mut lock.digest),
+                "digest" => decoder.string(value, field, &mut lock.digest),
                 "dependencies" => {
-                    decoder.structs(value, place, "v2.Dependency", &mut dependencies, draft::dependency);
+                    decoder.structs(value, field, "v2.Dependency", &mut dependencies, draft::dependency);
                 }
                 _ => match time(value) {
                     Ok(text) => lock.generated = text,
