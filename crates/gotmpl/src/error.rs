@@ -63,10 +63,10 @@ impl Error {
     }
 
     /// An error at a node of a running template.
-    pub(crate) fn exec(tree: &Tree, place: Option<NodeRef<'_>>, message: String) -> Self {
-        let spot = place.map(|place| Location::new(&tree.source.text, place.position(&tree.source)));
+    pub(crate) fn exec(tree: &Tree, node: Option<NodeRef<'_>>, message: String) -> Self {
+        let location = node.map(|node| Location::new(&tree.source.text, node.position(&tree.source)));
         let (line, column, source_line) =
-            spot.map_or((0, 0, Str::EMPTY), |spot| (spot.line, spot.column, spot.text));
+            location.map_or((0, 0, Str::EMPTY), |location| (location.line, location.column, location.text));
         Error(Box::new(Parts {
             kind: ErrorKind::Exec,
             template: tree.name.clone(),
@@ -74,7 +74,7 @@ impl Error {
             line,
             column,
             source_line,
-            context: place.map_or_else(String::new, |place| place.text(&tree.source)),
+            context: node.map_or_else(String::new, |node| node.text(&tree.source)),
             message,
             quotes_cause: false,
             cause: None,

@@ -56,14 +56,14 @@ struct Frame<'t> {
     tree: &'t Tree,
     source: &'t Source,
     /// The node that an error is attributed to: the one visited last, as in Go.
-    place: Option<NodeRef<'t>>,
+    node: Option<NodeRef<'t>>,
     /// The start of its variables.
     base: usize,
 }
 
 impl Frame<'_> {
     fn error(&self, message: impl Into<String>) -> Error {
-        Error::exec(self.tree, self.place, message.into())
+        Error::exec(self.tree, self.node, message.into())
     }
 }
 
@@ -205,7 +205,7 @@ impl<'a> Exec<'a> {
     fn run(&mut self, tree: &Tree, dot: Operand, out: &mut Vec<u8>) -> Result<(), Error> {
         let base = self.variables.len();
         let arguments = self.arguments.len();
-        let mut frame = Frame { tree, source: &tree.source, place: None, base };
+        let mut frame = Frame { tree, source: &tree.source, node: None, base };
         // The text names Go's limit, not ours: users and test suites know it, and both mean endless
         // recursion.
         if self.depth >= self.fuel.limits().depth {

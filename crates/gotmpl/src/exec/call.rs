@@ -171,9 +171,9 @@ impl Exec<'_> {
         name: &str,
         failure: CallError,
     ) -> Error {
-        // By now `place` is the last argument that was evaluated; Go calls `s.at(node)` again before it
+        // By now `node` is the last argument that was evaluated; Go calls `s.at(node)` again before it
         // reports a failed call.
-        frame.place = Some(blame);
+        frame.node = Some(blame);
         let error = frame.error(format!("error calling {name}: ")).because(failure);
         // A function that ran out of fuel returns an ordinary error, but the kind decides whether callers may
         // go on.
@@ -190,7 +190,7 @@ impl Exec<'_> {
     ) -> Result<Value, Error> {
         match expr {
             Expr::Nil(_) => {
-                frame.place = Some(NodeRef::Expr(expr));
+                frame.node = Some(NodeRef::Expr(expr));
                 if can_be_nil(wanted) {
                     Ok(Value::Nil)
                 } else {
@@ -198,7 +198,7 @@ impl Exec<'_> {
                 }
             }
             Expr::Bool(..) | Expr::Number(_) | Expr::Text(_) => {
-                frame.place = Some(NodeRef::Expr(expr));
+                frame.node = Some(NodeRef::Expr(expr));
                 match wanted {
                     Type::Any => self.constant(frame, expr).map(|operand| operand.value),
                     _ => typed_constant(frame, wanted, expr),

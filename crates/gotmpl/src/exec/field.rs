@@ -109,7 +109,7 @@ impl Exec<'_> {
             }
             _ => return None,
         };
-        frame.place = Some(NodeRef::Expr(expr));
+        frame.node = Some(NodeRef::Expr(expr));
         let source = frame.source;
         resolve_path(value, &source.names[*names], source.text.as_bytes(), methods, look)
     }

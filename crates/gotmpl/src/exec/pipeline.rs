@@ -15,7 +15,7 @@ impl Exec<'_> {
         dot: &Operand,
         pipe: &'t Pipe,
     ) -> Result<Operand, Error> {
-        frame.place = Some(NodeRef::Pipe(pipe));
+        frame.node = Some(NodeRef::Pipe(pipe));
         // The common case: one command whose value is not assigned.
         let commands = &frame.source.commands[pipe.commands];
         if let ([command], []) = (commands, pipe.variables.as_slice()) {
@@ -82,11 +82,11 @@ impl Exec<'_> {
                 {
                     return Ok(Operand::interface(value));
                 }
-                frame.place = Some(NodeRef::Expr(first));
+                frame.node = Some(NodeRef::Expr(first));
                 self.field_chain(frame, dot, dot, first, *names, words, last)
             }
             Expr::Function(_, callee) => {
-                frame.place = Some(NodeRef::Expr(first));
+                frame.node = Some(NodeRef::Expr(first));
                 self.function(frame, dot, *callee, NodeRef::Command(command), &words[1..], last)
             }
             Expr::Variable(..) => self.variable_chain(frame, dot, first, words, last),
@@ -96,7 +96,7 @@ impl Exec<'_> {
                 self.nested(frame, |exec, frame| exec.pipeline(frame, dot, &frame.source.pipes[*pipe]))
             }
             constant => {
-                frame.place = Some(NodeRef::Expr(constant));
+                frame.node = Some(NodeRef::Expr(constant));
                 self.refuse_arguments(frame, words, &last)?;
                 match constant {
                     Expr::Dot(_) => Ok(dot.clone()),
@@ -145,7 +145,7 @@ impl Exec<'_> {
         let Expr::Variable(_, id, names) = expr else {
             return Ok(Operand::INVALID);
         };
-        frame.place = Some(NodeRef::Expr(expr));
+        frame.node = Some(NodeRef::Expr(expr));
         if let Some(trace) = &mut self.trace {
             trace.variable(frame.source, *id);
         }
@@ -169,7 +169,7 @@ impl Exec<'_> {
         let Expr::Chain(_, inner, names) = expr else {
             return Ok(Operand::INVALID);
         };
-        frame.place = Some(NodeRef::Expr(expr));
+        frame.node = Some(NodeRef::Expr(expr));
         let receiver = self.operand(frame, dot, &frame.source.words[*inner])?;
         self.field_chain(frame, dot, &receiver, expr, *names, words, last)
     }
@@ -181,7 +181,7 @@ impl Exec<'_> {
         dot: &Operand,
         expr: &'t Expr,
     ) -> Result<Operand, Error> {
-        frame.place = Some(NodeRef::Expr(expr));
+        frame.node = Some(NodeRef::Expr(expr));
         match expr {
             Expr::Dot(_) => Ok(dot.clone()),
             Expr::Nil(_) => Ok(Operand::INVALID),

@@ -22,7 +22,7 @@ impl Exec<'_> {
         let source = frame.source;
         for node in &source.nodes[nodes] {
             if !self.fuel.step(1) {
-                frame.place = Some(NodeRef::Node(node));
+                frame.node = Some(NodeRef::Node(node));
                 return Err(self.exhausted(frame));
             }
             if let Some(trace) = &mut self.trace {
@@ -34,7 +34,7 @@ impl Exec<'_> {
                     let text = &source.text.as_bytes()[*start as usize..*end as usize];
                     out.extend_from_slice(text);
                     if !self.fuel.write(text.len()) {
-                        frame.place = Some(NodeRef::Node(node));
+                        frame.node = Some(NodeRef::Node(node));
                         return Err(self.exhausted(frame));
                     }
                     Flow::Next
@@ -52,7 +52,7 @@ impl Exec<'_> {
                     } else {
                         let value = self.pipeline(frame, dot, pipe)?;
                         if pipe.variables.is_empty() {
-                            frame.place = Some(NodeRef::Node(node));
+                            frame.node = Some(NodeRef::Node(node));
                             self.print(frame, &value, out)?;
                         }
                     }
@@ -65,11 +65,11 @@ impl Exec<'_> {
                     exec.branch(frame, dot, &source.branches[*branch], true, out)
                 })?,
                 Node::Range(branch) => {
-                    frame.place = Some(NodeRef::Node(node));
+                    frame.node = Some(NodeRef::Node(node));
                     self.nested(frame, |exec, frame| exec.range(frame, dot, &source.branches[*branch], out))?
                 }
                 Node::Template(call) => {
-                    frame.place = Some(NodeRef::Node(node));
+                    frame.node = Some(NodeRef::Node(node));
                     self.template(frame, dot, &source.calls[*call], out)?;
                     Flow::Next
                 }
