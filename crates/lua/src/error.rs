@@ -253,8 +253,8 @@ pub(crate) fn caller(lua: &Lua) -> Option<(String, usize)> {
             let name = source.short_src.as_deref().unwrap_or_default().to_owned();
             (source.what != "C" && name != PRELUDE).then(|| Some((name, debug.current_line()?)))
         })?;
-        if let Some(place) = found {
-            return place;
+        if let Some(location) = found {
+            return location;
         }
     }
     None

@@ -24,7 +24,7 @@ pub(crate) enum Registered {
         event: Event,
         weight: f64,
         function: Function,
-        place: String,
+        location: String,
     },
     /// Turns the handlers of a subchart off.
     Off {
@@ -36,7 +36,7 @@ pub(crate) enum Registered {
         chart: ChartPath,
         event: Event,
         function: Function,
-        place: String,
+        location: String,
     },
 }
 
@@ -72,8 +72,8 @@ fn on(call: &Call<'_>) -> Answer {
             return call.fail(format!("the handler must be a function, not {found}"));
         }
     };
-    let place = caller_location(call.lua).unwrap_or_else(|| pintle_chart::ext::MAIN.to_owned());
-    add(call, [Registered::Handler { event, weight, function, place }])
+    let location = caller_location(call.lua).unwrap_or_else(|| pintle_chart::ext::MAIN.to_owned());
+    add(call, [Registered::Handler { event, weight, function, location }])
 }
 
 /// Finds a subchart, at any depth, and returns its path.
@@ -102,8 +102,8 @@ fn off(call: &Call<'_>) -> Answer {
 
 fn wrap(call: &Call<'_>) -> Answer {
     let (chart, event, function) = (chart(call)?, event(call, 1)?, call.function(2)?);
-    let place = caller_location(call.lua).unwrap_or_else(|| pintle_chart::ext::MAIN.to_owned());
-    add(call, [Registered::Wrap { chart, event, function, place }])
+    let location = caller_location(call.lua).unwrap_or_else(|| pintle_chart::ext::MAIN.to_owned());
+    add(call, [Registered::Wrap { chart, event, function, location }])
 }
 
 fn chart(call: &Call<'_>) -> Result<ChartPath, CallError> {

@@ -89,7 +89,7 @@ impl Script {
     pub(crate) fn handle(
         &self,
         function: &Function,
-        place: &str,
+        location: &str,
         context: &mut Context,
     ) -> Result<(), HandlerError> {
         let event = context.event();
@@ -98,7 +98,7 @@ impl Script {
         let before = budget.waited();
         let mut reported: Option<String> = None;
         loop {
-            let (answer, spent) = self.run(context, place, |ctx| function.call::<MultiValue>(ctx))?;
+            let (answer, spent) = self.run(context, location, |ctx| function.call::<MultiValue>(ctx))?;
             let mut answer = answer.into_iter();
             if !is_polled || answer.next() != Some(Value::Boolean(false)) {
                 return Ok(());
@@ -148,15 +148,15 @@ impl Script {
     pub(crate) fn wrap(
         &self,
         function: &Function,
-        place: &str,
+        location: &str,
         context: &mut Context,
         next: Next<'_>,
     ) -> Result<(), HandlerError> {
         let mut inner: Option<HandlerError> = None;
-        let outcome = self.run(context, place, |ctx| {
+        let outcome = self.run(context, location, |ctx| {
             self.lua.scope(|scope| {
                 let next = scope.create_function_mut(|lua, ()| {
-                    let answer = self.lend_context(place, |context| {
+                    let answer = self.lend_context(location, |context| {
                         next(context).map_err(|error| {
                             let text = error.to_string();
                             inner = Some(error);
@@ -181,10 +181,10 @@ impl Script {
     /// converted again.
     fn lend_context(
         &self,
-        place: &str,
+        location: &str,
         work: impl FnOnce(&mut Context) -> Result<(), CallError>,
     ) -> Result<(), CallError> {
-        self.return_changes(place)?;
+        self.return_changes(location)?;
         // The time of inner handlers does not count, so each call of `next` is charged instead.
         self.host.meter.charge(&self.lua, self.host.limits.steps / NEXT_CALLS)?;
         self.host.meter.report_memory(&self.lua);
@@ -200,7 +200,7 @@ impl Script {
     fn run(
         &self,
         context: &mut Context,
-        place: &str,
+        location: &str,
         body: impl FnOnce(mlua::Table) -> mlua::Result<MultiValue>,
     ) -> Result<(MultiValue, Spent), HandlerError> {
         self.start()?;
@@ -209,7 +209,7 @@ impl Script {
         self.host.frame().begin(std::mem::take(context));
         let ctx = self.host.handles().context.clone();
         let answer = with_stack(|| body(ctx)).map_err(CallError::Lua);
-        let answer = answer.and_then(|answer| self.return_changes(place).map(|()| answer));
+        let answer = answer.and_then(|answer| self.return_changes(location).map(|()| answer));
         *context = self.end();
         let outcome = match answer {
             Ok(answer) => self.check_limits(Ok(answer)),
@@ -238,14 +238,14 @@ impl Script {
         self.host.frame().end()
     }
 
-    fn return_changes(&self, place: &str) -> Result<(), CallError> {
+    fn return_changes(&self, location: &str) -> Result<(), CallError> {
         let listener = self.host.services.listener.as_ref().filter(|listener| listener.wants_changes());
         let changed = || self.host.handles().changed.call::<Vec<Table>>(());
         let changed = sandbox::unmetered(&self.lua, &self.host, changed)?;
         let paths = bridge::return_changes(&self.host, &changed, listener.is_some())?;
         let event = self.host.frame().context().and_then(Context::event);
         if let (Some(listener), Some(event), false) = (listener, event, paths.is_empty()) {
-            listener.changed(&self.host.chart, event, place, &paths);
+            listener.changed(&self.host.chart, event, location, &paths);
         }
         Ok(())
     }

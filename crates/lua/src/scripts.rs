@@ -122,17 +122,21 @@ fn register(script: &Arc<Script>, entry: Registered, emitter: &mut Emitter) -> R
     let chart = &script.host().chart;
     let owner = Arc::clone(script);
     match entry {
-        Registered::Handler { event, weight, function, place } => {
-            let registration =
-                Registration { event: event.as_str(), weight, chart: chart.clone(), location: place.clone() };
-            emitter.on(registration, Box::new(move |context| owner.handle(&function, &place, context)))?;
+        Registered::Handler { event, weight, function, location } => {
+            let registration = Registration {
+                event: event.as_str(),
+                weight,
+                chart: chart.clone(),
+                location: location.clone(),
+            };
+            emitter.on(registration, Box::new(move |context| owner.handle(&function, &location, context)))?;
         }
         Registered::Off { chart, event } => {
             emitter.below(chart).off(event.as_str())?;
         }
-        Registered::Wrap { chart, event, function, place } => {
+        Registered::Wrap { chart, event, function, location } => {
             let wrapper: pintle_events::Wrapper =
-                Box::new(move |context, next| owner.wrap(&function, &place, context, next));
+                Box::new(move |context, next| owner.wrap(&function, &location, context, next));
             emitter.below(chart).wrap(event.as_str(), wrapper)?;
         }
     }
