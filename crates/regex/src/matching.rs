@@ -21,7 +21,7 @@ pub const MAX_REPLACED: usize = 64 << 20;
 const STEPS_PER_STATE: u64 = 16;
 
 /// How many pattern positions, times four for their group slots, are processed per step.
-const PLACES_PER_STEP: u64 = 64;
+const POSITIONS_PER_STEP: u64 = 64;
 
 /// A compiled regular expression.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub struct Regex {
     automaton: meta::Regex,
     source: Vec<u8>,
     names: Vec<Option<String>>,
-    places: u64,
+    positions: u64,
     states: u64,
     /// Created on first use, which is rare.
     work: OnceLock<Arc<SearchCost>>,
@@ -44,8 +44,8 @@ impl Regex {
         let source = pattern.as_ref();
         let pattern = parse(source)?;
         let automaton = engine::build(&pattern, source)?;
-        let Pattern { names, places, states, .. } = pattern;
-        Ok(Self { automaton, source: source.to_vec(), names, places, states, work: OnceLock::new() })
+        let Pattern { names, positions, states, .. } = pattern;
+        Ok(Self { automaton, source: source.to_vec(), names, positions, states, work: OnceLock::new() })
     }
 
     /// What compiling cost, in steps of about a tenth of a microsecond.
@@ -72,12 +72,12 @@ impl Regex {
         self.automaton.is_match(Subject::new(haystack).text())
     }
 
-    /// What reading so many bytes can cost, in steps of about a tenth of a microsecond. A search can be at every place of
-    /// the pattern at once, and takes notes of groups for each, so that long repetitions cost more for each byte.
+    /// What reading so many bytes can cost, in steps of about a tenth of a microsecond. A search can be at every position
+    /// of the pattern at once, and takes notes of groups for each, so that long repetitions cost more for each byte.
     #[must_use]
     pub fn cost(&self, bytes: u64) -> u64 {
         let groups = self.names.len() as u64;
-        let weight = self.places.saturating_mul(3 + groups) / PLACES_PER_STEP;
+        let weight = self.positions.saturating_mul(3 + groups) / POSITIONS_PER_STEP;
         (bytes / 2).saturating_add(bytes.saturating_mul(weight))
     }
 

@@ -54,7 +54,7 @@ impl<'a> Subject<'a> {
         self.haystack_offset(range.start)..self.haystack_offset(range.end)
     }
 
-    /// Returns the place after the character at a place of the text; `None` at the end.
+    /// Returns the offset after the character at an offset of the text; `None` at the end.
     pub(crate) fn after_character(&self, offset: usize) -> Option<usize> {
         let character = self.text.get(offset..)?.chars().next()?;
         Some(offset + character.len_utf8())

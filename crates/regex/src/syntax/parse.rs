@@ -20,8 +20,8 @@ pub(crate) struct Pattern {
     pub(crate) height: u32,
     /// Estimated number of states.
     pub(crate) states: u64,
-    /// How many places of the pattern a search can be at, repetitions written out.
-    pub(crate) places: u64,
+    /// How many positions of the pattern a search can be at, repetitions written out.
+    pub(crate) positions: u64,
     /// The name of each group; the first stands for the whole match.
     pub(crate) names: Vec<Option<String>>,
 }
@@ -347,7 +347,7 @@ impl Parser<'_> {
             hir: node.hir,
             height: node.height,
             states: node.states,
-            places: node.size,
+            positions: node.size,
             names: self.names,
         })
     }
