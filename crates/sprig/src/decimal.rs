@@ -71,9 +71,9 @@ impl Natural {
         for (index, &a) in self.0.iter().enumerate() {
             let mut carry = 0;
             for (offset, &b) in other.0.iter().chain([&0]).enumerate() {
-                let place = &mut digits[index + offset];
-                let product = u64::from(a) * u64::from(b) + u64::from(*place) + carry;
-                *place = (product % BASE) as u32;
+                let digit = &mut digits[index + offset];
+                let product = u64::from(a) * u64::from(b) + u64::from(*digit) + carry;
+                *digit = (product % BASE) as u32;
                 carry = product / BASE;
             }
         }
