@@ -77,7 +77,7 @@ fn parse(layout: &[u8], text: &[u8], default: &Zone, local: &Zone) -> Result<GoT
     Ok(fields.time(default, local))
 }
 
-/// Takes plain text off the value; runs of spaces are alike. Gives the place of the mismatch.
+/// Takes plain text off the value; runs of spaces are alike. Returns the offset of the mismatch.
 fn skip<'a>(value: &mut &'a [u8], mut prefix: &[u8]) -> Result<(), &'a [u8]> {
     while let Some((&expected, after)) = prefix.split_first() {
         if expected == b' ' {
