@@ -200,7 +200,7 @@ impl<'t, 'a, A: Assemble> Reader<'t, 'a, A> {
             // The value may complete the lists and maps around it.
             loop {
                 let Some(mut top) = open.pop() else { return Ok(value) };
-                if !self.place(&mut top, value)? {
+                if !self.append(&mut top, value)? {
                     open.push(top);
                     break;
                 }
@@ -222,7 +222,7 @@ impl<'t, 'a, A: Assemble> Reader<'t, 'a, A> {
     }
 
     /// Adds `value` to `top`. Returns whether `top` is complete.
-    fn place(&mut self, top: &mut Open<A::Value>, value: A::Value) -> Result<bool, Error> {
+    fn append(&mut self, top: &mut Open<A::Value>, value: A::Value) -> Result<bool, Error> {
         let next = self.scanner.peek();
         let complete = match top {
             Open::List(items) => {
