@@ -9,7 +9,7 @@ use crate::error::{Error, FileError, file_error};
 /// How many names are tried for the temporary file; others are left over from programs that were killed.
 const MAX_NAMES: u32 = 100;
 
-/// Writes a file by way of a temporary one beside it, so that a full disk or a kill leaves what was there before.
+/// Writes a file through a temporary one in the same folder, so that a full disk or a kill leaves what was there before.
 ///
 /// A file that exists keeps its mode. A link is followed, as Helm follows it, and what is not a file (a pipe, a device)
 /// is written to directly.

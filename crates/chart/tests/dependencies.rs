@@ -135,7 +135,7 @@ fn unavailable_services_are_reported() {
 }
 
 #[test]
-fn listing_warns_about_strangers_and_tells_wrong_versions() {
+fn listing_warns_about_undeclared_charts_and_wrong_versions() {
     let fixture = Fixture::new();
     fixture.write("p/charts/loc/Chart.yaml", "apiVersion: v2\nname: loc\nversion: 3.0.0\n");
     let listing = list(&fixture.path("p")).expect("can be listed");

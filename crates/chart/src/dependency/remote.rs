@@ -8,7 +8,7 @@ use pintle_tree::LogLine;
 use crate::error::Result;
 use crate::metadata::Dependency;
 
-/// Receives what there is to say on the way.
+/// Receives progress messages.
 pub struct Output<'a> {
     /// Receives each line of output as it happens.
     pub report: &'a mut dyn FnMut(&str),

@@ -138,7 +138,7 @@ impl UpdateContext<'_> {
         }
     }
 
-    /// Without a way to repositories, refuses what comes from them.
+    /// Without access to repositories, refuses what comes from them.
     fn refuse_unreachable(&self, dependencies: &[Dependency]) -> Result<()> {
         match dependencies.iter().find(|dependency| is_remote(dependency)) {
             Some(dependency) if self.remote.is_none() => Err(unreachable(dependency)),

@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn pax_records_override_what_the_header_says() {
+    fn pax_records_override_the_header() {
         let mut overrides = Override::default();
         read_pax(b"16 path=p/a b/c\n20 mtime=1350244992.023960108\n", &mut overrides)
             .expect_err("wrong length");

@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn strict_reading_refuses_unknown_fields_but_knows_libraries() {
+    fn strict_reading_refuses_unknown_fields_but_accepts_libraries() {
         assert!(Draft::read_strictly(b"name: a\nlibraries: []\n").is_ok());
         let error = Draft::read_strictly(b"name: a\nfoo: 1\n").expect_err("foo is unknown");
         assert!(error.to_string().ends_with("json: unknown field \"foo\""));

@@ -38,11 +38,11 @@ impl Lock {
                 },
             }
         });
-        let verdict = match bad_time {
+        let result = match bad_time {
             Some(reason) => Err(format!("error unmarshaling JSON: while decoding JSON: {reason}")),
             None => decoder.finish(),
         };
-        verdict.map_err(|reason| Error::File { file, reason, line: None })?;
+        result.map_err(|reason| Error::File { file, reason, line: None })?;
         lock.dependencies = dependencies.into_iter().flatten().collect();
         Ok(Some(lock))
     }

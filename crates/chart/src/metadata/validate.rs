@@ -17,10 +17,10 @@ impl Metadata {
     pub fn validate(&mut self) -> Result<()> {
         let mut maintainers: Vec<_> = std::mem::take(&mut self.maintainers).into_iter().map(Some).collect();
         let mut dependencies: Vec<_> = std::mem::take(&mut self.dependencies).into_iter().map(Some).collect();
-        let verdict = check(self, &mut maintainers, &mut dependencies);
+        let result = check(self, &mut maintainers, &mut dependencies);
         self.maintainers = maintainers.into_iter().flatten().collect();
         self.dependencies = dependencies.into_iter().flatten().collect();
-        verdict
+        result
     }
 }
 
@@ -143,7 +143,7 @@ fn sanitize(text: &mut String) {
 mod tests {
     use super::*;
 
-    fn verdict(change: impl FnOnce(&mut Metadata)) -> String {
+    fn outcome(change: impl FnOnce(&mut Metadata)) -> String {
         let mut metadata = Metadata {
             api_version: "v2".into(),
             name: "a".into(),
@@ -156,18 +156,18 @@ mod tests {
 
     #[test]
     fn each_broken_rule_has_its_text() {
-        assert_eq!(verdict(|_| {}), "fine");
-        assert_eq!(verdict(|metadata| metadata.name.clear()), "validation: chart.metadata.name is required");
+        assert_eq!(outcome(|_| {}), "fine");
+        assert_eq!(outcome(|metadata| metadata.name.clear()), "validation: chart.metadata.name is required");
         assert_eq!(
-            verdict(|metadata| metadata.name = "a/b".into()),
+            outcome(|metadata| metadata.name = "a/b".into()),
             "validation: chart.metadata.name \"a/b\" is invalid"
         );
         assert_eq!(
-            verdict(|metadata| metadata.version = "x".into()),
+            outcome(|metadata| metadata.version = "x".into()),
             "validation: chart.metadata.version \"x\" is invalid"
         );
         assert_eq!(
-            verdict(|metadata| metadata.kind = "other".into()),
+            outcome(|metadata| metadata.kind = "other".into()),
             "validation: chart.metadata.type must be application or library"
         );
     }
@@ -180,11 +180,11 @@ mod tests {
             ..Default::default()
         };
         assert_eq!(
-            verdict(|metadata| metadata.dependencies = vec![dependency("a", ""), dependency("b", "a")]),
+            outcome(|metadata| metadata.dependencies = vec![dependency("a", ""), dependency("b", "a")]),
             "validation: more than one dependency with name or alias \"a\""
         );
         assert_eq!(
-            verdict(|metadata| metadata.dependencies = vec![dependency("a", "x y")]),
+            outcome(|metadata| metadata.dependencies = vec![dependency("a", "x y")]),
             "validation: dependency \"a\" has disallowed characters in the alias"
         );
     }
