@@ -159,7 +159,7 @@ impl<'a> Exec<'a> {
             return Ok(Str::EMPTY);
         };
         // Helm evaluates `tpl` in a clone of the template set, so definitions in the string are visible to
-        // what it calls and gone afterwards. An overlay has the same effect without copying the set.
+        // what it calls and dropped afterwards. An overlay has the same effect without copying the set.
         self.overlays.push(parsed);
         let mut out = Vec::new();
         self.begin_nested();
