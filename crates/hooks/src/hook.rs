@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_are_set_when_asked_and_never_when_forbidden() {
+    fn variables_follow_the_rule_and_the_annotation() {
         let forbidden = job("hook: test\nhook-env: \"no\"").expect("good annotations");
         assert_eq!(object_for(&forbidden, HookEvent::Test, EnvRule::Always), forbidden.object);
         let plain = job("hook: test").expect("good annotations");
