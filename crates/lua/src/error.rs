@@ -156,7 +156,7 @@ impl Failure {
             Some((file, line, rest)) if sources.contains_key(file) => {
                 (Some(file.to_owned()), Some(line), rest)
             }
-            // A line of the prelude tells a chart author nothing.
+            // A line of the prelude means nothing to a chart author.
             Some((PRELUDE, _, rest)) => (None, None, rest),
             _ => (None, None, message),
         };

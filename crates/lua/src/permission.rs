@@ -165,18 +165,18 @@ impl PermissionRequests {
 /// # Errors
 /// When an `ext/permissions.yaml` is invalid.
 pub fn requested_permissions(chart: &Chart) -> Result<PermissionRequests> {
-    let mut asked = PermissionRequests::default();
-    add(chart, ChartPath::top(chart.name()), &require::chosen_libraries(chart), &mut asked)?;
-    Ok(asked)
+    let mut requested = PermissionRequests::default();
+    add(chart, ChartPath::top(chart.name()), &require::chosen_libraries(chart), &mut requested)?;
+    Ok(requested)
 }
 
-fn add(chart: &Chart, path: ChartPath, chosen: &[&Chart], asked: &mut PermissionRequests) -> Result<()> {
+fn add(chart: &Chart, path: ChartPath, chosen: &[&Chart], requested: &mut PermissionRequests) -> Result<()> {
     let permissions = requested_by(chart, &path)?;
     if !permissions.is_empty() {
-        asked.charts.push((path.clone(), permissions));
+        requested.charts.push((path.clone(), permissions));
     }
     for below in require::below(chart, chosen) {
-        add(below, path.child(below.name()), chosen, asked)?;
+        add(below, path.child(below.name()), chosen, requested)?;
     }
     Ok(())
 }
@@ -243,11 +243,11 @@ mod tests {
             "nobody asks for the library"
         );
         parent.metadata.libraries.push(Dependency { name: "lib".to_owned(), ..Dependency::default() });
-        let asked = requested_permissions(&parent).expect("good");
+        let requested = requested_permissions(&parent).expect("good");
         let reported: Vec<String> =
-            asked.charts.iter().map(|(path, permissions)| format!("{path}: {permissions}")).collect();
+            requested.charts.iter().map(|(path, permissions)| format!("{path}: {permissions}")).collect();
         assert_eq!(reported, ["chart web: os", "chart web/db: network", "chart web/db/lib: filesystem"]);
-        assert_eq!(asked.all(), Permissions::all());
+        assert_eq!(requested.all(), Permissions::all());
     }
 
     #[test]
@@ -271,9 +271,9 @@ mod tests {
     #[test]
     fn l_053_sets_are_compared() {
         let accepted = Permissions::parse("network, os").expect("known");
-        let asked = Permissions::parse("network,io").expect("known");
-        assert_eq!(asked.without(&accepted).to_string(), "filesystem");
-        assert_eq!(asked.and(&accepted).to_string(), "network");
+        let requested = Permissions::parse("network,io").expect("known");
+        assert_eq!(requested.without(&accepted).to_string(), "filesystem");
+        assert_eq!(requested.and(&accepted).to_string(), "network");
         assert!(Permissions::parse("netz").is_err());
     }
 }

@@ -158,15 +158,15 @@ pub(crate) fn compiler() -> Compiler {
 }
 
 fn keep_only(table: &Table, keep: impl Fn(&str) -> bool) -> mlua::Result<()> {
-    let mut gone = Vec::new();
+    let mut removed = Vec::new();
     table.for_each(|key: Value, _: Value| {
         let kept = key.as_string().is_some_and(|name| keep(&name.to_string_lossy()));
         if !kept {
-            gone.push(key);
+            removed.push(key);
         }
         Ok(())
     })?;
-    gone.into_iter().try_for_each(|key| table.raw_set(key, Value::Nil))
+    removed.into_iter().try_for_each(|key| table.raw_set(key, Value::Nil))
 }
 
 /// The bytecode of `prelude.luau`: compiling it takes half of the time in which a small plugin runs. A test compares it with
