@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn prereleases_need_to_be_asked_for() {
+    fn prereleases_match_only_constraints_with_a_prerelease() {
         assert!(!checks(">=1.19", "1.27.3-gke.1700"));
         assert!(checks(">=1.19-0", "1.27.3-gke.1700"));
         assert!(!checks("*", "2.0.0-alpha"));

@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn precedence_ignores_metadata_and_knows_numbers() {
+    fn precedence_ignores_metadata_and_compares_numbers() {
         let ascending = ["1.0.0-1", "1.0.0-2", "1.0.0-10", "1.0.0-a", "1.0.0-a.1", "1.0.0-a.b", "1.0.0"];
         assert!(ascending.windows(2).all(|pair| version(pair[0]) < version(pair[1])));
         assert_eq!(version("1+a"), version("1.0.0+b"));
