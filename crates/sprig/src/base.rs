@@ -170,7 +170,7 @@ mod tests {
     use pintle_gotmpl::Value;
 
     #[test]
-    fn base_64_tells_where_it_is_wrong() {
+    fn base_64_errors_have_the_offset() {
         assert_eq!(decode_64(b"aGVs\nbG8=\n"), Ok(b"hello".to_vec()));
         assert_eq!(decode_64(b"YQ=="), Ok(b"a".to_vec()));
         assert_eq!(decode_64(b"YQ="), Err(3));

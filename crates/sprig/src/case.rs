@@ -21,7 +21,7 @@ fn is_connector(rune: char) -> bool {
     rune == '-' || rune == '_' || rune.is_whitespace()
 }
 
-/// Whether `rune` is a letter of a script with words: CJK characters stand for themselves.
+/// Whether `rune` is a letter of a script with words: CJK characters are words by themselves.
 fn is_alphabet(rune: char) -> bool {
     is_letter(rune)
         // The ranges are those of xstrings, which end before the blocks do.

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_default_stands_in_for_what_is_empty() {
+    fn a_default_replaces_an_empty_value() {
         let chosen = |given: Value| default(Args(&["d".into(), given])).unwrap();
         assert_eq!(chosen(Value::Bool(false)).as_text().unwrap().to_string(), "d");
         assert!(matches!(chosen(Value::int(3)), Value::Int(_, 3)));

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_have_the_asked_length_and_differ() {
+    fn texts_have_the_requested_length_and_differ() {
         let make = || from_set("randAlphaNum", LETTERS_AND_DIGITS, Args(&[Value::int(40)])).unwrap();
         let (first, second) = (make(), make());
         assert_eq!(first.as_text().map(|text| text.len()), Some(40));

@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_repeatable_function_stands_for_one_of_the_same_signature_and_repeats_itself() {
+    fn every_repeatable_function_has_the_signature_of_its_original_and_repeats_itself() {
         let known: Vec<Function> = crate::functions().into_iter().collect();
         for function in functions() {
             let original = known.iter().find(|known| known.name == function.name).expect(function.name);

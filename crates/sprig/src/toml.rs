@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_tell_line_and_key() {
+    fn errors_have_line_and_key() {
         for (source, message) in [
             ("lit", "toml: line 1: unexpected EOF; expected key separator '='"),
             (

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use regex_syntax::hir::{Class, HirKind};
 
-/// What stands for bytes that are not UTF-8.
+/// The replacement for bytes that are not UTF-8.
 pub(crate) const REPLACEMENT: char = '\u{fffd}';
 
 /// The first rune of `text` and its width, as Go decodes it: an invalid byte counts alone. The text must not be

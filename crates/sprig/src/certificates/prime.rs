@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_test_tells_primes_from_strong_pseudoprimes() {
+    fn the_test_distinguishes_primes_from_strong_pseudoprimes() {
         for prime in [5, 65_537, 18_446_744_073_709_551_557] {
             assert!(is_probably_prime(&small(prime)).unwrap(), "{prime}");
         }

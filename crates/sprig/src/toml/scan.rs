@@ -282,7 +282,7 @@ impl<'t> Scanner<'t> {
     }
 
     /// Whether the quote just read is the first of the three that end a long string; they are consumed then. Up to
-    /// two quotes may stand before them.
+    /// two quotes may come before them.
     fn ends_long(&mut self, mark: char, start: usize) -> Result<bool> {
         if !self.accept_two(mark)? {
             return Ok(false);
