@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn json_refuses_what_the_standard_cannot_say() {
+    fn json_refuses_what_rfc_3339_cannot_represent() {
         assert_eq!(time().to_json_text().as_deref(), Ok("2006-01-02T07:34:05.12-07:30"));
         let far = GoTime::from_unix(1 << 40, 0, Zone::utc()).to_json_text();
         assert_eq!(far, Err("Time.MarshalJSON: year outside of range [0,9999]".to_owned()));
