@@ -72,7 +72,7 @@ pub fn is_print(character: char) -> bool {
 }
 
 /// `escape_debug` escapes marks that extend a grapheme as `\u{…}` although they are printable; `u` after the backslash
-/// together with an alphabetic or mark-like code point tells them from control and format characters.
+/// together with an alphabetic or mark-like code point distinguishes them from control and format characters.
 fn is_combining(second: Option<char>, character: char) -> bool {
     second == Some('u') && GRAPHEME_MARKS.iter().any(|range| range.contains(&u32::from(character)))
 }
