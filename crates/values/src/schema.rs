@@ -183,8 +183,8 @@ mod tests {
         };
         let schema = br#"{"properties":{"a":{"$ref":"https://example.com/x.json"}}}"#;
         let values = pintle_tree::json::read(br#"{"a":1}"#).unwrap();
-        let told = check_json(&values, schema, &mut read, &mut Vec::new()).unwrap_err();
-        assert_eq!(told, "- at '/a': got number, want string\n");
+        let message = check_json(&values, schema, &mut read, &mut Vec::new()).unwrap_err();
+        assert_eq!(message, "- at '/a': got number, want string\n");
         assert_eq!(checked(r#"{"$ref":"urn:example:x"}"#, "{}"), "");
     }
 

@@ -125,7 +125,7 @@ impl<'d> Lazy<'d> {
     fn enqueue(&self, doc: &'d Doc, origin: impl FnOnce() -> Origin<'d>) -> SchemaId {
         let State { slots, targets } = &mut *self.state.borrow_mut();
         let id = slots.len();
-        // Most documents have no references; then every subschema is reached by one way only.
+        // Most documents have no references; then every subschema is reached by one path only.
         if !targets.is_empty()
             && let Some(target) = targets.get_mut(&address(doc))
         {

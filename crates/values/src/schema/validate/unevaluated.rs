@@ -4,7 +4,7 @@ use pintle_tree::Node;
 
 use crate::schema::rules::Schema;
 
-/// The properties or items that no rule has evaluated; `None` stands for none of them.
+/// The properties or items that no rule has evaluated; `None` means none of them.
 #[derive(Default)]
 pub(super) struct Unevaluated {
     pub(super) properties: Option<Vec<bool>>,
