@@ -14,7 +14,7 @@ pub trait Builder {
     const KEEPS_SCALARS: bool = true;
 
     /// Whether scalars and merge keys are read as go-yaml 3 reads them: `yes`, `on` and the like are strings, and the
-    /// keys of a map win over merged ones wherever they stand.
+    /// keys of a map win over merged ones wherever they are.
     const VERSION_3: bool = false;
 
     /// Discards what was received so far; the document starts again from the beginning.

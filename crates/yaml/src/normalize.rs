@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_are_indented_anew_and_keep_their_ends() {
+    fn blocks_are_reindented_and_keep_their_ends() {
         let text = "a: |\n     x\n       y\n\n     z\nb: |-\n  q\nc:\n  - |+\n    t\n\n";
         assert_eq!(normal(text), "a: |\n  x\n    y\n\n  z\nb: |-\n  q\nc:\n- |+\n  t\n\n");
     }

@@ -49,7 +49,7 @@ pub fn write_to(tree: &impl Walk, out: &mut Vec<u8>) -> Result<(), Error> {
         return Ok(());
     }
     out.truncate(start);
-    // Some text or number changes on Go's way through JSON, so take that way.
+    // Some text or number changes when Go converts to JSON and back, so this does the same.
     let json = json::write(tree)
         .map_err(|error| Error::new(error.to_string()).within("error marshaling into JSON"))?;
     let value = read::read_yaml(&json, &mut Assembler::<Value>::default())?;

@@ -119,7 +119,7 @@ fn check_same(one: NodeRef<'_>, two: NodeRef<'_>, shown: &str) {
 }
 
 #[test]
-fn outlines_tell_what_reading_tells() {
+fn outlines_agree_with_parsing() {
     on_a_large_stack(|| {
         let mut random = Random(0x1234_5678_9abc_def1);
         let (mut good, mut all) = (0, 0);

@@ -320,7 +320,7 @@ struct CommentBlock {
     text: Vec<u8>,
 }
 
-/// Comments on their way to an event.
+/// Comments that are not attached to an event yet.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     comments: Comments,
