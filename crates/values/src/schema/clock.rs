@@ -14,6 +14,7 @@ pub(super) fn check_duration(text: &str) -> Checked {
     if body.is_empty() {
         return refuse("nothing after P");
     }
+    // Weeks cannot be combined with other units in ISO 8601.
     if let Some(weeks) = body.strip_suffix('W') {
         return match weeks {
             "" => refuse("no number in week"),
@@ -21,6 +22,7 @@ pub(super) fn check_duration(text: &str) -> Checked {
             _ => refuse("invalid week"),
         };
     }
+    // `M` means months before the `T` and minutes after it.
     for (index, part) in body.split('T').enumerate() {
         if index > 0 && part.is_empty() {
             return refuse("no time elements");
@@ -132,6 +134,7 @@ pub(super) fn check_time(text: &str) -> Checked {
         *part = two_digits(digits, "hour/min/sec")?;
     }
     let [hour, minute, second] = parts;
+    // 60 is allowed here for leap seconds, which are checked below.
     if hour > 23 || minute > 59 || second > 60 {
         return refuse("hour/min/sec out of range");
     }
@@ -170,6 +173,7 @@ fn offset(text: &[u8]) -> Result<i64, String> {
         return Err("offset must be 6 characters long".to_owned());
     }
     let sign = match text[0] {
+        // A positive offset is ahead of UTC, so it is subtracted.
         b'+' => -1,
         b'-' => 1,
         _ => return Err("offset must begin with plus/minus".to_owned()),

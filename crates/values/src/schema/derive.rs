@@ -35,6 +35,7 @@ pub fn derive_with(text: &[u8], read: &[Vec<Str>], format: SchemaFormat) -> Resu
     for path in read {
         add_property(&mut schema, path);
     }
+    // Draft 7 is the latest one that all versions of Helm 3 know.
     schema.insert("$schema".into(), Node::from("http://json-schema.org/draft-07/schema#"));
     match format {
         SchemaFormat::Json => {
@@ -82,6 +83,7 @@ fn node_schema(node: &Node, path: &str, comments: &Map<String>) -> Map<Node> {
         Node::Map(map) => object_schema(map, path, comments),
         Node::List(list) => {
             let mut schema = typed(name);
+            // Lists with items of different types say nothing about the next item.
             if let Some(items) = common_type(list) {
                 schema.insert("items".into(), Node::Map(typed(items)));
             }
@@ -129,6 +131,7 @@ fn comments(text: &str) -> Map<String> {
         let content = line.trim_start_matches(' ');
         let indent = line.len() - content.len();
         if let Some(outer) = block_scalar {
+            // The lines of a block scalar can look like keys and comments.
             if content.is_empty() || indent > outer {
                 continue;
             }

@@ -63,6 +63,7 @@ impl Doc {
         match self {
             Doc::Nil => Node::Nil,
             Doc::Bool(value) => Node::Bool(*value),
+            // A metaschema asks for no more than a number's type and sign, so a float is enough.
             Doc::Number(text) => Node::Float(text.as_str().and_then(|text| text.parse().ok()).unwrap_or(0.0)),
             Doc::Text(text) => Node::Str(text.clone()),
             Doc::List(list) => Node::List(list.iter().map(Doc::to_node).collect()),
@@ -102,6 +103,7 @@ fn unescape(token: &str) -> Option<String> {
     let mut text = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         match piece.as_bytes().first()? {
+            // RFC 6901: `~0` and `~1` are the only escapes.
             b'0' => text.push('~'),
             b'1' => text.push('/'),
             _ => return None,

@@ -120,6 +120,7 @@ impl Dialect {
             Some(chosen) => chosen.iter().any(|name| name == vocabulary),
             None => match vocabulary {
                 "applicator" | "validation" => true,
+                // In 2019 it was part of the vocabulary `applicator`.
                 "unevaluated" => self.draft.version >= 2020,
                 _ => false,
             },
@@ -205,6 +206,7 @@ impl Draft {
                     }
                 }
                 (Shape::List | Shape::Either, Doc::List(list)) => {
+                    // The library counts the list itself as a subschema, too.
                     if shape == Shape::Either {
                         visit(doc, format!("{pointer}/{keyword}"))?;
                     }

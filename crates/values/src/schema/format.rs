@@ -113,6 +113,7 @@ fn check_ipv4(text: &str) -> Checked {
         return refuse("expected four decimals");
     }
     for group in groups {
+        // Some programs read such groups as octal.
         if group.len() > 1 && group.starts_with('0') {
             return refuse("leading zeros");
         }
@@ -135,10 +136,12 @@ fn check_ipv6(text: &str) -> Checked {
         return refuse("missing colon");
     }
     address::check(text)?;
+    // Go's parser accepts a zone, the format does not.
     if text.contains('%') { refuse("zone id is not a part of ipv6 address") } else { Ok(()) }
 }
 
 fn check_hostname(text: &str) -> Checked {
+    // A fully qualified name ends with a dot, which does not count.
     let text = text.strip_suffix('.').unwrap_or(text);
     if text.len() > 253 {
         return refuse("more than 253 characters long");
@@ -222,6 +225,7 @@ fn check_uri_reference(text: &str) -> Checked {
 
 fn check_uri_template(text: &str) -> Checked {
     let url = parsed(text)?;
+    // The library checks braces per path segment, and nothing else of RFC 6570.
     for token in url.path.split('/') {
         let token =
             super::url::unescape(token).map_err(|reason| format!("percent decode failed: {reason}"))?;

@@ -85,6 +85,7 @@ pub(super) fn count(value: i64) -> String {
 pub(super) fn amount(value: f64) -> String {
     let (negative, digits, exponent) = number::shortest_digits(value);
     let sign = if negative { "-" } else { "" };
+    // As `%g` with six digits: powers of ten outside of this range.
     if (-4..6).contains(&exponent) {
         let plain = number::format_general(value.abs(), 6);
         let (whole, fraction) = plain.split_once('.').unwrap_or((&plain, ""));
@@ -110,6 +111,7 @@ fn grouped(digits: &str) -> String {
 
 fn raised(exponent: u32) -> String {
     const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    // At least two digits, as in Go's exponents.
     format!("{exponent:02}").bytes().map(|digit| DIGITS[usize::from(digit - b'0')]).collect()
 }
 

@@ -161,6 +161,7 @@ impl<'r, 'l> Documents<'r, 'l> {
         if depth > MAX_DEPTH {
             return Err(format!("schemas are nested more than {MAX_DEPTH} deep"));
         }
+        // References can lead to a subschema that was collected before.
         if !root.known.insert(pointer.to_owned()) {
             return Ok(());
         }
@@ -174,6 +175,8 @@ impl<'r, 'l> Documents<'r, 'l> {
         let mut draft = self.draft_of(&root.url, pointer, schema, fallback.draft, 0)?;
         let mut own_schema = names_schema;
         let mut id = draft.identity(schema);
+        // `$schema` counts only in a schema with an identifier; elsewhere the draft is that of the schema
+        // around it.
         if id.is_none() && !pointer.is_empty() {
             (draft, own_schema) = (fallback.draft, false);
             id = draft.identity(schema);
@@ -230,6 +233,7 @@ impl<'r, 'l> Documents<'r, 'l> {
         if pointer.is_empty() && named == url {
             return Err(format!("draft {quoted} is not supported"));
         }
+        // Metaschemas can name each other; no real chain is that long.
         if depth > 16 {
             return Err(format!("cycle in resolving $schema in {quoted}"));
         }

@@ -169,6 +169,7 @@ impl Types {
             1 << match node {
                 Node::Nil => 0,
                 Node::Bool(_) => 1,
+                // Whether a number is an integer depends on its value, so it is decided later.
                 Node::Int(_) | Node::Float(_) => 2,
                 Node::Str(_) => 4,
                 Node::List(_) => 5,

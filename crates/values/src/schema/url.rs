@@ -46,6 +46,7 @@ impl Url {
                 return Err("first path segment in URL cannot contain colon".to_owned());
             }
         }
+        // `///path` without a scheme is a path, as in Go.
         if rest.starts_with("//") && (!url.scheme.is_empty() || !rest.starts_with("///")) {
             let (authority, path) = rest[2..].split_at(rest[2..].find('/').unwrap_or(rest.len() - 2));
             (url.user, url.host) = parse_authority(&url.scheme, authority)?;
@@ -79,6 +80,7 @@ impl Url {
             url.scheme.clone_from(&self.scheme);
         }
         if !reference.scheme.is_empty() || !reference.host.is_empty() || reference.user.is_some() {
+            // RFC 3986, 5.2.2: an absolute reference is only normalized.
             url.path = resolve_path(&reference.path, "");
             return url;
         }
@@ -103,6 +105,7 @@ impl std::fmt::Display for Url {
             write!(formatter, "{}:", self.scheme)?;
         }
         if self.opaque.is_empty() {
+            // `file:/a` is written back as it was, and not as `file:///a`.
             let silent = self.omits_host && self.host.is_empty() && self.user.is_none();
             let some = !self.host.is_empty() || self.user.is_some();
             if some || (!self.scheme.is_empty() && !self.path.is_empty() && !silent) {
@@ -266,6 +269,7 @@ fn resolve_path(base: &str, reference: &str) -> String {
     for segment in &segments {
         match *segment {
             "." => {}
+            // One `..` too many stays at the root.
             ".." => {
                 kept.pop();
             }

@@ -256,6 +256,7 @@ impl Validation<'_, '_, '_> {
         let scope = Scope {
             schema: id,
             reference: "",
+            // A new number: a cycle is only one as long as the value stays the same.
             value: self.scope.value + 1,
             depth: self.scope.depth + 1,
             parent: Some(self.scope),
@@ -284,6 +285,7 @@ impl Validation<'_, '_, '_> {
         }
         let budget = self.validator.budget;
         if !budget.has_messages_left() {
+            // The failure still counts; only its text is left out.
             return Failure { message: "…".to_owned(), ..Failure::default() };
         }
         let (at, message) = (self.at.pointer(), message());

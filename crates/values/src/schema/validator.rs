@@ -117,6 +117,7 @@ impl<'d> Validator<'d> {
 
     /// Validates a value against the part of the document that a JSON pointer leads to; `None` if there is none.
     pub fn check_with(&self, pointer: &str, value: &Node) -> Option<Vec<Violation>> {
+        // A document that needs the full compiler has no entry points but its root.
         let Schemas::Lazy(lazy) = &self.schemas else { return None };
         let known = self.entries.borrow().get(pointer).copied();
         let entry = known.unwrap_or_else(|| {

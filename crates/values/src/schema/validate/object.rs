@@ -14,6 +14,7 @@ impl Validation<'_, '_, '_> {
             [one] => format!("missing property {}", quoted(one.as_bytes())),
             _ => format!("missing properties {}", quoted_list(missing)),
         });
+        // The library stops at the same places when it only needs yes or no, for example inside `not`.
         if self.brief && !self.failures.is_empty() {
             return;
         }
@@ -27,6 +28,7 @@ impl Validation<'_, '_, '_> {
             }
         }
         self.check_properties(map, rules);
+        // `propertyNames` and what follows came with draft 6.
         if self.schema.draft == 4 {
             return;
         }
@@ -49,6 +51,7 @@ impl Validation<'_, '_, '_> {
 
     fn check_properties(&mut self, map: &Map<Node>, rules: &ObjectRules) {
         let mut refused: Vec<&Str> = Vec::new();
+        // By key, where the library walks a Go map: its order of messages is random, ours is not.
         for (index, (name, node)) in map.iter().enumerate() {
             if self.brief && !self.failures.is_empty() {
                 return;
@@ -59,6 +62,7 @@ impl Validation<'_, '_, '_> {
                 self.check_inside(id, node, InstancePath::Key(self.at, name));
             }
             for (pattern, id) in &rules.patterns {
+                // Several patterns may match the same name, and all of them apply.
                 if self.spend(1 + pattern.cost(name.len() as u64)) && pattern.is_match(name.as_bytes()) {
                     evaluated = true;
                     self.check_inside(*id, node, InstancePath::Key(self.at, name));
@@ -77,6 +81,7 @@ impl Validation<'_, '_, '_> {
             }
         }
         if !refused.is_empty() {
+            // One message for all of them, as in the library.
             self.fail(|| format!("additional properties {} not allowed", quoted_list(&refused)));
         }
     }

@@ -18,6 +18,8 @@ impl Validation<'_, '_, '_> {
         let types = self.schema.types;
         let found = Types::from_node(self.node);
         if !types.is_empty() && !types.contains(found) {
+            // By value, so that `1.0` is an integer: the drafts since 6 say so, and values files have only
+            // floats.
             let integer = types.contains(Types::INTEGER)
                 && Decimal::from_node(self.node).is_some_and(|number| number.is_integer());
             if !integer {
@@ -44,6 +46,8 @@ impl Validation<'_, '_, '_> {
             self.spend(text.len() as u64 / 64);
         }
         if let Some(choices) = &rules.choices
+            // The library compares types for `enum` first, but not for `const`, where a number equals a
+            // string that spells it.
             && !choices.iter().any(|choice| same_type(self.node, choice) && equal(self.node, choice))
         {
             return Err(self.failure(|| choice_message(choices)));
@@ -60,6 +64,7 @@ impl Validation<'_, '_, '_> {
 
     pub(super) fn check_text(&mut self, text: &Str, rules: &TextRules) {
         if rules.minimum.is_some() || rules.maximum.is_some() {
+            // Characters, not bytes.
             let length = text.to_str_lossy().chars().count() as i64;
             self.check_bounds("Length", length, rules.minimum, rules.maximum);
         }
