@@ -63,6 +63,7 @@ impl Entry<'_> {
         }
         match self.key.tag() {
             None => self.key.source() == b"<<",
+            // go-yaml takes a quoted `<<` for a merge key only with the tag.
             Some(b"!" | b"!!merge" | b"!<tag:yaml.org,2002:merge>") => {
                 self.key.kind() != Kind::Alias && self.key.text().as_ref() == b"<<"
             }
@@ -154,6 +155,7 @@ impl<'o> NodeRef<'o> {
         let start = self.range().start;
         let line = &self.outline.text[self.outline.line_start(start)..start];
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+        // Characters: continuation bytes of UTF-8 do not count.
         line.iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
     }
 
@@ -307,6 +309,8 @@ impl<'o> NodeRef<'o> {
         let mut found = None;
         for entry in self.entries() {
             if entry.is_merge() {
+                // go-yaml 2 merges where `<<` is written: what comes later wins, even a merged key over one
+                // of the map itself.
                 found = entry.value.merged(key).or(found);
             } else if entry.key.names(key) {
                 found = Some(entry.value);
@@ -318,6 +322,7 @@ impl<'o> NodeRef<'o> {
     /// What a merged map has for `key`; of several, the first that has it.
     fn merged(self, key: &str) -> Option<Self> {
         match self.kind() {
+            // Of a list of maps the first wins, unlike with repeated keys.
             Kind::Sequence => self.items().find_map(|item| item.get(key)),
             _ => self.get(key),
         }
@@ -333,6 +338,8 @@ impl<'o> NodeRef<'o> {
         if let Some(text) = scalar::simple_text(self)
             && self.outline.properties.is_empty()
         {
+            // Most keys are plain words, and their bytes can be compared directly. One that could be a number
+            // or a boolean has to be read first.
             let means = self.source().first().is_some_and(|&first| may_have_meaning(first));
             if !means || self.source().len() != text.len() {
                 return text == key.as_bytes();

@@ -124,6 +124,7 @@ impl Recorder {
     pub(super) fn begin_collection(&mut self, form: Form, flow: bool) {
         self.open.push(self.next_place());
         self.push(form);
+        // Whatever is inside brackets is in flow style too, so everything that opens is counted.
         self.flow += usize::from(flow || self.flow > 0);
     }
 

@@ -28,6 +28,7 @@ impl<'d> Spelling<'d> {
     /// Spells a node by itself.
     pub(super) fn top(mut self, index: usize) -> Result<String, Error> {
         let text = self.node(index, 0)?;
+        // `%#v` of a nil interface is `<nil>` on its own, and typed only inside of something.
         Ok(if text == "interface {}(nil)" { "<nil>".to_owned() } else { text })
     }
 
@@ -102,6 +103,7 @@ impl<'d> Spelling<'d> {
             } else {
                 let key = self.key(next, depth)?;
                 let value = self.node(value, depth)?;
+                // A strict decoder reports a duplicate and does not assign it.
                 if !self.strict || !entries.contains_key(&key) {
                     entries.insert(key, value);
                 }
@@ -146,6 +148,7 @@ impl<'d> Spelling<'d> {
                 next = self.document.after(next);
             }
         }
+        // The first map of the list wins, so it is applied last.
         for index in indices.into_iter().rev() {
             self.budget.spend()?;
             match self.document.items[index].shape {

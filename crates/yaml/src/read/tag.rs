@@ -49,6 +49,7 @@ impl Scanner<'_> {
         let mut length = 0;
         while self.input.byte(0).is_ascii_digit() {
             length += 1;
+            // Two digits, as libyaml's port has it (`max_number_length`).
             if length > 2 {
                 return Err(self.problem("found extremely long version number"));
             }

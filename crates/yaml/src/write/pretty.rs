@@ -25,6 +25,7 @@ pub fn write_version_3(tree: &impl Walk) -> Vec<u8> {
 }
 
 fn write_flavor(tree: &impl Walk, flavor: Flavor) -> Vec<u8> {
+    // The sort needs all keys of a map before the first is written.
     let mut collector = Collector::default();
     let Ok(()) = tree.walk(&mut collector);
     let mut out = Vec::new();
@@ -114,6 +115,7 @@ fn encoded(text: &Str) -> Option<String> {
         return None;
     }
     let encoded = STANDARD.encode(text.as_bytes());
+    // From one full line on (`lineLen` of go-yaml 3), every line has a break, also the last.
     if encoded.len() < 70 {
         return Some(encoded);
     }
