@@ -22,6 +22,7 @@ impl NodeRef<'_> {
             NodeRef::Node(node) => match node {
                 Node::Text { start, .. } => *start,
                 Node::Action(pipe) => source.pipes[*pipe].position,
+                // Go's errors have the position of the pipeline here, not that of the keyword.
                 Node::If(branch) | Node::With(branch) | Node::Range(branch) => {
                     source.pipes[source.branches[*branch].pipe].position
                 }
@@ -148,6 +149,7 @@ impl NodePrinter<'_> {
             Expr::Number(number) => self.push(&self.source.numbers[*number].text),
             Expr::Text(text) => {
                 let text = &self.source.texts[*text];
+                // A string is shown as it is written, with its quotes and escapes.
                 self.push(&self.source.text.as_bytes()[text.position as usize..text.end as usize]);
             }
             Expr::Field(_, names) => self.fields(*names),

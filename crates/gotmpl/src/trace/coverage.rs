@@ -97,9 +97,11 @@ impl Coverage {
         let mut all: Map<Vec<Region>> = Map::new();
         for tree in set.trees() {
             let source = &tree.source;
+            // The text of a partial outside of its definitions never runs, so it would count as missed.
             if tree.name == source.name && !is_rendered(&source.name.to_str_lossy()) {
                 continue;
             }
+            // A template that never ran has regions, too.
             let none = SourceHits::default();
             let hits = self.sources.get(&source.name).unwrap_or(&none);
             self.collect(tree, hits, all.entry_or_insert_with(&source.name, Vec::new));
@@ -111,6 +113,7 @@ impl Coverage {
     }
 
     fn collect(&self, tree: &Tree, hits: &SourceHits, into: &mut Vec<Region>) {
+        // A list instead of recursion: blocks nest as deep as the parser allows.
         let mut pending = vec![tree.nodes];
         let mut finder = LineFinder::default();
         while let Some(nodes) = pending.pop() {
