@@ -118,6 +118,7 @@ fn read_all(text: &[u8], mut nodes: Nodes) -> Result<(Node, Option<Error>), Erro
 pub fn read_map(text: &[u8]) -> Result<Map<Node>, Error> {
     let kind = match read(text)? {
         Node::Map(map) => return Ok(map),
+        // Go leaves the map nil, which templates and values treat as empty.
         Node::Nil => return Ok(Map::new()),
         Node::Bool(_) => "bool",
         Node::Int(_) | Node::Float(_) => "number",

@@ -114,6 +114,7 @@ impl<'l> Writer<'l> {
         self.out.push(b'"');
         for chunk in text.utf8_chunks() {
             self.valid(chunk.valid());
+            // One for each byte, as Go does; Rust's lossy conversion writes one for each sequence.
             for _ in chunk.invalid() {
                 self.out.extend_from_slice(b"\\ufffd");
             }
