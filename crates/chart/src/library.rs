@@ -133,6 +133,7 @@ fn choose<'a>(
         .into_iter()
         .filter_map(|chart| Version::parse(&chart.metadata.version).ok().map(|version| (version, chart)))
         .collect();
+    // Stable, and searched from the end: of equal versions the last one in the tree is chosen.
     versions.sort_by(|(a, _), (b, _)| a.compare(b));
     let satisfies = |version: &Version| ranges.iter().all(|range| range.check(version));
     match versions.iter().rev().find(|(version, _)| satisfies(version)) {

@@ -129,6 +129,7 @@ fn open_archive(path: &Path) -> Result<Vec<u8>> {
         return Err(Error::message("cannot load a directory"));
     }
     let data = read_regular(path).map_err(file_error("open", path))?;
+    // The magic number of gzip, and its only compression method.
     if !data.starts_with(&[0x1f, 0x8b, 0x08]) {
         let name = path.display();
         let yaml = path.extension().is_some_and(|extension| extension == "yml" || extension == "yaml");
@@ -165,6 +166,7 @@ fn check_api_version(chart_file: &[u8]) -> Result<()> {
     });
     decoder.finish().map_err(|reason| Error::File { file: "Chart.yaml", reason, line: None })?;
     match version.as_str() {
+        // Helm takes a missing version for `v1`.
         "" | V1 | V2 | V3 | OBJECT_V3 => Ok(()),
         _ => Err(Error::UnsupportedVersion),
     }

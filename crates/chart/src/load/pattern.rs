@@ -17,6 +17,7 @@ pub fn matches(pattern: &str, name: &str) -> Result<bool, BadPattern> {
         if star && chunk.is_empty() {
             return Ok(!name.contains('/'));
         }
+        // The last chunk must match the end of the name; before a star, any match will do.
         if let Some(after) = match_chunk(chunk, name)?
             && (after.is_empty() || !pattern.is_empty())
         {
@@ -114,6 +115,7 @@ fn match_range(range: &str, character: Option<char>) -> Result<(&str, bool), Bad
         {
             return Ok((rest, hit != negated));
         }
+        // The range is parsed to its end even after a hit, so that a syntax error in it is always found.
         let (low, rest) = range_end(range)?;
         range = rest;
         let mut high = low;
