@@ -111,6 +111,7 @@ impl Call<'_> {
         match self.any(index) {
             Value::Nil => Ok(None),
             Value::Integer(number) => Ok(Some(*number)),
+            // Numbers of Luau are floats, which are exact up to 2⁵³.
             Value::Number(number) if number.fract() == 0.0 && number.abs() <= bridge::MAX_EXACT => {
                 Ok(Some(*number as i64))
             }
@@ -142,6 +143,7 @@ impl Call<'_> {
         around: fn(usize, usize) -> usize,
     ) -> Result<(), CallError> {
         let mut length = 0_usize;
+        // Without recursion: the tree of a script can be deep.
         let mut todo = vec![(tree, 0_usize, 0_usize)];
         while let Some((node, path, depth)) = todo.pop() {
             let own = if let Node::Str(text) = node { text.len() } else { 4 };

@@ -105,6 +105,8 @@ impl<'a> View<'a> {
 
     fn item(self, index: usize) -> Option<Item<'a>> {
         match self {
+            // Positions are indices, not keys: the context does not change while a handler runs, so its order
+            // is fixed.
             View::Map(map) => map.entries().get(index).map(|(_, node)| Item::Node(node)),
             View::List(list) => list.get(index).map(Item::Node),
             View::Objects(objects) => objects.get(index).map(|rendered| Item::Object(rendered.object.body())),
@@ -266,6 +268,7 @@ impl Frame {
     /// Starts with a context.
     pub(crate) fn begin(&mut self, context: Context) {
         let source = Source { context: Some(context), ..Source::default() };
+        // Tables of an earlier run are forgotten, so a script that kept one finds nothing behind it.
         *self = Frame { source, ..Frame::default() };
     }
 

@@ -56,6 +56,7 @@ pub(super) fn built(context: &Context, root: Root) -> Option<Node> {
         Root::Files => context.chart().map(|_| sources(context.files())),
         Root::Templates => context.chart().map(|_| sources(context.templates())),
         Root::Dependencies => context.chart().map(|_| dependencies(context.dependencies())),
+        // These are trees already, and large; they are read where they are.
         Root::Values | Root::Objects => None,
     }
 }
@@ -100,6 +101,7 @@ pub(super) fn read_sources(root: Root, tree: &Node) -> Result<Vec<SourceFile>, S
     rows(root, tree, &["name", "data"])?
         .map(|(path, map)| {
             let name = required(&path, map, "name")?;
+            // A file name becomes a path when the chart is packed; it must not leave the folder.
             let safe = !name.is_empty()
                 && !name.starts_with('/')
                 && !name.contains('\\')

@@ -82,6 +82,7 @@ fn objects(
     let id = frame.id(table);
     if let Some(id) = id {
         let entry = frame.entry(id);
+        // The script never looked at the list.
         if entry.position == Position::Root(Root::Objects) && !entry.filled {
             return Ok(None);
         }
@@ -175,6 +176,7 @@ fn apply_values(frame: &mut Frame, change: Change) -> Result<(), CallError> {
 fn apply_objects(frame: &mut Frame, slots: Vec<Slot>) -> Result<(), CallError> {
     let Some(context) = frame.context_mut() else { return Ok(()) };
     let objects = context.objects_mut().map_err(|refused| refused.to_string())?;
+    // Moved, not cloned: an object that only changed its index costs nothing.
     let mut given: Vec<Option<RenderedObject>> = std::mem::take(objects).into_iter().map(Some).collect();
     // An object that is in the list several times is cloned for all but its last use.
     let mut uses = vec![0_usize; given.len()];

@@ -270,6 +270,7 @@ fn declared(tokens: &[Token]) -> Vec<&str> {
             continue;
         }
         let end = |token: &&Token| !(token.is("=") || token.is("in") || token.is(")") || token.is("do"));
+        // Too many names are harmless: they only hide findings.
         let following = tokens[index + 1..].iter().take(256).take_while(end);
         names
             .extend(following.filter(|token| token.kind == TokenKind::Name).map(|token| token.text.as_str()));
