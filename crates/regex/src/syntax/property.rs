@@ -4,6 +4,7 @@
 pub(crate) type AsciiRanges = &'static [(u8, u8)];
 
 const DIGIT: AsciiRanges = &[(b'0', b'9')];
+// Without the vertical tab, which `[[:space:]]` has: Go follows Perl here.
 const SPACE: AsciiRanges = &[(b'\t', b'\n'), (0x0c, b'\r'), (b' ', b' ')];
 const WORD: AsciiRanges = &[(b'0', b'9'), (b'A', b'Z'), (b'_', b'_'), (b'a', b'z')];
 
