@@ -48,6 +48,7 @@ impl Version {
         }
         let parts = split_version(text).ok_or(Error::InvalidVersion)?;
         let number = |digits: &str| match digits {
+            // `1` and `1.2` are versions for Helm.
             "" => Ok(0),
             _ => parse_number(digits).map_err(Error::Segment),
         };
@@ -81,6 +82,7 @@ impl Version {
         else {
             return Err(Error::InvalidVersion);
         };
+        // Metadata first: it may contain dashes, and a prerelease cannot contain a plus.
         let (rest, metadata) = match rest.split_once('+') {
             Some((rest, metadata)) => (rest, validate_metadata(metadata).map(|()| metadata)?),
             None => (rest, ""),
@@ -137,6 +139,7 @@ impl Version {
     /// # Errors
     /// When the number is at its maximum.
     pub fn inc_patch(&self) -> Result<Self> {
+        // A prerelease comes before its release, so the release is the next patch.
         let patch = if self.is_prerelease() { self.patch } else { raise(self.patch, "patch")? };
         Ok(self.follower(self.major, self.minor, patch))
     }
