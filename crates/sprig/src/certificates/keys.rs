@@ -63,6 +63,7 @@ impl PrivateKey {
                 ("DSA PRIVATE KEY", sequence(&[&unsigned(&[0]), p, q, g, y, x]))
             }
             PrivateKey::Ed25519(key) => {
+                // RFC 8410 wraps the seed in an octet string inside of the key's octet string.
                 let seed = element(der::OCTET_STRING, &[&element(der::OCTET_STRING, &[key.as_bytes()])]);
                 let algorithm = sequence(&[&object_identifier(identifier::ED25519)]);
                 ("PRIVATE KEY", sequence(&[&unsigned(&[0]), &algorithm, &seed]))
@@ -93,6 +94,7 @@ impl PrivateKey {
         };
         Ok(match self {
             PrivateKey::Rsa(key) => PublicKey {
+                // The parameters of RSA are NULL, not absent (RFC 3279).
                 algorithm: sequence(&[&object_identifier(identifier::RSA), der::NULL]),
                 bits: key
                     .to_public_key()
@@ -129,6 +131,7 @@ impl PrivateKey {
             PrivateKey::P521(_) => named(identifier::ECDSA_WITH_SHA512),
             PrivateKey::Ed25519(_) => named(identifier::ED25519),
             PrivateKey::Dsa(_) => {
+                // Go reads DSA keys but cannot sign with them.
                 return Err("x509: certificate private key does not implement crypto.Signer".to_owned());
             }
         })

@@ -124,6 +124,7 @@ impl Wide {
     }
 
     fn is(&self, number: &Digits, other: &Digits) -> bool {
+        // Numbers may stay above the modulus between steps, so one value has several forms.
         let mut number = *number;
         self.reduce(&mut number);
         number == *other
@@ -141,6 +142,7 @@ impl Wide {
                 power = self.square(&power);
             }
             let digit = exponent[nibble / 16] >> (nibble % 16 * 4) & 15;
+            // The time depends on the secret exponent; decision record 0018 says why that is acceptable here.
             if digit != 0 {
                 power = self.multiply(&power, &table[digit as usize]);
             }

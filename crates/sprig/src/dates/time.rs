@@ -184,6 +184,7 @@ impl Object for TimeObject {
             "Location" => Value::object(LocationObject(time.zone().clone())),
             "Sub" => Value::object(DurationObject(time.sub(&TimeObject::of(args, 0)))),
             "MarshalText" => {
+                // The texts differ only in the name of the method.
                 let text =
                     time.to_json_text().map_err(|error| error.replace("MarshalJSON", "MarshalText"))?;
                 Value::Bytes(text.into())
