@@ -90,6 +90,8 @@ impl<V: Walk> Walk for Map<V> {
             sink.key(key.as_bytes())?;
             value.walk(sink)
         };
+        // Maps are kept in byte order, which is the natural one for most maps; testing that is cheaper than
+        // sorting.
         let in_order = S::KEY_ORDER == KeyOrder::Bytes
             || self.entries().is_sorted_by(|a, b| natural_order(a.0.as_bytes(), b.0.as_bytes()).is_lt());
         if in_order {
@@ -128,6 +130,7 @@ fn in_natural_order<V>(entries: &[(Str, V)]) -> Vec<&(Str, V)> {
 
 /// Compares two keys as go-yaml does when it writes a map: runs of digits by value, letters last.
 pub fn natural_order(a: &[u8], b: &[u8]) -> Ordering {
+    // Without copies, because almost all keys are ASCII.
     if a.is_ascii() && b.is_ascii() {
         return natural_order_of(a.len(), b.len(), |i| char::from(a[i]), |i| char::from(b[i]));
     }
@@ -169,6 +172,7 @@ fn number_from(start: usize, length: usize, begun: bool, text: &impl Fn(usize) -
     let mut number = i64::from(begun);
     let mut at = start;
     while at < length && is_digit(text(at)) {
+        // Go's int wraps around for very long numbers.
         number = number.wrapping_mul(10).wrapping_add(i64::from(u32::from(text(at))) - i64::from(b'0'));
         at += 1;
     }

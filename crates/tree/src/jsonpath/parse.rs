@@ -111,6 +111,7 @@ impl<'a> Reader<'a> {
             }
             match self.rest.chars().next() {
                 None | Some('\r' | '\n') => return Err("unclosed action".to_owned()),
+                // `$` and `@` both mean the current object here and are skipped, as in kubectl.
                 Some(' ' | '@' | '$') => self.rest = &self.rest[1..],
                 Some('[') => self.array(&mut steps)?,
                 Some(quote @ ('"' | '\'')) => steps.push(Step::Text(self.quoted(quote)?)),
@@ -197,6 +198,7 @@ impl<'a> Reader<'a> {
             steps.push(Step::Union(each.collect::<Result<_, _>>()?));
             return Ok(());
         }
+        // kubectl knows quoted keys with single quotes only.
         let key = text.strip_prefix('\'').and_then(|text| text.strip_suffix('\''));
         if let Some(key) = key.filter(|key| !key.contains('\'')) {
             steps.extend(expression(&format!(".{key}"))?);
@@ -259,6 +261,7 @@ fn slice(text: &str) -> Option<Slice> {
     let from: Option<i64> = number(parts[0])?;
     let to = match parts.get(1) {
         Some(to) => number(to)?,
+        // A single index is a slice of one item.
         None => Some(from.unwrap_or(0_i64).checked_add(1)?),
     };
     let step = parts.get(2).map_or(Some(None), |step| number(step))?;

@@ -142,6 +142,7 @@ impl<'t, 'r> Parser<'t, 'r> {
                     Err(Stop::End)
                 }
                 Err((message, in_list)) => {
+                    // Helm sets the key before it returns the error of a value, but not that of a list.
                     if !in_list {
                         put(data, key, Node::Nil);
                     }
@@ -166,6 +167,7 @@ impl<'t, 'r> Parser<'t, 'r> {
             None => (&mut fresh, true),
         };
         let result = self.key(inner, name_level);
+        // Helm adds a new map only if something was set in it, also after an error.
         if inner.is_empty() {
             if result.is_ok() {
                 return Err(Stop::Error(format!("key map {} has no value", quote::quote(key.as_bytes()))));
@@ -276,11 +278,13 @@ impl<'t, 'r> Parser<'t, 'r> {
         name_level: usize,
     ) -> Result<(), Stop> {
         if let Some(item) = list.get_mut(at) {
+            // Helm replaces whatever the item is; only a key of a map reports a wrong type.
             if item.as_map().is_none() {
                 *item = Node::empty_map();
             }
             let inner = item.as_map_mut().expect("made a map just now");
             self.key(inner, name_level)?;
+            // The item is changed before the limit is checked, as in Helm.
             return if index > MAX_INDEX { Err(index_too_large(index)) } else { Ok(()) };
         }
         let mut inner = Map::new();
