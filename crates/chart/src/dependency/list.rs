@@ -98,6 +98,7 @@ pub fn list(chart_path: &Path) -> Result<Listing> {
 
 fn status(charts: &Path, dependency: &Dependency, chart: &Chart) -> Status {
     let pattern = format!("{}-*.tgz", dependency.name);
+    // Go's `filepath.Glob` validates the pattern first in the same way.
     if matches(&pattern, "").is_err() {
         return Status::BadPattern;
     }
@@ -134,6 +135,7 @@ fn archive_status(archive: &Path, dependency: &Dependency) -> Status {
 
 /// The status of a version, unless it matches.
 fn version_status(found: &str, dependency: &Dependency) -> Option<Status> {
+    // Also for versions that are not semantic ones.
     if found == dependency.version {
         return None;
     }

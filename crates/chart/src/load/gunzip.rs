@@ -41,6 +41,7 @@ impl<'a> Gunzip<'a> {
     pub(super) fn new(stream: &'a [u8], limit: usize) -> Result<Self, ArchiveError> {
         Ok(Gunzip {
             rest: &stream[header(stream)?..],
+            // Raw deflate: the gzip headers are parsed here, with Go's limits and errors.
             inflate: Decompress::new(false),
             window: vec![0; WINDOW],
             start: 0,
