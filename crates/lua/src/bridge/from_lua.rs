@@ -317,6 +317,7 @@ impl<'a> TableReader<'a> {
             let same = changes.iter().all(Change::is_unchanged);
             return Ok(if same { Change::Unchanged } else { Change::List(changes) });
         }
+        // The length changed, so a new list is built from the old items and their changes.
         let items = changes.into_iter().enumerate().map(|(index, change)| {
             let mut node = before.get(index).cloned().unwrap_or_default();
             change.apply(&mut node);
@@ -363,6 +364,7 @@ impl<'a> TableReader<'a> {
     fn below(&mut self, key: Key, value: &Value, position: Option<Position>) -> Result<Change, CallError> {
         self.path.steps.push(key);
         let change = self.read(value, position);
+        // After an error the path stays as it is, for the message.
         if change.is_ok() {
             self.path.steps.pop();
         }
@@ -393,6 +395,7 @@ impl<'a> TableReader<'a> {
             .for_each(|key: Value, value: Value| {
                 if texts.len() + items.len() >= room {
                     odd = Some(format!("there are more than {} values in all", self.limits.nodes));
+                    // Any error ends the iteration; the reason is in `odd`.
                     return Err(mlua::Error::StackError);
                 }
                 match index_of(&key) {
