@@ -201,6 +201,7 @@ fn request<'a>(
 
 /// A random serial number.
 fn serial() -> Result<[u8; 16], String> {
+    // 128 random bits, as in sprig.
     let mut serial = [0; 16];
     OsRng.try_fill_bytes(&mut serial).map_err(|error| error.to_string())?;
     Ok(serial)

@@ -71,6 +71,7 @@ fn last(args: Args<'_>) -> CallResult {
 
 fn rest(args: Args<'_>) -> CallResult {
     Ok(match &*items(args.any(0), "Cannot find rest on type")? {
+        // A nil slice in Go, which `toJson` writes as `null`.
         [] => Value::List(List::nil(ListType::Any)),
         [_, rest @ ..] => Value::list(rest.to_vec()),
     })
@@ -141,6 +142,7 @@ fn without(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
 
 fn has(fuel: &mut Fuel, args: Args<'_>) -> CallResult {
     let haystack = args.any(1);
+    // sprig tests for nil before it asks for the kind; the other functions panic.
     if haystack.is_nil() {
         return Ok(Value::Bool(false));
     }
@@ -204,6 +206,7 @@ fn chunk(args: Args<'_>) -> CallResult {
 fn sort_alpha(args: Args<'_>) -> CallResult {
     let value = args.any(0);
     if items_of(value).is_none() {
+        // sprig makes a list of anything.
         return Ok(Value::strings([text_of(value)]));
     }
     let mut texts = texts_of("sortAlpha", value)?;

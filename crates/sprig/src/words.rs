@@ -48,6 +48,7 @@ fn abbreviate(whole: &[u8], offset: i64, width: i64) -> Vec<u8> {
     if offset <= 4 {
         return [&whole[..kept as usize], b"..."].concat();
     }
+    // goutils has an error here, which sprig drops.
     if width < 7 {
         return Vec::new();
     }

@@ -103,6 +103,7 @@ fn check_time(time: &str) -> Option<((i64, i64, i64), i64)> {
     let second = two_digits(time, 6, 60)?;
     let fraction = match time.get(8..)? {
         "" => "",
+        // Go accepts a comma as well.
         rest => rest.strip_prefix(['.', ',']).filter(|digits| !digits.is_empty())?,
     };
     if bytes[5] != b':' || !fraction.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -117,6 +118,7 @@ fn check_zone(zone: &str) -> Option<i32> {
     if zone.len() != 6 || zone.as_bytes()[3] != b':' {
         return None;
     }
+    // 24 hours and 60 minutes are allowed, as in Go's `time.Parse`.
     let (hours, minutes) = (two_digits(zone, 1, 25)?, two_digits(zone, 4, 61)?);
     let seconds = i32::try_from(hours * 3_600 + minutes * 60).ok()?;
     Some(if zone.starts_with('-') { -seconds } else { seconds })
