@@ -37,6 +37,7 @@ pub(crate) fn number(value: &mut &[u8], fixed: bool) -> ScanResult<u8> {
 /// Reads up to three digits, or exactly three.
 pub(crate) fn year_day(value: &mut &[u8], fixed: bool) -> ScanResult<u16> {
     if !fixed {
+        // `__2` in a layout: up to two of the three digits may be blanks.
         for _ in 0..2 {
             *value = value.strip_prefix(b" ").unwrap_or(value);
         }
