@@ -107,6 +107,8 @@ impl<'r, 'l> Compiler<'r, 'l> {
         let resource = document.resource(pointer);
         let (base, dialect) = (resource.url.clone(), resource.dialect.clone());
         let resource_pointer = resource.pointer.clone();
+        // A dynamic reference is resolved in the outermost resource that has the anchor, so each resource
+        // needs the list of its own.
         let anchors: Vec<(String, String)> = if dialect.draft.version >= 2020 && resource_pointer == pointer {
             let of = |name: &String| resource.anchors.get(name).map(|at| (name.clone(), at.clone()));
             resource.dynamic_anchors.iter().filter_map(of).collect()
@@ -125,6 +127,7 @@ impl<'r, 'l> Compiler<'r, 'l> {
         }
         match doc {
             Doc::Bool(value) => schema.boolean = Some(*value),
+            // `{}` accepts everything, like `true`.
             Doc::Map(map) if map.is_empty() => schema.boolean = Some(true),
             Doc::Map(map) => {
                 let asserts_formats = self.asserts_formats;

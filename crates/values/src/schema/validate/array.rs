@@ -52,6 +52,7 @@ impl Validation<'_, '_, '_> {
                 Err(failure) => causes.push(failure),
                 Ok(_) => {
                     matched.push(index);
+                    // Since 2020-12, items that match `contains` count as evaluated.
                     if self.schema.draft >= 2020
                         && let Some(flags) = &mut self.unevaluated.items
                     {
