@@ -42,7 +42,7 @@ pub(super) fn compose(text: &[u8], recorder: &mut Recorder) -> Result<(), Error>
             }
         };
         if let Some(anchor) = anchor {
-            anchors.insert(anchor.of(parser.pool()).to_vec(), recorder.next_place());
+            anchors.insert(anchor.of(parser.pool()).to_vec(), recorder.next_index());
         }
         if anchor.is_some() || tagged {
             recorder.property(event.outer);

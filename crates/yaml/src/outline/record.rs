@@ -87,7 +87,7 @@ impl Recorder {
     }
 
     /// The index that the next node will have.
-    pub(super) fn next_place(&self) -> u32 {
+    pub(super) fn next_index(&self) -> u32 {
         self.items.len() as u32
     }
 
@@ -98,12 +98,12 @@ impl Recorder {
 
     /// Notes that the next node has an anchor or a tag, which begins at `start`.
     pub(super) fn property(&mut self, start: usize) {
-        self.properties.push((self.next_place(), self.base + start as u32));
+        self.properties.push((self.next_index(), self.base + start as u32));
     }
 
     /// Adds an alias of the node at `target`.
     pub(super) fn alias(&mut self, start: usize, end: usize, target: u32) {
-        self.aliases.push((self.next_place(), target));
+        self.aliases.push((self.next_index(), target));
         self.scalar_at(start, end, false);
         self.push(Form::Alias);
     }
@@ -122,7 +122,7 @@ impl Recorder {
     }
 
     pub(super) fn begin_collection(&mut self, form: Form, flow: bool) {
-        self.open.push(self.next_place());
+        self.open.push(self.next_index());
         self.push(form);
         // Whatever is inside brackets is in flow style too, so everything that opens is counted.
         self.flow += usize::from(flow || self.flow > 0);

@@ -109,6 +109,7 @@ impl RenderContext {
                 self.new_line(indent + 2, out);
                 self.block_map(map, indent + 2, out);
             }
+            // At the column of the key, as go-yaml 2 writes lists.
             Node::List(items) if !items.is_empty() => {
                 for item in items {
                     self.new_line(indent, out);
@@ -137,6 +138,8 @@ fn is_plain_in_flow(text: &[u8]) -> bool {
     while let Some(byte) = bytes.next() {
         match byte {
             b',' | b'[' | b']' | b'{' | b'}' | b'?' => return false,
+            // In brackets a colon can separate without a blank after it; only one as in `a:80` or `http://`
+            // is safe.
             b':' if !bytes.peek().is_some_and(|next| next.is_ascii_alphanumeric() || **next == b'/') => {
                 return false;
             }
