@@ -48,12 +48,12 @@ pub(crate) fn functions() -> Vec<Function> {
     ]
 }
 
-/// The items of a slice, or an error if the value is none: `complaint` and its kind.
-fn items<'v>(value: &'v Value, complaint: &str) -> Result<Cow<'v, [Value]>, CallError> {
+/// The items of a slice, or an error if the value is none: `message` and its kind.
+fn items<'v>(value: &'v Value, message: &str) -> Result<Cow<'v, [Value]>, CallError> {
     match items_of(value) {
         Some(items) => Ok(items),
         None if value.is_nil() => Err(CallError::new(NIL_POINTER)),
-        None => Err(CallError::new(format!("{complaint} {}", value.kind().name()))),
+        None => Err(CallError::new(format!("{message} {}", value.kind().name()))),
     }
 }
 

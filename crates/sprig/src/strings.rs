@@ -56,19 +56,19 @@ fn trunc(args: Args<'_>) -> CallResult {
 fn substr(args: Args<'_>) -> CallResult {
     let (start, end, whole) = (args.int(0), args.int(1), args.text(2));
     let length = whole.len() as i64;
-    let complaint =
+    let out_of_range =
         |bounds: String| Err(CallError::new(format!("runtime error: slice bounds out of range {bounds}")));
     // sprig's cases in their order; a negative start means from the beginning, with the end as it is.
     if start < 0 {
         return match usize::try_from(end) {
-            Err(_) => complaint(format!("[:{end}]")),
-            Ok(_) if end > length => complaint(format!("[:{end}] with length {length}")),
+            Err(_) => out_of_range(format!("[:{end}]")),
+            Ok(_) if end > length => out_of_range(format!("[:{end}] with length {length}")),
             Ok(end) => text(&whole[..end]),
         };
     }
     let end = if end < 0 || end > length { length } else { end };
     if start > end {
-        return complaint(format!("[{start}:{end}]"));
+        return out_of_range(format!("[{start}:{end}]"));
     }
     text(&whole[start as usize..end as usize])
 }

@@ -56,8 +56,8 @@ pub(super) fn unescaped(source: &[u8], part: Part) -> Result<Vec<u8>, String> {
             continue;
         }
         let escape = &source[at..source.len().min(at + 3)];
-        let complaint = || format!("invalid URL escape {}", quote::quote(escape));
-        let value = byte_of(escape).ok_or_else(complaint)?;
+        let invalid = || format!("invalid URL escape {}", quote::quote(escape));
+        let value = byte_of(escape).ok_or_else(invalid)?;
         // In a host only bytes beyond ASCII may be escaped, and the percent sign of a zone.
         let allowed = match part {
             _ if escape == b"%25" => true,
@@ -66,7 +66,7 @@ pub(super) fn unescaped(source: &[u8], part: Part) -> Result<Vec<u8>, String> {
             _ => true,
         };
         if !allowed {
-            return Err(complaint());
+            return Err(invalid());
         }
         out.push(value);
         at += 3;

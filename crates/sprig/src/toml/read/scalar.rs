@@ -128,13 +128,12 @@ fn has_leading_zero(text: &str) -> bool {
 }
 
 fn integer(text: &str) -> Result<Value, String> {
-    let complaint =
-        |reason: &str| Err(format!("Invalid integer {}: {reason}", quote::quote(text.as_bytes())));
+    let refuse = |reason: &str| Err(format!("Invalid integer {}: {reason}", quote::quote(text.as_bytes())));
     if !underscores_are_fine(text) {
-        return complaint("underscores must be surrounded by digits");
+        return refuse("underscores must be surrounded by digits");
     }
     if has_leading_zero(text) {
-        return complaint("cannot have leading zeroes");
+        return refuse("cannot have leading zeroes");
     }
     // Base 0 accepts underscores and the prefixes `0x`, `0o` and `0b`, as TOML does.
     match number::parse_int(text, 0) {
@@ -145,16 +144,16 @@ fn integer(text: &str) -> Result<Value, String> {
 }
 
 fn float(text: &str) -> Result<Value, String> {
-    let complaint = |reason: &str| Err(format!("Invalid float {}: {reason}", quote::quote(text.as_bytes())));
+    let refuse = |reason: &str| Err(format!("Invalid float {}: {reason}", quote::quote(text.as_bytes())));
     let mut parts = text.split(['.', 'e', 'E']).filter(|part| !part.is_empty());
     if !parts.clone().all(underscores_are_fine) {
-        return complaint("underscores must be surrounded by digits");
+        return refuse("underscores must be surrounded by digits");
     }
     if parts.next().is_some_and(has_leading_zero) {
-        return complaint("cannot have leading zeroes");
+        return refuse("cannot have leading zeroes");
     }
     if text.split('.').skip(1).any(|after| !after.starts_with(|first: char| first.is_ascii_digit())) {
-        return complaint("'.' must be followed by one or more digits");
+        return refuse("'.' must be followed by one or more digits");
     }
     let plain = text.replace('_', "");
     match number::parse_float(&plain) {
