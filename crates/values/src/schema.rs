@@ -65,10 +65,10 @@ fn check_chart(
             None => read_schema(text, url)
                 .and_then(|schema| check_document(values, schema, url, read, log, budget)),
         };
-        if let Err(complaint) = checked {
+        if let Err(violations) = checked {
             out.push_str(chart.name());
             out.push_str(":\n");
-            out.push_str(&complaint);
+            out.push_str(&violations);
         }
     }
     for subchart in &chart.subcharts {
@@ -141,10 +141,10 @@ fn check_document(
             validate::failures(&compiled, values, budget)
         }
     };
-    complaint(failures)
+    to_result(failures)
 }
 
-fn complaint(failures: Option<String>) -> std::result::Result<(), String> {
+fn to_result(failures: Option<String>) -> std::result::Result<(), String> {
     match failures {
         None => Ok(()),
         Some(lines) => Err(format!("{lines}\n")),
@@ -172,9 +172,9 @@ mod tests {
 
     #[test]
     fn references_to_the_network_are_read_by_their_url() {
-        let complaint = checked(r#"{"$ref":"https://example.com/x.json#/a"}"#, "{}");
+        let message = checked(r#"{"$ref":"https://example.com/x.json#/a"}"#, "{}");
         assert_eq!(
-            complaint,
+            message,
             "failing loading \"https://example.com/x.json\": open https://example.com/x.json: no such file or directory"
         );
         let mut read = |url: &str| match url {
@@ -236,8 +236,8 @@ mod tests {
             check_document(&values, schema, JSON_URL, &mut read, &mut log, &budget)
         };
         assert_eq!(check(), Ok(()));
-        let complaint = (0..100).find_map(|_| check().err());
-        assert!(complaint.is_some_and(|complaint| complaint.contains("too complex")));
+        let message = (0..100).find_map(|_| check().err());
+        assert!(message.is_some_and(|message| message.contains("too complex")));
     }
 
     #[test]

@@ -7,12 +7,12 @@ pub(super) fn check(text: &str) -> Result<(), String> {
     match text.bytes().find(|byte| matches!(byte, b'.' | b':' | b'%')) {
         Some(b'.') => check_four(text, text.as_bytes()),
         Some(b':') => check_six(text),
-        Some(_) => Err(complaint(text, "missing IPv6 address", b"")),
-        None => Err(complaint(text, "unable to parse IP", b"")),
+        Some(_) => Err(parse_error(text, "missing IPv6 address", b"")),
+        None => Err(parse_error(text, "unable to parse IP", b"")),
     }
 }
 
-fn complaint(text: &str, message: &str, at: &[u8]) -> String {
+fn parse_error(text: &str, message: &str, at: &[u8]) -> String {
     let text = quote::quote(text.as_bytes());
     if at.is_empty() {
         format!("ParseAddr({text}): {message}")
@@ -29,31 +29,35 @@ fn check_four(whole: &str, text: &[u8]) -> Result<(), String> {
             b'0'..=b'9' => {
                 // Go refuses leading zeros, because some programs read them as octal.
                 if digits == 1 && value == 0 {
-                    return Err(complaint(whole, "IPv4 field has octet with leading zero", b""));
+                    return Err(parse_error(whole, "IPv4 field has octet with leading zero", b""));
                 }
                 value = value * 10 + u32::from(byte - b'0');
                 digits += 1;
                 if value > 255 {
-                    return Err(complaint(whole, "IPv4 field has value >255", b""));
+                    return Err(parse_error(whole, "IPv4 field has value >255", b""));
                 }
             }
             b'.' => {
                 if index == 0 || index == text.len() - 1 || text[index - 1] == b'.' {
-                    return Err(complaint(whole, "IPv4 field must have at least one digit", &text[index..]));
+                    return Err(parse_error(
+                        whole,
+                        "IPv4 field must have at least one digit",
+                        &text[index..],
+                    ));
                 }
                 if dots == 3 {
-                    return Err(complaint(whole, "IPv4 address too long", b""));
+                    return Err(parse_error(whole, "IPv4 address too long", b""));
                 }
                 (value, digits, dots) = (0, 0, dots + 1);
             }
-            _ => return Err(complaint(whole, "unexpected character", &text[index..])),
+            _ => return Err(parse_error(whole, "unexpected character", &text[index..])),
         }
     }
-    if dots < 3 { Err(complaint(whole, "IPv4 address too short", b"")) } else { Ok(()) }
+    if dots < 3 { Err(parse_error(whole, "IPv4 address too short", b"")) } else { Ok(()) }
 }
 
 fn check_six(whole: &str) -> Result<(), String> {
-    let fail = |message: &str, at: &[u8]| Err(complaint(whole, message, at));
+    let fail = |message: &str, at: &[u8]| Err(parse_error(whole, message, at));
     let mut rest = whole.as_bytes();
     if let Some((before, zone)) = whole.split_once('%') {
         rest = before.as_bytes();

@@ -8,7 +8,7 @@ use pintle_tree::{LogLine, Node, Str};
 use super::budget::Budget;
 use super::document::Doc;
 use super::lazy::Lazy;
-use super::{check_chart, complaint, read_schema, texts, validate};
+use super::{check_chart, read_schema, texts, to_result, validate};
 use crate::{Error, ReadSource, Result};
 
 /// The schemas of a chart and its subcharts.
@@ -77,7 +77,7 @@ impl<'d> SchemaCache<'d> {
         budget: &Budget,
     ) -> Option<std::result::Result<(), String>> {
         let (_, lazy) = self.compiled.iter().find(|(key, _)| (&key.0, key.1) == schema)?;
-        Some(complaint(validate::failures(lazy, values, budget)))
+        Some(to_result(validate::failures(lazy, values, budget)))
     }
 }
 

@@ -172,8 +172,8 @@ impl<'d> Resolver<'d> for Location<'_, '_, '_> {
         }
         regex.map(Rc::new).map_err(|error| {
             // The precheck does not compile patterns, so an invalid one is reported by the metaschema here.
-            if let Err(complaint) = self.compiler.documents.check_in_full(self.root) {
-                return complaint;
+            if let Err(message) = self.compiler.documents.check_in_full(self.root) {
+                return message;
             }
             let url = &self.compiler.documents.roots[self.root].url;
             let location = quote::quote(located(url, &format!("{}/{keyword}", self.pointer)).as_bytes());
