@@ -213,6 +213,9 @@ fn templates_do_what_go_does() {
             "{{ range 5 }}{{ if eq . 1 }}{{ continue }}{{ end }}{{ if gt . 2 }}{{ break }}{{ end }}{{ . }}{{ end }}",
             "02",
         ),
+        // `break` in the `else` of an inner loop ends that one, `continue` the one around it.
+        ("{{ range 2 }}{{ . }}{{ range 0 }}{{ else }}a{{ break }}{{ end }}b{{ end }}", "0ab1ab"),
+        ("{{ range 2 }}{{ . }}{{ range 0 }}{{ else }}a{{ continue }}{{ end }}b{{ end }}", "0a1a"),
         ("{{ with $x := 7 }}{{ $x }}{{ . }}{{ end }}", "77"),
         ("{{ with print nil }}{{ . }}{{ end }}", "<nil>"),
         ("{{ define \"x\" }}[{{ . }}]{{ end }}{{ template \"x\" 1 }}{{ template \"x\" }}", "[1][<no value>]"),

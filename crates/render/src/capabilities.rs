@@ -43,6 +43,14 @@ impl KubeVersion {
         if components.len() < 2 {
             return Err(format!("illegal version string {}", quoted(text)));
         }
+        // Only the major version is looked at: `1.030` is accepted.
+        if let [major, ..] = components.as_slice()
+            && major.len() > 1
+            && major.starts_with('0')
+        {
+            let (major, text) = (quoted(major), quoted(text));
+            return Err(format!("illegal zero-prefixed version component {major} in {text}"));
+        }
         let numbers =
             components.iter().map(|part| component_number(part, text)).collect::<Result<Vec<_>, _>>()?;
         // The suffix stays in `Version`: charts test it for a vendor, as in `-gke.`.
@@ -410,5 +418,7 @@ mod tests {
         assert_eq!(KubeVersion::parse("abc").unwrap_err(), "could not parse \"abc\" as version");
         assert_eq!(KubeVersion::parse("1.x").unwrap_err(), "illegal version string \"1.x\"");
         assert_eq!(KubeVersion::parse("v1.02").unwrap().normalized, "v1.2");
+        let problem = KubeVersion::parse("01.30").unwrap_err();
+        assert_eq!(problem, "illegal zero-prefixed version component \"01\" in \"01.30\"");
     }
 }

@@ -38,12 +38,12 @@ pub fn coalesce(
     dest.to_map().map_err(|_| Error::CyclicImport(chart.name().to_owned()))
 }
 
-/// Merges two maps as [`coalesce`] does, without regard to charts: null removes, maps merge (Helm's
-/// `CoalesceTables`).
+/// Merges two maps as [`coalesce`] does, without regard to charts (Helm's `CoalesceTables`): maps merge, null above removes
+/// what is below, and null below is kept, because it may yet have to remove the default of a chart.
 pub fn coalesce_tables(above: &Map<Node>, below: &Map<Node>, log: &mut Vec<LogLine>) -> Map<Node> {
     let dest = Table::over(above);
-    let mode = Mode::Coalesce;
-    Coalescer { log, rules: NullRules::default(), mode }.over_node(&dest, below, &FieldPath::Top, mode);
+    let (rules, mode) = (NullRules::Helm3, Mode::Coalesce);
+    Coalescer { log, rules, mode }.over_node(&dest, below, &FieldPath::Top, mode);
     dest.to_map().expect("a table over plain maps does not contain itself")
 }
 
@@ -336,6 +336,13 @@ mod tests {
         let mut log = Vec::new();
         let values = coalesce(chart, &map(user), rules, &mut log).unwrap();
         (values, log.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn null_below_is_kept_between_tables() {
+        let (above, below) = (map(r#"{"b":null,"t":{}}"#), map(r#"{"a":null,"b":1,"t":{"x":null}}"#));
+        let merged = coalesce_tables(&above, &below, &mut Vec::new());
+        assert_eq!(merged, map(r#"{"a":null,"t":{"x":null}}"#));
     }
 
     #[test]

@@ -41,6 +41,9 @@ impl Exec<'_> {
         }
         let ran = self.range_over(frame, branch, subject, out)?;
         let flow = if ran { Flow::Next } else { self.list(frame, dot, branch.otherwise, out)? };
+        // In Go, `break` unwinds to the innermost `range` that is being executed, although the parser takes one in an `else`
+        // to be about the loop around it.
+        let flow = if flow == Flow::Break { Flow::Next } else { flow };
         self.variables.truncate(mark);
         Ok(flow)
     }

@@ -24,18 +24,18 @@ fn encode(call: &Call<'_>) -> Answer {
 const PROBE: &str = "pintle-probe";
 
 fn decode(call: &Call<'_>) -> Answer {
-    let mut probed = format!("{PROBE} = 1\n").into_bytes();
+    let document = call.document(0)?;
+    let read =
+        |text: Vec<u8>| tree(call, &template_function(call, "fromToml", &Value::Str(Str::from(text)))?);
+    let Some(found) = read(document.clone())? else { return call.fail("the document cannot be read") };
     // `fromToml` reports an error as a map with the key `Error`, which a document may have as well.
-    probed.extend(call.document(0)?);
-    let probed = Str::from(probed);
-    let Some(mut map) = tree(call, &template_function(call, "fromToml", &Value::Str(probed))?)? else {
-        return call.fail("the document cannot be read");
-    };
-    if map.as_map_mut().and_then(|map| map.remove(PROBE)).is_none() {
-        let reason = map.get("Error").and_then(Node::as_str).unwrap_or("the document cannot be read");
-        return call.fail(reason);
+    if let Some(reason) = found.get("Error").and_then(Node::as_str) {
+        let probed = read([format!("{PROBE} = 1\n").as_bytes(), document.as_slice()].concat())?;
+        if probed.is_none_or(|probed| probed.get(PROBE).is_none()) {
+            return call.fail(reason);
+        }
     }
-    call.give(&map)
+    call.give(&found)
 }
 
 /// Calls a function of the template library.

@@ -205,7 +205,7 @@ impl Emitter<'_> {
         self.indicator(b"|", false);
         if text.first() == Some(&b' ') || break_length(text, 0) > 0 {
             // The indicator is go-yaml's step (`best_indent`), even where the block is indented further.
-            self.out.push(b'2');
+            self.out.push(if self.flavor == Flavor::Wide { b'4' } else { b'2' });
         }
         if let Some(hint) = chomping(text) {
             self.out.push(hint);
