@@ -3,7 +3,7 @@
 //! A process of its own keeps tests apart (a crash, a leak or a hang is that of one test) and lets the slow ones of one
 //! program run beside those of the others.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 
 use crate::rotation::Shard;
-use crate::shell::{cargo, print_line};
+use crate::shell::{cargo, print_line, root};
 
 /// A test that takes longer hangs: the slowest take about a minute on a machine with nothing else to do.
 const HANGS_AFTER: Duration = Duration::from_secs(15 * 60);
@@ -93,7 +93,8 @@ impl Suite {
         let messages = String::from_utf8_lossy(&built.stdout).into_owned();
         let programs =
             messages.lines().filter_map(|line| program(&serde_json::from_str(line).ok()?)).collect();
-        let jobs = std::thread::available_parallelism().map_or(2, usize::from);
+        // One more than there are processors, because some tests wait: for a timeout, the disk or another program.
+        let jobs = std::thread::available_parallelism().map_or(2, usize::from) + 1;
         Ok(Suite { programs, filters: Vec::new(), environment: Vec::new(), jobs, part: None, retry: false })
     }
 
@@ -136,13 +137,19 @@ impl Suite {
     /// # Errors
     /// Names the tests that failed; their output was shown.
     pub(crate) fn run(&self, name: &str) -> Result<Summary> {
-        let tests = self.list()?;
+        let mut tests = self.list()?;
+        let mut known = known_times();
+        // The longest first, so that no processor is idle while the last one runs.
+        let seconds = |test: &Test<'_>| known.get(&test.label()).copied().unwrap_or_default();
+        tests.make_contiguous().sort_by(|a, b| seconds(b).total_cmp(&seconds(a)));
         let finished = self.run_all(tests)?;
         let mut summary = Summary::default();
         let mut times: Vec<(Duration, String)> = Vec::new();
         for one in &finished {
             times.push((one.time, one.test.label()));
+            known.insert(one.test.label(), one.time.as_secs_f64());
         }
+        keep_times(&known);
         for one in finished {
             self.evaluate(one, &mut summary)?;
         }
@@ -262,6 +269,23 @@ impl Test<'_> {
     fn label(&self) -> String {
         format!("{} {}", self.program.package, self.name)
     }
+}
+
+/// The seconds that tests took when they last ran here.
+fn known_times() -> BTreeMap<String, f64> {
+    let text = std::fs::read(times_file()).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
+}
+
+/// Keeps the seconds for the next run, which is slower without them and nothing else.
+fn keep_times(times: &BTreeMap<String, f64>) {
+    if let Ok(text) = serde_json::to_vec(times) {
+        let _ = std::fs::write(times_file(), text);
+    }
+}
+
+fn times_file() -> PathBuf {
+    root().join("target/test-times.json")
 }
 
 fn read(log: &mut File) -> Result<String> {
