@@ -328,6 +328,14 @@ fn revisions_come_in_the_order_in_which_helm_s_records_are_listed() {
 }
 
 #[test]
+fn debugging_adds_nothing_to_completion() {
+    let env = TestEnv::new();
+    let cluster = crate::support::cluster::start();
+    let quiet = env.helm(&format!("__complete status {cluster} a"));
+    assert_eq!(env.helm(&format!("__complete status --debug {cluster} a")), quiet);
+}
+
+#[test]
 fn charts_begin_with_a_path() {
     let env = TestEnv::new();
     assert_snapshot!(env.helm("__completeNoDesc install web ''"), @"

@@ -96,3 +96,17 @@ fn an_unknown_storage_driver_is_an_error() {
     level=INFO msg="unknown driver \"drawer\""
     "#);
 }
+
+#[test]
+fn releases_of_one_name_are_listed_by_namespace() {
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    let cluster = "--cluster embedded:cluster.db --create-namespace";
+    for namespace in ["two", "three", "one"] {
+        let installed = env.pintle(&format!("install same web -n {namespace} {cluster}"));
+        assert!(installed.starts_with("exit 0"), "{installed}");
+    }
+    let listed = env.pintle("list -A -o json --cluster embedded:cluster.db");
+    let at = |namespace: &str| listed.find(&format!(r#""namespace":"{namespace}""#)).expect("it is listed");
+    assert!(at("one") < at("three") && at("three") < at("two"), "{listed}");
+}
