@@ -84,7 +84,7 @@ pub(crate) fn run() -> Result<()> {
     table.push_str(&dependencies::run(&helm, &linked, &chart, &folder)?);
     table.push_str(&transfers::run(&helm, &linked, &folder)?);
     let how = "Command: `cargo xtask bench repositories`. 340 charts of 52 versions in a 19 MB index.yaml; both programs in \
-               turn, medians of 7 rounds (3 of dependencies, 5 of transfers); CPU and peak memory by GNU time.";
+               turn, medians of 7 rounds (1 of dependencies, 5 of transfers); CPU and peak memory by GNU time.";
     keep("-repositories", how, &table)
 }
 
