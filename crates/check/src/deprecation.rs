@@ -1,10 +1,13 @@
 //! API versions that Kubernetes has deprecated or removed.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use pintle_tree::Node;
 
 use crate::document::Object;
 use crate::fix::Replacement;
-use crate::run::Scope;
+use crate::scope::Scope;
 
 /// One row per kind, generated from the lifecycle markers of the Kubernetes API types.
 const TABLE: &str = include_str!("deprecations.tsv");
@@ -35,23 +38,31 @@ pub struct Deprecation {
     pub replacement: Option<(&'static str, &'static str)>,
 }
 
+/// Deprecations by API version and kind.
+type Deprecations = BTreeMap<(&'static str, &'static str), Deprecation>;
+
+static MARKED: LazyLock<Deprecations> = LazyLock::new(|| rows(TABLE));
+static UNMARKED: LazyLock<Deprecations> = LazyLock::new(|| rows(MORE));
+
 /// The deprecation of an API version by the markers of the Kubernetes API types, as Helm has them.
 pub fn deprecation(api_version: &str, kind: &str) -> Option<Deprecation> {
-    find(TABLE, api_version, kind)
+    MARKED.get(&(api_version, kind)).copied()
 }
 
 /// The deprecation of an API version by everything that is known.
 pub(crate) fn known(api_version: &str, kind: &str) -> Option<Deprecation> {
-    find(MORE, api_version, kind).or_else(|| deprecation(api_version, kind))
+    UNMARKED.get(&(api_version, kind)).copied().or_else(|| deprecation(api_version, kind))
 }
 
-fn find(table: &'static str, api_version: &str, kind: &str) -> Option<Deprecation> {
-    table.lines().map(|line| line.split('\t')).find_map(|mut row| {
-        (row.next()? == api_version && row.next()? == kind).then_some(())?;
-        let deprecated = minor(row.next()?)?;
-        let removed = minor(row.next()?);
-        Some(Deprecation { deprecated, removed, replacement: row.next()?.split_once(' ') })
-    })
+fn rows(table: &'static str) -> Deprecations {
+    let row = |line: &'static str| {
+        let mut fields = line.split('\t');
+        let key = (fields.next()?, fields.next()?);
+        let deprecated = minor(fields.next()?)?;
+        let removed = minor(fields.next()?);
+        Some((key, Deprecation { deprecated, removed, replacement: fields.next()?.split_once(' ') }))
+    };
+    table.lines().filter_map(row).collect()
 }
 
 /// The minor version of `1.36.1`, `v1.36` …
@@ -67,37 +78,33 @@ pub(crate) fn is_removed(api_version: &str, kind: &str, kubernetes: &str) -> boo
     removed.is_some_and(|removed| minor(kubernetes).is_some_and(|current| current >= removed))
 }
 
-pub(crate) fn check(scope: &mut Scope<'_, '_>) {
-    let versions = scope.versions();
-    for object in scope.objects() {
-        let (api_version, kind) = (&object.name.api_version, &object.name.kind);
-        let Some(found) = known(api_version, kind) else { continue };
-        for version in &versions {
-            let Some(current) = minor(version).filter(|current| *current >= found.deprecated) else {
-                continue;
-            };
-            let shown = |(major, minor): Minor| format!("{major}.{minor}");
-            let mut message =
-                format!("{api_version} {kind} is deprecated since Kubernetes {}", shown(found.deprecated));
-            let rule = match found.removed {
-                Some(removed) if current >= removed => {
-                    message =
-                        format!("{api_version} {kind} is not served since Kubernetes {}", shown(removed));
-                    "removed-api"
-                }
-                Some(removed) => {
-                    message.push_str(&format!(" and not served from {} on", shown(removed)));
-                    "deprecated-api"
-                }
-                None => "deprecated-api",
-            };
-            match found.replacement {
-                Some((api_version, kind)) => message.push_str(&format!("; use {api_version} {kind}")),
-                None => message.push_str("; nothing replaces it"),
+pub(crate) fn check(scope: &mut Scope<'_>, object: &Object) {
+    let (api_version, kind) = (&object.name.api_version, &object.name.kind);
+    let Some(found) = known(api_version, kind) else { return };
+    for version in scope.versions().to_vec() {
+        let Some(current) = minor(&version).filter(|current| *current >= found.deprecated) else {
+            continue;
+        };
+        let shown = |(major, minor): Minor| format!("{major}.{minor}");
+        let mut message =
+            format!("{api_version} {kind} is deprecated since Kubernetes {}", shown(found.deprecated));
+        let rule = match found.removed {
+            Some(removed) if current >= removed => {
+                message = format!("{api_version} {kind} is not served since Kubernetes {}", shown(removed));
+                "removed-api"
             }
-            let fix = replacement(object, found.replacement);
-            scope.add_fixable(rule, object, "/apiVersion", message, (Some(version), fix));
+            Some(removed) => {
+                message.push_str(&format!(" and not served from {} on", shown(removed)));
+                "deprecated-api"
+            }
+            None => "deprecated-api",
+        };
+        match found.replacement {
+            Some((api_version, kind)) => message.push_str(&format!("; use {api_version} {kind}")),
+            None => message.push_str("; nothing replaces it"),
         }
+        let fix = replacement(object, found.replacement);
+        scope.add_fixable(rule, object, "/apiVersion", message, (Some(&version), fix));
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! Verdicts about schemas are those of kubeconform: the validator is the one of values, and schemas have the form of
 //! `kubernetes-json-schema`. The crate reads no files; built-in schemas come through [`Catalog`], all others through
-//! [`Settings::read`].
+//! [`Settings::read`], and texts that are too many to be in memory at once through [`Settings::load`].
 
 mod config;
 mod deprecation;
@@ -22,6 +22,8 @@ pub mod report;
 mod rule;
 mod run;
 mod schema;
+mod scope;
+mod threads;
 mod values;
 
 pub use config::{Config, ConfigError};
@@ -29,6 +31,6 @@ pub use deprecation::{Deprecation, deprecation};
 pub use finding::{Finding, ObjectName, Report, SourceLine, Verdict, VerdictStatus};
 pub use fix::{Fix, Replacement, apply, fixes};
 pub use rule::{RULES, Rule, Severity};
-pub use run::{ReadSchema, RenderedText, Rendering, Settings, Subject, check};
+pub use run::{LoadText, ReadSchema, RenderedText, Rendering, Settings, Subject, check};
 pub use schema::{Catalog, Gvk, json_schema};
 pub use values::check_values;

@@ -7,17 +7,26 @@ use crate::document::Document;
 use crate::finding::SourceLine;
 use crate::run::RenderedText;
 
-/// The place of a field, or of what should contain it.
-pub(crate) fn field(document: &Document<'_>, pointer: &str) -> SourceLine {
-    let line = Outline::read_first(document.text)
-        .ok()
-        .and_then(|outline| Some(field_line(outline.roots().next()?, pointer)))
-        .unwrap_or(1);
-    line_of(document, line)
+/// Finds the places of fields of a document, which is parsed once for all of them.
+pub(crate) struct Locator<'d> {
+    document: &'d Document<'d, 'd>,
+    outline: Option<Outline<'d>>,
+}
+
+impl<'d> Locator<'d> {
+    pub(crate) fn new(document: &'d Document<'d, 'd>) -> Self {
+        Locator { document, outline: Outline::read_first(&document.text).ok() }
+    }
+
+    /// The place of a field, or of what should contain it.
+    pub(crate) fn field(&self, pointer: &str) -> SourceLine {
+        let root = self.outline.as_ref().and_then(|outline| outline.roots().next());
+        line_of(self.document, root.map_or(1, |root| field_line(root, pointer)))
+    }
 }
 
 /// The place of a line of a document.
-pub(crate) fn line_of(document: &Document<'_>, line: usize) -> SourceLine {
+pub(crate) fn line_of(document: &Document<'_, '_>, line: usize) -> SourceLine {
     document.file.place(document.line + line - 1)
 }
 

@@ -9,19 +9,19 @@ mod workload;
 use pintle_tree::Node;
 
 use crate::document::{Object, get};
-use crate::run::Scope;
+use crate::scope::Scope;
 
-/// Applies all rules to a rendering.
-pub(crate) fn check(scope: &mut Scope<'_, '_>) {
-    for object in scope.objects() {
-        if let Some(pod) = Pod::of(object) {
-            container::check(scope, &pod);
-            pod::check(scope, &pod);
-            workload::check(scope, &pod);
-        }
-        access::check(scope, object);
+pub(crate) use references::Relations;
+
+/// Applies all rules that need nothing but the object.
+pub(crate) fn check(scope: &mut Scope<'_>, object: &Object) {
+    if let Some(pod) = Pod::of(object) {
+        container::check(scope, &pod);
+        pod::check(scope, &pod);
+        workload::check(scope, &pod);
     }
-    references::check(scope);
+    access::check(scope, object);
+    references::autoscaler(scope, object);
 }
 
 /// The pod of a workload.

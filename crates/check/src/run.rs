@@ -1,25 +1,27 @@
 //! One check: all rules on everything that a chart renders.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use pintle_render::trace::Origin;
+use pintle_yaml::outline::documents;
 
 use crate::config::Config;
-use crate::deprecation;
-use crate::document::{Documents, Object};
-use crate::finding::{Finding, Report, SourceLine};
-use crate::fix::Replacement;
-use crate::rule::{Severity, rule};
-use crate::schema::{Catalog, Checker};
-use crate::{ignore, locate, policy};
+use crate::document::{Contents, Document, Object};
+use crate::finding::{Finding, ObjectName, Report, SourceLine, Verdict, VerdictStatus};
+use crate::policy::Relations;
+use crate::schema::{Catalog, Checker, CustomKind, Gvk, OtherKinds, Validators, custom_kinds, defined};
+use crate::scope::{ActiveRules, Found, Scope};
+use crate::{deprecation, locate, policy, threads};
 
 /// A rendered file.
 #[derive(Clone, Debug, Default)]
 pub struct RenderedText {
     /// The path of the template including its chart, or that of a manifest.
     pub path: String,
-    /// The text.
-    pub text: Vec<u8>,
+    /// The text; `None` if [`Settings::load`] reads it when it is checked, so that not all texts are in memory at once.
+    pub text: Option<Vec<u8>>,
     /// The origin of each line; empty if the file is no template.
     pub origins: Vec<Option<Origin>>,
 }
@@ -53,6 +55,9 @@ pub struct Subject {
 /// Returns the text of a schema by its path or URL; `None` if there is none.
 pub type ReadSchema<'s> = dyn Fn(&str) -> Result<Option<Vec<u8>>, String> + Sync + 's;
 
+/// Returns a rendered text by its path.
+pub type LoadText<'s> = dyn Fn(&str) -> Result<Vec<u8>, String> + Sync + 's;
+
 /// How to check.
 pub struct Settings<'s> {
     /// The rules.
@@ -67,42 +72,327 @@ pub struct Settings<'s> {
     pub schema_locations: &'s [String],
     /// Reads schemas.
     pub read: &'s ReadSchema<'s>,
+    /// Reads rendered texts that the subject does not have.
+    pub load: &'s LoadText<'s>,
 }
 
-/// Checks a chart.
+/// From how many bytes on texts are checked on several threads, and how large a part of a text is for one thread.
+const PARALLEL: usize = 1 << 20;
+
+/// Checks a chart. Files are read, checked and forgotten one by one, on several threads if there is much to check; only what
+/// depends on other files waits until all have been read.
 pub fn check(subject: &Subject, settings: &Settings<'_>) -> Report {
-    let mut report = Report { chart: subject.name.clone(), ..Report::default() };
-    let mut sink = Sink { settings, found: BTreeMap::new(), ignored: BTreeSet::new() };
-    let all: Vec<(&Rendering, Documents<'_>)> =
-        subject.renderings.iter().map(|rendering| (rendering, Documents::read(&rendering.files))).collect();
-    let crds = Documents::read(&subject.crds);
-    let defined = all.iter().flat_map(|(_, documents)| &documents.objects).chain(&crds.objects);
-    let used: BTreeSet<_> =
-        all.iter().flat_map(|(_, documents)| documents.objects.iter().map(Object::gvk)).collect();
-    let checker = Checker::new(settings, &used, defined);
-    for (rendering, documents) in &all {
-        let mut scope =
-            Scope { sink: &mut sink, documents, scenario: &rendering.scenario, version: &rendering.version };
-        if let Some((place, message)) = &rendering.error {
-            scope.add_at("render", place.clone(), message.clone());
-        }
-        scope.problems();
-        deprecation::check(&mut scope);
-        checker.check(&mut scope, &mut report.verdicts);
-        policy::check(&mut scope);
+    let crds: Vec<Object> = subject.crds.iter().flat_map(|file| objects(file, settings)).collect();
+    let given = custom_kinds(crds.iter());
+    drop(crds);
+    let (rules, checker) = (ActiveRules::new(settings), Checker::new(settings, &given));
+    let run = Run { subject, settings, rules: &rules, checker: &checker };
+    let parts = run.parts();
+    let parallel = parts.iter().map(|part| part.range.len()).sum::<usize>() >= PARALLEL;
+    let mut checked = threads::run(parts.len(), parallel, Validators::default, |validators, job| {
+        run.part(&parts[job], validators)
+    });
+    run.check_other_kinds(&parts, &mut checked, parallel);
+    run.report(&parts, checked)
+}
+
+/// A part of a file that one thread checks at a time.
+struct Part {
+    rendering: usize,
+    file: usize,
+    range: Range<usize>,
+    /// The line of the file on which it begins, from 1.
+    line: usize,
+}
+
+/// The size that a text has which is not read yet: two of them are enough for several threads.
+const UNREAD: usize = PARALLEL / 2;
+
+/// What is known about a part after it has been checked.
+#[derive(Default)]
+struct CheckedPart<'f> {
+    found: Vec<Found>,
+    verdicts: Vec<Verdict>,
+    relations: Relations<'f>,
+    waiting: Vec<Waiting<'f>>,
+    defines: Vec<Definition>,
+}
+
+/// An object whose kind is not built in, and may be defined by any file.
+struct Waiting<'f> {
+    object: Object,
+    document: Document<'f, 'static>,
+    /// Each Kubernetes version without the kind, and the number of the verdict, which is not decided yet.
+    versions: Vec<(String, Option<usize>)>,
+}
+
+/// Where a CRD is.
+struct Definition {
+    kinds: Vec<Gvk>,
+    range: Range<usize>,
+}
+
+struct Run<'r> {
+    subject: &'r Subject,
+    settings: &'r Settings<'r>,
+    rules: &'r ActiveRules,
+    checker: &'r Checker<'r>,
+}
+
+impl<'r> Run<'r> {
+    fn rendering(&self, part: &Part) -> &'r Rendering {
+        &self.subject.renderings[part.rendering]
     }
-    let scenarios = subject.renderings.iter().map(|it| &it.scenario).collect::<BTreeSet<_>>().len();
-    report.ignored = sink.ignored.len();
-    report.findings = sink.found.into_values().collect();
-    for finding in &subject.findings {
-        match settings.config.severity(finding.rule) {
-            None => {}
-            Some(_) if settings.config.ignores(finding) => report.ignored += 1,
-            Some(severity) => report.findings.push(Finding { severity, ..finding.clone() }),
+
+    fn file(&self, part: &Part) -> &'r RenderedText {
+        &self.rendering(part).files[part.file]
+    }
+
+    fn scope(&self, rendering: &Rendering) -> Scope<'r> {
+        Scope::new(self.settings, self.rules, &rendering.version)
+    }
+
+    /// Divides all files. A text that is not read yet is one part.
+    fn parts(&self) -> Vec<Part> {
+        let mut parts = Vec::new();
+        for (rendering, it) in self.subject.renderings.iter().enumerate() {
+            for (file, it) in it.files.iter().enumerate() {
+                let Some(text) = &it.text else {
+                    parts.push(Part { rendering, file, range: 0..UNREAD, line: 1 });
+                    continue;
+                };
+                let mut part = Part { rendering, file, range: 0..0, line: 1 };
+                for written in documents(text) {
+                    if part.range.len() >= PARALLEL {
+                        let next =
+                            Part { rendering, file, range: written.range.start..0, line: written.line };
+                        parts.push(std::mem::replace(&mut part, next));
+                    }
+                    part.range.end = written.range.end;
+                }
+                parts.push(part);
+            }
+        }
+        parts
+    }
+
+    fn part(&self, part: &Part, validators: &mut Validators<'r>) -> CheckedPart<'r> {
+        let file = self.file(part);
+        let mut scope = self.scope(self.rendering(part));
+        let mut checked = CheckedPart::default();
+        let text = match file.read(self.settings) {
+            Ok(text) => text,
+            Err(error) => {
+                checked.found.extend(scope.at("invalid-yaml", Some(file.place(0)), error));
+                return checked;
+            }
+        };
+        let (text, line) = match &file.text {
+            Some(_) => (&text[part.range.clone()], part.line),
+            None => (&*text, 1),
+        };
+        for written in documents(text) {
+            let document = Document {
+                file,
+                text: Cow::Borrowed(&text[written.range.clone()]),
+                line: line + written.line - 1,
+            };
+            let start = if file.text.is_some() { part.range.start } else { 0 };
+            let range = start + written.range.start..start + written.range.end;
+            self.document(&document, range, &mut scope, validators, &mut checked);
+            checked.found.extend(scope.take(&document));
+        }
+        checked
+    }
+
+    fn document(
+        &self,
+        document: &Document<'r, '_>,
+        range: Range<usize>,
+        scope: &mut Scope<'_>,
+        validators: &mut Validators<'r>,
+        checked: &mut CheckedPart<'r>,
+    ) {
+        let Contents { objects, problems } = document.contents();
+        let strict = self.settings.strict;
+        for problem in &problems {
+            let place = locate::line_of(document, problem.line);
+            checked.found.extend(scope.at(problem.rule, Some(place), problem.message.clone()));
+            if problem.rule == "invalid-yaml" || strict {
+                // An object whose keys occur twice still has a name.
+                let name = objects.first().map(|object| object.name.clone()).unwrap_or_default();
+                for version in scope.versions() {
+                    checked.verdict(document, &name, version, VerdictStatus::Error);
+                }
+            }
+        }
+        let is_broken = strict && !problems.is_empty();
+        for object in objects {
+            deprecation::check(scope, &object);
+            policy::check(scope, &object);
+            let kinds = defined(&object);
+            if !kinds.is_empty() {
+                checked.defines.push(Definition { kinds, range: range.clone() });
+            }
+            let mut waiting = Vec::new();
+            for version in scope.versions().to_vec() {
+                let outcome = self.checker.check(&version, &object, validators);
+                let status = outcome.as_ref().map_or(VerdictStatus::Error, |outcome| outcome.status);
+                let number = (!is_broken).then(|| checked.verdict(document, &object.name, &version, status));
+                match outcome {
+                    Some(outcome) => outcome.report(scope, &object, &version),
+                    None => waiting.push((version, number)),
+                }
+            }
+            checked.relations.add(&object, document);
+            if !waiting.is_empty() {
+                checked.waiting.push(Waiting { object, document: document.keep(), versions: waiting });
+            }
         }
     }
-    tidy(&mut report.findings, scenarios, settings.catalogs.len());
-    report
+
+    /// Validates the objects whose kinds are not built in, after all CRDs have been seen.
+    fn check_other_kinds(&self, parts: &[Part], checked: &mut [CheckedPart<'r>], parallel: bool) {
+        let jobs: Vec<(usize, Waiting<'r>)> = checked
+            .iter_mut()
+            .enumerate()
+            .flat_map(|(at, part)| std::mem::take(&mut part.waiting).into_iter().map(move |it| (at, it)))
+            .collect();
+        let of_job = |(_, waiting): &(usize, Waiting<'r>)| {
+            let kind = waiting.object.gvk();
+            waiting.versions.iter().map(|(version, _)| (version.clone(), kind.clone())).collect::<Vec<_>>()
+        };
+        let wanted: BTreeSet<(String, Gvk)> = jobs.iter().flat_map(of_job).collect();
+        let custom = self.custom_kinds(parts, checked, &wanted);
+        let kinds = OtherKinds::find(self.checker, &custom, wanted);
+        let results = threads::run(jobs.len(), parallel, Validators::default, |validators, job| {
+            let (at, waiting) = &jobs[job];
+            let mut scope = self.scope(self.rendering(&parts[*at]));
+            let check = |(version, _): &(String, Option<usize>)| {
+                let outcome = kinds.check(version, &waiting.object, validators);
+                let status = outcome.status;
+                outcome.report(&mut scope, &waiting.object, version);
+                status
+            };
+            let statuses: Vec<VerdictStatus> = waiting.versions.iter().map(check).collect();
+            (statuses, scope.take(&waiting.document))
+        });
+        for ((at, waiting), (statuses, found)) in jobs.iter().zip(results) {
+            let part = &mut checked[*at];
+            part.found.extend(found);
+            for ((_, number), status) in waiting.versions.iter().zip(statuses) {
+                if let Some(verdict) = number.and_then(|number| part.verdicts.get_mut(number)) {
+                    verdict.status = status;
+                }
+            }
+        }
+    }
+
+    /// The kinds that rendered CRDs define, as far as they are wanted, and those that are given. CRDs are large, and most of
+    /// them have no objects, so the few that are needed are read again.
+    fn custom_kinds(
+        &self,
+        parts: &[Part],
+        checked: &[CheckedPart<'_>],
+        wanted: &BTreeSet<(String, Gvk)>,
+    ) -> BTreeMap<Gvk, CustomKind> {
+        let mut missing: BTreeSet<&Gvk> = wanted.iter().map(|(_, kind)| kind).collect();
+        let mut found: BTreeMap<Gvk, CustomKind> = BTreeMap::new();
+        for (part, checked) in parts.iter().zip(checked) {
+            for definition in &checked.defines {
+                if !definition.kinds.iter().any(|kind| missing.contains(kind)) {
+                    continue;
+                }
+                let file = self.file(part);
+                let Ok(text) = file.read(self.settings) else { continue };
+                let Some(text) = text.get(definition.range.clone()) else { continue };
+                let document = Document { file, text: Cow::Borrowed(text), line: 1 };
+                for (kind, schema) in custom_kinds(document.contents().objects.iter()) {
+                    if missing.remove(&kind) {
+                        found.insert(kind, schema);
+                    }
+                }
+            }
+        }
+        let given = self.checker.given().iter().filter(|(kind, _)| missing.contains(kind));
+        found.extend(given.map(|(kind, schema)| (kind.clone(), schema.clone())));
+        found
+    }
+
+    fn report(&self, parts: &[Part], checked: Vec<CheckedPart<'r>>) -> Report {
+        let mut sink = Sink::default();
+        let mut report = Report { chart: self.subject.name.clone(), ..Report::default() };
+        let mut all = parts.iter().zip(checked).peekable();
+        for (number, rendering) in self.subject.renderings.iter().enumerate() {
+            let mut scope = self.scope(rendering);
+            if let Some((place, message)) = &rendering.error {
+                sink.add(scope.at("render", place.clone(), message.clone()), &rendering.scenario);
+            }
+            let (mut relations, mut found, mut verdicts) = (Relations::default(), Vec::new(), Vec::new());
+            while let Some((_, part)) = all.next_if(|(part, _)| part.rendering == number) {
+                relations.append(part.relations);
+                found.extend(part.found);
+                verdicts.extend(part.verdicts);
+            }
+            found.extend(relations.check(&mut scope));
+            found.retain(|found: &Found| !found.unless.as_ref().is_some_and(|name| relations.has(name)));
+            sink.add(found, &rendering.scenario);
+            for verdict in &mut verdicts {
+                verdict.scenario.clone_from(&rendering.scenario);
+            }
+            // One version after the other.
+            verdicts.sort_by_key(|it| scope.versions().iter().position(|version| *version == it.version));
+            report.verdicts.extend(verdicts);
+        }
+        report.ignored = sink.ignored.len();
+        report.findings = sink.found.into_values().collect();
+        for finding in &self.subject.findings {
+            match self.settings.config.severity(finding.rule) {
+                None => {}
+                Some(_) if self.settings.config.ignores(finding) => report.ignored += 1,
+                Some(severity) => report.findings.push(Finding { severity, ..finding.clone() }),
+            }
+        }
+        let scenarios = self.subject.renderings.iter().map(|it| &it.scenario).collect::<BTreeSet<_>>().len();
+        tidy(&mut report.findings, scenarios, self.settings.catalogs.len());
+        report
+    }
+}
+
+impl CheckedPart<'_> {
+    /// Adds a verdict, and returns its number. The set of values is added later.
+    fn verdict(
+        &mut self,
+        document: &Document<'_, '_>,
+        object: &ObjectName,
+        version: &str,
+        status: VerdictStatus,
+    ) -> usize {
+        self.verdicts.push(Verdict {
+            file: document.file.path.clone(),
+            scenario: String::new(),
+            version: version.to_owned(),
+            object: object.clone(),
+            status,
+        });
+        self.verdicts.len() - 1
+    }
+}
+
+/// The objects of a whole file; none if it cannot be read.
+fn objects(file: &RenderedText, settings: &Settings<'_>) -> Vec<Object> {
+    let Ok(text) = file.read(settings) else { return Vec::new() };
+    let document = |range: Range<usize>| Document { file, text: Cow::Borrowed(&text[range]), line: 1 };
+    documents(&text).flat_map(|written| document(written.range).contents().objects).collect()
+}
+
+impl RenderedText {
+    fn read(&self, settings: &Settings<'_>) -> Result<Cow<'_, [u8]>, String> {
+        match &self.text {
+            Some(text) => Ok(Cow::Borrowed(text)),
+            None => (settings.load)(&self.path).map(Cow::Owned),
+        }
+    }
 }
 
 /// Sorts findings by place, and leaves out what holds for everything.
@@ -117,8 +407,8 @@ fn tidy(findings: &mut [Finding], scenarios: usize, versions: usize) {
         }
     }
     findings.sort_by(|a, b| {
-        let key = |finding: &Finding| (finding.place.clone(), finding.rule.name, finding.message.clone());
-        key(a).cmp(&key(b))
+        let by_place = a.place.cmp(&b.place);
+        by_place.then_with(|| (a.rule.name, &a.message).cmp(&(b.rule.name, &b.message)))
     });
 }
 
@@ -126,136 +416,28 @@ fn tidy(findings: &mut [Finding], scenarios: usize, versions: usize) {
 type Key = (&'static str, Option<SourceLine>, String, String);
 
 /// Collects findings.
-struct Sink<'s> {
-    settings: &'s Settings<'s>,
+#[derive(Default)]
+struct Sink {
     found: BTreeMap<Key, Finding>,
     ignored: BTreeSet<Key>,
 }
 
-/// One rendering, and where its findings go.
-pub(crate) struct Scope<'s, 'd> {
-    sink: &'s mut Sink<'d>,
-    pub(crate) documents: &'s Documents<'s>,
-    pub(crate) scenario: &'s str,
-    version: &'s str,
-}
-
-impl<'s> Scope<'s, '_> {
-    pub(crate) fn objects(&self) -> &'s [Object] {
-        &self.documents.objects
-    }
-
-    /// The Kubernetes versions to check this rendering for.
-    pub(crate) fn versions(&self) -> Vec<String> {
-        let all = self.sink.settings.catalogs.iter().map(|catalog| catalog.version());
-        all.filter(|version| self.is_for(version)).collect()
-    }
-
-    /// Whether this rendering is for a Kubernetes version.
-    pub(crate) fn is_for(&self, version: &str) -> bool {
-        self.version.is_empty() || self.version == version
-    }
-
-    /// Whether a rule applies at all.
-    pub(crate) fn applies(&self, name: &'static str) -> bool {
-        self.severity(name).is_some()
-    }
-
-    fn severity(&self, name: &'static str) -> Option<Severity> {
-        let severity = self.sink.settings.config.severity(rule(name)?)?;
-        let strict = self.sink.settings.strict && matches!(name, "unknown-field" | "duplicate-key");
-        Some(if strict { Severity::Error } else { severity })
-    }
-
-    /// Adds a finding about a field of an object.
-    pub(crate) fn add(&mut self, name: &'static str, object: &Object, pointer: &str, message: String) {
-        self.add_for(name, object, pointer, message, None);
-    }
-
-    /// Adds a finding that replacing a text of the template fixes.
-    pub(crate) fn add_fixable(
-        &mut self,
-        name: &'static str,
-        object: &Object,
-        pointer: &str,
-        message: String,
-        (version, fix): (Option<&str>, Option<Replacement>),
-    ) {
-        self.add_with(name, object, pointer, message, version, fix);
-    }
-
-    /// Adds a finding that holds for one Kubernetes version.
-    pub(crate) fn add_for(
-        &mut self,
-        name: &'static str,
-        object: &Object,
-        pointer: &str,
-        message: String,
-        version: Option<&str>,
-    ) {
-        self.add_with(name, object, pointer, message, version, None);
-    }
-
-    fn add_with(
-        &mut self,
-        name: &'static str,
-        object: &Object,
-        pointer: &str,
-        message: String,
-        version: Option<&str>,
-        fix: Option<Replacement>,
-    ) {
-        if !self.applies(name) {
-            return;
-        }
-        let document = &self.documents.documents[object.document];
-        let place = locate::field(document, &format!("{}{pointer}", object.pointer));
-        let ignored = ignore::is_ignored(object, name);
-        self.push(name, Some(place), Some((object, pointer)), message, (version, ignored), fix);
-    }
-
-    /// Adds a finding that is not about an object.
-    fn add_at(&mut self, name: &'static str, place: Option<SourceLine>, message: String) {
-        self.push(name, place, None, message, (None, false), None);
-    }
-
-    fn push(
-        &mut self,
-        name: &'static str,
-        place: Option<SourceLine>,
-        field: Option<(&Object, &str)>,
-        message: String,
-        (version, ignored): (Option<&str>, bool),
-        fix: Option<Replacement>,
-    ) {
-        let (Some(rule), Some(severity)) = (rule(name), self.severity(name)) else { return };
-        let shown = field.map(|(object, _)| object.name.to_string()).unwrap_or_default();
-        let key = (name, place.clone(), shown, message.clone());
-        let mut finding = Finding {
-            rule,
-            severity,
-            message,
-            place,
-            object: field.map(|(object, _)| object.name.clone()),
-            pointer: field.map(|(_, pointer)| pointer.to_owned()).unwrap_or_default(),
-            scenarios: BTreeSet::new(),
-            versions: BTreeSet::new(),
-            fix,
-        };
-        if ignored || self.sink.settings.config.ignores(&finding) {
-            self.sink.ignored.insert(key);
-            return;
-        }
-        finding = self.sink.found.remove(&key).unwrap_or(finding);
-        finding.scenarios.insert(self.scenario.to_owned());
-        finding.versions.extend(version.map(str::to_owned));
-        self.sink.found.insert(key, finding);
-    }
-
-    fn problems(&mut self) {
-        for problem in &self.documents.problems {
-            let place = locate::line_of(&self.documents.documents[problem.document], problem.line);
-            self.add_at(problem.rule, Some(place), problem.message.clone());
+impl Sink {
+    fn add(&mut self, found: impl IntoIterator<Item = Found>, scenario: &str) {
+        for Found { mut finding, ignored, .. } in found {
+            let shown = finding.object.as_ref().map(ToString::to_string).unwrap_or_default();
+            let key = (finding.rule.name, finding.place.clone(), shown, finding.message.clone());
+            if ignored {
+                self.ignored.insert(key);
+                continue;
+            }
+            let versions = std::mem::take(&mut finding.versions);
+            let known = self.found.entry(key).or_insert(finding);
+            known.scenarios.insert(scenario.to_owned());
+            known.versions.extend(versions);
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,7 +10,8 @@ use std::fmt;
 use pintle_tree::Node;
 
 pub use build::json_schema;
-pub(crate) use checker::Checker;
+pub(crate) use checker::{Checker, OtherKinds, Validators};
+pub(crate) use custom::{CustomKind, defined, kinds as custom_kinds};
 
 /// A group, version and kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +50,8 @@ impl fmt::Display for Gvk {
 pub trait Catalog: Sync {
     /// The version, as in `1.36.1`.
     fn version(&self) -> String;
+    /// All kinds that have a definition.
+    fn kinds(&self) -> Vec<Gvk>;
     /// The name of the OpenAPI definition of a kind.
     fn definition_of(&self, kind: &Gvk) -> Option<String>;
     /// An OpenAPI definition.

@@ -24,9 +24,12 @@ fn to_yaml(arguments: Args<'_>) -> CallResult {
 
 /// As in helm-docs, an error is an entry of the result.
 fn from_yaml(arguments: Args<'_>) -> CallResult {
-    let entries = match pintle_yaml::read_map(arguments.text(0)) {
-        Ok(map) => map,
-        Err(error) => Map::from_entries(vec![("Error".into(), Node::Str(error.to_string().into()))]),
+    let failed = |error: String| Map::from_entries(vec![("Error".into(), Node::Str(error.into()))]);
+    let entries = match pintle_yaml::read_exact(arguments.text(0)) {
+        Ok(Node::Map(map)) => map,
+        Ok(Node::Nil) => Map::new(),
+        Ok(other) => failed(format!("yaml: cannot unmarshal {} into a map", other.json_type())),
+        Err(error) => failed(error.to_string()),
     };
     Ok(Value::Map(MapRef::of(MapType::Any, Value::entries_from(&entries))))
 }

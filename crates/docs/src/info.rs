@@ -155,13 +155,27 @@ impl<'d> Decoder<'d> {
         Error::Field { file: self.file, line: node.line, found: node.tag.clone(), wanted }
     }
 
-    /// The entries of a map; none for null.
+    fn defined_twice(&self, key: &Node, first: usize) -> Error {
+        let message =
+            format!("line {}: mapping key {:?} already defined at line {first}", key.line, key.value);
+        Error::Yaml { file: self.file, message }
+    }
+
+    /// The entries of a map; none for null. Keys that occur twice are errors, as for go-yaml 3.
     fn entries(&self, number: usize, wanted: &'static str) -> Result<Vec<(&'d str, usize)>, Error> {
         let node = self.resolve(number);
         match node.kind {
             Kind::Mapping => {
-                let pairs = node.children.chunks_exact(2);
-                Ok(pairs.map(|pair| (self.resolve(pair[0]).value.as_str(), pair[1])).collect())
+                let mut lines = BTreeMap::new();
+                let mut entries = Vec::new();
+                for pair in node.children.chunks_exact(2) {
+                    let key = self.resolve(pair[0]);
+                    if let Some(first) = lines.insert(key.value.as_str(), key.line) {
+                        return Err(self.defined_twice(key, first));
+                    }
+                    entries.push((key.value.as_str(), pair[1]));
+                }
+                Ok(entries)
             }
             Kind::Scalar if node.tag == "!!null" => Ok(Vec::new()),
             _ => Err(self.wrong(node, wanted)),
@@ -293,6 +307,13 @@ mod tests {
     fn a_field_of_the_wrong_type_is_an_error_with_its_line() {
         let error = parse("name: a\nversion: [1]\n", "").unwrap_err();
         assert_eq!(error.to_string(), "Chart.yaml: line 2: cannot read !!seq as string");
+    }
+
+    #[test]
+    fn a_key_that_occurs_twice_is_an_error_where_it_is_read() {
+        let error = parse("name: a\nmaintainers:\n- name: b\n  name: c\n", "").unwrap_err();
+        assert_eq!(error.to_string(), "Chart.yaml: line 4: mapping key \"name\" already defined at line 3");
+        assert!(parse("name: a\nannotations: {x: 1, x: 2}\n", "").is_ok());
     }
 
     #[test]

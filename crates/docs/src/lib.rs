@@ -36,4 +36,4 @@ pub use info::{ChartInfo, ChartText, Dependency, Maintainer, Metadata};
 pub use model::{DependencyValues, SortOrder, dependency_values};
 pub use pintle_regex::Regex;
 pub use strict::Strictness;
-pub use template::{HELM_DOCS_VERSION, Options, Readme, default_template, render};
+pub use template::{Options, Readme, default_template, render};

@@ -99,7 +99,7 @@ impl<'d> Table<'d> {
             return Ok(());
         }
         let shown = match value.tag.as_str() {
-            "!!str" if !described.auto.notation_type.is_empty() => notation(&described.auto, value),
+            "!!str" if !described.auto.notation_type.is_empty() => self.notation(&described.auto, value),
             "!!null" => Shown::Nil,
             _ => Shown::Data(scalar_data(path, value)?),
         };
@@ -169,18 +169,19 @@ impl<'d> Table<'d> {
         }
         let by_notation = described.named.is_none() && !described.auto.notation_type.is_empty();
         let shown = match by_notation {
-            true => self.collection_notation(&described.auto, value),
+            true => self.notation(&described.auto, value),
             false => Shown::Data(data(self.document, value, 0)),
         };
         self.push(path, key, described, shown)?;
         Ok(false)
     }
 
-    fn collection_notation(&self, auto: &Description, value: &Node) -> Shown {
-        match auto.notation_type.as_str() {
-            "yaml" => Shown::Notation(yaml_text(&data(self.document, value, 0))),
-            _ => Shown::Notation(String::new()),
-        }
+    /// A value for a template that formats it. Collections have no text.
+    fn notation(&self, auto: &Description, value: &Node) -> Shown {
+        Shown::Notation(match auto.notation_type.as_str() {
+            "yaml" => String::from_utf8_lossy(&self.document.write(value)).into_owned(),
+            _ => value.value.clone(),
+        })
     }
 
     fn push(&mut self, path: &str, key: &Node, described: &Described<'_>, shown: Shown) -> Result<(), Error> {
@@ -239,13 +240,6 @@ fn auto_description(key: &Node) -> Description {
     match comment::parse(&lines) {
         (named, description) if named.is_empty() => description,
         _ => Description::default(),
-    }
-}
-
-fn notation(auto: &Description, value: &Node) -> Shown {
-    match auto.notation_type.as_str() {
-        "yaml" => Shown::Notation(yaml_text(&Data::Str(value.value.as_str().into()))),
-        _ => Shown::Notation(value.value.clone()),
     }
 }
 
@@ -323,10 +317,6 @@ fn json_text(path: &str, data: &Data) -> Result<String, Error> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-fn yaml_text(data: &Data) -> String {
-    String::from_utf8_lossy(&pintle_yaml::write_version_3(data)).into_owned()
-}
-
 /// A value as Go prints it with `%s`.
 fn go_text(data: &Data) -> String {
     match data {
@@ -398,9 +388,9 @@ mod tests {
     fn a_notation_leaves_the_value_to_the_template() {
         assert_eq!(
             shown(
-                "# -- T\n# @notationType -- tpl\na: |\n  {{ x }}\n# -- Y\n# @notationType -- yaml\nb:\n  c:\n  - 1\n"
+                "# -- T\n# @notationType -- tpl\na: |\n  {{ x }}\n# -- Y\n# @notationType -- yaml\nb:\n  d: 'x'\n  # C\n  c:\n  - 1\n"
             ),
-            ["a | tpl | {{ x }}\n | T", "b | yaml | c:\n    - 1\n | Y"]
+            ["a | tpl | {{ x }}\n | T", "b | yaml | d: 'x'\n# C\nc:\n    - 1\n | Y"]
         );
     }
 

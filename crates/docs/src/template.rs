@@ -11,9 +11,6 @@ use crate::functions::functions;
 use crate::info::ChartInfo;
 use crate::model::{DependencyValues, SortOrder, all_rows, sections};
 
-/// The version of helm-docs whose output this crate has, and that its footer names.
-pub const HELM_DOCS_VERSION: &str = "1.14.2";
-
 /// The templates that READMEs can use.
 const TEMPLATES: &str = include_str!("templates.gotmpl");
 
@@ -56,7 +53,8 @@ pub struct Options {
     pub badge_style: String,
     /// Whether values without comments are left out.
     pub only_described: bool,
-    /// The version in the footer; empty for no footer, as builds of helm-docs from source have it.
+    /// The version of helm-docs that the footer names, as its released binaries do. Empty for no footer, as in its builds
+    /// from source.
     pub helm_docs_version: String,
     /// Whether the default template leaves the footer out.
     pub skip_version_footer: bool,
@@ -69,7 +67,7 @@ impl Default for Options {
             sort: SortOrder::default(),
             badge_style: "flat-square".to_owned(),
             only_described: false,
-            helm_docs_version: HELM_DOCS_VERSION.to_owned(),
+            helm_docs_version: String::new(),
             skip_version_footer: false,
         }
     }

@@ -79,8 +79,9 @@ fn run_in(
     cache: &mut Cache,
     result: &mut TestResult,
 ) -> Result<(), String> {
-    let sets = [suite.set.as_slice(), job.set.as_slice()];
-    let values = user_values::user_values(&suite.route, &suite.file, &job.values, &sets, &worker.values)?;
+    let sets = [suite.settings.set.as_slice(), job.settings.set.as_slice()];
+    let values =
+        user_values::user_values(&suite.route, &suite.file, &job.settings.values, &sets, &worker.values)?;
     let mut rendering = render(worker, suite, job, selection, versions, &values);
     worker.host.rendered(&rendering.files)?;
     result.error.clone_from(&rendering.error);
@@ -102,7 +103,7 @@ fn run_in(
     };
     let scope = Scope { suite, job, chart, paths: &paths };
     check(&scope, &subject, &mut Comparer::new(cache, &job.name), result);
-    if let Some(expected) = &job.lifecycle {
+    if let Some(expected) = &job.settings.lifecycle {
         let mut checked = expected.check(rendering.prepared.as_ref());
         checked.extend(expected.rehearse(|settings| {
             worker.host.rehearse(&RehearsalRequest {
@@ -162,14 +163,16 @@ impl Scope<'_> {
         if !assertion.template.is_empty() {
             return vec![prefixed(&assertion.template)];
         }
-        if !job.templates.is_empty() {
-            return job.templates.iter().map(prefixed).collect();
+        if !job.settings.templates.is_empty() {
+            return job.settings.templates.iter().map(prefixed).collect();
         }
         if !job.template.is_empty() {
             return vec![prefixed(&job.template)];
         }
-        if !suite.templates.is_empty() && !suite.templates.iter().any(|name| name.contains('*')) {
-            return suite.templates.iter().map(prefixed).collect();
+        if !suite.settings.templates.is_empty()
+            && !suite.settings.templates.iter().any(|name| name.contains('*'))
+        {
+            return suite.settings.templates.iter().map(prefixed).collect();
         }
         let mut templates = self.paths.to_vec();
         if suite.include_crds {
@@ -188,12 +191,12 @@ fn render(
     values: &Map<Node>,
 ) -> Rendering {
     let failed = |error: String| Rendering { error: Some(error), ..Rendering::default() };
-    if !job.release.name.is_empty()
-        && let Err(error) = check_name(&job.release.name)
+    if !job.settings.release.name.is_empty()
+        && let Err(error) = check_name(&job.settings.release.name)
     {
         return failed(error);
     }
-    match &job.lifecycle {
+    match &job.settings.lifecycle {
         None => render_templates(worker, suite, job, selection, versions, values),
         Some(expected) => {
             // Only templates that are rendered here are traced.
@@ -261,7 +264,8 @@ fn render_templates(
         Err(error) => return Rendering { chart: Some(chart), ..failed(error.to_string()) },
     };
     let templates = selection.templates(&chart, worker.templates);
-    let chart = if job.chart.is_empty() { chart } else { Arc::new(with_metadata((*chart).clone(), job)) };
+    let chart =
+        if job.settings.chart.is_empty() { chart } else { Arc::new(with_metadata((*chart).clone(), job)) };
     let target = target(job, versions);
     let rendered =
         templates.map(|templates| templates.of(&chart)).and_then(|templates| match &worker.trace {
@@ -308,7 +312,7 @@ fn error_files(suite: &Suite, job: &Job, error: &str) -> Option<Files> {
         return Some([(path, text)].into_iter().collect());
     }
     let all = ["**".to_owned()];
-    let templates = if suite.templates.is_empty() { &all[..] } else { &suite.templates };
+    let templates = if suite.settings.templates.is_empty() { &all[..] } else { &suite.settings.templates };
     Some(templates.iter().map(|name| (join(&suite.route, &file_name(name)), text.clone())).collect())
 }
 
@@ -348,8 +352,8 @@ fn check_name(name: &str) -> Result<(), String> {
 fn with_metadata(mut chart: Chart, job: &Job) -> Chart {
     let set = |chart: &mut Chart| {
         for (place, value) in [
-            (&mut chart.metadata.version, &job.chart.version),
-            (&mut chart.metadata.app_version, &job.chart.app_version),
+            (&mut chart.metadata.version, &job.settings.chart.version),
+            (&mut chart.metadata.app_version, &job.settings.chart.app_version),
         ] {
             if !value.is_empty() {
                 place.clone_from(value);
@@ -364,10 +368,10 @@ fn with_metadata(mut chart: Chart, job: &Job) -> Chart {
 fn target(job: &Job, versions: &Versions) -> Target {
     let or = |text: &str, default: &str| if text.is_empty() { default.to_owned() } else { text.to_owned() };
     let release = pintle_render::Release {
-        name: or(&job.release.name, RELEASE_NAME),
-        namespace: or(&job.release.namespace, NAMESPACE),
-        revision: job.release.revision,
-        is_upgrade: job.release.upgrade,
+        name: or(&job.settings.release.name, RELEASE_NAME),
+        namespace: or(&job.settings.release.namespace, NAMESPACE),
+        revision: job.settings.release.revision,
+        is_upgrade: job.settings.release.upgrade,
     };
     let version = format!("v{}.{}.0", versions.major, versions.minor);
     let capabilities = pintle_render::Capabilities {
@@ -381,8 +385,8 @@ fn target(job: &Job, versions: &Versions) -> Target {
         helm_version: versions.helm.clone(),
     };
     let mut target = Target::offline(release, capabilities);
-    if !job.provider.objects.is_empty() {
-        target.lookup = Arc::new(job.provider.clone());
+    if !job.settings.provider.objects.is_empty() {
+        target.lookup = Arc::new(job.settings.provider.clone());
     }
     target
 }
@@ -394,7 +398,7 @@ fn post_render(
     job: &Job,
     files: &Files,
 ) -> Result<Option<Files>, String> {
-    let chosen = [&job.post_renderer, &suite.post_renderer];
+    let chosen = [&job.settings.post_renderer, &suite.settings.post_renderer];
     let Some(post_renderer) = chosen.into_iter().find(|one| !one.command.is_empty()) else { return Ok(None) };
     let mut text = Vec::new();
     for (path, content) in files {

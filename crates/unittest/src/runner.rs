@@ -340,7 +340,7 @@ impl Worker<'_> {
                 return result;
             }
         };
-        let selection = Selection::new(&suite.route, &suite.templates, &suite.exclude_templates);
+        let selection = Selection::new(&suite.route, &suite.settings.templates, &suite.exclude_templates);
         let mut skipped = 0;
         for (index, (test, versions)) in suite.tests.iter().zip(versions).enumerate() {
             if test.skip_reason.is_empty() {

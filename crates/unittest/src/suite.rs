@@ -41,39 +41,38 @@ pub struct Suite {
     pub(crate) name: String,
     pub(crate) file: String,
     pub(crate) route: String,
-    pub(crate) values: Vec<String>,
-    pub(crate) set: Vec<(Str, Node)>,
-    pub(crate) templates: Vec<String>,
+    pub(crate) settings: TestSettings,
     pub(crate) exclude_templates: Vec<String>,
     pub(crate) include_crds: bool,
-    pub(crate) release: Release,
-    pub(crate) chart: ChartSettings,
     capabilities: Capabilities,
-    pub(crate) provider: Provider,
-    pub(crate) post_renderer: PostRenderer,
     pub(crate) tests: Vec<Job>,
     snapshot_id: String,
     skip_reason: String,
     minimum_version: String,
-    lifecycle: Option<Expectations>,
 }
 
 /// A test.
 #[derive(Debug, Default)]
 pub(crate) struct Job {
     pub(crate) name: String,
-    pub(crate) values: Vec<String>,
-    pub(crate) set: Vec<(Str, Node)>,
+    pub(crate) settings: TestSettings,
     pub(crate) template: String,
-    pub(crate) templates: Vec<String>,
     /// Below zero, all documents, whatever assertions say.
     pub(crate) document_index: Option<i64>,
     pub(crate) selector: Option<Selector>,
-    pub(crate) release: Release,
-    pub(crate) chart: ChartSettings,
     pub(crate) capabilities: Capabilities,
     pub(crate) assertions: Vec<Option<Assertion>>,
     pub(crate) skip_reason: String,
+}
+
+/// What suites and tests set in the same way.
+#[derive(Debug, Default)]
+pub(crate) struct TestSettings {
+    pub(crate) values: Vec<String>,
+    pub(crate) set: Vec<(Str, Node)>,
+    pub(crate) templates: Vec<String>,
+    pub(crate) release: Release,
+    pub(crate) chart: ChartSettings,
     pub(crate) provider: Provider,
     pub(crate) post_renderer: PostRenderer,
     pub(crate) lifecycle: Option<Expectations>,
@@ -137,7 +136,7 @@ impl Suite {
             Ok(raw) => {
                 let mut suite = Suite::read(&raw, text, origin)?;
                 suite.check(origin)?;
-                suite.values.extend_from_slice(origin.values);
+                suite.settings.values.extend_from_slice(origin.values);
                 suite.inherit();
                 Ok(Some(suite))
             }
@@ -179,15 +178,15 @@ impl Suite {
 
     /// The values files of the suite and its tests.
     pub fn values_files(&self) -> BTreeSet<String> {
-        let names = self.tests.iter().flat_map(|test| &test.values).chain(&self.values);
+        let names = self.tests.iter().flat_map(|test| &test.settings.values).chain(&self.settings.values);
         names.map(|name| crate::user_values::file_path(&self.file, name)).collect()
     }
 
     /// Whether the suite renders the template at a path of the chart tree, or can include definitions of it.
     pub fn renders(&self, path: &str) -> bool {
         // A release has all templates.
-        let whole = self.tests.iter().any(|test| test.lifecycle.is_some());
-        whole || Selection::new(&self.route, &self.templates, &self.exclude_templates).contains(path)
+        let whole = self.tests.iter().any(|test| test.settings.lifecycle.is_some());
+        whole || Selection::new(&self.route, &self.settings.templates, &self.exclude_templates).contains(path)
     }
 
     fn read(raw: &Raw, text: &str, origin: &SuiteOrigin<'_>) -> Result<Suite, Error> {
@@ -198,30 +197,20 @@ impl Suite {
         decoder.fields(raw, "unittest.TestSuite", |decoder, key, raw| {
             match key {
                 "suite" => suite.name = decoder.str(raw),
-                "values" => suite.values = decoder.strings(raw),
-                "set" => suite.set = decoder.set(raw),
-                "templates" => suite.templates = decoder.strings(raw),
                 "excludeTemplates" => suite.exclude_templates = decoder.strings(raw),
                 "includeCrds" => suite.include_crds = decoder.bool(raw),
-                "release" => suite.release = decoder.release(raw),
-                "chart" => suite.chart = decoder.chart(raw),
                 "capabilities" => capabilities = decoder.capabilities(raw),
-                "kubernetesProvider" => suite.provider = decoder.provider(raw),
-                "postRenderer" => suite.post_renderer = decoder.post_renderer(raw),
-                "pintle" => suite.lifecycle = decoder.lifecycle(raw),
                 "tests" => suite.tests = decoder.list(raw, "[]*unittest.TestJob", Decoder::job),
                 "snapshotId" => suite.snapshot_id = decoder.str(raw),
-                "skip" => {
-                    decoder.fields(raw, SUITE_SKIP, |decoder, key, raw| {
-                        match key {
-                            "reason" => suite.skip_reason = decoder.str(raw),
-                            "minimumVersion" => suite.minimum_version = decoder.str(raw),
-                            _ => return false,
-                        }
-                        true
-                    });
-                }
-                _ => return false,
+                "skip" => decoder.fields(raw, SUITE_SKIP, |decoder, key, raw| {
+                    match key {
+                        "reason" => suite.skip_reason = decoder.str(raw),
+                        "minimumVersion" => suite.minimum_version = decoder.str(raw),
+                        _ => return false,
+                    }
+                    true
+                }),
+                _ => return decoder.setting(&mut suite.settings, key, raw),
             }
             true
         });
@@ -245,7 +234,7 @@ impl Suite {
             );
         }
         // What is expected of the lifecycle is a check too.
-        let has_none = |test: &Job| test.assertions.is_empty() && test.lifecycle.is_none();
+        let has_none = |test: &Job| test.assertions.is_empty() && test.settings.lifecycle.is_none();
         if self.tests.iter().any(has_none) {
             return Err(Error::Suite("no asserts found".to_owned()));
         }
@@ -254,15 +243,17 @@ impl Suite {
 
     /// Gives the tests what the suite sets for all of them.
     fn inherit(&mut self) {
+        let of_suite = &self.settings;
         for test in &mut self.tests {
+            let settings = &mut test.settings;
             if !self.skip_reason.is_empty() {
                 test.skip_reason.clone_from(&self.skip_reason);
             }
             for (own, suite) in [
-                (&mut test.release.name, &self.release.name),
-                (&mut test.release.namespace, &self.release.namespace),
-                (&mut test.chart.version, &self.chart.version),
-                (&mut test.chart.app_version, &self.chart.app_version),
+                (&mut settings.release.name, &of_suite.release.name),
+                (&mut settings.release.namespace, &of_suite.release.namespace),
+                (&mut settings.chart.version, &of_suite.chart.version),
+                (&mut settings.chart.app_version, &of_suite.chart.app_version),
                 (&mut test.capabilities.major, &self.capabilities.major),
                 (&mut test.capabilities.minor, &self.capabilities.minor),
             ] {
@@ -270,21 +261,21 @@ impl Suite {
                     own.clone_from(suite);
                 }
             }
-            if test.release.revision == 0 {
-                test.release.revision = self.release.revision;
+            if settings.release.revision == 0 {
+                settings.release.revision = of_suite.release.revision;
             }
-            test.release.upgrade |= self.release.upgrade;
+            settings.release.upgrade |= of_suite.release.upgrade;
             if let Some(own) = &mut test.capabilities.api_versions {
                 own.extend(self.capabilities.api_versions.iter().flatten().cloned());
             }
-            test.provider.objects.extend(self.provider.objects.iter().cloned());
-            test.provider.scheme.extend(self.provider.scheme.clone());
-            if let Some(suite) = &self.lifecycle {
-                test.lifecycle.get_or_insert_default().inherit(suite);
+            settings.provider.objects.extend(of_suite.provider.objects.iter().cloned());
+            settings.provider.scheme.extend(of_suite.provider.scheme.clone());
+            if let Some(suite) = &of_suite.lifecycle {
+                settings.lifecycle.get_or_insert_default().inherit(suite);
             }
-            let mut values = self.values.clone();
-            values.append(&mut test.values);
-            test.values = values;
+            let mut values = of_suite.values.clone();
+            values.append(&mut settings.values);
+            settings.values = values;
         }
     }
 }

@@ -2,6 +2,7 @@
 //! Helm's `toYaml` encodes JSON, reads that as YAML and writes it again. For nearly all trees the detour
 //! changes nothing but numbers, so they are written directly; the rest takes the detour.
 
+mod commented;
 mod emitter;
 mod native;
 mod pretty;

@@ -4,9 +4,9 @@ use pintle_tree::Node;
 
 use super::text;
 use crate::document::Object;
-use crate::run::Scope;
+use crate::scope::Scope;
 
-pub(super) fn check(scope: &mut Scope<'_, '_>, object: &Object) {
+pub(super) fn check(scope: &mut Scope<'_>, object: &Object) {
     match object.name.kind.as_str() {
         "ClusterRoleBinding" | "RoleBinding"
             if text(&object.node, &["roleRef", "name"]) == "cluster-admin" =>
@@ -30,7 +30,7 @@ pub(super) fn check(scope: &mut Scope<'_, '_>, object: &Object) {
     }
 }
 
-fn rules(scope: &mut Scope<'_, '_>, object: &Object) {
+fn rules(scope: &mut Scope<'_>, object: &Object) {
     let rules = object.get(&["rules"]).and_then(Node::as_list).unwrap_or_default();
     for (index, rule) in rules.iter().enumerate() {
         let words = |key: &str| {

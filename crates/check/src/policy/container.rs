@@ -6,9 +6,9 @@ use pintle_tree::Node;
 
 use super::{Container, Pod, number, text};
 use crate::document::get;
-use crate::run::Scope;
+use crate::scope::Scope;
 
-pub(super) fn check(scope: &mut Scope<'_, '_>, pod: &Pod<'_>) {
+pub(super) fn check(scope: &mut Scope<'_>, pod: &Pod<'_>) {
     for container in pod.containers(true) {
         image(scope, pod, &container);
         security(scope, pod, &container);
@@ -21,7 +21,7 @@ pub(super) fn check(scope: &mut Scope<'_, '_>, pod: &Pod<'_>) {
     }
 }
 
-fn image(scope: &mut Scope<'_, '_>, pod: &Pod<'_>, container: &Container<'_>) {
+fn image(scope: &mut Scope<'_>, pod: &Pod<'_>, container: &Container<'_>) {
     let image = text(container.node, &["image"]);
     if image.is_empty() || image.contains('@') {
         return;
@@ -44,7 +44,7 @@ fn security_setting<'n>(pod: &Pod<'n>, container: &Container<'n>, name: &str) ->
     own.or_else(|| get(pod.spec, &["securityContext", name]))
 }
 
-fn security(scope: &mut Scope<'_, '_>, pod: &Pod<'_>, container: &Container<'_>) {
+fn security(scope: &mut Scope<'_>, pod: &Pod<'_>, container: &Container<'_>) {
     let pointer = format!("{}/securityContext", container.pointer);
     let name = container.name();
     let own = |field: &str| get(container.node, &["securityContext", field]);
@@ -86,7 +86,7 @@ const SECRET_WORDS: [&str; 5] = ["password", "secret", "token", "api_key", "priv
 /// Endings of such names that say where a secret is, and are none themselves.
 const PLACE_WORDS: [&str; 7] = ["_file", "_path", "_name", "_dir", "_url", "_expiration", "_ttl"];
 
-fn environment(scope: &mut Scope<'_, '_>, pod: &Pod<'_>, container: &Container<'_>) {
+fn environment(scope: &mut Scope<'_>, pod: &Pod<'_>, container: &Container<'_>) {
     let mut seen = BTreeSet::new();
     for (index, variable) in container.list("env").iter().enumerate() {
         let name = text(variable, &["name"]);
@@ -107,7 +107,7 @@ fn environment(scope: &mut Scope<'_, '_>, pod: &Pod<'_>, container: &Container<'
     }
 }
 
-fn resources(scope: &mut Scope<'_, '_>, pod: &Pod<'_>, container: &Container<'_>) {
+fn resources(scope: &mut Scope<'_>, pod: &Pod<'_>, container: &Container<'_>) {
     if container.is_init {
         return;
     }
@@ -130,7 +130,7 @@ fn resources(scope: &mut Scope<'_, '_>, pod: &Pod<'_>, container: &Container<'_>
     }
 }
 
-fn ports(scope: &mut Scope<'_, '_>, pod: &Pod<'_>, container: &Container<'_>) {
+fn ports(scope: &mut Scope<'_>, pod: &Pod<'_>, container: &Container<'_>) {
     for (index, port) in container.list("ports").iter().enumerate() {
         let is_tcp = matches!(text(port, &["protocol"]), "" | "TCP");
         if is_tcp && port.get("containerPort").and_then(number) == Some(22) {
@@ -140,7 +140,7 @@ fn ports(scope: &mut Scope<'_, '_>, pod: &Pod<'_>, container: &Container<'_>) {
     }
 }
 
-fn probes(scope: &mut Scope<'_, '_>, pod: &Pod<'_>, container: &Container<'_>) {
+fn probes(scope: &mut Scope<'_>, pod: &Pod<'_>, container: &Container<'_>) {
     let runs_on = matches!(
         pod.object.name.kind.as_str(),
         "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "Rollout" | "DeploymentConfig"

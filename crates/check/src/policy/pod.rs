@@ -4,7 +4,7 @@ use pintle_tree::Node;
 
 use super::{Pod, text};
 use crate::fix::Replacement;
-use crate::run::Scope;
+use crate::scope::Scope;
 
 /// Directories of a node that no pod should have as a whole.
 const SENSITIVE: [&str; 7] = ["/", "/boot", "/dev", "/etc", "/lib", "/proc", "/usr"];
@@ -17,7 +17,7 @@ const SOCKETS: [&str; 4] = [
     "/var/run/crio/crio.sock",
 ];
 
-pub(super) fn check(scope: &mut Scope<'_, '_>, pod: &Pod<'_>) {
+pub(super) fn check(scope: &mut Scope<'_>, pod: &Pod<'_>) {
     for (field, rule) in [("hostNetwork", "host-network"), ("hostPID", "host-pid"), ("hostIPC", "host-ipc")] {
         if pod.spec.get(field).and_then(Node::as_bool) == Some(true) {
             let pointer = format!("{}/{field}", pod.pointer);
@@ -28,7 +28,7 @@ pub(super) fn check(scope: &mut Scope<'_, '_>, pod: &Pod<'_>) {
     service_account(scope, pod);
 }
 
-fn volumes(scope: &mut Scope<'_, '_>, pod: &Pod<'_>) {
+fn volumes(scope: &mut Scope<'_>, pod: &Pod<'_>) {
     let volumes = pod.spec.get("volumes").and_then(Node::as_list).unwrap_or_default();
     for (index, volume) in volumes.iter().enumerate() {
         let path = text(volume, &["hostPath", "path"]);
@@ -46,7 +46,7 @@ fn volumes(scope: &mut Scope<'_, '_>, pod: &Pod<'_>) {
     }
 }
 
-fn service_account(scope: &mut Scope<'_, '_>, pod: &Pod<'_>) {
+fn service_account(scope: &mut Scope<'_>, pod: &Pod<'_>) {
     let old = text(pod.spec, &["serviceAccount"]);
     let name = text(pod.spec, &["serviceAccountName"]);
     if !old.is_empty() && name.is_empty() {
@@ -65,13 +65,8 @@ fn service_account(scope: &mut Scope<'_, '_>, pod: &Pod<'_>) {
     if matches!(wanted, "" | "default") {
         return;
     }
-    let exists = scope
-        .objects()
-        .iter()
-        .any(|object| object.name.kind == "ServiceAccount" && object.name.name == wanted);
-    if !exists {
-        let pointer = format!("{}/serviceAccountName", pod.pointer);
-        let message = format!("the chart does not create the service account {wanted:?}");
-        scope.add("non-existent-service-account", pod.object, &pointer, message);
-    }
+    let pointer = format!("{}/serviceAccountName", pod.pointer);
+    let message = format!("the chart does not create the service account {wanted:?}");
+    let missing = ("ServiceAccount".to_owned(), wanted.to_owned());
+    scope.add_missing("non-existent-service-account", pod.object, &pointer, message, missing);
 }

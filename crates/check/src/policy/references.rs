@@ -1,42 +1,107 @@
 //! Rules for objects that refer to each other. A chart may refer to objects that others create, so most of these are warnings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pintle_tree::{Map, Node, Str};
 
 use super::{Pod, number, selects, text};
-use crate::document::{Object, get};
-use crate::run::Scope;
+use crate::document::{Document, Object, get};
+use crate::scope::{Found, KindName, Scope};
 
-pub(super) fn check(scope: &mut Scope<'_, '_>) {
-    let pods = Pods::of(scope.objects());
-    for object in scope.objects() {
-        match object.name.kind.as_str() {
-            "Service" => service(scope, object, &pods),
-            "Ingress" => ingress(scope, object),
-            "HorizontalPodAutoscaler" => autoscaler(scope, object),
-            "NetworkPolicy" => selected(scope, object, &pods, "podSelector", "dangling-networkpolicy"),
-            "PodDisruptionBudget" => {
-                selected(scope, object, &pods, "selector", "dangling-poddisruptionbudget");
-                budget(scope, object, &pods);
-            }
-            _ => {}
+/// What the rules need of all objects of a rendering, so that the objects themselves need not be kept.
+#[derive(Default)]
+pub(crate) struct Relations<'f> {
+    names: BTreeSet<KindName>,
+    pods: Vec<PodLabels>,
+    /// Objects that refer to others, with their documents.
+    referring: Vec<(Object, Document<'f, 'static>)>,
+}
+
+/// What others refer to in a pod.
+struct PodLabels {
+    labels: Node,
+    /// The names of the ports of its containers.
+    ports: Vec<Str>,
+    /// The replicas of its workload.
+    replicas: Option<i64>,
+}
+
+impl PodLabels {
+    fn of(object: &Object) -> Option<Self> {
+        let pod = Pod::of(object)?;
+        let of_container = |node: &Node| {
+            let ports = node.get("ports").and_then(Node::as_list).unwrap_or_default();
+            ports.iter().filter_map(|port| port.get("name")?.as_text().cloned()).collect::<Vec<Str>>()
+        };
+        Some(PodLabels {
+            labels: pod.labels().cloned().unwrap_or_default(),
+            ports: pod.containers(true).flat_map(|container| of_container(container.node)).collect(),
+            replicas: object.get(&["spec", "replicas"]).and_then(number),
+        })
+    }
+}
+
+impl<'f> Relations<'f> {
+    pub(crate) fn add(&mut self, object: &Object, document: &Document<'f, '_>) {
+        self.names.insert((object.name.kind.clone(), object.name.name.clone()));
+        self.pods.extend(PodLabels::of(object));
+        let kind = object.name.kind.as_str();
+        if matches!(kind, "Service" | "Ingress" | "NetworkPolicy" | "PodDisruptionBudget") {
+            self.referring.push((object.clone(), document.keep()));
         }
+    }
+
+    pub(crate) fn append(&mut self, mut other: Relations<'f>) {
+        self.names.append(&mut other.names);
+        self.pods.append(&mut other.pods);
+        self.referring.append(&mut other.referring);
+    }
+
+    /// Whether the rendering has an object.
+    pub(crate) fn has(&self, name: &KindName) -> bool {
+        self.names.contains(name)
+    }
+
+    /// Applies all rules.
+    pub(crate) fn check(&self, scope: &mut Scope<'_>) -> Vec<Found> {
+        let (pods, services) = (Pods::new(&self.pods), self.services());
+        let mut found = Vec::new();
+        for (object, document) in &self.referring {
+            match object.name.kind.as_str() {
+                "Service" => service(scope, object, &pods),
+                "Ingress" => ingress(scope, object, &services),
+                "NetworkPolicy" => selected(scope, object, &pods, "podSelector", "dangling-networkpolicy"),
+                _ => {
+                    selected(scope, object, &pods, "selector", "dangling-poddisruptionbudget");
+                    budget(scope, object, &pods);
+                }
+            }
+            found.extend(scope.take(document));
+        }
+        found
+    }
+
+    /// The first Service of each name.
+    fn services(&self) -> BTreeMap<&str, &Object> {
+        let mut services = BTreeMap::new();
+        for (object, _) in self.referring.iter().filter(|(object, _)| object.name.kind == "Service") {
+            services.entry(object.name.name.as_str()).or_insert(object);
+        }
+        services
     }
 }
 
 /// All pods, found by their labels. What a repository of charts renders can have thousands.
 struct Pods<'o> {
-    pods: Vec<Pod<'o>>,
+    pods: &'o [PodLabels],
     by_label: BTreeMap<(&'o Str, &'o str), Vec<usize>>,
 }
 
 impl<'o> Pods<'o> {
-    fn of(objects: &'o [Object]) -> Self {
-        let pods: Vec<Pod<'o>> = objects.iter().filter_map(Pod::of).collect();
+    fn new(pods: &'o [PodLabels]) -> Self {
         let mut by_label: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (index, pod) in pods.iter().enumerate() {
-            for (key, value) in pod.labels().and_then(Node::as_map).into_iter().flat_map(Map::iter) {
+            for (key, value) in pod.labels.as_map().into_iter().flat_map(Map::iter) {
                 if let Some(value) = value.as_str() {
                     by_label.entry((key, value)).or_default().push(index);
                 }
@@ -46,7 +111,7 @@ impl<'o> Pods<'o> {
     }
 
     /// The pods that have all labels of a map.
-    fn selected(&self, selector: &Node) -> Vec<&Pod<'o>> {
+    fn selected(&self, selector: &Node) -> Vec<&'o PodLabels> {
         let entries = selector.as_map().into_iter().flat_map(Map::iter);
         let with = entries.map(|(key, value)| {
             value.as_str().and_then(|value| self.by_label.get(&(key, value))).map_or(&[][..], Vec::as_slice)
@@ -54,11 +119,11 @@ impl<'o> Pods<'o> {
         // Only pods with the rarest label need a closer look. A label that is no text fits none.
         let rarest = with.min_by_key(|pods| pods.len()).unwrap_or_default();
         let pods = rarest.iter().map(|index| &self.pods[*index]);
-        pods.filter(|pod| selects(selector, pod.labels())).collect()
+        pods.filter(|pod| selects(selector, Some(&pod.labels))).collect()
     }
 }
 
-fn service(scope: &mut Scope<'_, '_>, object: &Object, pods: &Pods<'_>) {
+fn service(scope: &mut Scope<'_>, object: &Object, pods: &Pods<'_>) {
     let Some(selector) = object.get(&["spec", "selector"]) else { return };
     if selector.as_map().is_none_or(|selector| selector.is_empty()) {
         return;
@@ -71,13 +136,9 @@ fn service(scope: &mut Scope<'_, '_>, object: &Object, pods: &Pods<'_>) {
     }
     let ports = object.get(&["spec", "ports"]).and_then(Node::as_list).unwrap_or_default();
     for (index, port) in ports.iter().enumerate() {
-        let Some(wanted @ Node::Str(name)) = port.get("targetPort") else { continue };
+        let Some(Node::Str(name)) = port.get("targetPort") else { continue };
         let is_number = name.as_str().is_some_and(|name| name.parse::<u16>().is_ok());
-        let has = |pod: &&&Pod<'_>| {
-            pod.containers(true)
-                .any(|container| container.list("ports").iter().any(|port| port.get("name") == Some(wanted)))
-        };
-        if !is_number && !matching.iter().any(|pod| has(&pod)) {
+        if !is_number && !matching.iter().any(|pod| pod.ports.contains(name)) {
             let message = format!("no container of the pods has a port named {:?}", name.to_str_lossy());
             scope.add("invalid-target-ports", object, &format!("/spec/ports/{index}/targetPort"), message);
         }
@@ -91,7 +152,7 @@ fn labels(selector: &Node) -> String {
     shown.join(", ")
 }
 
-fn ingress(scope: &mut Scope<'_, '_>, object: &Object) {
+fn ingress(scope: &mut Scope<'_>, object: &Object, services: &BTreeMap<&str, &Object>) {
     let default = object.get(&["spec", "defaultBackend"]).map(|it| ("/spec/defaultBackend".to_owned(), it));
     let mut backends: Vec<(String, &Node)> = default.into_iter().collect();
     let rules = object.get(&["spec", "rules"]).and_then(Node::as_list).unwrap_or_default();
@@ -110,8 +171,7 @@ fn ingress(scope: &mut Scope<'_, '_>, object: &Object) {
         {
             continue;
         }
-        let is_it = |it: &&Object| it.name.kind == "Service" && it.name.name == name;
-        let message = match scope.objects().iter().find(is_it) {
+        let message = match services.get(name) {
             None => Some(format!("the chart has no Service {name:?}")),
             Some(service) => missing_port(service, backend),
         };
@@ -136,18 +196,21 @@ fn missing_port(service: &Object, backend: &Node) -> Option<String> {
     (!found).then(|| format!("the Service {:?} has no port {shown}", service.name.name))
 }
 
-fn autoscaler(scope: &mut Scope<'_, '_>, object: &Object) {
-    let Some(target) = object.get(&["spec", "scaleTargetRef"]) else { return };
+/// An autoscaler should scale a workload of the chart.
+pub(super) fn autoscaler(scope: &mut Scope<'_>, object: &Object) {
+    let Some(target) = object.get(&["spec", "scaleTargetRef"]).filter(|_| object.name.kind == SCALER) else {
+        return;
+    };
     let (kind, name) = (text(target, &["kind"]), text(target, &["name"]));
-    let exists = scope.objects().iter().any(|it| it.name.kind == kind && it.name.name == name);
-    if !exists {
-        let message = format!("the chart has no {kind} {name:?}");
-        scope.add("dangling-horizontalpodautoscaler", object, "/spec/scaleTargetRef", message);
-    }
+    let message = format!("the chart has no {kind} {name:?}");
+    let missing = (kind.to_owned(), name.to_owned());
+    scope.add_missing("dangling-horizontalpodautoscaler", object, "/spec/scaleTargetRef", message, missing);
 }
 
+const SCALER: &str = "HorizontalPodAutoscaler";
+
 /// An object whose selector should match pods.
-fn selected(scope: &mut Scope<'_, '_>, object: &Object, pods: &Pods<'_>, field: &str, rule: &'static str) {
+fn selected(scope: &mut Scope<'_>, object: &Object, pods: &Pods<'_>, field: &str, rule: &'static str) {
     let Some(selector) = object.get(&["spec", field]) else { return };
     // Expressions, and an empty selector, may match anything.
     let expressions = selector.get("matchExpressions").and_then(Node::as_list).unwrap_or_default();
@@ -159,7 +222,7 @@ fn selected(scope: &mut Scope<'_, '_>, object: &Object, pods: &Pods<'_>, field: 
     }
 }
 
-fn budget(scope: &mut Scope<'_, '_>, object: &Object, pods: &Pods<'_>) {
+fn budget(scope: &mut Scope<'_>, object: &Object, pods: &Pods<'_>) {
     let amount = |field: &str| object.get(&["spec", field]);
     let is = |node: &Node, words: &[&str]| node.as_str().is_some_and(|text| words.contains(&text));
     if let Some(limit) = amount("maxUnavailable")
@@ -170,12 +233,8 @@ fn budget(scope: &mut Scope<'_, '_>, object: &Object, pods: &Pods<'_>) {
     }
     let Some(minimum) = amount("minAvailable") else { return };
     let wanted = object.get(&["spec", "selector", "matchLabels"]);
-    let replicas = wanted
-        .map(|wanted| pods.selected(wanted))
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|pod| pod.object.get(&["spec", "replicas"]).and_then(number))
-        .max();
+    let selected = wanted.map(|wanted| pods.selected(wanted)).unwrap_or_default();
+    let replicas = selected.into_iter().filter_map(|pod| pod.replicas).max();
     let all =
         number(minimum).zip(replicas).is_some_and(|(minimum, replicas)| minimum >= replicas && replicas > 0);
     if is(minimum, &["100%"]) || all {

@@ -4,9 +4,9 @@ use pintle_tree::Node;
 
 use super::{Pod, number, selects, text};
 use crate::document::get;
-use crate::run::Scope;
+use crate::scope::Scope;
 
-pub(super) fn check(scope: &mut Scope<'_, '_>, pod: &Pod<'_>) {
+pub(super) fn check(scope: &mut Scope<'_>, pod: &Pod<'_>) {
     let (object, kind) = (pod.object, pod.object.name.kind.as_str());
     selector(scope, pod);
     let replicas = object.get(&["spec", "replicas"]).and_then(number);
@@ -34,7 +34,7 @@ pub(super) fn check(scope: &mut Scope<'_, '_>, pod: &Pod<'_>) {
     }
 }
 
-fn selector(scope: &mut Scope<'_, '_>, pod: &Pod<'_>) {
+fn selector(scope: &mut Scope<'_>, pod: &Pod<'_>) {
     let kind = pod.object.name.kind.as_str();
     if !matches!(kind, "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "Rollout") {
         return;

@@ -1,253 +1,319 @@
 //! Validates objects for each Kubernetes version, with the verdicts of kubeconform.
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 
 use pintle_tree::{Map, Node};
 use pintle_values::schema::{SchemaDocument, Validator, Violation};
 
 use super::build::schemas;
-use super::custom::{self, CustomKind};
+use super::custom::CustomKind;
 use super::{Catalog, Gvk, location};
 use crate::deprecation;
 use crate::document::Object;
-use crate::finding::{ObjectName, Verdict, VerdictStatus};
+use crate::finding::{ObjectName, VerdictStatus};
 use crate::fix::Replacement;
-use crate::run::{Scope, Settings};
+use crate::run::Settings;
+use crate::scope::Scope;
 
-/// The schemas for everything that a chart renders.
+/// The schemas of the built-in kinds. Each is built when an object first needs it, whichever thread that is on.
 pub(crate) struct Checker<'c> {
     settings: &'c Settings<'c>,
-    custom: BTreeMap<Gvk, CustomKind>,
-    versions: Vec<VersionSchemas<'c>>,
+    /// What CRDs define that are known before any object is read; it goes before what is built in.
+    given: &'c BTreeMap<Gvk, CustomKind>,
+    versions: Vec<BuiltIn<'c>>,
 }
 
-/// The schemas for one Kubernetes version.
-struct VersionSchemas<'c> {
+/// The built-in kinds of one Kubernetes version.
+struct BuiltIn<'c> {
     catalog: &'c dyn Catalog,
-    /// The built-in kinds, and each custom kind by itself: a CRD whose schema cannot be used affects no others.
-    documents: Vec<Document>,
-    /// The document of each kind.
+    version: String,
+    sets: Vec<SchemaSet>,
+    /// The set of each kind.
     by_kind: BTreeMap<Gvk, usize>,
-    located: BTreeMap<Gvk, Located>,
+}
+
+/// Kinds whose schemas are built together, because they share most definitions.
+struct SchemaSet {
+    kinds: BTreeSet<Gvk>,
+    schemas: OnceLock<Schemas>,
+}
+
+/// The kinds that have the definitions of pods.
+const POD_KINDS: [&str; 9] = [
+    "Pod",
+    "PodTemplate",
+    "ReplicationController",
+    "Deployment",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicaSet",
+    "Job",
+    "CronJob",
+];
+
+impl<'c> BuiltIn<'c> {
+    fn new(catalog: &'c dyn Catalog) -> Self {
+        let (pods, others): (BTreeSet<Gvk>, BTreeSet<Gvk>) =
+            catalog.kinds().into_iter().partition(|kind| POD_KINDS.contains(&kind.kind.as_str()));
+        let kinds = std::iter::once(pods).chain(others.into_iter().map(|kind| BTreeSet::from([kind])));
+        let sets: Vec<SchemaSet> = kinds.map(|kinds| SchemaSet { kinds, schemas: OnceLock::new() }).collect();
+        let numbered = sets.iter().enumerate();
+        let by_kind =
+            numbered.flat_map(|(at, set)| set.kinds.iter().map(move |kind| (kind.clone(), at))).collect();
+        BuiltIn { catalog, version: catalog.version(), sets, by_kind }
+    }
 }
 
 /// The schemas of some kinds.
-struct Document {
-    kinds: BTreeSet<Gvk>,
+struct Schemas {
     strict: SchemaDocument,
     /// Built only if an object has unknown fields, to see whether anything else is wrong with it.
-    lax: OnceCell<SchemaDocument>,
-    definitions: BTreeMap<Gvk, String>,
+    lax: OnceLock<SchemaDocument>,
     /// The strict schemas as a tree, to suggest names of fields.
-    tree: Map<Node>,
+    tree: OnceLock<Map<Node>>,
+    definitions: BTreeMap<Gvk, String>,
 }
 
-impl Document {
-    fn new(catalog: &dyn Catalog, kinds: BTreeSet<Gvk>, custom: &BTreeMap<Gvk, CustomKind>) -> Self {
-        let set = schemas(catalog, &kinds, custom, true);
-        Document {
-            kinds,
+/// What schemas are built from.
+#[derive(Clone, Copy)]
+struct SchemaSource<'s> {
+    catalog: &'s dyn Catalog,
+    kinds: &'s BTreeSet<Gvk>,
+    custom: &'s BTreeMap<Gvk, CustomKind>,
+}
+
+impl SchemaSource<'_> {
+    fn build(self) -> Schemas {
+        let set = schemas(self.catalog, self.kinds, self.custom, true);
+        Schemas {
             strict: SchemaDocument::from_node(&set.document),
-            lax: OnceCell::new(),
+            lax: OnceLock::new(),
+            tree: OnceLock::new(),
             definitions: set.kinds,
-            tree: set.document,
+        }
+    }
+
+    fn lax(self) -> SchemaDocument {
+        SchemaDocument::from_node(&schemas(self.catalog, self.kinds, self.custom, false).document)
+    }
+
+    fn tree(self) -> Map<Node> {
+        schemas(self.catalog, self.kinds, self.custom, true).document
+    }
+}
+
+/// The validators that the objects of one thread needed so far; `None` for a document that is no valid schema. The number is
+/// that of the schemas.
+#[derive(Default)]
+pub(crate) struct Validators<'v> {
+    strict: BTreeMap<usize, Option<Validator<'v>>>,
+    lax: BTreeMap<usize, Option<Validator<'v>>>,
+}
+
+/// What came out for one object and version.
+pub(crate) struct Outcome {
+    pub(crate) status: VerdictStatus,
+    problems: Vec<SchemaProblem>,
+}
+
+/// Something wrong with an object, by its schema.
+struct SchemaProblem {
+    rule: &'static str,
+    pointer: String,
+    message: String,
+    fix: Option<Replacement>,
+}
+
+impl Outcome {
+    fn missing(message: String) -> Self {
+        let problem =
+            SchemaProblem { rule: "missing-schema", pointer: "/kind".to_owned(), message, fix: None };
+        Outcome { status: VerdictStatus::Error, problems: vec![problem] }
+    }
+
+    /// Adds the findings.
+    pub(crate) fn report(self, scope: &mut Scope<'_>, object: &Object, version: &str) {
+        let ObjectName { api_version, kind, .. } = &object.name;
+        for SchemaProblem { rule, pointer, message, fix } in self.problems {
+            // That it is removed says more than that it has no schema.
+            if rule == "missing-schema" && deprecation::is_removed(api_version, kind, version) {
+                continue;
+            }
+            scope.add_fixable(rule, object, &pointer, message, (Some(version), fix));
         }
     }
 }
 
-/// A schema from a location.
-enum Located {
-    Found(Box<SchemaDocument>),
+impl<'c> Checker<'c> {
+    pub(crate) fn new(settings: &'c Settings<'c>, given: &'c BTreeMap<Gvk, CustomKind>) -> Self {
+        let versions = settings.catalogs.iter().map(|catalog| BuiltIn::new(*catalog)).collect();
+        Checker { settings, given, versions }
+    }
+
+    /// The kinds that are defined before any object is read.
+    pub(crate) fn given(&self) -> &'c BTreeMap<Gvk, CustomKind> {
+        self.given
+    }
+
+    /// Validates an object for a Kubernetes version; `None` if its kind is not built in.
+    pub(crate) fn check<'v>(
+        &'v self,
+        version: &str,
+        object: &Object,
+        validators: &mut Validators<'v>,
+    ) -> Option<Outcome> {
+        let kind = object.gvk();
+        if self.given.contains_key(&kind) {
+            return None;
+        }
+        let (index, built_in) = self.built_in(version)?;
+        let at = *built_in.by_kind.get(&kind)?;
+        let set = &built_in.sets[at];
+        let source = SchemaSource { catalog: built_in.catalog, kinds: &set.kinds, custom: self.given };
+        let schemas = set.schemas.get_or_init(|| source.build());
+        // Numbers of different versions do not overlap.
+        let number = at * self.versions.len() + index;
+        Some(validate(self.settings, schemas, source, &kind, object, (number, validators)))
+    }
+
+    fn built_in(&self, version: &str) -> Option<(usize, &BuiltIn<'c>)> {
+        self.versions.iter().enumerate().find(|(_, it)| it.version == version)
+    }
+}
+
+/// The schemas of kinds that are not built in.
+pub(crate) struct OtherKinds<'c> {
+    checker: &'c Checker<'c>,
+    custom: &'c BTreeMap<Gvk, CustomKind>,
+    /// By Kubernetes version and kind, numbered.
+    schemas: BTreeMap<(String, Gvk), (usize, OtherKind)>,
+}
+
+/// Where the schema of a kind comes from. A CRD whose schema cannot be used affects no other kinds.
+enum OtherKind {
+    Custom(Box<Schemas>, BTreeSet<Gvk>),
+    Located(Box<SchemaDocument>),
     Missing,
     /// Why it could not be read.
     Failed(String),
 }
 
-impl<'c> Checker<'c> {
-    pub(crate) fn new<'o>(
-        settings: &'c Settings<'c>,
-        used: &'c BTreeSet<Gvk>,
-        objects: impl Iterator<Item = &'o Object>,
+impl<'c> OtherKinds<'c> {
+    /// Finds the schemas of kinds by Kubernetes version, among the custom kinds first.
+    pub(crate) fn find(
+        checker: &'c Checker<'c>,
+        custom: &'c BTreeMap<Gvk, CustomKind>,
+        wanted: BTreeSet<(String, Gvk)>,
     ) -> Self {
-        let custom = custom::kinds(objects);
-        let version = |catalog: &&'c dyn Catalog| {
-            let (own, built_in): (BTreeSet<Gvk>, BTreeSet<Gvk>) =
-                used.iter().cloned().partition(|kind| custom.contains_key(kind));
-            let sets = std::iter::once(built_in).chain(own.into_iter().map(|kind| BTreeSet::from([kind])));
-            let documents: Vec<Document> =
-                sets.map(|kinds| Document::new(*catalog, kinds, &custom)).collect();
-            let numbered = documents.iter().enumerate();
-            let by_kind: BTreeMap<Gvk, usize> = numbered
-                .flat_map(|(at, document)| document.definitions.keys().map(move |kind| (kind.clone(), at)))
-                .collect();
-            let unknown = used.iter().filter(|kind| !by_kind.contains_key(kind));
-            let located = unknown.map(|kind| (kind.clone(), locate(settings, *catalog, kind))).collect();
-            VersionSchemas { catalog: *catalog, documents, by_kind, located }
+        let find = |(version, kind): (String, Gvk)| {
+            let (_, built_in) = checker.built_in(&version)?;
+            let catalog = built_in.catalog;
+            let found = match custom.contains_key(&kind) {
+                true => {
+                    let kinds = BTreeSet::from([kind.clone()]);
+                    let schemas = SchemaSource { catalog, kinds: &kinds, custom }.build();
+                    OtherKind::Custom(Box::new(schemas), kinds)
+                }
+                false => locate(checker.settings, catalog, &kind),
+            };
+            Some(((version, kind), found))
         };
-        let versions = settings.catalogs.iter().map(version).collect();
-        Checker { settings, custom, versions }
+        let found = wanted.into_iter().filter_map(find).enumerate();
+        let schemas = found.map(|(number, (key, found))| (key, (number, found))).collect();
+        OtherKinds { checker, custom, schemas }
     }
 
-    /// Validates all objects of a rendering.
-    pub(crate) fn check(&self, scope: &mut Scope<'_, '_>, verdicts: &mut Vec<Verdict>) {
-        for version in &self.versions {
-            if !scope.is_for(&version.catalog.version()) {
-                continue;
-            }
-            let mut validators = Validators::default();
-            let mut verdict = |file: &str, object: ObjectName, status| {
-                let (file, scenario) = (file.to_owned(), scope.scenario.to_owned());
-                verdicts.push(Verdict { file, scenario, version: version.catalog.version(), object, status });
-            };
-            for problem in &scope.documents.problems {
-                if problem.rule == "invalid-yaml" || self.settings.strict {
-                    let file = &scope.documents.documents[problem.document].file.path;
-                    // An object whose keys occur twice still has a name.
-                    let object = scope.objects().iter().find(|object| object.document == problem.document);
-                    let name = object.map(|object| object.name.clone()).unwrap_or_default();
-                    verdict(file, name, VerdictStatus::Error);
-                }
-            }
-            let broken: BTreeSet<usize> = match self.settings.strict {
-                true => scope.documents.problems.iter().map(|problem| problem.document).collect(),
-                false => BTreeSet::new(),
-            };
-            for object in scope.objects() {
-                let outcome = self.object(version, object, &mut validators);
-                if !broken.contains(&object.document) {
-                    let file = &scope.documents.documents[object.document].file.path;
-                    verdict(file, object.name.clone(), outcome.status);
-                }
-                self.report(scope, version, object, outcome);
-            }
-        }
-    }
-
-    fn report(
-        &self,
-        scope: &mut Scope<'_, '_>,
-        version: &VersionSchemas<'_>,
-        object: &Object,
-        outcome: Outcome,
-    ) {
-        let kubernetes = version.catalog.version();
-        let ObjectName { api_version, kind, .. } = &object.name;
-        // That it is removed says more than that it has no schema.
-        if let Some(message) = outcome.missing
-            && !deprecation::is_removed(api_version, kind, &kubernetes)
-        {
-            scope.add_for("missing-schema", object, "/kind", message, Some(&kubernetes));
-        }
-        for violation in outcome.violations {
-            let (rule, pointer, mut message) = describe(&violation);
-            let kind = object.gvk();
-            let document = version.by_kind.get(&kind).filter(|_| rule == "unknown-field");
-            let near = document
-                .map(|at| &version.documents[*at])
-                .and_then(|document| near_field(&document.tree, document.definitions.get(&kind)?, &pointer));
-            let fix = near.as_ref().and_then(|(written, meant)| {
-                message.push_str(&format!("; did you mean {meant}?"));
-                // What differs in case only is certain.
-                let certain = written.eq_ignore_ascii_case(meant) && !message.starts_with("unknown fields");
-                certain.then(|| Replacement { from: format!("{written}:"), to: format!("{meant}:") })
-            });
-            scope.add_fixable(rule, object, &pointer, message, (Some(&kubernetes), fix));
-        }
-    }
-
-    fn object<'v>(
-        &self,
-        version: &'v VersionSchemas<'_>,
+    /// Validates an object for a Kubernetes version.
+    pub(crate) fn check<'v>(
+        &'v self,
+        version: &str,
         object: &Object,
         validators: &mut Validators<'v>,
     ) -> Outcome {
-        let kind = object.gvk();
-        if let Some(at) = version.by_kind.get(&kind)
-            && let Some(definition) = version.documents[*at].definitions.get(&kind)
-        {
-            let pointer = format!("/definitions/{definition}");
-            let document = &version.documents[*at];
-            let validator = validators
-                .strict
-                .entry(*at)
-                .or_insert_with(|| Validator::new(&document.strict, &mut |path| self.referenced(path)).ok());
-            let found = validator.as_ref().and_then(|validator| validator.check_with(&pointer, &object.node));
-            let Some(found) = found else {
-                return Outcome::missing(format!("the schema of {kind} cannot be used"));
-            };
-            let lax = || self.lax(version, *at, validators, &pointer, object);
-            return Outcome { status: self.status(&found, lax), violations: found, missing: None };
-        }
-        match version.located.get(&kind) {
-            Some(Located::Found(document)) => {
-                let validator = validators
-                    .located
-                    .entry(kind)
-                    .or_insert_with(|| Validator::new(document, &mut |path| self.referenced(path)).ok());
-                let found =
-                    validator.as_ref().map(|validator| validator.check(&object.node)).unwrap_or_default();
+        let settings = self.checker.settings;
+        let key = (version.to_owned(), object.gvk());
+        let Some((_, built_in)) = self.checker.built_in(version) else {
+            return Outcome::missing(format!("there is no schema for {}", key.1));
+        };
+        match self.schemas.get(&key) {
+            Some((number, OtherKind::Custom(schemas, kinds))) => {
+                let source = SchemaSource { catalog: built_in.catalog, kinds, custom: self.custom };
+                validate(settings, schemas, source, &key.1, object, (*number, validators))
+            }
+            Some((number, OtherKind::Located(document))) => {
+                let validator = validator(settings, document, *number, &mut validators.strict);
+                let found = validator.map(|validator| validator.check(&object.node)).unwrap_or_default();
                 let status = if found.is_empty() { VerdictStatus::Valid } else { VerdictStatus::Invalid };
-                Outcome { status, violations: found, missing: None }
+                Outcome { status, problems: found.iter().map(describe).collect() }
             }
-            Some(Located::Failed(reason)) => Outcome::missing(format!("cannot read the schema: {reason}")),
-            _ if self.settings.ignore_missing_schemas => {
-                Outcome { status: VerdictStatus::Skipped, violations: Vec::new(), missing: None }
+            Some((_, OtherKind::Failed(reason))) => {
+                Outcome::missing(format!("cannot read the schema: {reason}"))
             }
-            _ => Outcome::missing(missing_message(version.catalog, &kind)),
+            _ if settings.ignore_missing_schemas => {
+                Outcome { status: VerdictStatus::Skipped, problems: Vec::new() }
+            }
+            _ => Outcome::missing(missing_message(built_in.catalog, &key.1)),
         }
     }
+}
 
-    /// Whether the object is valid: in strict mode if nothing is wrong, otherwise also if only unknown fields are.
-    fn status(&self, found: &[Violation], lax: impl FnOnce() -> bool) -> VerdictStatus {
-        let valid = found.is_empty() || (!self.settings.strict && found.iter().any(has_unknown) && lax());
-        if valid { VerdictStatus::Valid } else { VerdictStatus::Invalid }
-    }
-
-    fn lax<'v>(
-        &self,
-        version: &'v VersionSchemas<'_>,
-        at: usize,
-        validators: &mut Validators<'v>,
-        pointer: &str,
-        object: &Object,
-    ) -> bool {
-        let document = &version.documents[at];
-        let lax = document.lax.get_or_init(|| {
-            let set = schemas(version.catalog, &document.kinds, &self.custom, false);
-            SchemaDocument::from_node(&set.document)
+/// Validates an object by the schema of its kind.
+fn validate<'v>(
+    settings: &Settings<'_>,
+    schemas: &'v Schemas,
+    source: SchemaSource<'_>,
+    kind: &Gvk,
+    object: &Object,
+    (number, validators): (usize, &mut Validators<'v>),
+) -> Outcome {
+    let Some(definition) = schemas.definitions.get(kind) else {
+        return Outcome::missing(missing_message(source.catalog, kind));
+    };
+    let pointer = format!("/definitions/{definition}");
+    let strict = validator(settings, &schemas.strict, number, &mut validators.strict);
+    let Some(found) = strict.and_then(|validator| validator.check_with(&pointer, &object.node)) else {
+        return Outcome::missing(format!("the schema of {kind} cannot be used"));
+    };
+    // In strict mode it is valid if nothing is wrong, otherwise also if only unknown fields are.
+    let is_valid = found.is_empty()
+        || (!settings.strict && found.iter().any(has_unknown) && {
+            let lax = schemas.lax.get_or_init(|| source.lax());
+            let validator = validator(settings, lax, number, &mut validators.lax);
+            validator
+                .and_then(|validator| validator.check_with(&pointer, &object.node))
+                .is_some_and(|found| found.is_empty())
         });
-        let validator = validators
-            .lax
-            .entry(at)
-            .or_insert_with(|| Validator::new(lax, &mut |path| self.referenced(path)).ok());
-        let found = validator.as_ref().and_then(|validator| validator.check_with(pointer, &object.node));
-        found.is_some_and(|found| found.is_empty())
+    let status = if is_valid { VerdictStatus::Valid } else { VerdictStatus::Invalid };
+    let mut problems: Vec<SchemaProblem> = found.iter().map(describe).collect();
+    for problem in problems.iter_mut().filter(|problem| problem.rule == "unknown-field") {
+        let tree = schemas.tree.get_or_init(|| source.tree());
+        problem.suggest(tree, definition);
     }
-
-    fn referenced(&self, path: &str) -> Result<Vec<u8>, String> {
-        (self.settings.read)(path)?.ok_or_else(|| format!("open {path}: no such file or directory"))
-    }
+    Outcome { status, problems }
 }
 
-/// The validators of the documents that objects needed so far; `None` for a document that is no valid schema.
-#[derive(Default)]
-struct Validators<'v> {
-    strict: BTreeMap<usize, Option<Validator<'v>>>,
-    lax: BTreeMap<usize, Option<Validator<'v>>>,
-    located: BTreeMap<Gvk, Option<Validator<'v>>>,
+fn validator<'m, 'v>(
+    settings: &Settings<'_>,
+    document: &'v SchemaDocument,
+    number: usize,
+    validators: &'m mut BTreeMap<usize, Option<Validator<'v>>>,
+) -> Option<&'m Validator<'v>> {
+    let mut referenced =
+        |path: &str| (settings.read)(path)?.ok_or_else(|| format!("open {path}: no such file or directory"));
+    let new = || Validator::new(document, &mut referenced).ok();
+    validators.entry(number).or_insert_with(new).as_ref()
 }
 
-/// What came out for one object and version.
-struct Outcome {
-    status: VerdictStatus,
-    violations: Vec<Violation>,
-    missing: Option<String>,
-}
-
-impl Outcome {
-    fn missing(message: String) -> Self {
-        Outcome { status: VerdictStatus::Error, violations: Vec::new(), missing: Some(message) }
+impl SchemaProblem {
+    /// Suggests a field that the kind has.
+    fn suggest(&mut self, tree: &Map<Node>, definition: &str) {
+        let Some((written, meant)) = near_field(tree, definition, &self.pointer) else { return };
+        self.message.push_str(&format!("; did you mean {meant}?"));
+        // What differs in case only is certain.
+        if written.eq_ignore_ascii_case(&meant) && !self.message.starts_with("unknown fields") {
+            self.fix = Some(Replacement { from: format!("{written}:"), to: format!("{meant}:") });
+        }
     }
 }
 
@@ -258,23 +324,23 @@ fn missing_message(catalog: &dyn Catalog, kind: &Gvk) -> String {
     }
 }
 
-fn locate(settings: &Settings<'_>, catalog: &dyn Catalog, kind: &Gvk) -> Located {
+fn locate(settings: &Settings<'_>, catalog: &dyn Catalog, kind: &Gvk) -> OtherKind {
     for place in settings.schema_locations.iter().filter(|place| *place != "default") {
         let path = match location::path(place, kind, &catalog.version(), settings.strict) {
             Ok(path) => path,
-            Err(error) => return Located::Failed(error),
+            Err(error) => return OtherKind::Failed(error),
         };
         match (settings.read)(&path) {
             Ok(Some(text)) => match SchemaDocument::read(&text) {
-                Ok(document) => return Located::Found(Box::new(document)),
+                Ok(document) => return OtherKind::Located(Box::new(document)),
                 // What is no schema is passed over, as in kubeconform.
                 Err(_) => continue,
             },
             Ok(None) => {}
-            Err(error) => return Located::Failed(error),
+            Err(error) => return OtherKind::Failed(error),
         }
     }
-    Located::Missing
+    OtherKind::Missing
 }
 
 /// The name of an unknown field, and a declared one like it.
@@ -306,19 +372,21 @@ fn has_unknown(violation: &Violation) -> bool {
     violation.message.contains(UNKNOWN)
 }
 
-/// The rule of a violation, the field, and a message that a reader of the template understands.
-fn describe(violation: &Violation) -> (&'static str, String, String) {
+/// What a violation says, in a message that a reader of the template understands.
+fn describe(violation: &Violation) -> SchemaProblem {
     let path = dotted(&violation.pointer);
     let shown = if path.is_empty() { "the object".to_owned() } else { path };
-    if let Some(names) =
-        violation.message.strip_prefix(UNKNOWN).and_then(|rest| rest.strip_suffix(" not allowed"))
-    {
-        let first = names.split('\'').nth(1).unwrap_or_default();
-        let pointer = format!("{}/{}", violation.pointer, first.replace('~', "~0").replace('/', "~1"));
-        let plural = if names.contains("', '") { "unknown fields" } else { "unknown field" };
-        return ("unknown-field", pointer, format!("{plural} {names} in {shown}"));
-    }
-    ("schema", violation.pointer.clone(), format!("{shown}: {}", violation.message))
+    let unknown = violation.message.strip_prefix(UNKNOWN).and_then(|rest| rest.strip_suffix(" not allowed"));
+    let (rule, pointer, message) = match unknown {
+        Some(names) => {
+            let first = names.split('\'').nth(1).unwrap_or_default();
+            let pointer = format!("{}/{}", violation.pointer, first.replace('~', "~0").replace('/', "~1"));
+            let plural = if names.contains("', '") { "unknown fields" } else { "unknown field" };
+            ("unknown-field", pointer, format!("{plural} {names} in {shown}"))
+        }
+        None => ("schema", violation.pointer.clone(), format!("{shown}: {}", violation.message)),
+    };
+    SchemaProblem { rule, pointer, message, fix: None }
 }
 
 /// A JSON pointer as people write it: `spec.containers[0].image`.

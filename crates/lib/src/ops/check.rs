@@ -195,6 +195,7 @@ impl<'r> Options<'r> {
             ignore_missing_schemas: self.ignore_missing_schemas,
             schema_locations: &self.schema_locations,
             read: &|location| read_schema(&self.session.schemas, location),
+            load: &input::read_values,
         };
         pintle_check::check(subject, &settings)
     }
@@ -257,7 +258,7 @@ impl<'r> Options<'r> {
             Ok(mut prepared) => {
                 for (path, text) in std::mem::take(&mut prepared.files) {
                     let origins = prepared.origins.of(&path, &text);
-                    rendering.files.push(RenderedText { path, text, origins });
+                    rendering.files.push(RenderedText { path, text: Some(text), origins });
                 }
             }
             Err(error) => rendering.error = Some((source_line(chart, &error), error.to_string())),
@@ -306,7 +307,7 @@ fn source_line(chart: &Chart, error: &Error) -> Option<SourceLine> {
 
 fn crds(chart: &Chart) -> Vec<RenderedText> {
     let text = |crd: pintle_chart::Crd<'_>| RenderedText {
-        text: crd.file.data.to_vec(),
+        text: Some(crd.file.data.to_vec()),
         path: crd.path,
         origins: Vec::new(),
     };

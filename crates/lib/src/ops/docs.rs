@@ -80,8 +80,10 @@ pub struct DocumentedChart {
     pub directory: String,
     /// The path of the README.
     pub path: PathBuf,
-    /// The text.
+    /// The text; up to the error, if the template failed.
     pub text: String,
+    /// Why the template failed.
+    pub error: Option<String>,
     /// Whether the file has this text already.
     pub current: bool,
 }
@@ -188,12 +190,15 @@ impl DocsRequest {
         let files = FolderFiles { folder: self.current_folder.clone(), chart: info.directory.clone() };
         let readme = pintle_docs::render(info, &dependencies, &options, Rc::new(files))
             .map_err(|error| error.to_string())?;
-        if let Some(error) = readme.error {
-            return Err(error);
-        }
         let path = self.current_folder.join(&info.directory).join(&self.output_file);
         let current = fs::read(&path).is_ok_and(|text| text == readme.text.as_bytes());
-        Ok(DocumentedChart { directory: info.directory.clone(), path, text: readme.text, current })
+        Ok(DocumentedChart {
+            directory: info.directory.clone(),
+            path,
+            text: readme.text,
+            error: readme.error,
+            current,
+        })
     }
 
     /// The texts of all template files that exist, one after the other; the default one too if any does not.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pintle_tree::{Map, Node, Str};
 use pintle_yaml::outline::{NodeRef, Outline};
 
-use super::{Capabilities, ChartSettings, Job, Release};
+use super::{Capabilities, ChartSettings, Job, Release, TestSettings};
 use crate::Error;
 use crate::assertion::Assertion;
 use crate::document::shortened;
@@ -196,7 +196,7 @@ impl Decoder {
         self.list(raw, "[]string", Decoder::str)
     }
 
-    pub(super) fn set(&mut self, raw: &Raw) -> Vec<(Str, Node)> {
+    fn set(&mut self, raw: &Raw) -> Vec<(Str, Node)> {
         match raw {
             Raw::Map(entries) => {
                 // Later paths win where they overlap, and Go takes them in no order; ours is that of their text.
@@ -209,7 +209,23 @@ impl Decoder {
         }
     }
 
-    pub(super) fn release(&mut self, raw: &Raw) -> Release {
+    /// A field that suites and tests both have; returns whether it is one.
+    pub(super) fn setting(&mut self, settings: &mut TestSettings, key: &str, raw: &Raw) -> bool {
+        match key {
+            "values" => settings.values = self.strings(raw),
+            "set" => settings.set = self.set(raw),
+            "templates" => settings.templates = self.strings(raw),
+            "release" => settings.release = self.release(raw),
+            "chart" => settings.chart = self.chart(raw),
+            "kubernetesProvider" => settings.provider = self.provider(raw),
+            "postRenderer" => settings.post_renderer = self.post_renderer(raw),
+            "pintle" => settings.lifecycle = self.lifecycle(raw),
+            _ => return false,
+        }
+        true
+    }
+
+    fn release(&mut self, raw: &Raw) -> Release {
         let mut release = Release::default();
         self.fields(raw, RELEASE, |decoder, key, raw| {
             match key {
@@ -224,7 +240,7 @@ impl Decoder {
         release
     }
 
-    pub(super) fn chart(&mut self, raw: &Raw) -> ChartSettings {
+    fn chart(&mut self, raw: &Raw) -> ChartSettings {
         let mut chart = ChartSettings::default();
         self.fields(raw, CHART, |decoder, key, raw| {
             match key {
@@ -282,7 +298,7 @@ impl Decoder {
         capabilities
     }
 
-    pub(super) fn provider(&mut self, raw: &Raw) -> Provider {
+    fn provider(&mut self, raw: &Raw) -> Provider {
         let mut provider = Provider::default();
         self.fields(raw, "unittest.KubernetesFakeClientProvider", |decoder, key, raw| {
             match key {
@@ -332,7 +348,7 @@ impl Decoder {
         scheme
     }
 
-    pub(super) fn post_renderer(&mut self, raw: &Raw) -> PostRenderer {
+    fn post_renderer(&mut self, raw: &Raw) -> PostRenderer {
         let mut post_renderer = PostRenderer::default();
         self.fields(raw, "unittest.PostRendererConfig", |decoder, key, raw| {
             match key {
@@ -369,7 +385,7 @@ impl Decoder {
     }
 
     /// Expectations about the lifecycle. Nobody else reads them, so unknown keys are errors, strict or not.
-    pub(super) fn lifecycle(&mut self, raw: &Raw) -> Option<Expectations> {
+    fn lifecycle(&mut self, raw: &Raw) -> Option<Expectations> {
         if raw.is_nil() {
             return None;
         }
@@ -447,19 +463,11 @@ impl Decoder {
         self.fields(raw, "unittest.TestJob", |decoder, key, raw| {
             match key {
                 "it" => job.name = decoder.str(raw),
-                "values" => job.values = decoder.strings(raw),
-                "set" => job.set = decoder.set(raw),
                 "template" => job.template = decoder.str(raw),
-                "templates" => job.templates = decoder.strings(raw),
                 "documentIndex" => job.document_index = decoder.int(raw),
                 "documentSelector" => job.selector = decoder.selector(raw),
-                "release" => job.release = decoder.release(raw),
-                "chart" => job.chart = decoder.chart(raw),
                 "capabilities" => job.capabilities = decoder.job_capabilities(raw),
                 "asserts" => job.assertions = decoder.list(raw, "[]*unittest.Assertion", Decoder::assertion),
-                "kubernetesProvider" => job.provider = decoder.provider(raw),
-                "postRenderer" => job.post_renderer = decoder.post_renderer(raw),
-                "pintle" => job.lifecycle = decoder.lifecycle(raw),
                 "skip" => decoder.fields(raw, JOB_SKIP, |decoder, key, raw| {
                     let known = key == "reason";
                     if known {
@@ -469,7 +477,7 @@ impl Decoder {
                 }),
                 // These exist in helm-unittest's structure, but do nothing.
                 "documentindices" => {}
-                _ => return false,
+                _ => return decoder.setting(&mut job.settings, key, raw),
             }
             true
         });

@@ -20,9 +20,12 @@ fn tests_inherit_what_the_suite_sets() {
     let suites = parse(&text, true).unwrap();
     let [first, second] = &suites[0].tests[..] else { panic!("two tests") };
     assert_eq!(first.name, "1");
-    assert_eq!((first.release.name.as_str(), first.release.revision), ("own", 2));
-    assert_eq!((first.chart.version.as_str(), first.chart.app_version.as_str()), ("1.10", "2"));
-    assert_eq!(first.values, ["x.yaml", "y.yaml"]);
+    assert_eq!((first.settings.release.name.as_str(), first.settings.release.revision), ("own", 2));
+    assert_eq!(
+        (first.settings.chart.version.as_str(), first.settings.chart.app_version.as_str()),
+        ("1.10", "2")
+    );
+    assert_eq!(first.settings.values, ["x.yaml", "y.yaml"]);
     assert_eq!(first.capabilities.api_versions.as_deref(), Some(&["b/v1".to_owned(), "a/v1".to_owned()][..]));
     assert_eq!(second.capabilities.minor, "31");
     assert_eq!(second.capabilities.api_versions, None);

@@ -43,7 +43,7 @@ impl SchemaDocument {
 
     /// A schema from a tree.
     pub fn from_node(schema: &Map<Node>) -> Self {
-        let mut doc = Doc::from_node(&Node::Map(schema.clone()));
+        let mut doc = Doc::from_map(schema);
         prepare(&mut doc);
         if let Doc::Map(map) = &mut doc
             && !map.contains_key("$schema")
@@ -177,10 +177,12 @@ impl Doc {
             }
             Node::Str(text) => Doc::Text(text.clone()),
             Node::List(list) => Doc::List(list.iter().map(Doc::from_node).collect()),
-            Node::Map(map) => {
-                Doc::Map(map.iter().map(|(key, node)| (key.clone(), Doc::from_node(node))).collect())
-            }
+            Node::Map(map) => Doc::from_map(map),
         }
+    }
+
+    fn from_map(map: &Map<Node>) -> Doc {
+        Doc::Map(map.iter().map(|(key, node)| (key.clone(), Doc::from_node(node))).collect())
     }
 }
 

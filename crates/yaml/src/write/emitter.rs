@@ -84,7 +84,7 @@ impl<'o> Emitter<'o> {
 
     /// The indentation of what is inside the innermost collection. Version 3 rounds up to a multiple of the step, but only
     /// skips the dash of a list.
-    fn content_indent(&self) -> usize {
+    pub(super) fn content_indent(&self) -> usize {
         match (self.flavor, self.levels.last()) {
             (Flavor::Wide, None) => 4,
             (Flavor::Wide, Some(level)) if !level.list => (level.indent + 4) / 4 * 4,
@@ -166,7 +166,21 @@ impl<'o> Emitter<'o> {
         self.write_indent(0);
     }
 
-    fn colon(&mut self) {
+    /// Begins the line of a key.
+    pub(super) fn begin_key(&mut self) {
+        let indent = self.open_indent();
+        self.write_indent(indent);
+    }
+
+    /// Writes a line of a comment above a key or an item.
+    pub(super) fn comment_line(&mut self, comment: &[u8]) {
+        self.begin_key();
+        self.out.extend_from_slice(comment);
+        self.whitespace = false;
+        self.indention = false;
+    }
+
+    pub(super) fn colon(&mut self) {
         self.out.push(b':');
         self.whitespace = false;
         self.indention = false;
@@ -178,7 +192,7 @@ impl<'o> Emitter<'o> {
 
     /// Writes the dash of a list's item.
     #[inline]
-    fn begin_node(&mut self) {
+    pub(super) fn begin_node(&mut self) {
         if let Some(&Level { list: true, closed: false, indent }) = self.levels.last() {
             self.write_indent(indent);
             self.indicator(b"-", true);

@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::Path;
 
 use pintle::chart::IgnoreRules;
-use pintle_tree::Node;
 use pintle_tree::quote::quote;
+use pintle_yaml::commented::{Document, Kind};
 
 use super::{Action, Tested, Testing};
 use crate::failure::Failure;
@@ -35,15 +35,13 @@ impl Chart {
         let file = join(&[path, "Chart.yaml"]);
         let text = std::fs::read(&file)
             .map_err(|error| format!("could not read 'Chart.yaml': {}", opening(&file, &error)))?;
-        let map = pintle_yaml::read_map(&text)
-            .map_err(|error| format!("could not unmarshal 'Chart.yaml': {error}"))?;
-        let maintainers = map.get("maintainers").and_then(Node::as_list).unwrap_or_default();
+        let fields = Fields::read(&text)?;
         Ok(Chart {
             path: path.to_owned(),
-            name: text_of(map.get("name")),
-            version: text_of(map.get("version")),
-            deprecated: map.get("deprecated").and_then(Node::as_bool).unwrap_or(false),
-            maintainers: maintainers.iter().map(|maintainer| text_of(maintainer.get("name"))).collect(),
+            name: fields.text("name"),
+            version: fields.text("version"),
+            deprecated: fields.text("deprecated").eq_ignore_ascii_case("true"),
+            maintainers: fields.maintainers(),
             values_files: values_files(path),
         })
     }
@@ -64,13 +62,47 @@ pub(super) fn opening(file: &str, error: &std::io::Error) -> String {
     format!("open {file}: {reason}")
 }
 
-pub(super) fn text_of(node: Option<&Node>) -> String {
-    match node {
-        Some(Node::Str(text)) => text.to_str_lossy().into_owned(),
-        Some(Node::Float(number)) => number.to_string(),
-        Some(Node::Int(number)) => number.to_string(),
-        _ => String::new(),
+/// The fields of a Chart.yaml, with scalars as they are written: `1.10` is a version, and no number.
+pub(super) struct Fields(Option<Document>);
+
+impl Fields {
+    pub(super) fn read(text: &[u8]) -> Result<Self, String> {
+        pintle_yaml::read_map(text)
+            .and_then(|_| Document::read(text))
+            .map(Fields)
+            .map_err(|error| format!("could not unmarshal 'Chart.yaml': {error}"))
     }
+
+    /// A scalar; empty if there is none.
+    pub(super) fn text(&self, key: &str) -> String {
+        self.0.as_ref().map(|document| scalar(document, document.root(), key)).unwrap_or_default()
+    }
+
+    fn maintainers(&self) -> Vec<String> {
+        let Some(document) = &self.0 else { return Vec::new() };
+        let list = value(document, document.root(), "maintainers");
+        let items = list.map(|list| document.node(list).children.clone()).unwrap_or_default();
+        items.into_iter().map(|item| scalar(document, resolved(document, item), "name")).collect()
+    }
+}
+
+/// The node that an alias stands for.
+fn resolved(document: &Document, number: usize) -> usize {
+    match document.node(number).kind {
+        Kind::Alias(target) => target,
+        _ => number,
+    }
+}
+
+fn value(document: &Document, map: usize, key: &str) -> Option<usize> {
+    let map = document.node(map);
+    let mut pairs = map.children.chunks_exact(2).filter(|_| map.kind == Kind::Mapping);
+    pairs.find(|pair| document.node(pair[0]).value == key).map(|pair| resolved(document, pair[1]))
+}
+
+fn scalar(document: &Document, map: usize, key: &str) -> String {
+    let node = value(document, map, key).map(|number| document.node(number));
+    node.filter(|node| node.tag != "!!null").map(|node| node.value.clone()).unwrap_or_default()
 }
 
 fn values_files(path: &str) -> Vec<String> {

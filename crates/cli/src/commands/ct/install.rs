@@ -52,12 +52,12 @@ impl Testing<'_, '_> {
     }
 
     fn upgrade_from_previous(&mut self, chart: &Chart) -> Outcome {
-        let Some(old) = self.old_version(chart)? else {
-            let text = "chart has no previous revision";
-            self.print(&format!("Skipping upgrade test of {} because: {text}\n", chart.quoted()))?;
-            return Ok(Ok(()));
+        let breaking = match self.old_version(chart)? {
+            Ok(Some(old)) => breaking_change(&old, &chart.version),
+            Ok(None) => Ok(Some("chart has no previous revision".to_owned())),
+            Err(error) => Err(error),
         };
-        match breaking_change(&old, &chart.version) {
+        match breaking {
             Err(error) => {
                 self.print(&format!("Error comparing chart versions for {}\n", chart.quoted()))?;
                 return Ok(Err(error));

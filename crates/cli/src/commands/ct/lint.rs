@@ -9,7 +9,7 @@ use pintle::yaml::lint::{Config, Level, check};
 use pintle_semver::Version;
 use pintle_tree::quote::quote;
 
-use super::charts::{Chart, text_of};
+use super::charts::{Chart, Fields};
 use super::schema::Schema;
 use super::{Outcome, Testing, not_started};
 use crate::failure::Failure;
@@ -74,22 +74,27 @@ impl Testing<'_, '_> {
         Ok(Ok(()))
     }
 
-    /// The version of the chart on the target branch, if it is there.
-    pub(super) fn old_version(&mut self, chart: &Chart) -> Result<Option<String>, Failure> {
+    /// The version of the chart on the target branch, if it is there; or why it cannot be read.
+    pub(super) fn old_version(&mut self, chart: &Chart) -> Result<Result<Option<String>, String>, Failure> {
         let file = join(&[&chart.path, "Chart.yaml"]);
         let Some(text) = self.file_on_branch(&file) else {
             let branch = self.config.target_branch.clone();
             self.print(&format!("Unable to find chart on {branch}. New chart detected.\n"))?;
-            return Ok(None);
+            return Ok(Ok(None));
         };
-        let map = pintle_yaml::read_map(text.as_bytes())
-            .map_err(|error| Failure::run_time(format!("failed reading old chart version: {error}")))?;
-        Ok(Some(text_of(map.get("version"))))
+        // A chart without a version counts as new.
+        let version = Fields::read(text.as_bytes())
+            .map(|fields| Some(fields.text("version")).filter(|version| !version.is_empty()));
+        Ok(version.map_err(|error| format!("failed reading old chart version: {error}")))
     }
 
     fn check_version(&mut self, chart: &Chart) -> Outcome {
         self.print(&format!("Checking chart {} for a version bump...\n", chart.quoted()))?;
-        let Some(old) = self.old_version(chart)? else { return Ok(Ok(())) };
+        let old = match self.old_version(chart)? {
+            Ok(Some(old)) => old,
+            Ok(None) => return Ok(Ok(())),
+            Err(error) => return Ok(Err(error)),
+        };
         self.print(&format!("Old chart version: {old}\nNew chart version: {}\n", chart.version))?;
         let parse = |text: &str| {
             Version::parse(text).map_err(|error| format!("failed parsing semantic version: {error}"))

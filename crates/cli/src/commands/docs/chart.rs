@@ -35,7 +35,7 @@ pub(super) static FLAGS: &[Flag] = &[
     .short('z'),
     Flag::switch(names::DOCUMENTATION_STRICT_MODE, "fail if a value has no comment that names it").short('x'),
     Flag::switch(names::DRY_RUN, "print the READMEs, and write nothing").short('d'),
-    Flag::text(names::HELM_DOCS_VERSION, "the version in the footer; empty for no footer").or("1.14.2"),
+    Flag::text(names::HELM_DOCS_VERSION, "the version of helm-docs for the footer; no footer without one"),
     Flag::text(names::IGNORE_FILE, "the file with rules of directories to leave out").short('i').or(".helmdocsignore"),
     Flag::switch(names::IGNORE_NON_DESCRIPTIONS, "leave out values without a comment"),
     Flag::text(
@@ -101,6 +101,10 @@ pub(super) fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let settings = Settings { invocation };
     let level = level(&settings.text(names::LOG_LEVEL))?;
     let (dry_run, check) = (settings.on(names::DRY_RUN), invocation.flags.on(names::CHECK));
+    // As helm-docs does, a search goes on after charts that it cannot document. Charts that are named, and what is asked to
+    // be checked, must be right.
+    let must_succeed =
+        check || !invocation.flags.operands.is_empty() || settings.on(names::DOCUMENTATION_STRICT_MODE);
     let mut failed = false;
     let mut outdated = Vec::new();
     for request in requests(&settings)? {
@@ -126,7 +130,7 @@ pub(super) fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
             }
         }
     }
-    finish(invocation, failed, &outdated)
+    finish(invocation, failed && must_succeed, &outdated)
 }
 
 fn finish(invocation: &mut Invocation<'_>, failed: bool, outdated: &[String]) -> Result<(), Failure> {
@@ -149,7 +153,11 @@ fn report(invocation: &mut Invocation<'_>, level: usize, documented: &Documented
     for (directory, error) in documented.failures.iter().filter(|_| level >= 2) {
         invocation.ui.warn(&format!("chart {directory} cannot be documented: {error}"));
     }
-    !documented.failures.is_empty()
+    let stopped = documented.charts.iter().filter_map(|chart| Some((chart, chart.error.as_ref()?)));
+    for (chart, error) in stopped.clone().filter(|_| level >= 2) {
+        invocation.ui.warn(&format!("the README of chart {} ends early: {error}", chart.directory));
+    }
+    stopped.count() > 0 || !documented.failures.is_empty()
 }
 
 fn level(name: &str) -> Result<usize, Failure> {

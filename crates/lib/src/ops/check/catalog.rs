@@ -1,7 +1,7 @@
 //! The built-in kinds, from the tables of the embedded cluster.
 
 use pintle_check::{Catalog, Gvk};
-use pintle_embedded::schema::ApiCatalog;
+use pintle_embedded::schema::{ApiCatalog, Resource};
 use pintle_tree::{Node, Str};
 
 /// The kinds of one Kubernetes version.
@@ -10,6 +10,17 @@ pub(super) struct Kinds(pub(super) &'static ApiCatalog);
 impl Catalog for Kinds {
     fn version(&self) -> String {
         self.0.version().to_string()
+    }
+
+    fn kinds(&self) -> Vec<Gvk> {
+        let defined = self.0.resources().iter().filter(|resource| !resource.definition.is_empty());
+        let text = |text: &Str| text.to_str_lossy().into_owned();
+        let gvk = |resource: &Resource| Gvk {
+            group: text(&resource.group),
+            version: text(&resource.version),
+            kind: text(&resource.kind),
+        };
+        defined.map(gvk).collect()
     }
 
     fn definition_of(&self, kind: &Gvk) -> Option<String> {

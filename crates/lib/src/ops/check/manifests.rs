@@ -1,28 +1,30 @@
 //! Objects that are rendered already: files, folders, or standard input.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use pintle_check::{RenderedText, Rendering, Subject};
 
-use crate::input;
+use crate::input::{self, go_error_text};
 use crate::{Error, Result};
 
-/// Reads all objects of a file or below a folder.
+/// All objects of a file or below a folder. The files of a folder are read when they are checked: they may be many.
 pub(super) fn subject(path: &str) -> Result<Subject> {
-    let mut paths = Vec::new();
+    let mut files = Vec::new();
     if path == "-" || Path::new(path).is_file() {
-        paths.push(PathBuf::from(path));
+        let text = Some(input::read_values(path).map_err(Error::Input)?);
+        files.push(RenderedText { path: path.to_owned(), text, origins: Vec::new() });
     } else if Path::new(path).is_dir() {
+        let mut paths = Vec::new();
         collect(Path::new(path), &mut paths)?;
+        for path in paths {
+            // What cannot be opened is an error, and not a finding.
+            File::open(&path).map_err(|error| Error::Input(go_error_text(&path, &error)))?;
+            let path = path.to_string_lossy().into_owned();
+            files.push(RenderedText { path, text: None, origins: Vec::new() });
+        }
     } else {
         return Err(Error::Input(format!("{path} is neither a chart nor a file or folder of objects")));
-    }
-    let mut files = Vec::new();
-    for path in paths {
-        let path = path.to_string_lossy().into_owned();
-        let text = input::read_values(&path).map_err(Error::Input)?;
-        files.push(RenderedText { path, text, origins: Vec::new() });
     }
     Ok(Subject { renderings: vec![Rendering { files, ..Rendering::default() }], ..Subject::default() })
 }
@@ -45,7 +47,7 @@ pub(super) fn located_crds(locations: &[String]) -> Result<Vec<RenderedText>> {
         let path = path.to_string_lossy().into_owned();
         let text = input::read_values(&path).map_err(Error::Input)?;
         if memchr::memmem::find(&text, b"CustomResourceDefinition").is_some() {
-            crds.push(RenderedText { path, text, origins: Vec::new() });
+            crds.push(RenderedText { path, text: Some(text), origins: Vec::new() });
         }
     }
     Ok(crds)

@@ -1,0 +1,111 @@
+use pintle_tree::{Node, json};
+
+use super::*;
+
+/// A Kubernetes with ConfigMaps and CRDs.
+struct Small;
+
+impl Catalog for Small {
+    fn version(&self) -> String {
+        "1.36.0".to_owned()
+    }
+
+    fn kinds(&self) -> Vec<Gvk> {
+        vec![Gvk::new("v1", "ConfigMap"), Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition")]
+    }
+
+    fn definition_of(&self, kind: &Gvk) -> Option<String> {
+        self.kinds().contains(kind).then(|| kind.kind.clone())
+    }
+
+    fn definition(&self, name: &str) -> Option<Node> {
+        let text: &[u8] = match name {
+            "ConfigMap" => br#"{"type":"object","properties":{"apiVersion":{},"kind":{},"metadata":{},"data":{"type":"object"}}}"#,
+            _ => br#"{"type":"object"}"#,
+        };
+        json::read(text).ok()
+    }
+
+    fn serves_group(&self, group: &str) -> bool {
+        group.is_empty()
+    }
+}
+
+const CRD: &str = "\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget}
+  versions:
+  - name: v1
+    schema: {openAPIV3Schema: {type: object, properties: {size: {type: integer}}}}
+";
+
+/// Texts with everything that depends on other texts: objects before the CRD of their kind, accounts that are there and
+/// not, and problems of documents.
+fn texts() -> Vec<String> {
+    let number = |number: usize| {
+        let filler = "x".repeat(PARALLEL / 3);
+        format!(
+            "# {filler}\napiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{number}}}\ndata: {number}\n---\na: [\n---\n\
+             apiVersion: example.com/v1\nkind: Widget\nmetadata: {{name: w{number}}}\nsize: big\n---\n\
+             apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec: {{serviceAccountName: a{number}}}\n"
+        )
+    };
+    let account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: a1}\n".to_owned();
+    (0..5).map(number).chain([CRD.to_owned(), account]).collect()
+}
+
+fn report(in_memory: bool, joined: bool) -> (Vec<String>, Vec<String>) {
+    let texts = if joined { vec![texts().join("---\n")] } else { texts() };
+    let file = |(number, text): (usize, &String)| RenderedText {
+        path: number.to_string(),
+        text: in_memory.then(|| text.clone().into_bytes()),
+        origins: Vec::new(),
+    };
+    let files: Vec<RenderedText> = texts.iter().enumerate().map(file).collect();
+    let subject =
+        Subject { renderings: vec![Rendering { files, ..Rendering::default() }], ..Subject::default() };
+    let load = |path: &str| {
+        let number: usize = path.parse().map_err(|_| "no number".to_owned())?;
+        texts.get(number).map(|text| text.clone().into_bytes()).ok_or_else(|| "no text".to_owned())
+    };
+    let settings = Settings {
+        config: &Config::default(),
+        catalogs: &[&Small],
+        strict: false,
+        ignore_missing_schemas: false,
+        schema_locations: &[],
+        read: &|_| Ok(None),
+        load: &load,
+    };
+    let report = check(&subject, &settings);
+    let of_rule = ["schema", "missing-schema", "invalid-yaml", "non-existent-service-account"];
+    let findings = report.findings.iter().filter(|it| of_rule.contains(&it.rule.name));
+    let line = |it: &Finding| it.place.as_ref().map_or(0, |place| place.line);
+    let findings = findings.map(|it| format!("{} {} {}", line(it), it.rule.name, it.message));
+    let verdicts = report.verdicts.iter().map(|it| format!("{} {}", it.object, it.status.name()));
+    (findings.collect(), verdicts.collect())
+}
+
+#[test]
+fn the_report_is_the_same_however_texts_come() {
+    let (mut findings, verdicts) = report(true, false);
+    assert_eq!((findings.clone(), verdicts.clone()), report(false, false));
+    let (mut joined, joined_verdicts) = report(true, true);
+    assert_eq!(joined_verdicts, verdicts);
+    // Only lines differ.
+    let without_line = |text: &mut String| *text = text.split_once(' ').unwrap().1.to_owned();
+    findings.iter_mut().for_each(without_line);
+    joined.iter_mut().for_each(without_line);
+    findings.sort();
+    joined.sort();
+    assert_eq!(findings, joined);
+    let count = |rule: &str| findings.iter().filter(|it| it.starts_with(rule)).count();
+    // Pods and ServiceAccounts have no schema in this Kubernetes.
+    assert_eq!((count("schema"), count("invalid-yaml"), count("missing-schema")), (10, 5, 6));
+    assert_eq!(count("non-existent-service-account"), 4);
+    assert_eq!(verdicts.iter().filter(|it| it.starts_with("Widget") && it.ends_with("Invalid")).count(), 5);
+}
