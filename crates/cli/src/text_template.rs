@@ -71,11 +71,44 @@ pub(crate) fn diff(name: &str, template: &str, entries: Vec<Rc<Summary>>) -> Res
 ///
 /// Go's error text.
 pub(crate) fn chart_command(template: &str, path: &str, name: &str, version: &str) -> Result<String, String> {
-    let chart =
+    let yaml =
         Value::map([("Name".into(), name.into()), ("Version".into(), version.into())].into_iter().collect());
-    let fields = [("Path".into(), path.into()), ("Yaml".into(), chart)];
-    let text = execute("command", template, Functions::new(), &Value::map(fields.into_iter().collect()))?;
+    let chart = Value::object(TestedChart { path: path.to_owned(), yaml });
+    let text = execute("command", template, Functions::new(), &chart)?;
     Ok(String::from_utf8_lossy(&text).into_owned())
+}
+
+/// The chart of an additional command of chart-testing. What it does not have is an error.
+#[derive(Debug)]
+struct TestedChart {
+    path: String,
+    yaml: Value,
+}
+
+impl Object for TestedChart {
+    fn type_name(&self) -> &'static str {
+        "*chart.Chart"
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        match name {
+            "Path" => Some(self.path.as_str().into()),
+            "Yaml" => Some(self.yaml.clone()),
+            _ => None,
+        }
+    }
+
+    fn print(&self) -> String {
+        self.path.clone()
+    }
+
+    fn encode(&self) -> Encoded {
+        Encoded::Fields(vec![("Path", self.path.as_str().into()), ("Yaml", self.yaml.clone())])
+    }
 }
 
 /// Whether an index is that of the last item.

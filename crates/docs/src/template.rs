@@ -149,6 +149,15 @@ mod tests {
     }
 
     #[test]
+    fn functions_are_those_of_sprig_and_go_yaml_3() {
+        let shown = |template: &str| readme(template, "name: a\n", "");
+        assert_eq!(shown(r#"{{ fromYaml "a: [1, 2.5, yes]" | toJson }}"#).text, r#"{"a":[1,2.5,"yes"]}"#);
+        let failed = shown(r#"x{{ fail "stop" }}"#);
+        assert_eq!(failed.text, "x");
+        assert!(failed.error.is_some_and(|error| error.ends_with("error calling fail: stop")));
+    }
+
+    #[test]
     fn a_readme_can_define_templates_again() {
         let template = r#"{{ define "chart.header" }}## {{ .Name }}{{ end }}{{ template "chart.header" . }}"#;
         assert_eq!(readme(template, "name: a\n", "").text, "## a");

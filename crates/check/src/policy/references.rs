@@ -52,7 +52,8 @@ impl<'f> Relations<'f> {
     }
 
     pub(crate) fn append(&mut self, mut other: Relations<'f>) {
-        self.names.append(&mut other.names);
+        // Unlike `append`, which builds the whole set again.
+        self.names.extend(other.names);
         self.pods.append(&mut other.pods);
         self.referring.append(&mut other.referring);
     }

@@ -170,7 +170,10 @@ impl<'i, 'u> Testing<'i, 'u> {
         for line in config.printed() {
             invocation.ui.note(&line);
         }
-        Ok(Testing { invocation, config, previous: None, cluster: None })
+        let mut testing = Testing { invocation, config, previous: None, cluster: None };
+        // chart-testing asks which Helm it calls; ours is built in.
+        testing.show_call("helm", &["version", "--template", "{{ .Version }}"])?;
+        Ok(testing)
     }
 
     fn print(&mut self, text: &str) -> Result<(), Failure> {
