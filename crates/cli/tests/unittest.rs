@@ -99,8 +99,9 @@ fn failures_show_what_was_expected_and_end_with_one() {
     Tests:       1 failed, 1 passed, 2 total
     Snapshot:    0 passed, 0 total
     ");
-    let output = env.helm("unittest web --failfast");
+    let output = env.helm("unittest web --failfast --output-type JUnit --output-file fast.xml");
     assert!(output.contains("Tests:       1 failed, 0 passed, 1 total"), "{output}");
+    assert!(read(&env, "fast.xml").contains("tests=\"1\" failures=\"1\""));
 }
 
 #[test]
@@ -228,6 +229,7 @@ fn coverage_says_what_no_test_reaches() {
         "kind: ConfigMap\ndata:\n  text: {{ required \"say something\" .Values.greeting }}\n{{- if .Values.loud }}\n  loud: 'yes'\n{{- end }}\n  \
          name: {{ .Values.name.first }}\n",
     );
+    env.write("web/templates/unused.yaml", "kind: Secret\n");
     let output = env.pintle("unittest web --coverage --coverage-file c.info --coverage-file c.html");
     let at = output.find("### Coverage").expect("a report");
     insta::assert_snapshot!(&output[at..], @"
@@ -237,7 +239,9 @@ fn coverage_says_what_no_test_reaches() {
       83.3%     50.0%  templates/greeting.yaml
                        not run: 5
                        never true: if .Values.loud (line 4)
-      83.3%     50.0%  all: 5 of 6 lines, 1 of 2 branches
+       0.0%         -  templates/unused.yaml
+                       no test renders it
+      71.4%     50.0%  all: 5 of 7 lines, 1 of 2 branches
 
     Values: 66.7%, 2 of 3 keys of values.yaml are read
       not read: name.last (values.yaml:4)

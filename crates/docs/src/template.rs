@@ -155,6 +155,11 @@ mod tests {
         let failed = shown(r#"x{{ fail "stop" }}"#);
         assert_eq!(failed.text, "x");
         assert!(failed.error.is_some_and(|error| error.ends_with("error calling fail: stop")));
+        let plain =
+            shown(r#"{{ printf "%+v" .ChartRequirements }}{{ printf "%v" .ChartRequirements }}"#).text;
+        assert_eq!(plain, "{[]}{[]}");
+        let options = Options { template: "{{ env \"HOME\" }}".to_owned(), ..Options::default() };
+        assert!(render(&info("name: a\n", ""), &[], &options, Rc::new(NoFiles)).is_err());
     }
 
     #[test]

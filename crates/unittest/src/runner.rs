@@ -171,16 +171,13 @@ impl<'r> Runner<'r> {
                 recorded.add(&trace.borrow());
             }
         };
-        let threads = threads.min(queue.groups.len());
-        if threads <= 1 {
+        // This thread works too: every other one has memory of its own for what it allocates.
+        thread::scope(|scope| {
+            for _ in 1..threads.min(queue.groups.len()) {
+                scope.spawn(work);
+            }
             work();
-        } else {
-            thread::scope(|scope| {
-                for _ in 0..threads {
-                    scope.spawn(work);
-                }
-            });
-        }
+        });
         results.into_inner().unwrap_or_else(|error| error.into_inner()).into_values().collect()
     }
 

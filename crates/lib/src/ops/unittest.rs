@@ -9,8 +9,6 @@ mod rehearsal;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
 use pintle_chart::{Chart, write_atomic};
@@ -103,87 +101,68 @@ impl TestedChart {
 pub fn unittest(request: &UnittestRequest, host: &dyn UnittestHost) -> Vec<TestedChart> {
     let mut tested = Vec::new();
     let mut capabilities = Capabilities::default();
-    let mut test = |loaded: LoadedChart| {
-        let chart = loaded.test(request, host, &mut capabilities);
+    for path in &request.charts {
+        let chart = test_chart(request, path, host, &mut capabilities);
         let stop = request.options.fail_fast && chart.error.is_some();
         // Charts that no change affects are not mentioned.
         if request.changed.is_none() || chart.error.is_some() || !chart.suites.is_empty() {
             tested.push(chart);
         }
-        !stop
-    };
-    let load = |path: &String| LoadedChart::load(request, path);
-    if request.charts.len() < 2 {
-        request.charts.iter().map(load).all(&mut test);
-        return tested;
+        if stop {
+            break;
+        }
     }
-    // While the tests of a chart run, the next one is loaded.
-    thread::scope(|scope| {
-        let (sender, receiver) = mpsc::sync_channel(0);
-        scope.spawn(move || request.charts.iter().map(load).all(|loaded| sender.send(loaded).is_ok()));
-        receiver.into_iter().all(&mut test);
-    });
     tested
 }
 
-/// A chart and its suites, or why they cannot be read.
-struct LoadedChart {
-    tested: TestedChart,
-    suites: Result<(Chart, Vec<Suite>), String>,
-}
-
-impl LoadedChart {
-    fn load(request: &UnittestRequest, path: &str) -> Self {
-        let mut tested = TestedChart { path: path.to_owned(), ..TestedChart::default() };
-        let suites = load(path).and_then(|chart| {
-            tested.name = chart.name().to_owned();
-            let mut finder = Finder { request, values: None, tested: &mut tested };
-            let mut suites = finder.suites(path, chart.name(), &chart)?;
-            if let Some(files) = &request.changed {
-                let changes = changed::Changes::new(files, &request.current_folder, path);
-                changes.retain(&mut suites, chart.name());
-            }
-            Ok((chart, suites))
-        });
-        LoadedChart { tested, suites }
+fn test_chart(
+    request: &UnittestRequest,
+    path: &str,
+    host: &dyn UnittestHost,
+    capabilities: &mut Capabilities,
+) -> TestedChart {
+    let mut tested = TestedChart { path: path.to_owned(), ..TestedChart::default() };
+    let chart = match load(path) {
+        Ok(chart) => chart,
+        Err(error) => {
+            tested.error = Some(error);
+            return tested;
+        }
+    };
+    tested.name = chart.name().to_owned();
+    let mut finder = Finder { request, values: None, tested: &mut tested };
+    let mut suites = match finder.suites(path, chart.name(), &chart) {
+        Ok(suites) => suites,
+        Err(error) => {
+            tested.error = Some(error);
+            return tested;
+        }
+    };
+    if let Some(files) = &request.changed {
+        let changes = changed::Changes::new(files, &request.current_folder, path);
+        changes.retain(&mut suites, chart.name());
     }
-
-    fn test(
-        self,
-        request: &UnittestRequest,
-        host: &dyn UnittestHost,
-        capabilities: &mut Capabilities,
-    ) -> TestedChart {
-        let mut tested = self.tested;
-        let (chart, suites) = match self.suites {
-            Ok(suites) => suites,
-            Err(error) => {
-                tested.error = Some(error);
-                return tested;
-            }
-        };
-        // Not before, because the chart before this one may have written them.
-        let with_snapshots = |suite: Suite| {
+    let suites: Vec<(Suite, Option<Vec<u8>>)> = suites
+        .into_iter()
+        .map(|suite| {
             let snapshots = fs::read(suite.snapshot_file()).ok();
             (suite, snapshots)
-        };
-        let suites: Vec<(Suite, Option<Vec<u8>>)> = suites.into_iter().map(with_snapshots).collect();
-        let path = tested.path.clone();
-        let files = Files { host, chart: Path::new(&path), folder: request.rendered_folder.as_deref() };
-        let runner = Runner::new(chart, request.options, &files);
-        let mut results = runner.run(&suites, capabilities);
-        tested.coverage = runner.coverage(&path);
-        for (result, (suite, _)) in results.iter_mut().zip(&suites) {
-            if let Some(text) = result.snapshot_file.take()
-                && let Err(error) = write_snapshots(Path::new(&suite.snapshot_file()), &text)
-            {
-                let file = suite.snapshot_file();
-                tested.unwritten.push(SuiteResult { file, error: Some(error), ..SuiteResult::default() });
-            }
+        })
+        .collect();
+    let host = Files { host, chart: Path::new(path), folder: request.rendered_folder.as_deref() };
+    let runner = Runner::new(chart, request.options, &host);
+    let mut results = runner.run(&suites, capabilities);
+    tested.coverage = runner.coverage(path);
+    for (result, (suite, _)) in results.iter_mut().zip(&suites) {
+        if let Some(text) = result.snapshot_file.take()
+            && let Err(error) = write_snapshots(Path::new(&suite.snapshot_file()), &text)
+        {
+            let file = suite.snapshot_file();
+            tested.unwritten.push(SuiteResult { file, error: Some(error), ..SuiteResult::default() });
         }
-        tested.suites = results;
-        tested
     }
+    tested.suites = results;
+    tested
 }
 
 fn load(path: &str) -> Result<Chart, String> {

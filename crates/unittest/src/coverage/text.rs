@@ -39,6 +39,10 @@ fn row(lines: Share, branches: Share, name: &str) -> String {
 
 fn details(file: &FileCoverage) -> Vec<String> {
     let mut details = Vec::new();
+    if file.lines_share().covered == 0 {
+        let is_partial = file.path.rsplit('/').next().is_some_and(|name| name.starts_with('_'));
+        return vec![if is_partial { "no test includes it" } else { "no test renders it" }.to_owned()];
+    }
     let missed = ranges(file);
     if !missed.is_empty() {
         details.push(format!("not run: {}", missed.join(", ")));
