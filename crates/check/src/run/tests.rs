@@ -1,3 +1,5 @@
+//! One check of a whole subject: what depends on several files, and how they come.
+
 use pintle_tree::{Node, json};
 
 use super::*;
