@@ -154,6 +154,7 @@ pub(crate) fn deploy_options(invocation: &Invocation<'_>) -> Result<DeployOption
         ordered: is_ordered(invocation),
         timeout: flags.duration(names::TIMEOUT),
         readiness_timeout: readiness_timeout(flags)?,
+        readiness_rules: None,
         hook_timeout: Some(flags.duration(names::HOOK_TIMEOUT)).filter(|limit| !limit.is_zero()),
         hooks: !on(names::NO_HOOKS),
         hook_parallelism: usize::try_from(flags.uint(names::HOOK_PARALLELISM)).unwrap_or(usize::MAX).max(1),

@@ -4,9 +4,11 @@ use crate::support;
 
 use std::io::{Read, Write as _};
 use std::net::TcpListener;
+use std::sync::Arc;
 
 use futures::FutureExt;
 use pintle_cluster::apply::{Applied, ApplyOptions};
+use pintle_cluster::store::NativeStore;
 use pintle_cluster::{
     Cluster, Detail, Error, ListParams, PatchType, Preconditions, PropagationPolicy, Settings, WatchEvent,
     WriteParams,
@@ -14,6 +16,7 @@ use pintle_cluster::{
 use pintle_objects::{Object, ObjectId};
 use pintle_plan::managed_fields::Managers;
 use pintle_plan::{Action, Step};
+use pintle_release::Store as _;
 use support::{StubResponse, cluster, discovery, ok, paths, refusal};
 
 fn config_map(name: &str) -> Object {
@@ -114,6 +117,26 @@ async fn deleting_says_whether_the_object_was_there() {
     assert_eq!(
         body,
         r#"{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"u"},"propagationPolicy":"Foreground"}"#
+    );
+}
+
+#[tokio::test]
+async fn versions_are_listed_only_for_a_release_that_exists() {
+    let (cluster, log) = cluster(|seen, _| match seen.path.as_str() {
+        path if path.ends_with("/releases/gone") => refusal(404, "NotFound", "gone"),
+        path if path.ends_with("/releases/there") => {
+            ok(r#"{"kind":"Release","metadata":{"name":"there","namespace":"n"}}"#)
+        }
+        _ => ok(r#"{"kind":"ReleaseVersionList","items":[]}"#),
+    });
+    let store = NativeStore::new(cluster).with_histories(Arc::default());
+    assert!(store.history("n", "gone").await.expect("good").is_empty());
+    assert_eq!(paths(&log), ["GET /apis/helm.sh/v3/namespaces/n/releases/gone"]);
+    assert!(store.history("n", "there").await.expect("good").is_empty());
+    let listed = paths(&log)[2].clone();
+    assert!(
+        listed.starts_with("GET /apis/helm.sh/v3/namespaces/n/releaseversions?labelSelector="),
+        "{listed}"
     );
 }
 

@@ -78,6 +78,7 @@ async fn main() -> Result<()> {
     let mut states = States::watch(&cluster);
     println!("| step | wall s | CPU s | peak MB |\n|---|---|---|---|");
     let (begin, mut total, mut ready) = (Instant::now(), 0, 0.0);
+    let mut sent = Sent::read(&cluster).await?;
     for count in counts {
         let step = Instant::now();
         create(&cluster, total, count).await?;
@@ -88,11 +89,17 @@ async fn main() -> Result<()> {
     }
     let before = running.cpu()?;
     running.row(&format!("all {total} ({ready:.1} s of waiting)"), begin.elapsed())?;
+    let installs = sent.since(&cluster).await?;
     let step = Instant::now();
     patch_all(&cluster, total, r#"{"spec": {"values": {"note": "two"}}}"#).await?;
     states.until(total, 2).await?;
     running.row("one value changed in all", step.elapsed())?;
     println!("\nThe change alone took {:.1} s of CPU.", running.cpu()? - before);
+    let upgrades = sent.since(&cluster).await?;
+    for (what, sent) in [("install", installs), ("upgrade", upgrades)] {
+        println!("\n| requests of all clients | per {what} | ms each |\n|---|---|---|");
+        sent.print(total as f64);
+    }
     idle(&cluster, &running, &mut states, total).await
 }
 
@@ -157,8 +164,8 @@ async fn idle(cluster: &Cluster, running: &Running, states: &mut States, total: 
     let (interval, window) = IDLE;
     patch_all(cluster, total, &format!(r#"{{"spec": {{"interval": "{interval}"}}}}"#)).await?;
     states.until(total, 3).await?;
-    let (cpu, reconciled, sent) =
-        (running.cpu()?, running.reconciliations().await?, requests(cluster).await?);
+    let (cpu, reconciled, mut sent) =
+        (running.cpu()?, running.reconciliations().await?, Sent::read(cluster).await?);
     tokio::time::sleep(window).await;
     let cpu = running.cpu()? - cpu;
     let reconciled = running.reconciliations().await? - reconciled;
@@ -169,33 +176,69 @@ async fn idle(cluster: &Cluster, running: &Running, states: &mut States, total: 
         cpu / reconciled * hour,
         cpu / reconciled * hour / 36.0
     );
-    println!("| requests while idle | per reconciliation |\n|---|---|");
-    for (what, count) in requests(cluster).await? {
-        let count = count - sent.get(&what).copied().unwrap_or_default();
-        if count >= reconciled / 100.0 {
-            println!("| {what} | {:.2} |", count / reconciled);
-        }
-    }
+    println!("| requests while idle, of all clients | per reconciliation | ms each |\n|---|---|---|");
+    sent.since(cluster).await?.print(reconciled);
     Ok(())
 }
 
-/// The requests for our kinds that the API server has answered, by verb and resource.
-async fn requests(cluster: &Cluster) -> Result<BTreeMap<String, f64>> {
-    let request = http::Request::get("/metrics").body(Vec::new())?;
-    let text = cluster.kube_client().request_text(request).await?;
-    let mut found = BTreeMap::new();
-    for line in text.lines().filter(|line| line.starts_with("apiserver_request_total{")) {
-        let label = |key: &str| line.split(&format!("{key}=\"")).nth(1)?.split('"').next().map(str::to_owned);
-        let (Some(verb), Some(resource), Some(group)) = (label("verb"), label("resource"), label("group"))
-        else {
-            continue;
-        };
-        let is_ours = group == "helm.sh" || ["secrets", "configmaps", "events"].contains(&resource.as_str());
-        if is_ours && let Some(count) = line.rsplit(' ').next().and_then(|count| count.parse::<f64>().ok()) {
-            *found.entry(format!("{verb} {resource}")).or_default() += count;
+/// The kinds besides our own whose requests are counted: those of the chart, and those that the controller reads and writes.
+const COUNTED: [&str; 7] =
+    ["configmaps", "deployments", "events", "ingresses", "secrets", "serviceaccounts", "services"];
+
+/// The requests that the API server has answered, by verb and resource: how many, and how many seconds they took.
+#[derive(Clone, Default)]
+struct Sent(BTreeMap<String, (f64, f64)>);
+
+impl Sent {
+    /// What the server has counted since its start.
+    async fn read(cluster: &Cluster) -> Result<Sent> {
+        let request = http::Request::get("/metrics").body(Vec::new())?;
+        let text = cluster.kube_client().request_text(request).await?;
+        let mut found = Sent::default();
+        for line in text.lines() {
+            let Some(line) = line.strip_prefix("apiserver_request_duration_seconds_") else { continue };
+            let label = |key: &str| line.split(&format!("{key}=\"")).nth(1)?.split('"').next();
+            let (Some(verb), Some(resource), Some(part), Some(group)) =
+                (label("verb"), label("resource"), label("subresource"), label("group"))
+            else {
+                continue;
+            };
+            if group != "helm.sh" && !COUNTED.contains(&resource) {
+                continue;
+            }
+            let slash = if part.is_empty() { "" } else { "/" };
+            let entry = found.0.entry(format!("{verb} {resource}{slash}{part}")).or_default();
+            let value: f64 = line.rsplit(' ').next().and_then(|value| value.parse().ok()).unwrap_or_default();
+            match line.split('{').next() {
+                Some("count") => entry.0 += value,
+                Some("sum") => entry.1 += value,
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// What was sent since this was read, or since the last call.
+    async fn since(&mut self, cluster: &Cluster) -> Result<Sent> {
+        let before = std::mem::replace(self, Sent::read(cluster).await?);
+        let mut since = self.clone();
+        for (what, (count, seconds)) in &mut since.0 {
+            let (earlier, spent) = before.0.get(what).copied().unwrap_or_default();
+            (*count, *seconds) = (*count - earlier, *seconds - spent);
+        }
+        Ok(since)
+    }
+
+    /// Prints what is sent for at least one of a hundred.
+    fn print(&self, units: f64) {
+        for (what, (count, seconds)) in self.0.iter().filter(|(_, (count, _))| *count >= units / 100.0) {
+            // Watches last as long as they are open.
+            match what.starts_with("WATCH") {
+                true => println!("| {what} | {:.2} | |", count / units),
+                false => println!("| {what} | {:.2} | {:.1} |", count / units, seconds / count * 1000.0),
+            }
         }
     }
-    Ok(found)
 }
 
 /// The controller.

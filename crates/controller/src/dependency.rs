@@ -5,6 +5,7 @@ use pintle::objects::{Object, ObjectId};
 use pintle_tree::Node;
 
 use crate::error::{Error, Result};
+use crate::expression::{Expression, Verdict};
 use crate::request::{Dependency, HelmRequest};
 
 /// How far a chain of requests that wait for each other is followed.
@@ -23,7 +24,7 @@ pub(crate) async fn check(own: &Cluster, cluster: &Cluster, request: &HelmReques
             true => {
                 let found = own.get_by_name(&crds::helm_requests(), namespace, &dependency.name).await?;
                 let reason = match (&found, expression(dependency)) {
-                    (Some(object), Some(expression)) => evaluate(expression, request, object).await?,
+                    (Some(object), Some(expression)) => evaluate(expression, request, object)?,
                     _ => request_reason(found.as_ref()),
                 };
                 if reason.is_some()
@@ -78,7 +79,7 @@ async fn object_reason(
     let id = ObjectId::new(version, kind, namespace, &dependency.name);
     let Some(object) = cluster.get(&id).await? else { return Ok(Some("it does not exist".to_owned())) };
     if let Some(expression) = expression(dependency) {
-        return evaluate(expression, request, &object).await;
+        return evaluate(expression, request, &object);
     }
     let readiness = wait::ready(&object);
     Ok((readiness.status != wait::Status::Current).then_some(readiness.message))
@@ -89,41 +90,23 @@ fn expression(dependency: &Dependency) -> Option<&str> {
 }
 
 /// Why an expression does not hold; `None` if it does. A field that is missing yet, such as a status, makes it false.
-async fn evaluate(expression: &str, request: &HelmRequest, dependency: &Object) -> Result<Option<String>> {
+fn evaluate(expression: &str, request: &HelmRequest, dependency: &Object) -> Result<Option<String>> {
     let own = serde_json::to_value(request).unwrap_or_default();
     let dependency = serde_json::from_slice(&dependency.to_json()).unwrap_or_default();
-    let text = expression.to_owned();
-    // The parser is not ours: if it panics, only the expression is refused.
-    let evaluated = tokio::task::spawn_blocking(move || evaluate_json(&text, own, dependency)).await;
-    let evaluated = evaluated.unwrap_or_else(|_| Err("it cannot be parsed".to_owned()));
-    evaluated.map_err(|error| Error::InvalidSpec(format!("readyExpr `{expression}`: {error}")))
+    evaluate_json(expression, own, dependency)
+        .map_err(|error| Error::InvalidSpec(format!("readyExpr `{expression}`: {error}")))
 }
 
-#[cfg(not(feature = "cel"))]
-fn evaluate_json(
-    _: &str,
-    _: serde_json::Value,
-    _: serde_json::Value,
-) -> std::result::Result<Option<String>, String> {
-    Err("this program was built without CEL; build it with the Cargo feature `cel`".to_owned())
-}
-
-#[cfg(feature = "cel")]
 fn evaluate_json(
     expression: &str,
     own: serde_json::Value,
     dependency: serde_json::Value,
 ) -> std::result::Result<Option<String>, String> {
-    let program = cel::Program::compile(expression).map_err(|error| error.to_string())?;
-    let mut context = cel::Context::default();
-    context.add_variable("self", own).map_err(|error| error.to_string())?;
-    context.add_variable("dep", dependency).map_err(|error| error.to_string())?;
-    match program.execute(&context) {
-        Ok(cel::Value::Bool(true)) => Ok(None),
-        Ok(cel::Value::Bool(false)) => Ok(Some(format!("readyExpr `{expression}` is false"))),
-        Ok(other) => Err(format!("it is {:?}, not a boolean", other.type_of())),
-        Err(cel::ExecutionError::NoSuchKey(key)) => Ok(Some(format!("it has no `{key}` yet"))),
-        Err(error) => Err(error.to_string()),
+    match Expression::parse(expression)?.evaluate([("self", own), ("dep", dependency)])? {
+        Verdict::True => Ok(None),
+        Verdict::False => Ok(Some(format!("readyExpr `{expression}` is false"))),
+        Verdict::MissingField(key) => Ok(Some(format!("it has no `{key}` yet"))),
+        Verdict::MissingVariable(name) => Err(format!("there is no `{name}`; there are self and dep")),
     }
 }
 

@@ -108,7 +108,7 @@ fn to_value(map: &Map<Node>) -> Option<Value> {
 }
 
 /// Fields that are the same in a HelmRelease and a HelmRequest.
-const SAME: [&str; 11] = [
+const SAME: [&str; 12] = [
     "releaseName",
     "targetNamespace",
     "storageNamespace",
@@ -120,10 +120,11 @@ const SAME: [&str; 11] = [
     "values",
     "valuesFrom",
     "commonMetadata",
+    "healthCheckExprs",
 ];
 
 /// Fields that have no counterpart.
-const UNKNOWN: [&str; 4] = ["healthCheckExprs", "waitStrategy", "persistentClient", "postRenderStrategy"];
+const UNKNOWN: [&str; 3] = ["waitStrategy", "persistentClient", "postRenderStrategy"];
 
 /// A request for a HelmRelease. `sources` are the HelmRepositories and OCIRepositories that it may refer to; `given` is taken
 /// instead of them.

@@ -24,6 +24,7 @@ use pintle::cluster::{Cluster, crds};
 use pintle::repo::Proxies;
 use pintle::{Cancel, LeaseHolder, SystemClock};
 use pintle_tree::{LogLevel, LogLine};
+use tokio::time::Instant;
 
 use crate::charts::Charts;
 use crate::leader::{Candidate, LeaderElection, Leadership};
@@ -221,7 +222,12 @@ struct Worker {
     written: RefCell<BTreeMap<String, u64>>,
     /// Failures to write the status in a row, by uid.
     failures: RefCell<BTreeMap<String, u32>>,
+    /// Since when each request is as it is, by uid.
+    changed: Changed,
 }
+
+/// When requests were last seen to change, by uid.
+type Changed = Rc<RefCell<BTreeMap<String, Instant>>>;
 
 /// An error that ends a reconciliation, for `kube`'s runtime.
 #[derive(Debug, thiserror::Error)]
@@ -236,12 +242,14 @@ async fn work_off(
     health: Health,
     ended: tokio::sync::watch::Receiver<bool>,
 ) -> Result<()> {
-    let (reader, triggers) = requests(&cluster, &options);
+    let changed = Changed::default();
+    let (reader, triggers) = requests(&cluster, &options, Rc::clone(&changed));
     #[allow(
         clippy::arc_with_non_send_sync,
         reason = "`applier` takes an `Arc`, and everything stays on this thread"
     )]
-    let worker = Arc::new(Worker { reconciler, written: RefCell::default(), failures: RefCell::default() });
+    let worker =
+        Arc::new(Worker { reconciler, written: RefCell::default(), failures: RefCell::default(), changed });
     let queue = triggers.chain_values(&cluster, &options, &reader);
     let mut end = ended;
     let queue = queue.take_until(async move {
@@ -287,7 +295,8 @@ async fn reconcile(
         worker.written.borrow_mut().remove(&uid);
         return Ok(Action::await_change());
     };
-    let (requeue, version) = worker.reconciler.reconcile_tracked(fresh).await.map_err(ReconcileError)?;
+    let due = worker.changed.borrow().get(&uid).copied().unwrap_or_else(Instant::now);
+    let (requeue, version) = worker.reconciler.reconcile_tracked(fresh, due).await.map_err(ReconcileError)?;
     worker.failures.borrow_mut().remove(&uid);
     if let Some(version) = version {
         worker.written.borrow_mut().insert(uid, version);
@@ -324,7 +333,7 @@ impl Worker {
 type Triggers = LocalBoxStream<'static, std::result::Result<ObjectRef<HelmRequest>, watcher::Error>>;
 
 /// The requests and what happens to them. Changes that only we make (status, finalizers, managed fields) trigger nothing.
-fn requests(cluster: &Cluster, options: &Options) -> (Store<HelmRequest>, Triggers) {
+fn requests(cluster: &Cluster, options: &Options, times: Changed) -> (Store<HelmRequest>, Triggers) {
     let client = cluster.kube_client().clone();
     let api: Api<HelmRequest> = match options.namespace.as_str() {
         "" => Api::all(client),
@@ -350,9 +359,17 @@ fn requests(cluster: &Cluster, options: &Options) -> (Store<HelmRequest>, Trigge
                     let key = PredicateKey::of(&request);
                     let is_new = known.get(request.uid()) != Some(&key);
                     match request.is_deleted() && !request.has_finalizer() {
-                        true => known.remove(request.uid()),
-                        false => known.insert(request.uid().to_owned(), key),
-                    };
+                        true => {
+                            known.remove(request.uid());
+                            times.borrow_mut().remove(request.uid());
+                        }
+                        false => {
+                            known.insert(request.uid().to_owned(), key);
+                            if is_new {
+                                times.borrow_mut().insert(request.uid().to_owned(), Instant::now());
+                            }
+                        }
+                    }
                     is_new.then(|| Ok(ObjectRef::from_obj(&request)))
                 }
                 Err(error) => Some(Err(error)),
@@ -447,8 +464,6 @@ fn uses(request: &HelmRequest, kind: ArchiveKind, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use tokio::time::Instant;
-
     use super::*;
 
     #[test]

@@ -9,6 +9,8 @@ use pintle::release::{Lease, Query, ReleaseVersion, Store, StoreFuture, Summary}
 use pintle_tree::{Map, Node};
 use tokio::time::Instant;
 
+use crate::helm_releases::HelmLookup;
+
 /// The label of a record with the namespace of the release, where that is another one.
 const TARGET_NAMESPACE: &str = "helm.sh/target-namespace";
 /// How long a history that was read is good for whoever asks next. Writers compare and swap, so a history that is out of date
@@ -24,12 +26,19 @@ pub(crate) struct RequestStore {
     target: String,
     /// What was read last, for the next one who asks: the operation that follows from it.
     recent: Mutex<Option<(Instant, Vec<Summary>)>>,
+    /// What may save a question, if the store is Helm's.
+    lookup: Option<HelmLookup>,
 }
 
 impl RequestStore {
     pub(crate) fn new(store: Arc<dyn Store>, storage: &str, target: &str) -> RequestStore {
         let (storage, target) = (storage.to_owned(), target.to_owned());
-        RequestStore { store, storage, target, recent: Mutex::default() }
+        RequestStore { store, storage, target, recent: Mutex::default(), lookup: None }
+    }
+
+    /// Reads a history of Helm's store only if the namespace may have a release of that name.
+    pub(crate) fn with_lookup(self, lookup: HelmLookup) -> RequestStore {
+        RequestStore { lookup: Some(lookup), ..self }
     }
 
     fn is_elsewhere(&self) -> bool {
@@ -124,6 +133,11 @@ impl Store for RequestStore {
         Box::pin(async move {
             if let Some(recent) = self.take_recent() {
                 return Ok(recent);
+            }
+            if let Some(lookup) = &self.lookup
+                && lookup.has_none(&self.storage, name).await
+            {
+                return Ok(Vec::new());
             }
             let history = self.read(self.store.history(&self.storage, name).await?);
             let recent = (Instant::now(), history.clone());

@@ -221,3 +221,28 @@ async fn existing_objects_become_part_of_the_release_if_the_request_says_so() {
     accepted(&test).await;
     assert_eq!(test.text("web").await.as_deref(), Some("one"));
 }
+
+#[tokio::test]
+async fn objects_are_ready_by_the_expressions_of_the_request() {
+    let test = TestCluster::new().await;
+    let (controller, _) = test.controller();
+    let spec = |text: &str| {
+        format!(
+            "values: {{text: {text}}}\nhealthCheckExprs:\n- apiVersion: v1\n  kind: ConfigMap\n  \
+             failed: data.text == 'bad'\n  current: data.text == 'good'"
+        )
+    };
+    test.request("web", &spec("bad")).await;
+    test.reconcile(&controller, "web").await;
+    let (_, reason, message) = test.ready("web").await;
+    assert_eq!(reason, "InstallFailed");
+    assert!(message.contains("`data.text == 'bad'` holds"), "{message}");
+    test.request("web", &spec("good")).await;
+    test.until_ready(&controller, "web").await;
+    test.request("web", "healthCheckExprs: [{apiVersion: v1, kind: ConfigMap, current: 'data.text =='}]")
+        .await;
+    test.reconcile(&controller, "web").await;
+    let (_, reason, message) = test.ready("web").await;
+    assert_eq!(reason, "InvalidSpec");
+    assert!(message.contains("spec.healthCheckExprs[0].current"), "{message}");
+}

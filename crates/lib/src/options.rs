@@ -1,9 +1,11 @@
 //! How a release is rendered and deployed, in types that cannot express contradictory combinations.
 
-#[cfg(feature = "images")]
+#[cfg(any(feature = "cluster", feature = "images"))]
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "cluster")]
+use pintle_cluster::wait::ReadinessRules;
 #[cfg(feature = "images")]
 use pintle_images::Policy;
 #[cfg(feature = "cluster")]
@@ -179,6 +181,9 @@ pub struct DeployOptions {
     /// Limit for the objects that a later stage of an ordered release depends on (`--readiness-timeout`). Without it, `timeout`
     /// is the limit.
     pub readiness_timeout: Option<Duration>,
+    /// When objects of some kinds are ready, instead of the rules of their kind.
+    #[cfg(feature = "cluster")]
+    pub readiness_rules: Option<Arc<dyn ReadinessRules>>,
     /// Runs hooks. False is `--no-hooks`.
     pub hooks: bool,
     /// How many hooks of the same weight run at the same time. Helm runs one.
@@ -210,6 +215,8 @@ impl Default for DeployOptions {
             timeout: Duration::from_secs(300),
             hook_timeout: None,
             readiness_timeout: None,
+            #[cfg(feature = "cluster")]
+            readiness_rules: None,
             hooks: true,
             hook_parallelism: 1,
             hook_env: false,

@@ -2,10 +2,13 @@
 //! same on a real one.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use pintle::cluster::store::{HelmConfigMaps, HelmSecrets, NativeStore};
+use pintle::cluster::store::{HelmConfigMaps, HelmSecrets, HistoryCache, NativeStore};
+use pintle::cluster::{Cluster, Preconditions, PropagationPolicy, WriteParams, crds};
 use pintle::embedded::{self, Embedded};
-use pintle::release::Store;
+use pintle::objects::{Object, ObjectId};
+use pintle::release::{ReleaseVersion, Status, Store, VersionId};
 
 #[path = "../../release/tests/contract.rs"]
 mod contract;
@@ -14,12 +17,112 @@ mod contract;
 async fn every_store_in_a_cluster_fulfils_the_contract() {
     let api = Embedded::default().open().await.expect("it opens");
     let cluster = embedded::cluster(&api, "default");
-    let stores: [Arc<dyn Store>; 3] = [
+    let stores: [Arc<dyn Store>; 4] = [
         Arc::new(HelmSecrets::new(cluster.clone())),
         Arc::new(HelmConfigMaps::new(cluster.clone())),
-        Arc::new(NativeStore::new(cluster)),
+        Arc::new(NativeStore::new(cluster.clone())),
+        Arc::new(NativeStore::new(cluster.clone()).with_histories(Arc::default())),
     ];
-    for store in stores {
-        contract::check(&*store, "default").await;
+    for (number, store) in stores.into_iter().enumerate() {
+        let namespace = format!("contract-{number}");
+        let object = Object::from_id(&ObjectId::new("v1", "Namespace", "", &namespace));
+        cluster.create(&object, &WriteParams::default()).await.expect("a namespace");
+        contract::check(&*store, &namespace).await;
     }
+}
+
+/// The number and status of each version, as a new store with these histories sees them, and how many lists that took.
+async fn seen(cluster: &Cluster, lists: &AtomicUsize, histories: &Arc<HistoryCache>) -> (String, usize) {
+    let before = lists.load(Ordering::Relaxed);
+    let store = NativeStore::new(cluster.clone()).with_histories(Arc::clone(histories));
+    let history = store.history("default", "web").await.expect("an answer");
+    let text: Vec<String> =
+        history.iter().map(|version| format!("{}={}", version.number, version.status)).collect();
+    (text.join(" "), lists.load(Ordering::Relaxed) - before)
+}
+
+#[tokio::test]
+async fn histories_that_stores_share_are_never_behind() {
+    let api = Embedded::default().open().await.expect("it opens");
+    let lists = Arc::new(AtomicUsize::new(0));
+    let (served, counted) = (api.clone(), Arc::clone(&lists));
+    let cluster = Cluster::from_service_fn(
+        move |request| {
+            let is_list = request.uri().path().ends_with("/releaseversions");
+            counted.fetch_add(usize::from(is_list && *request.method() == "GET"), Ordering::Relaxed);
+            let api = served.clone();
+            async move { api.handle(request).await }
+        },
+        "default",
+    );
+    crds::install(&cluster).await.expect("installed");
+    let id = |number: u64, random| Some(VersionId::new(1_700_000_000_000 + number, random));
+    let version = |number, status| ReleaseVersion {
+        id: id(number, 1),
+        ..contract::version("default", "web", number, status)
+    };
+    let histories = Arc::new(HistoryCache::default());
+    let ours = NativeStore::new(cluster.clone()).with_histories(Arc::clone(&histories));
+    let others = NativeStore::new(cluster.clone());
+    let is = |text: &str, lists: usize| (text.to_owned(), lists);
+
+    assert_eq!(
+        seen(&cluster, &lists, &histories).await,
+        is("", 0),
+        "without a release there is nothing to list"
+    );
+    ours.create(&version(1, Status::PendingInstall), None, None).await.expect("is new");
+    ours.update(&version(1, Status::Deployed), None, None).await.expect("is there");
+    assert_eq!(seen(&cluster, &lists, &histories).await, is("1=deployed", 0), "we wrote it");
+    ours.create(&version(2, Status::PendingUpgrade), None, None).await.expect("is new");
+    ours.update(&version(1, Status::Superseded), None, None).await.expect("is there");
+    ours.update(&version(2, Status::Deployed), None, None).await.expect("is there");
+    assert_eq!(seen(&cluster, &lists, &histories).await, is("1=superseded 2=deployed", 0));
+
+    others.create(&version(3, Status::Failed), None, None).await.expect("is new");
+    let three = "1=superseded 2=deployed 3=failed";
+    assert_eq!(seen(&cluster, &lists, &histories).await, is(three, 1), "others changed the release");
+    assert_eq!(seen(&cluster, &lists, &histories).await, is(three, 0));
+    others.delete("default", "web", 3).await.expect("is there");
+    assert_eq!(seen(&cluster, &lists, &histories).await, is("1=superseded 2=deployed", 1));
+
+    // Someone deletes the newest version by hand, so that the release points to nothing.
+    let name = format!("web-{}", id(2, 1).expect("an id"));
+    let object = ObjectId::new("helm.sh/v3", "ReleaseVersion", "default", &name);
+    let deleted = cluster.delete(&object, PropagationPolicy::Background, &Preconditions::default()).await;
+    assert!(deleted.expect("an answer"));
+    assert_eq!(seen(&cluster, &lists, &histories).await, is("1=superseded", 1));
+}
+
+/// A version of a killed writer that was not deleted with the next one is no part of the history, and goes later.
+#[tokio::test]
+async fn of_two_versions_with_one_number_the_pending_one_does_not_count() {
+    let api = Embedded::default().open().await.expect("it opens");
+    let cluster = embedded::cluster(&api, "default");
+    let store = || NativeStore::new(cluster.clone());
+    let id = |number: u64| Some(VersionId::new(1_700_000_000_000 + number, 1));
+    let version = |number, status| ReleaseVersion {
+        id: id(number),
+        ..contract::version("default", "web", number, status)
+    };
+    for number in 1..=2 {
+        store().create(&version(number, Status::Superseded), None, None).await.expect("is new");
+    }
+    let first =
+        ObjectId::new("helm.sh/v3", "ReleaseVersion", "default", &format!("web-{}", id(1).expect("an id")));
+    let mut left = cluster.get(&first).await.expect("an answer").expect("is there");
+    let orphan = format!("web-{}", VersionId::new(1_700_000_000_001, 9));
+    left.metadata_mut().insert("name".into(), orphan.as_str().into());
+    left.metadata_mut().remove("resourceVersion");
+    let status = left.body_mut().get_mut("status").and_then(|status| status.as_map_mut()).expect("a status");
+    status.insert("status".into(), "pending-upgrade".into());
+    cluster.create(&left, &WriteParams::default()).await.expect("is new");
+    let numbers = |history: Vec<pintle::release::Summary>| -> Vec<u64> {
+        history.iter().map(|version| version.number).collect()
+    };
+    let store = store();
+    assert_eq!(numbers(store.history("default", "web").await.expect("an answer")), [1, 2]);
+    store.create(&version(3, Status::Deployed), None, None).await.expect("is new");
+    let orphan = ObjectId::new("helm.sh/v3", "ReleaseVersion", "default", &orphan);
+    assert!(cluster.get(&orphan).await.expect("an answer").is_none(), "it goes with the next version");
 }

@@ -1,5 +1,29 @@
 //! The controller on a cluster: the rights of service accounts, kills at every write, a change of the leader in the middle of
 //! an operation, changes by others, and the rest of what a controller of releases must get right.
+//!
+//! What must pass, on the embedded cluster and on a real one (where it says so, only there):
+//!
+//! | situation | test |
+//! |---|---|
+//! | the controller is killed in each phase of an install | `kills::an_install_converges_wherever_the_controller_is_killed` |
+//! | … of an upgrade | `kills::an_upgrade_converges_wherever_the_controller_is_killed` |
+//! | … of a rollback | `kills::a_rollback_converges_wherever_the_controller_is_killed` |
+//! | … of an uninstall | `kills::an_uninstall_converges_wherever_the_controller_is_killed` |
+//! | … before it could write a status, and the request is deleted | `kills::a_release_that_no_status_names_is_uninstalled_with_its_request` |
+//! | the Secret of a record is deleted under it | `requests::a_payload_that_is_deleted_under_the_controller_does_not_block` |
+//! | live objects are edited or deleted | `requests::an_edit_of_a_live_object_is_undone` |
+//! | 200 edits, ignore rules, an autoscaler | `drift::two_hundred_edits_are_undone_or_left_alone_without_fights` |
+//! | `releaseName` changes | `requests::another_release_name_is_another_release` |
+//! | requests depend on each other in a circle | `requests::requests_that_wait_for_each_other_are_named_until_the_cycle_is_broken` |
+//! | an optional value is missing | `requests::a_missing_value_is_forgiven_if_it_is_optional` |
+//! | a burst of requests | `requests::a_burst_of_requests_is_deployed_once_each`; a thousand: `cargo xtask bench controller` |
+//! | the leader changes during an upgrade | the tests of `leader` |
+//! | rights of a service account (real cluster) | `rights::a_request_has_the_rights_of_its_service_account_and_no_others` |
+//! | rights of the controller in one namespace (real cluster) | `rights::the_rights_of_the_chart_are_all_that_the_controller_needs` |
+//! | suspended, then resumed | `requests::a_suspended_request_is_left_alone_until_it_is_resumed` |
+//! | CRDs of the chart are upgraded | `requests::definitions_are_upgraded_if_the_request_says_so` |
+//! | a test hook fails | `requests::a_failing_test_hook_fails_the_release` |
+//! | a pre-delete hook fails under the finalizer | `requests::a_failing_pre_delete_hook_keeps_the_request_until_it_is_orphaned` |
 
 mod drift;
 mod kills;

@@ -9,4 +9,4 @@ mod payload;
 mod record;
 
 pub use helm::{ConfigMaps, HelmConfigMaps, HelmSecrets, HelmStore, Secrets};
-pub use native::NativeStore;
+pub use native::{HistoryCache, NativeStore};

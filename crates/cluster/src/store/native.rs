@@ -4,11 +4,12 @@
 //! (`resourceVersion`), so of two concurrent writers one wins, and the other deletes what it wrote.
 
 mod create;
+mod histories;
 mod import;
 mod update;
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pintle_objects::Object;
 use pintle_release::{
@@ -22,6 +23,8 @@ use crate::cluster::Cluster;
 use crate::crds;
 use crate::error::{Error, Result};
 use crate::read::ListParams;
+
+pub use histories::HistoryCache;
 
 /// How often moving the pointer is retried when others change the release without moving it.
 const MAX_RETRIES: usize = 20;
@@ -42,6 +45,8 @@ pub struct NativeStore {
     listed: Mutex<BTreeMap<Key, Object>>,
     /// Versions to which no release points, as last listed by a history, by namespace and name of the release.
     orphans: Mutex<BTreeMap<(String, String), Vec<Object>>>,
+    /// What stores of this process have seen before.
+    histories: Option<Arc<HistoryCache>>,
 }
 
 impl NativeStore {
@@ -53,6 +58,34 @@ impl NativeStore {
             releases: Mutex::default(),
             listed: Mutex::default(),
             orphans: Mutex::default(),
+            histories: None,
+        }
+    }
+
+    /// Lists the versions of a release only if it changed since they were last seen, or if it is new to these histories. That is
+    /// for processes with many releases: others list at once instead of waiting for the release first.
+    #[must_use]
+    pub fn with_histories(self, histories: Arc<HistoryCache>) -> Self {
+        NativeStore { histories: Some(histories), ..self }
+    }
+
+    /// The shared histories, if there are, with the key of a release.
+    fn shared(&self, namespace: &str, name: &str) -> Option<(&HistoryCache, histories::Key)> {
+        let histories = self.histories.as_deref()?;
+        Some((histories, (self.cluster.address().to_owned(), namespace.to_owned(), name.to_owned())))
+    }
+
+    /// Notes a version as it was just changed.
+    fn note_version(&self, version: &Object) {
+        self.cache_version(version);
+        if let Some((histories, key)) = self.shared(version.namespace(), version.text(&["spec", "release"])) {
+            histories.update_version(&key, version);
+        }
+    }
+
+    fn forget_history(&self, namespace: &str, name: &str) {
+        if let Some((histories, key)) = self.shared(namespace, name) {
+            histories.forget(&key);
         }
     }
 
@@ -88,6 +121,11 @@ impl NativeStore {
             let key = (summary.namespace.clone(), summary.name.clone(), summary.number);
             listed.insert(key, object.clone());
         }
+    }
+
+    fn cache_orphans(&self, namespace: &str, name: &str, orphans: Vec<Object>) {
+        let key = (namespace.to_owned(), name.to_owned());
+        self.orphans.lock().unwrap_or_else(PoisonError::into_inner).insert(key, orphans);
     }
 
     fn cache_release(&self, namespace: &str, name: &str, release: Option<&Object>) {
@@ -132,33 +170,94 @@ impl NativeStore {
         numbers: &[u64],
     ) -> Result<Vec<(Summary, Object)>> {
         let release = async { empty_if_missing_kind(self.release(namespace, name).await) };
-        let versions = || self.versions(namespace, record::selector(name, numbers));
+        let versions = self.versions(namespace, record::selector(name, numbers));
         // Two requests are no snapshot: a version may be newer or older than the pointer that was read beside it.
-        let (release, mut versions_there) = futures::try_join!(release, versions())?;
+        let (release, versions) = futures::try_join!(release, versions)?;
         self.cache_release(namespace, name, release.as_ref());
-        let pointer = release.as_ref().and_then(record::pointer);
+        self.of_release(namespace, name, numbers, release.as_ref(), versions).await
+    }
+
+    /// Those of the listed versions that belong to a release, by number.
+    async fn of_release(
+        &self,
+        namespace: &str,
+        name: &str,
+        numbers: &[u64],
+        release: Option<&Object>,
+        mut versions_there: Vec<Object>,
+    ) -> Result<Vec<(Summary, Object)>> {
+        let pointer = release.and_then(record::pointer);
         // Uninstalling marks the version before the release. A version that was read before that is out of date.
         let knows = |version: &Object| {
             let summary = record::version_summary(version);
             summary.status == Status::Uninstalling
                 || Some(summary.number) != pointer.map(|(_, number)| number)
         };
-        if release.as_ref().is_some_and(record::is_uninstalling) && !versions_there.iter().all(knows) {
-            versions_there = versions().await?;
+        if release.is_some_and(record::is_uninstalling) && !versions_there.iter().all(knows) {
+            versions_there = self.versions(namespace, record::selector(name, numbers)).await?;
         }
         let summed = versions_there.into_iter().map(|object| (record::version_summary(&object), object));
-        let (mut parts, orphans): (Vec<_>, Vec<_>) =
+        let (mut parts, mut orphans): (Vec<_>, Vec<_>) =
             summed.partition(|(summary, _)| record::belongs_to_release(summary, pointer));
+        separate_duplicates(&mut parts, &mut orphans);
         if numbers.is_empty() {
-            let key = (namespace.to_owned(), name.to_owned());
-            let orphans = orphans.into_iter().map(|(_, object)| object).collect();
-            self.orphans.lock().unwrap_or_else(PoisonError::into_inner).insert(key, orphans);
+            self.cache_orphans(namespace, name, orphans.into_iter().map(|(_, object)| object).collect());
         }
         parts.sort_by_key(|(summary, _)| summary.number);
         for (_, object) in &parts {
             self.cache_version(object);
         }
         Ok(parts)
+    }
+
+    /// All versions of a release, oldest first.
+    async fn read_history(&self, namespace: &str, name: &str) -> Result<Vec<Summary>> {
+        let summaries =
+            |parts: Vec<(Summary, Object)>| parts.into_iter().map(|(summary, _)| summary).collect();
+        let Some((histories, key)) = self.shared(namespace, name) else {
+            let parts = self.list_versions(namespace, name, &[]).await?;
+            self.cache_listed(&parts);
+            return Ok(summaries(parts));
+        };
+        let release = empty_if_missing_kind(self.release(namespace, name).await)?;
+        self.cache_release(namespace, name, release.as_ref());
+        let Some(release) = release else {
+            // The garbage collector deletes versions whose release is gone.
+            self.cache_orphans(namespace, name, Vec::new());
+            histories.insert(key, None, []);
+            return Ok(Vec::new());
+        };
+        if let Some(known) = histories.get(&key, &release)
+            && self.is_newest_unchanged(&known).await?
+        {
+            return Ok(known.into_iter().map(|(summary, _)| summary).collect());
+        }
+        let versions = self.versions(namespace, record::selector(name, &[])).await?;
+        let parts = self.of_release(namespace, name, &[], Some(&release), versions).await?;
+        histories.insert(key, Some(&release), parts.iter().map(|(_, object)| object));
+        self.cache_listed(&parts);
+        Ok(summaries(parts))
+    }
+
+    /// Whether the newest version of a known history is as it was; if so, the history counts as listed.
+    async fn is_newest_unchanged(&self, known: &[(Summary, PayloadRef)]) -> Result<bool> {
+        let Some((newest, _)) = known.last() else { return Ok(false) };
+        let Some(id) = newest.id else { return Ok(false) };
+        let (namespace, name) = (newest.namespace.as_str(), newest.name.as_str());
+        let object_name = record::version_name(name, id);
+        let found = self.cluster.get_by_name(&crds::release_versions(), namespace, &object_name).await?;
+        let Some(object) = found.filter(|found| found.resource_version() == newest.state) else {
+            return Ok(false);
+        };
+        let mut refs = self.version_refs.lock().unwrap_or_else(PoisonError::into_inner);
+        for (summary, payload) in known {
+            let key = (namespace.to_owned(), name.to_owned(), summary.number);
+            refs.extend(summary.id.map(|id| (key, (id, payload.clone()))));
+        }
+        drop(refs);
+        self.cache_orphans(namespace, name, Vec::new());
+        self.cache_listed(&[(newest.clone(), object)]);
+        Ok(true)
     }
 
     /// The `ReleaseVersion` with a number.
@@ -263,6 +362,19 @@ impl NativeStore {
     }
 }
 
+/// Moves versions to the orphans that have the number of another one. Their writers were killed before the release pointed to
+/// them, so they are still pending, and no version of a release is when there is a later one.
+fn separate_duplicates(parts: &mut Vec<(Summary, Object)>, orphans: &mut Vec<(Summary, Object)>) {
+    let is_duplicate = |(one, _): &(Summary, Object)| {
+        let is_other =
+            |(other, _): &(Summary, Object)| other.number == one.number && !other.status.is_pending();
+        one.status.is_pending() && parts.iter().any(is_other)
+    };
+    let duplicates: Vec<usize> =
+        (0..parts.len()).rev().filter(|index| is_duplicate(&parts[*index])).collect();
+    orphans.extend(duplicates.into_iter().map(|index| parts.swap_remove(index)));
+}
+
 /// Whether the server does not serve the kind, rather than not having the object.
 fn is_missing_kind(error: &Error) -> bool {
     // The status of a missing object names it; that of a missing kind does not.
@@ -332,7 +444,10 @@ impl Store for NativeStore {
             ];
             let at = (namespace, object_name.as_str());
             match api::json_patch(&self.cluster, &crds::release_versions(), at, steps).await {
-                Ok(Some(_)) => Ok(()),
+                Ok(Some(renewed)) => {
+                    self.note_version(&renewed);
+                    Ok(())
+                }
                 Ok(None) => {
                     Err(StoreError::Conflict { name: name.to_owned(), number, winner: None, holder: None })
                 }
@@ -353,10 +468,8 @@ impl Store for NativeStore {
 
     fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Vec<Summary>> {
         Box::pin(async move {
-            let parts = self.list_versions(namespace, name, &[]).await;
-            let parts = parts.map_err(api::backend_error("query: failed to query with labels"))?;
-            self.cache_listed(&parts);
-            Ok(parts.into_iter().map(|(summary, _)| summary).collect())
+            let history = self.read_history(namespace, name).await;
+            history.map_err(api::backend_error("query: failed to query with labels"))
         })
     }
 

@@ -28,8 +28,8 @@ pub use failure::FailFastLimits;
 pub use outcome::{PendingObject, Progress, WaitError, WaitFor};
 pub use pods::PodProgress;
 pub use readiness::{
-    InvalidExpression, READINESS_FAILURE, READINESS_SUCCESS, Readiness, ReadinessExpressions, Status, ready,
-    ready_at,
+    InvalidExpression, READINESS_FAILURE, READINESS_SUCCESS, Readiness, ReadinessExpressions, ReadinessRules,
+    Status, ready, ready_at,
 };
 
 pub(crate) use failure::container_statuses;
@@ -76,12 +76,19 @@ pub type Observer<'o> = &'o mut (dyn FnMut(&Progress<'_>) + Send);
 pub struct Waiter<'c> {
     cluster: &'c Cluster,
     options: WaitOptions,
+    rules: Option<&'c dyn ReadinessRules>,
 }
 
 impl<'c> Waiter<'c> {
     /// Returns a waiter; nothing is sent yet.
     pub fn new(cluster: &'c Cluster, options: WaitOptions) -> Self {
-        Waiter { cluster, options }
+        Waiter { cluster, options, rules: None }
+    }
+
+    /// Uses rules of the caller for some kinds.
+    #[must_use]
+    pub fn with_rules(self, rules: Option<&'c dyn ReadinessRules>) -> Self {
+        Waiter { rules, ..self }
     }
 
     /// Waits until the condition holds for all objects. The namespaces of the ids must be set. Dropping the future
@@ -136,9 +143,18 @@ impl<'c> Waiter<'c> {
         awaited
     }
 
-    /// The readiness that an object defines itself, if that counts here. Expressions that cannot be understood were
-    /// refused before the object was applied.
+    /// Whether rules of the caller are for a kind.
+    fn has_rules_for(&self, id: &ObjectId) -> bool {
+        self.rules.is_some_and(|rules| rules.covers(&id.group, &id.kind))
+    }
+
+    /// The readiness by rules of the caller, or that an object defines itself, if that counts here. Expressions that cannot
+    /// be understood were refused before the object was applied.
     fn own_readiness(&self, object: &Object) -> Option<Readiness> {
+        let rules = self.rules.filter(|_| self.options.wait_for.is_readiness());
+        if let Some(readiness) = rules.and_then(|rules| readiness::by_rules(rules, object)) {
+            return Some(readiness);
+        }
         let is_enabled = self.options.readiness_annotations && self.options.wait_for.is_readiness();
         let expressions = is_enabled.then(|| ReadinessExpressions::from_object(object).ok().flatten())??;
         Some(expressions.evaluate(object))

@@ -153,7 +153,7 @@ impl Run<'_, '_> {
 
     /// The readiness that an object defines itself, if that counts here.
     async fn own_readiness(&self, id: &ObjectId) -> Result<Option<PollResult>> {
-        if !self.waiter.options.readiness_annotations {
+        if !self.waiter.options.readiness_annotations && !self.waiter.has_rules_for(id) {
             return Ok(None);
         }
         let Some(object) = self.waiter.cluster.get(id).await? else { return Ok(None) };

@@ -73,6 +73,28 @@ async fn changes_are_reported_until_all_objects_are_ready() {
     );
 }
 
+/// A watch would take a connection for itself.
+#[tokio::test]
+async fn a_workload_without_pods_is_read_until_its_controller_has_seen_it() {
+    let idle = |version: &str, status: &str| {
+        format!(
+            r#"{{"apiVersion":"apps/v1","kind":"Deployment","metadata":{{"name":"web","namespace":"n","generation":2,"resourceVersion":"{version}"}},"spec":{{"replicas":0}},"status":{status}}}"#
+        )
+    };
+    let seen = r#"{"observedGeneration":2,"conditions":[{"type":"Available","status":"True"}]}"#;
+    let (before, after) = (idle("6", r#"{"observedGeneration":1}"#), idle("7", seen));
+    let written = pintle_objects::Object::read_json(before.as_bytes()).expect("an object");
+    let (cluster, asked) = cluster(move |request, times| match (request, times) {
+        ("get deployments/web", 1) => one(&before),
+        ("get deployments/web", _) => one(&after),
+        _ => Reply::Hang,
+    });
+    let waiter = Waiter::new(&cluster, waiting(WaitFor::Ready, LONG));
+    let waited = waiter.wait_from(&[deployment()], vec![written], &mut |_| {}).await;
+    assert!(waited.is_ok(), "{waited:?}");
+    assert_eq!(*asked.lock().unwrap(), ["get deployments/web", "get deployments/web"]);
+}
+
 #[tokio::test]
 async fn when_time_runs_out_the_error_names_what_is_missing() {
     let (cluster, _) = cluster(|request, _| match request {

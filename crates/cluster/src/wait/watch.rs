@@ -21,6 +21,14 @@ const TICK: Duration = Duration::from_secs(1);
 const TICKS_BETWEEN_CHECKS: u32 = 3;
 /// How long one round of checks may take before events are handled again.
 const CHECK_BUDGET: Duration = Duration::from_secs(1);
+/// After which pauses workloads without pods are read, before they are watched. Their controller needs a moment to see them.
+const LOOKS: [Duration; 5] = [
+    Duration::from_millis(20),
+    Duration::from_millis(40),
+    Duration::from_millis(80),
+    Duration::from_millis(160),
+    Duration::from_millis(320),
+];
 /// How many events are buffered before reflectors wait.
 const CHANNEL_CAPACITY: usize = 64;
 
@@ -34,6 +42,7 @@ pub(super) async fn wait(
     let mut run = Run::new(waiter, ids);
     let watch = async {
         run.start_from(written, observer).await;
+        run.look_at_idle_workloads(observer).await;
         run.run_until_settled(observer).await
     };
     let ended = with_deadline(waiter.deadline(), watch).await;
@@ -87,8 +96,9 @@ impl<'w, 'c> Run<'w, 'c> {
         for id in ids {
             let key = (id.group.clone(), id.kind.clone(), id.namespace.clone());
             let group = *groups_by_key.entry(key).or_insert_with(|| {
-                let metadata_only =
-                    wait_for != WaitFor::HookCompleted && readiness::needs_metadata_only(&id.group, &id.kind);
+                let metadata_only = wait_for != WaitFor::HookCompleted
+                    && readiness::needs_metadata_only(&id.group, &id.kind)
+                    && !waiter.has_rules_for(&id);
                 groups.push(WatchTarget { metadata_only, ..WatchTarget::for_object(&id) });
                 groups.len() - 1
             });
@@ -128,6 +138,27 @@ impl<'w, 'c> Run<'w, 'c> {
                 self.groups[group].since = object.resource_version().to_owned();
             }
             self.update(group, Box::new(object), observer).await;
+        }
+    }
+
+    /// Reads workloads without pods a few times, if nothing else is left: they are ready as soon as their controller has seen
+    /// them. That costs less than a watch, which takes a connection for itself and closes it at its end.
+    async fn look_at_idle_workloads(&mut self, observer: Observer<'_>) {
+        let wait_for = self.waiter.options.wait_for;
+        let is_idle = |track: &TrackedObject| track.object.as_deref().is_some_and(has_no_replicas);
+        for pause in LOOKS {
+            let open: Vec<&TrackedObject> =
+                self.tracks.iter().filter(|track| !track.is_done(wait_for)).collect();
+            if self.is_settled() || !wait_for.is_readiness() || !open.iter().all(|track| is_idle(track)) {
+                return;
+            }
+            let ids: Vec<ObjectId> = open.iter().map(|track| track.id.clone()).collect();
+            tokio::time::sleep(pause).await;
+            for id in ids {
+                // A watch reports whatever is wrong.
+                let Ok(Some(object)) = self.waiter.cluster.get(&id).await else { return };
+                self.start_from(vec![object], observer).await;
+            }
         }
     }
 
@@ -381,6 +412,13 @@ fn is_paused(object: &Object) -> bool {
     object.kind() == "Deployment"
         && object.api_version().starts_with("apps/")
         && object.at(&["spec", "paused"]).and_then(Node::as_bool) == Some(true)
+}
+
+/// Whether a workload is to have no pods.
+fn has_no_replicas(object: &Object) -> bool {
+    matches!(object.kind(), "Deployment" | "StatefulSet" | "ReplicaSet")
+        && object.api_version().starts_with("apps/")
+        && object.int(&["spec", "replicas"]) == Some(0)
 }
 
 fn is_workload(id: &ObjectId) -> bool {

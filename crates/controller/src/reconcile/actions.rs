@@ -9,7 +9,7 @@ use pintle::lua::{Permissions, Services};
 use pintle::ops::{
     self, InstallRequest, RollbackRequest, TestRequest, UninstallRequest, UpgradeRequest, ValuesPolicy,
 };
-use pintle::release::{Status, Store, Summary, VersionRef};
+use pintle::release::{Status, Summary, VersionRef};
 use pintle::values::Overrides;
 use pintle::{
     DeployOptions, Granted, Lifecycle, Method, MethodChoice, Network, RenderOptions, Scripting, Session,
@@ -21,6 +21,8 @@ use tokio::time::Instant;
 use super::status::PROGRESS_AFTER;
 use super::{Desired, Reconciliation, version_id};
 use crate::error::{Error, Result};
+use crate::health;
+use crate::helm_releases::HelmLookup;
 use crate::post_render::{self, Frozen};
 use crate::report::Collected;
 use crate::request::{CrdPolicy, LastError, Propagation, ReleaseOptions, RunOptions};
@@ -41,15 +43,28 @@ impl Reconciliation<'_> {
             .map_err(|error| Error::InvalidSpec(format!("spec.permissions: {error}")))?;
         let services = Services { network: Some(Arc::new(Network::public())), ..Services::default() };
         let events = Lifecycle::default().with_scripting(Scripting::new(services, Granted(granted)));
-        let in_storage = |store: Arc<dyn Store>| -> Arc<dyn Store> {
-            Arc::new(RequestStore::new(store, storage, namespace))
-        };
-        Ok(Session::new(cluster.clone(), in_storage(Arc::new(NativeStore::new(cluster.clone()))))
-            .with_other_stores(vec![in_storage(Arc::new(HelmSecrets::new(cluster.clone())))])
+        let histories = Arc::clone(&self.reconciler.clusters.histories);
+        let native = Arc::new(NativeStore::new(cluster.clone()).with_histories(histories));
+        let native = RequestStore::new(native, storage, namespace);
+        let helm = RequestStore::new(Arc::new(HelmSecrets::new(cluster.clone())), storage, namespace);
+        let helm = helm.with_lookup(self.helm_lookup(cluster));
+        Ok(Session::new(cluster.clone(), Arc::new(native))
+            .with_other_stores(vec![Arc::new(helm)])
             .with_clock(Arc::clone(&self.reconciler.clock))
             .with_holder(self.reconciler.holder.clone())
             .with_cancel(self.reconciler.cancel.clone())
             .with_events(events))
+    }
+
+    fn helm_lookup(&self, cluster: &Cluster) -> HelmLookup {
+        let account = self.request.spec.service_account_name.as_deref().unwrap_or_default();
+        HelmLookup {
+            releases: Arc::clone(&self.reconciler.clusters.helm_releases),
+            cluster: cluster.clone(),
+            // Accounts are those of the namespace of the request.
+            user: format!("{}/{account}", self.request.namespace()),
+            due: self.due,
+        }
     }
 
     /// The timeout of an action.
@@ -72,6 +87,8 @@ impl Reconciliation<'_> {
             wait_for_jobs: !run.disable_wait && !run.disable_wait_for_jobs,
             timeout: self.timeout(action)?,
             hooks: !run.disable_hooks,
+            readiness_rules: health::rules(&self.request.spec.health_check_exprs)
+                .map_err(Error::InvalidSpec)?,
             ..DeployOptions::default()
         })
     }

@@ -9,6 +9,7 @@ mod status;
 use std::sync::Arc;
 use std::time::Duration;
 
+use pintle::cluster::store::HistoryCache;
 use pintle::cluster::{Cluster, crds};
 use pintle::objects::Object;
 use pintle::release::{Status, Summary};
@@ -21,6 +22,8 @@ use crate::clusters::{Clusters, RequestClusters};
 use crate::conditions::{READY, REMEDIATED};
 use crate::error::{Error, Result};
 use crate::events::PendingEvent;
+use crate::health;
+use crate::helm_releases::HelmReleases;
 use crate::metrics::Metrics;
 use crate::request::{
     Approval, DriftMode, FORCE_ANNOTATION, HelmRequest, HelmRequestStatus, HistoryEntry, Phase,
@@ -46,7 +49,7 @@ pub struct Reconciler {
     pub charts: Charts,
     /// Files with values.
     pub value_files: ValueFiles,
-    /// Connections to other clusters.
+    /// Connections to other clusters, and what is known about all of them.
     pub clusters: ClusterCache,
     /// The time.
     pub clock: Arc<dyn Clock>,
@@ -66,9 +69,14 @@ pub struct Reconciler {
     pub log: Log,
 }
 
-/// Connections to the clusters that requests name by a kubeconfig.
+/// What is known about clusters: connections to those that requests name by a kubeconfig, what releases Helm has there, and the
+/// histories of ours.
 #[derive(Default)]
-pub struct ClusterCache(pub(crate) Clusters);
+pub struct ClusterCache {
+    pub(crate) connections: Clusters,
+    pub(crate) helm_releases: Arc<HelmReleases>,
+    pub(crate) histories: Arc<HistoryCache>,
+}
 
 /// When to reconcile a request again; `None` when it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,14 +89,19 @@ impl Reconciler {
     /// # Errors
     /// When the API server refuses changes of the request.
     pub async fn reconcile(&self, request: HelmRequest) -> Result<Requeue> {
-        Ok(self.reconcile_tracked(request).await?.0)
+        Ok(self.reconcile_tracked(request, Instant::now()).await?.0)
     }
 
-    /// As [`Reconciler::reconcile`], with the resource version of the request after our last write.
-    pub(crate) async fn reconcile_tracked(&self, request: HelmRequest) -> Result<(Requeue, Option<u64>)> {
+    /// As [`Reconciler::reconcile`], for a request that is due since some moment. Returns the resource version of the request
+    /// after our last write, too.
+    pub(crate) async fn reconcile_tracked(
+        &self,
+        request: HelmRequest,
+        due: Instant,
+    ) -> Result<(Requeue, Option<u64>)> {
         self.metrics.begin();
         let begin = Instant::now();
-        let mut reconciliation = Reconciliation::new(self, request);
+        let mut reconciliation = Reconciliation::new(self, request, due);
         let done = Box::pin(reconciliation.run()).await;
         let outcome = match &done {
             Err(_) => "error",
@@ -119,6 +132,8 @@ impl Reconciler {
 pub(crate) struct Reconciliation<'r> {
     pub(crate) reconciler: &'r Reconciler,
     pub(crate) request: HelmRequest,
+    /// Since when the request is due: what others did before is to be seen.
+    due: Instant,
     pub(crate) status: HelmRequestStatus,
     /// The status as the API server has it.
     written: HelmRequestStatus,
@@ -143,12 +158,13 @@ pub(crate) struct Desired {
 }
 
 impl<'r> Reconciliation<'r> {
-    fn new(reconciler: &'r Reconciler, request: HelmRequest) -> Reconciliation<'r> {
+    fn new(reconciler: &'r Reconciler, request: HelmRequest, due: Instant) -> Reconciliation<'r> {
         let status = request.status.clone().unwrap_or_default();
         let written = status.clone();
         Reconciliation {
             reconciler,
             request,
+            due,
             status,
             written,
             failure: None,
@@ -176,7 +192,7 @@ impl<'r> Reconciliation<'r> {
     /// The clusters of the request, with its rights.
     async fn clusters(&self) -> Result<RequestClusters> {
         let Reconciler { cluster, clusters, default_service_account, .. } = self.reconciler;
-        clusters.0.of(cluster, &self.request, default_service_account).await
+        clusters.connections.of(cluster, &self.request, default_service_account).await
     }
 
     async fn suspend(&mut self) -> Result<Requeue> {
@@ -187,6 +203,7 @@ impl<'r> Reconciliation<'r> {
 
     async fn reconcile(&mut self) -> Result<Next> {
         self.request.spec.validate().map_err(Error::InvalidSpec)?;
+        health::rules(&self.request.spec.health_check_exprs).map_err(Error::InvalidSpec)?;
         if self.request.is_requested(RESET_ANNOTATION, &self.status.last_handled_reset_at) {
             self.forget_failures();
             self.status.last_handled_reset_at = self.request.annotation(RESET_ANNOTATION).to_owned();

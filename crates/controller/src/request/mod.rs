@@ -236,12 +236,35 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_schema_has_every_field_of_the_types() {
+    /// The fields of the schema.
+    fn schema() -> serde_json::Value {
         let text = pintle::cluster::crds::HELM_REQUEST.as_bytes();
         let objects = pintle::objects::Object::read_manifest(text, "").expect("our own file");
         let json: serde_json::Value = serde_json::from_slice(&objects[0].to_json()).expect("JSON");
-        let schema = &json["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+        json["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"].clone()
+    }
+
+    /// What `kubectl explain` shows.
+    #[test]
+    fn every_field_of_the_schema_has_a_description() {
+        fn check(properties: &serde_json::Value, at: &str) {
+            for (key, field) in properties.as_object().into_iter().flatten() {
+                let path = format!("{at}.{key}");
+                assert!(field["description"].is_string(), "{path} has no description");
+                check(&field["properties"], &path);
+                check(&field["items"]["properties"], &path);
+            }
+        }
+        let schema = schema();
+        for part in ["spec", "status"] {
+            assert!(schema[part]["description"].is_string());
+            check(&schema[part]["properties"], part);
+        }
+    }
+
+    #[test]
+    fn the_schema_has_every_field_of_the_types() {
+        let schema = schema();
         for (part, value) in [
             ("spec", serde_json::to_value(HelmRequestSpec::with_every_field()).expect("serializes")),
             ("status", serde_json::to_value(HelmRequestStatus::with_every_field()).expect("serializes")),

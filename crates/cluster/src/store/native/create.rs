@@ -46,7 +46,13 @@ impl NativeStore {
                 let found = self.release(&version.namespace, &version.name).await?;
                 found.ok_or(error)
             }
-            made => made,
+            Err(error) => Err(error),
+            Ok(made) => {
+                if let Some((histories, key)) = self.shared(&version.namespace, &version.name) {
+                    histories.create_release(&key, &made);
+                }
+                Ok(made)
+            }
         }
     }
 
@@ -87,7 +93,10 @@ impl NativeStore {
                 }
             }
             // Nothing refers to it, so nothing is lost; its Secrets are deleted with it.
-            Err(_) => self.delete_orphan(&object).await,
+            Err(_) => {
+                self.forget_history(&version.namespace, &version.name);
+                self.delete_orphan(&object).await;
+            }
         }
         outcome
     }
@@ -128,7 +137,7 @@ impl NativeStore {
         // Orphans are listed before the pointer moves: later, a version of the next writer would look like one.
         let (written, orphans) = futures::join!(write, self.orphans(version, pointer));
         written.map_err(api::backend_error("create: failed to create"))?;
-        self.move_pointer(version, id, release, after).await?;
+        self.move_pointer(version, (id, object), release, after).await?;
         for orphan in orphans.unwrap_or_default().iter().filter(|orphan| orphan.name() != object.name()) {
             self.delete_orphan(orphan).await;
         }
@@ -146,6 +155,7 @@ impl NativeStore {
         numbers.extend(pointer.map(|(_, number)| number));
         let key = (version.namespace.clone(), version.name.clone());
         let listed = self.orphans.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        let was_listed = listed.is_some();
         let mut found = match listed {
             // Those that were written since then are left to the next writer.
             Some(listed) => listed,
@@ -153,7 +163,11 @@ impl NativeStore {
         };
         found.retain(|object| {
             let summary = record::version_summary(object);
-            numbers.contains(&summary.number) && !record::belongs_to_release(&summary, pointer)
+            match record::belongs_to_release(&summary, pointer) {
+                // It has the number of another one.
+                true => was_listed,
+                false => numbers.contains(&summary.number),
+            }
         });
         Ok(found)
     }
@@ -167,7 +181,7 @@ impl NativeStore {
     pub(super) async fn move_pointer(
         &self,
         version: &ReleaseVersion,
-        id: VersionId,
+        (id, object): (VersionId, &Object),
         mut release: Object,
         after: Option<&Summary>,
     ) -> Result<(), StoreError> {
@@ -175,8 +189,11 @@ impl NativeStore {
         for _ in 0..MAX_RETRIES {
             record::set_pointer(&mut release, version, id);
             match api::replace(&self.cluster, &crds::releases(), &release).await {
-                Ok(release) => {
-                    self.cache_release(&version.namespace, &version.name, Some(&release));
+                Ok(moved) => {
+                    self.cache_release(&version.namespace, &version.name, Some(&moved));
+                    if let Some((histories, key)) = self.shared(&version.namespace, &version.name) {
+                        histories.add_version(&key, &release, &moved, object);
+                    }
                     return Ok(());
                 }
                 Err(error) if error.is_conflict() => {}

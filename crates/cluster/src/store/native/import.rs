@@ -26,6 +26,7 @@ impl NativeStore {
         let failed = || api::backend_error("create: failed to create");
         let Some(newest) = versions.last() else { return Ok(()) };
         let (namespace, name) = (newest.namespace.as_str(), newest.name.as_str());
+        self.forget_history(namespace, name);
         let found = self.release(namespace, name).await.map_err(failed())?;
         self.cache_release(namespace, name, found.as_ref());
         let is_new = found.is_none();

@@ -89,7 +89,7 @@ impl NativeStore {
             Err(error) if error.is_not_found() => return Err(not_found()),
             Err(error) => return Err(failed()(error)),
         };
-        self.cache_version(&object);
+        self.note_version(&object);
         if new.is_some() {
             // Last: until the version points to the new Secrets, readers need the old ones.
             let kept = record::payload_ref(&object).secrets;
@@ -142,6 +142,7 @@ impl NativeStore {
         if self.mirror_status(version).await.map_err(failed)? {
             return Ok(object.resource_version().to_owned());
         }
+        self.forget_history(&version.namespace, &version.name);
         let undo = record::revert_patch(seen, object.resource_version());
         let at = (object.namespace(), object.name());
         // The winner may have changed it by now, which takes precedence.
@@ -168,6 +169,9 @@ impl NativeStore {
         match api::json_patch(&self.cluster, &crds::releases(), (namespace, name), steps).await {
             Ok(Some(release)) => {
                 self.cache_release(namespace, name, Some(&release));
+                if let Some((histories, key)) = self.shared(namespace, name) {
+                    histories.update_release(&key, &release);
+                }
                 Ok(true)
             }
             Ok(None) => Ok(false),
@@ -184,7 +188,11 @@ impl NativeStore {
         let at = (namespace, object_name.as_str());
         let was_there = api::delete(&self.cluster, &crds::release_versions(), at, "").await?;
         self.evict_version(namespace, name, number);
+        if let Some((histories, key)) = self.shared(namespace, name) {
+            histories.remove_version(&key, number);
+        }
         if !self.is_behind_pointer(namespace, name, number) {
+            self.forget_history(namespace, name);
             self.repair_pointer(namespace, name, &object_name).await?;
         }
         Ok(was_there)

@@ -152,6 +152,25 @@ fn compute(object: &Object, now: i64) -> Result<Readiness, Malformed> {
     }
 }
 
+/// Readiness rules of the caller for some kinds, which come before those of the kind.
+pub trait ReadinessRules: fmt::Debug + Send + Sync {
+    /// Whether there is a rule for a kind.
+    fn covers(&self, group: &str, kind: &str) -> bool;
+
+    /// Computes the status of an object of such a kind. Its own status is of its current generation.
+    fn readiness(&self, object: &Object) -> Readiness;
+}
+
+/// Computes the status of an object by rules of the caller; `None` if there is none for its kind.
+pub(crate) fn by_rules(rules: &dyn ReadinessRules, object: &Object) -> Option<Readiness> {
+    let (group, _) = object.api_version().split_once('/').unwrap_or_default();
+    rules.covers(group, object.kind()).then(|| match generic::outdated(object) {
+        Ok(None) => rules.readiness(object),
+        Ok(Some(outdated)) => outdated,
+        Err(malformed) => Readiness::malformed(malformed),
+    })
+}
+
 /// Whether the readiness of this kind depends on metadata alone.
 pub(crate) fn needs_metadata_only(group: &str, kind: &str) -> bool {
     matches!(

@@ -61,6 +61,11 @@ impl HelmRequestSpec {
             kube_config: Some(KubeConfig { secret_ref: key() }),
             approval: Approval::Manual,
             depends_on: vec![Dependency { ready_expr: text(), ..Dependency::default() }],
+            health_check_exprs: vec![HealthCheckExpr {
+                in_progress: text(),
+                failed: text(),
+                ..HealthCheckExpr::default()
+            }],
             values: Map::from_iter([("a".to_owned(), Value::Null)]),
             values_from: vec![ValuesReference {
                 kind: ValuesKind::Url,

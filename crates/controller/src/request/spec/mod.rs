@@ -19,7 +19,9 @@ pub use operations::{
     Strategy, StrategyName, Test, TestFilter, Uninstall, Upgrade,
 };
 pub use post_render::{CommonMetadata, Image, Patch, PostRenderer};
-pub use references::{Dependency, KubeConfig, SecretKeyReference, ValuesKind, ValuesReference};
+pub use references::{
+    Dependency, HealthCheckExpr, KubeConfig, SecretKeyReference, ValuesKind, ValuesReference,
+};
 pub use source::{Archive, ArchiveKind, ChartSource, LocalReference, Verification, VerificationProvider};
 
 use super::duration;
@@ -66,6 +68,9 @@ pub struct HelmRequestSpec {
     /// What must be ready before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<Dependency>,
+    /// When objects of some kinds are ready.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub health_check_exprs: Vec<HealthCheckExpr>,
     /// The values.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub values: Map<String, Value>,

@@ -25,6 +25,24 @@ pub struct Dependency {
     pub ready_expr: Option<String>,
 }
 
+/// When the objects of a kind are ready, in CEL with the fields of an object as variables.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HealthCheckExpr {
+    /// The API version of the kind, of which the group counts.
+    pub api_version: String,
+    /// The kind.
+    pub kind: String,
+    /// Holds while an object is not ready yet; counts first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_progress: Option<String>,
+    /// Holds when an object has failed; counts second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+    /// Holds when an object is ready.
+    pub current: String,
+}
+
 /// Where values come from: a key of an object, or a file at a URL.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

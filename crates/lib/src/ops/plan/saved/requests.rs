@@ -221,6 +221,8 @@ fn read_deploy(node: &Node) -> Option<DeployOptions> {
         timeout: Duration::from_millis(number(node, "timeoutMillis")?),
         hook_timeout: number(node, "hookTimeoutMillis").map(Duration::from_millis),
         readiness_timeout: number(node, "readinessTimeoutMillis").map(Duration::from_millis),
+        // They are code, which only callers of the library have.
+        readiness_rules: None,
         hooks: read_switch(node, "hooks")?,
         hook_parallelism: usize::try_from(number(node, "hookParallelism")?).ok()?,
         hook_env: read_switch(node, "hookEnv")?,

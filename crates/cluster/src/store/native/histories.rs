@@ -1,0 +1,121 @@
+//! The histories of releases as they were last seen, for processes that look at the same releases again and again.
+//!
+//! A list of the versions of one release makes the server go over those of all releases in the namespace. Whatever changes a
+//! history changes the release, too: with a release that is as it was, and its newest version, nothing has to be listed.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use pintle_objects::Object;
+use pintle_release::Summary;
+
+use crate::store::record::{self, PayloadRef};
+
+/// How many releases are remembered.
+const MAX_RELEASES: usize = 20_000;
+
+/// Histories of releases, which stores share ([`NativeStore::with_histories`](super::NativeStore::with_histories)).
+#[derive(Debug, Default)]
+pub struct HistoryCache(Mutex<BTreeMap<Key, History>>);
+
+/// The address of the server, the namespace and the name of a release.
+pub(super) type Key = (String, String, String);
+
+/// A history, and the release that it belongs to.
+#[derive(Clone, Debug, Default)]
+struct History {
+    /// The uid and the resource version of the release; empty when there was none.
+    release: (String, String),
+    /// The versions, oldest first.
+    versions: Vec<(Summary, PayloadRef)>,
+}
+
+impl HistoryCache {
+    /// Changes a history that is known. It is forgotten if `change` returns that it is not the one that was known.
+    fn change(&self, key: &Key, change: impl FnOnce(&mut History) -> bool) {
+        let mut histories = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if histories.get_mut(key).is_some_and(|history| !change(history)) {
+            histories.remove(key);
+        }
+    }
+
+    /// The versions of a release, if it is as it was.
+    pub(super) fn get(&self, key: &Key, release: &Object) -> Option<Vec<(Summary, PayloadRef)>> {
+        let histories = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let history = histories.get(key).filter(|history| history.release == state(release))?;
+        Some(history.versions.clone())
+    }
+
+    /// Remembers the versions of a release; without a release there are none.
+    pub(super) fn insert<'v>(
+        &self,
+        key: Key,
+        release: Option<&Object>,
+        versions: impl IntoIterator<Item = &'v Object>,
+    ) {
+        let mut histories = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if histories.len() >= MAX_RELEASES {
+            histories.clear();
+        }
+        let versions = versions.into_iter().map(entry).collect();
+        histories.insert(key, History { release: release.map(state).unwrap_or_default(), versions });
+    }
+
+    /// Notes a version as it was just changed.
+    pub(super) fn update_version(&self, key: &Key, version: &Object) {
+        let changed = entry(version);
+        self.change(key, |history| {
+            let known = history.versions.iter_mut().find(|(known, _)| known.id == changed.0.id);
+            known.map(|known| *known = changed).is_some()
+        });
+    }
+
+    /// Notes that a release was created.
+    pub(super) fn create_release(&self, key: &Key, release: &Object) {
+        self.change(key, |history| {
+            let was_missing = history.release == (String::new(), String::new());
+            history.release = state(release);
+            was_missing
+        });
+    }
+
+    /// Notes that a release was pointed to a new version.
+    pub(super) fn add_version(&self, key: &Key, before: &Object, after: &Object, version: &Object) {
+        self.change(key, |history| {
+            let is_next = history.release == state(before);
+            history.release = state(after);
+            history.versions.push(entry(version));
+            is_next
+        });
+    }
+
+    /// Notes a release as it was just changed, while it pointed to its newest version.
+    pub(super) fn update_release(&self, key: &Key, release: &Object) {
+        self.change(key, |history| {
+            history.release = state(release);
+            let newest = history.versions.last().and_then(|(newest, _)| newest.id);
+            newest.is_some() && newest == record::pointer(release).map(|(id, _)| id)
+        });
+    }
+
+    /// Notes that a version was deleted.
+    pub(super) fn remove_version(&self, key: &Key, number: u64) {
+        self.change(key, |history| {
+            history.versions.retain(|(version, _)| version.number != number);
+            true
+        });
+    }
+
+    /// Forgets a release, whose versions are not known any more.
+    pub(super) fn forget(&self, key: &Key) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
+    }
+}
+
+fn state(release: &Object) -> (String, String) {
+    (release.uid().to_owned(), release.resource_version().to_owned())
+}
+
+fn entry(version: &Object) -> (Summary, PayloadRef) {
+    (record::version_summary(version), record::payload_ref(version))
+}
