@@ -92,6 +92,13 @@ async fn histories_that_stores_share_are_never_behind() {
     let deleted = cluster.delete(&object, PropagationPolicy::Background, &Preconditions::default()).await;
     assert!(deleted.expect("an answer"));
     assert_eq!(seen(&cluster, &lists, &histories).await, is("1=superseded", 1));
+
+    // Someone deletes the release. Its versions are no obstacle, however long the garbage collector takes.
+    let object = ObjectId::new("helm.sh/v3", "Release", "default", "web");
+    let deleted = cluster.delete(&object, PropagationPolicy::Background, &Preconditions::default()).await;
+    assert!(deleted.expect("an answer"));
+    assert_eq!(seen(&cluster, &lists, &histories).await, is("", 1), "what is left of it is looked for once");
+    assert_eq!(seen(&cluster, &lists, &histories).await, is("", 0));
 }
 
 /// A version of a killed writer that was not deleted with the next one is no part of the history, and goes later.

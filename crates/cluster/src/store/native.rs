@@ -222,8 +222,13 @@ impl NativeStore {
         let release = empty_if_missing_kind(self.release(namespace, name).await)?;
         self.cache_release(namespace, name, release.as_ref());
         let Some(release) = release else {
-            // The garbage collector deletes versions whose release is gone.
-            self.cache_orphans(namespace, name, Vec::new());
+            // The garbage collector deletes versions whose release is gone, but it may not have come to those of a release
+            // that someone has just deleted.
+            let orphans = match histories.has_versions(&key) {
+                true => self.versions(namespace, record::selector(name, &[])).await?,
+                false => Vec::new(),
+            };
+            self.cache_orphans(namespace, name, orphans);
             histories.insert(key, None, []);
             return Ok(Vec::new());
         };

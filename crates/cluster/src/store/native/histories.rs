@@ -46,6 +46,12 @@ impl HistoryCache {
         Some(history.versions.clone())
     }
 
+    /// Whether a release was there with versions.
+    pub(super) fn has_versions(&self, key: &Key) -> bool {
+        let histories = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        histories.get(key).is_some_and(|history| !history.versions.is_empty())
+    }
+
     /// Remembers the versions of a release; without a release there are none.
     pub(super) fn insert<'v>(
         &self,
