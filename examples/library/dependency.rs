@@ -34,7 +34,7 @@ fn main() -> Result<()> {
         // Charts come from folders here; a `pintle::repo::DependencySource` would fetch them from repositories.
         update(chart, i64::try_from(now)?, None, &mut Progress)?;
     }
-    let listing = list(chart)?;
+    let listing = list(chart, &mut Progress)?;
     for row in listing.rows.iter().flatten() {
         println!("{} {} from {:?}: {}", row.name, row.version, row.repository, row.status.as_str());
     }

@@ -57,7 +57,8 @@ impl Fixture {
     }
 
     fn statuses(&self) -> Vec<Status> {
-        let rows = list(&self.path("p")).expect("can be listed").rows.expect("has dependencies");
+        let rows =
+            list(&self.path("p"), &mut Vec::new()).expect("can be listed").rows.expect("has dependencies");
         rows.into_iter().map(|row| row.status).collect()
     }
 }
@@ -138,16 +139,16 @@ fn unavailable_services_are_reported() {
 fn listing_warns_about_undeclared_charts_and_wrong_versions() {
     let fixture = Fixture::new();
     fixture.write("p/charts/loc/Chart.yaml", "apiVersion: v2\nname: loc\nversion: 3.0.0\n");
-    let listing = list(&fixture.path("p")).expect("can be listed");
+    let listing = list(&fixture.path("p"), &mut Vec::new()).expect("can be listed");
     assert_eq!(listing.rows.expect("has dependencies")[2].status, Status::WrongVersion);
     let stranger = fixture.path("p/charts/extra");
     assert_eq!(listing.warnings, [format!("WARNING: {:?} is not in Chart.yaml.", stranger)]);
     fixture.run(update);
     assert_eq!(
-        list(&fixture.path("a")).expect("can be listed").warnings,
+        list(&fixture.path("a"), &mut Vec::new()).expect("can be listed").warnings,
         [format!("WARNING: no dependencies at {}", fixture.path("a/charts").display())]
     );
-    assert!(list(Path::new("/nowhere")).is_err());
+    assert!(list(Path::new("/nowhere"), &mut Vec::new()).is_err());
 }
 
 #[test]

@@ -1,310 +1,125 @@
-//! Decodes a manifest into fields as go-yaml v3 decodes a struct: everything that does not fit is collected, with the
-//! line and the Go type, and the rest is taken all the same.
+//! Decodes a manifest as go-yaml v3 decodes a Go value: what does not fit is collected, with the line and the Go type, and
+//! the rest is taken all the same.
 
-use std::collections::BTreeMap;
+mod any;
+mod scalar;
 
-use pintle_yaml::outline::{Kind, NodeRef, Outline, Style};
+use std::collections::{BTreeMap, BTreeSet};
+
+use pintle_tree::quote::quote;
+use pintle_yaml::outline::{Kind, NodeRef, Outline};
+
+pub(crate) use any::Any;
+use scalar::{Scalar, resolve, short_tag};
 
 use crate::error::{Error, Result};
 
-/// The lines that errors name.
-#[derive(Clone, Copy, Debug)]
-enum Lines {
-    /// Those of the text.
-    Text,
-    /// Those of the text that Helm makes of a part before it decodes it: keys sorted, one value after another. The
-    /// number is the line of the part that is being decoded.
-    Rewritten(usize),
+/// A Go type, with its name where errors show it.
+pub(crate) enum GoType {
+    String,
+    Bool,
+    /// An unsigned integer of so many bits.
+    Uint(u32),
+    Int64,
+    /// Anything; becomes [`Any`].
+    Any,
+    List(&'static str, &'static GoType),
+    /// A map with strings as keys.
+    Map(&'static str, &'static GoType),
+    Struct(&'static str, &'static [(&'static str, GoType)]),
 }
 
-/// Collects what does not fit.
-#[derive(Debug)]
-pub(crate) struct Decoder {
-    errors: Vec<String>,
-    lines: Lines,
+impl GoType {
+    pub(crate) const STRINGS: GoType = GoType::List("[]string", &GoType::String);
+
+    fn name(&self) -> &'static str {
+        match self {
+            GoType::String => "string",
+            GoType::Bool => "bool",
+            GoType::Uint(32) => "uint32",
+            GoType::Uint(_) => "uint64",
+            GoType::Int64 => "int64",
+            GoType::Any => "interface {}",
+            GoType::List(name, _) | GoType::Map(name, _) | GoType::Struct(name, _) => name,
+        }
+    }
 }
 
-impl Decoder {
-    /// For errors that name lines of the text.
-    pub(crate) fn new() -> Decoder {
-        Decoder { errors: Vec::new(), lines: Lines::Text }
+/// A decoded value. What was not set is [`Decoded::Zero`].
+#[derive(Debug, Default)]
+pub(crate) enum Decoded {
+    #[default]
+    Zero,
+    Text(String),
+    Bool(bool),
+    /// An integer; negative ones as Go's conversion has them.
+    Number(u64),
+    List(Vec<Decoded>),
+    /// The entries of a map or the fields of a struct.
+    Map(BTreeMap<String, Decoded>),
+    Any(Any),
+}
+
+static NOTHING: Decoded = Decoded::Zero;
+
+impl Decoded {
+    /// A field of a struct.
+    pub(crate) fn get(&self, field: &str) -> &Decoded {
+        self.entries().find_map(|(name, value)| (name == field).then_some(value)).unwrap_or(&NOTHING)
     }
 
-    /// For a part of the text that Helm writes anew before it decodes it.
-    pub(crate) fn rewritten() -> Decoder {
-        Decoder { errors: Vec::new(), lines: Lines::Rewritten(1) }
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &Decoded)> {
+        let entries = if let Decoded::Map(entries) = self { Some(entries) } else { None };
+        entries.into_iter().flatten().map(|(name, value)| (name.as_str(), value))
     }
 
-    /// The collected errors as one.
-    pub(crate) fn finish(self) -> Result<()> {
-        if self.errors.is_empty() {
-            return Ok(());
-        }
-        Err(Error::Manifest(format!("yaml: unmarshal errors:\n  {}", self.errors.join("\n  "))))
+    pub(crate) fn items(&self) -> &[Decoded] {
+        if let Decoded::List(items) = self { items } else { &[] }
     }
 
-    fn line(&self, node: NodeRef<'_>) -> usize {
-        match self.lines {
-            Lines::Text => node.line(),
-            Lines::Rewritten(line) => line,
-        }
+    pub(crate) fn text(&self) -> String {
+        if let Decoded::Text(text) = self { text.clone() } else { String::new() }
     }
 
-    fn mismatch(&mut self, node: NodeRef<'_>, into: &str) {
-        let tag = tag(node);
-        let value = match node.target().kind() {
-            Kind::Mapping | Kind::Sequence => String::new(),
-            _ => {
-                let text = node.text();
-                // Go cuts at bytes; a cut inside of a character shows as a replacement.
-                let text = if text.len() > 10 {
-                    format!("{}...", String::from_utf8_lossy(&text[..7]))
-                } else {
-                    String::from_utf8_lossy(&text).into_owned()
-                };
-                format!(" `{text}`")
-            }
-        };
-        let line = self.line(node);
-        self.errors.push(format!("line {line}: cannot unmarshal {tag}{value} into {into}"));
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.items().iter().map(Decoded::text).collect()
     }
 
-    /// The entries of a struct. `known` are its fields; anything else is an error if `strict`.
-    pub(crate) fn fields<'o>(
-        &mut self,
-        node: NodeRef<'o>,
-        into: &str,
-        known: &[&str],
-        strict: bool,
-    ) -> BTreeMap<String, (NodeRef<'o>, usize)> {
-        let mut fields = BTreeMap::new();
-        match node.target().kind() {
-            Kind::Mapping => {}
-            _ if is_null(node) => return fields,
-            _ => {
-                self.mismatch(node, into);
-                return fields;
-            }
-        }
-        if self.has_duplicates(node) {
-            return fields;
-        }
-        for (key, value, line) in self.entries(node) {
-            if known.contains(&key.as_str()) {
-                fields.insert(key, (value, line));
-            } else if strict {
-                self.errors.push(format!("line {line}: field {key} not found in type {into}"));
-            }
-        }
-        fields
+    pub(crate) fn bool(&self) -> bool {
+        matches!(self, Decoded::Bool(true))
     }
 
-    /// The entries of a map in the order in which they are decoded, with the lines of their keys.
-    fn entries<'o>(&self, node: NodeRef<'o>) -> Vec<(String, NodeRef<'o>, usize)> {
-        let mut entries: Vec<(String, NodeRef<'o>, usize)> = node
-            .target()
-            .entries()
-            .filter(|entry| !entry.is_merge())
-            .filter(|entry| matches!(entry.key.target().kind(), Kind::Scalar(_)) && !is_null(entry.key))
-            .map(|entry| {
-                let key = String::from_utf8_lossy(&entry.key.text()).into_owned();
-                (key, entry.value, entry.key.line())
-            })
-            .collect();
-        if let Lines::Rewritten(first) = self.lines {
-            entries.sort_by(|a, b| a.0.cmp(&b.0));
-            let mut line = first;
-            for (_, value, place) in &mut entries {
-                *place = line;
-                line += height(*value);
-            }
-        }
-        entries
+    pub(crate) fn number(&self) -> u64 {
+        if let Decoded::Number(number) = self { *number } else { 0 }
     }
+}
 
-    fn has_duplicates(&mut self, node: NodeRef<'_>) -> bool {
-        let before = self.errors.len();
-        let keys: Vec<(Vec<u8>, usize)> = node
-            .target()
-            .entries()
-            .filter(|entry| matches!(entry.key.target().kind(), Kind::Scalar(_)))
-            .map(|entry| (entry.key.text().into_owned(), entry.key.line()))
-            .collect();
-        for (at, (key, line)) in keys.iter().enumerate() {
-            for (_, later) in keys[at + 1..].iter().filter(|(other, _)| other == key) {
-                let key = pintle_tree::quote::quote(key);
-                self.errors.push(format!("line {later}: mapping key {key} already defined at line {line}"));
-            }
-        }
-        self.errors.len() > before
+/// Decodes the first document of a text into a struct. Fields that it does not have are errors if `strict`.
+///
+/// # Errors
+/// go-yaml's text; `EOF` if there is no document.
+pub(crate) fn decode(text: &[u8], into: &GoType, strict: bool) -> Result<Decoded> {
+    let outline = Outline::read_version_3(text).map_err(|error| Error::Manifest(error.to_string()))?;
+    let root = root(&outline).ok_or_else(|| Error::Manifest("EOF".to_owned()))?;
+    let mut decoder = Decoder { strict, ..Decoder::default() };
+    let mut out = Decoded::Zero;
+    decoder.unmarshal(root, into, &mut out)?;
+    if decoder.errors.is_empty() {
+        return Ok(out);
     }
+    Err(Error::Manifest(format!("yaml: unmarshal errors:\n  {}", decoder.errors.join("\n  "))))
+}
 
-    /// The line of a value after its key: maps and lists that are not empty begin on the next one.
-    fn value_line(&self, node: NodeRef<'_>, line: usize) -> usize {
-        let is_block = match node.target().kind() {
-            Kind::Mapping => node.target().entries().next().is_some(),
-            Kind::Sequence => node.target().items().next().is_some(),
-            _ => false,
-        };
-        line + usize::from(is_block)
-    }
-
-    /// The entries of a struct in a struct.
-    pub(crate) fn nested<'o>(
-        &mut self,
-        field: Option<&(NodeRef<'o>, usize)>,
-        into: &str,
-        known: &[&str],
-    ) -> BTreeMap<String, (NodeRef<'o>, usize)> {
-        let Some((node, line)) = field else { return BTreeMap::new() };
-        let line = self.value_line(*node, *line);
-        self.at(line, |decoder| decoder.fields(*node, into, known, false))
-    }
-
-    fn at<T>(&mut self, line: usize, decode: impl FnOnce(&mut Decoder) -> T) -> T {
-        let before = self.lines;
-        if let Lines::Rewritten(_) = before {
-            self.lines = Lines::Rewritten(line);
-        }
-        let result = decode(self);
-        self.lines = before;
-        result
-    }
-
-    /// A string: any scalar but null.
-    pub(crate) fn string(&mut self, field: Option<&(NodeRef<'_>, usize)>) -> String {
-        let Some((node, line)) = field else { return String::new() };
-        let line = self.value_line(*node, *line);
-        self.at(line, |decoder| decoder.string_node(*node)).unwrap_or_default()
-    }
-
-    fn string_node(&mut self, node: NodeRef<'_>) -> Option<String> {
-        match node.target().kind() {
-            Kind::Scalar(_) if is_null(node) => None,
-            Kind::Scalar(_) => Some(String::from_utf8_lossy(&node.text()).into_owned()),
-            _ => {
-                self.mismatch(node, "string");
-                None
-            }
-        }
-    }
-
-    /// A boolean, with the words of YAML 1.1.
-    pub(crate) fn boolean(&mut self, field: Option<&(NodeRef<'_>, usize)>) -> bool {
-        let Some((node, line)) = field else { return false };
-        if is_null(*node) {
-            return false;
-        }
-        let text = node.text();
-        let scalar = matches!(node.target().kind(), Kind::Scalar(_));
-        let plain = scalar && is_plain(*node);
-        match &*text {
-            b"true" | b"True" | b"TRUE" if plain => true,
-            b"false" | b"False" | b"FALSE" if plain => false,
-            b"y" | b"Y" | b"yes" | b"Yes" | b"YES" | b"on" | b"On" | b"ON" if scalar => true,
-            b"n" | b"N" | b"no" | b"No" | b"NO" | b"off" | b"Off" | b"OFF" if scalar => false,
-            _ => {
-                let line = self.value_line(*node, *line);
-                self.at(line, |decoder| decoder.mismatch(*node, "bool"));
-                false
-            }
-        }
-    }
-
-    /// An integer that is not negative and has at most `bits` bits.
-    pub(crate) fn unsigned(&mut self, field: Option<&(NodeRef<'_>, usize)>, bits: u32, into: &str) -> u64 {
-        let Some((node, line)) = field else { return 0 };
-        if is_null(*node) {
-            return 0;
-        }
-        let scalar = matches!(node.target().kind(), Kind::Scalar(_)) && is_plain(*node);
-        let text = String::from_utf8_lossy(&node.text()).replace('_', "");
-        let text = text.strip_prefix('+').unwrap_or(&text);
-        let radix =
-            |prefix: &str, radix| text.strip_prefix(prefix).map(|rest| u64::from_str_radix(rest, radix));
-        let number = radix("0x", 16).or_else(|| radix("0o", 8)).or_else(|| radix("0b", 2));
-        let number = number.unwrap_or_else(|| text.parse()).ok();
-        match number.filter(|number| scalar && (bits == 64 || number >> bits == 0)) {
-            Some(number) => number,
-            None => {
-                let line = self.value_line(*node, *line);
-                self.at(line, |decoder| decoder.mismatch(*node, into));
-                0
-            }
-        }
-    }
-
-    /// A map from strings to strings.
-    pub(crate) fn string_map(&mut self, field: Option<&(NodeRef<'_>, usize)>) -> BTreeMap<String, String> {
-        self.map(field, "map[string]string", |decoder, (node, _)| decoder.string_node(node))
-    }
-
-    /// A list of whatever `item` decodes; items that do not fit are left out.
-    pub(crate) fn list<'o, T>(
-        &mut self,
-        field: Option<&(NodeRef<'o>, usize)>,
-        into: &str,
-        mut item: impl FnMut(&mut Decoder, NodeRef<'o>) -> Option<T>,
-    ) -> Vec<T> {
-        let Some((node, line)) = field else { return Vec::new() };
-        match node.target().kind() {
-            Kind::Sequence => {}
-            _ if is_null(*node) => return Vec::new(),
-            _ => {
-                let line = self.value_line(*node, *line);
-                self.at(line, |decoder| decoder.mismatch(*node, into));
-                return Vec::new();
-            }
-        }
-        let mut line = line + 1;
-        let mut items = Vec::new();
-        for entry in node.items() {
-            items.extend(self.at(line, |decoder| item(decoder, entry)));
-            line += height(entry).max(1);
-        }
-        items
-    }
-
-    /// A list of strings.
-    pub(crate) fn strings(&mut self, field: Option<&(NodeRef<'_>, usize)>) -> Vec<String> {
-        self.list(field, "[]string", |decoder, node| decoder.string_node(node))
-    }
-
-    /// A map from strings to whatever `value` decodes.
-    pub(crate) fn map<'o, T>(
-        &mut self,
-        field: Option<&(NodeRef<'o>, usize)>,
-        into: &str,
-        mut value: impl FnMut(&mut Decoder, (NodeRef<'o>, usize)) -> Option<T>,
-    ) -> BTreeMap<String, T> {
-        let mut map = BTreeMap::new();
-        let Some((node, line)) = field else { return map };
-        match node.target().kind() {
-            Kind::Mapping => {}
-            _ if is_null(*node) => return map,
-            _ => {
-                let line = self.value_line(*node, *line);
-                self.at(line, |decoder| decoder.mismatch(*node, into));
-                return map;
-            }
-        }
-        let node = *node;
-        self.at(line + 1, |decoder| {
-            if decoder.has_duplicates(node) {
-                return;
-            }
-            for (key, entry, line) in decoder.entries(node) {
-                if let Some(value) = decoder.at(line, |decoder| value(decoder, (entry, line))) {
-                    map.insert(key, value);
-                }
-            }
-        });
-        map
-    }
+/// Decodes a part of a manifest, which Helm first writes as YAML again: errors have the lines of that text.
+///
+/// # Errors
+/// go-yaml's text.
+pub(crate) fn decode_again(part: &Decoded, into: &GoType, strict: bool) -> Result<Decoded> {
+    decode(&pintle_yaml::write_version_3(&Any::from(part)), into, strict)
 }
 
 /// The root of a manifest; `None` if there is no document in the text.
-pub(crate) fn root<'o>(outline: &'o Outline<'_>) -> Option<NodeRef<'o>> {
+fn root<'o>(outline: &'o Outline<'_>) -> Option<NodeRef<'o>> {
     let text = outline.text();
     let blank = text.split(|byte| *byte == b'\n').all(|line| {
         let line = line.trim_ascii();
@@ -313,85 +128,387 @@ pub(crate) fn root<'o>(outline: &'o Outline<'_>) -> Option<NodeRef<'o>> {
     if blank { None } else { outline.roots().next() }
 }
 
-fn is_plain(node: NodeRef<'_>) -> bool {
-    node.target().kind() == Kind::Scalar(Style::Plain) && node.target().tag().is_none()
+/// An error that ends decoding at once.
+fn fail<T>(text: impl std::fmt::Display) -> Result<T> {
+    Err(Error::Manifest(format!("yaml: {text}")))
 }
 
-/// Whether go-yaml v3 resolves a scalar to null.
-pub(crate) fn is_null(node: NodeRef<'_>) -> bool {
-    is_plain(node) && matches!(&*node.text(), b"" | b"~" | b"null" | b"Null" | b"NULL")
+/// The most levels of a manifest.
+const MAX_DEPTH: usize = 200;
+
+#[derive(Default)]
+struct Decoder<'o> {
+    strict: bool,
+    errors: Vec<String>,
+    /// How many nodes were decoded, and how many of these in aliases: a few lines must not become gigabytes.
+    decoded: usize,
+    aliased: usize,
+    depth: usize,
+    /// The aliases that are being followed.
+    following: Vec<NodeRef<'o>>,
+    /// The keys that a map has, while another is merged into it.
+    merged: Option<BTreeSet<String>>,
 }
 
-/// The short tag of a node as go-yaml v3 resolves it.
-fn tag(node: NodeRef<'_>) -> String {
-    if let Some(tag) = node.target().tag() {
-        return String::from_utf8_lossy(tag).into_owned();
+impl<'o> Decoder<'o> {
+    /// Decodes a node, and returns whether it fits.
+    fn unmarshal(&mut self, node: NodeRef<'o>, into: &GoType, out: &mut Decoded) -> Result<bool> {
+        self.decoded += 1;
+        self.aliased += usize::from(!self.following.is_empty());
+        if self.aliased > 100 && self.decoded > 1000 && self.aliased as f64 / self.decoded as f64 > 0.99 {
+            return fail("document contains excessive aliasing");
+        }
+        if self.depth > MAX_DEPTH {
+            return fail(format_args!("the manifest is nested more than {MAX_DEPTH} levels deep"));
+        }
+        self.depth += 1;
+        let fits = match node.kind() {
+            Kind::Alias => self.alias(node, into, out),
+            Kind::Scalar(_) => self.scalar(node, into, out),
+            Kind::Sequence => self.sequence(node, into, out),
+            Kind::Mapping => self.mapping(node, into, out),
+        };
+        self.depth -= 1;
+        fits
     }
-    match node.target().kind() {
-        Kind::Mapping => "!!map".to_owned(),
-        Kind::Sequence => "!!seq".to_owned(),
-        _ if !is_plain(node) => "!!str".to_owned(),
-        _ => plain_tag(&String::from_utf8_lossy(&node.text())).to_owned(),
-    }
-}
 
-fn plain_tag(text: &str) -> &'static str {
-    match text {
-        "" | "~" | "null" | "Null" | "NULL" => return "!!null",
-        "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => return "!!bool",
-        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" | "-.inf" | "-.Inf" | "-.INF" | ".nan"
-        | ".NaN" | ".NAN" => return "!!float",
-        _ => {}
+    fn alias(&mut self, node: NodeRef<'o>, into: &GoType, out: &mut Decoded) -> Result<bool> {
+        if self.following.contains(&node) {
+            return fail(format_args!("anchor '{}' value contains itself", alias_name(node)));
+        }
+        self.following.push(node);
+        let fits = self.unmarshal(node.target(), into, out);
+        self.following.pop();
+        fits
     }
-    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text).replace('_', "");
-    let digits = |radix: u32, text: &str| !text.is_empty() && text.chars().all(|c| c.is_digit(radix));
-    let is_int = digits(10, &unsigned)
-        || [("0x", 16), ("0o", 8), ("0b", 2)]
-            .iter()
-            .any(|(prefix, radix)| unsigned.strip_prefix(prefix).is_some_and(|rest| digits(*radix, rest)));
-    if is_int {
-        return "!!int";
-    }
-    let numeric = unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.');
-    if numeric
-        && unsigned.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'))
-        && unsigned.parse::<f64>().is_ok()
-    {
-        return "!!float";
-    }
-    if is_timestamp(text) { "!!timestamp" } else { "!!str" }
-}
 
-/// Whether a text begins as a date does; go-yaml's layouts ask for no more than that in all practical cases.
-fn is_timestamp(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    bytes.len() >= 10
-        && bytes[..4].iter().all(u8::is_ascii_digit)
-        && bytes[4] == b'-'
-        && bytes[5..7].iter().all(u8::is_ascii_digit)
-        && bytes[7] == b'-'
-        && bytes[8..10].iter().all(u8::is_ascii_digit)
-        && bytes.get(10).is_none_or(|byte| matches!(byte, b'T' | b't' | b' '))
-}
+    fn scalar(&mut self, node: NodeRef<'o>, into: &GoType, out: &mut Decoded) -> Result<bool> {
+        let scalar = resolve(node)?;
+        let text = || String::from_utf8_lossy(&node.text()).into_owned();
+        *out = match (into, scalar) {
+            (GoType::Any, scalar) => Decoded::Any(Any::from(scalar)),
+            (GoType::List(..) | GoType::Map(..), Scalar::Nil) => {
+                *out = Decoded::Zero;
+                return Ok(true);
+            }
+            // What is there stays.
+            (_, Scalar::Nil) => return Ok(false),
+            (GoType::String, Scalar::Binary(text)) => Decoded::Text(text),
+            (GoType::String, _) => Decoded::Text(text()),
+            (GoType::Bool, Scalar::Bool(value)) => Decoded::Bool(value),
+            (GoType::Bool, Scalar::Text(word) | Scalar::Binary(word)) if is_yes(&word).is_some() => {
+                Decoded::Bool(is_yes(&word).unwrap_or_default())
+            }
+            (GoType::Uint(bits), scalar) if scalar.as_unsigned(*bits).is_some() => {
+                Decoded::Number(scalar.as_unsigned(*bits).unwrap_or_default())
+            }
+            (GoType::Int64, scalar) if scalar.as_signed().is_some() => {
+                Decoded::Number(scalar.as_signed().unwrap_or_default().cast_unsigned())
+            }
+            _ => {
+                self.mismatch(node, into);
+                return Ok(false);
+            }
+        };
+        Ok(true)
+    }
 
-/// How many lines a value takes when go-yaml writes it after its key.
-fn height(node: NodeRef<'_>) -> usize {
-    let target = node.target();
-    match target.kind() {
-        Kind::Mapping => 1 + target.entries().map(|entry| height(entry.value)).sum::<usize>(),
-        Kind::Sequence => 1 + target.items().map(|item| item_height(item)).sum::<usize>(),
-        _ => {
-            let text = node.text();
-            let lines = text.split(|byte| *byte == b'\n').count();
-            if lines > 1 { lines + usize::from(!text.ends_with(b"\n")) } else { 1 }
+    fn mismatch(&mut self, node: NodeRef<'o>, into: &GoType) {
+        let tag = short_tag(node);
+        let value = if tag == "!!seq" || tag == "!!map" {
+            String::new()
+        } else {
+            let text = if let Kind::Scalar(_) = node.kind() { node.text().into_owned() } else { Vec::new() };
+            // Go cuts at bytes; a cut inside of a character shows as a replacement.
+            let (text, end) = if text.len() > 10 { (&text[..7], "...") } else { (&text[..], "") };
+            format!(" `{}{end}`", String::from_utf8_lossy(text))
+        };
+        let (line, into) = (node.first_line(), into.name());
+        self.errors.push(format!("line {line}: cannot unmarshal {tag}{value} into {into}"));
+    }
+
+    /// Items that do not fit are left out.
+    fn sequence(&mut self, node: NodeRef<'o>, into: &GoType, out: &mut Decoded) -> Result<bool> {
+        let item = match into {
+            GoType::List(_, item) => item,
+            GoType::Any => &GoType::Any,
+            _ => {
+                self.mismatch(node, into);
+                return Ok(false);
+            }
+        };
+        let mut items = Vec::new();
+        for child in node.items() {
+            let mut decoded = Decoded::Zero;
+            if self.unmarshal(child, item, &mut decoded)? {
+                items.push(decoded);
+            }
+        }
+        *out = match into {
+            GoType::Any => Decoded::Any(Any::List(items.iter().map(Any::from).collect())),
+            _ => Decoded::List(items),
+        };
+        Ok(true)
+    }
+
+    fn mapping(&mut self, node: NodeRef<'o>, into: &GoType, out: &mut Decoded) -> Result<bool> {
+        if self.has_duplicates(node) {
+            return Ok(false);
+        }
+        if !matches!(into, GoType::Struct(..) | GoType::Map(..) | GoType::Any) {
+            self.mismatch(node, into);
+            return Ok(false);
+        }
+        // Where a map is merged into another, that other one is there already.
+        let mut entries = match std::mem::take(out) {
+            Decoded::Map(entries) => entries,
+            _ => BTreeMap::new(),
+        };
+        let fits = self.entries(node, into, &mut entries);
+        *out = match into {
+            GoType::Any => {
+                let entry = |(key, value): (&String, &Decoded)| (key.clone(), Any::from(value));
+                Decoded::Any(Any::Map(entries.iter().map(entry).collect()))
+            }
+            _ => Decoded::Map(entries),
+        };
+        fits.map(|()| true)
+    }
+
+    fn entries(
+        &mut self,
+        node: NodeRef<'o>,
+        into: &GoType,
+        out: &mut BTreeMap<String, Decoded>,
+    ) -> Result<()> {
+        let mut merged = self.merged.take();
+        let mut merge = None;
+        let mut done = BTreeSet::new();
+        for entry in node.entries() {
+            if entry.is_merge() {
+                merge = Some(entry.value);
+                continue;
+            }
+            let Some(key) = self.key(entry.key, into)? else { continue };
+            if merged.as_mut().is_some_and(|merged| !merged.insert(key.clone())) {
+                continue;
+            }
+            match into {
+                GoType::Struct(name, fields) => {
+                    let line = entry.key.first_line();
+                    match fields.iter().find(|(field, _)| *field == key) {
+                        Some(_) if !done.insert(key.clone()) => {
+                            self.errors.push(format!("line {line}: field {key} already set in type {name}"));
+                        }
+                        Some((_, into)) => {
+                            self.unmarshal(entry.value, into, out.entry(key).or_default())?;
+                        }
+                        None if self.strict => {
+                            self.errors.push(format!("line {line}: field {key} not found in type {name}"));
+                        }
+                        None => {}
+                    }
+                }
+                _ => {
+                    let into = if let GoType::Map(_, value) = into { value } else { &GoType::Any };
+                    let mut value = Decoded::Zero;
+                    let is_null = |node: NodeRef<'_>| short_tag(node.target()) == "!!null";
+                    if self.unmarshal(entry.value, into, &mut value)?
+                        || is_null(entry.value) && !out.contains_key(&key)
+                    {
+                        out.insert(key, value);
+                    }
+                }
+            }
+        }
+        self.merged = merged;
+        match merge {
+            Some(other) => self.merge(node, other, into, out),
+            None => Ok(()),
         }
     }
+
+    /// Decodes a key; nothing if it does not fit. Where it may be anything, it may be anything but a collection.
+    fn key(&mut self, node: NodeRef<'o>, into: &GoType) -> Result<Option<String>> {
+        let mut key = Decoded::Zero;
+        if matches!(into, GoType::Any) && !matches!(node.target().kind(), Kind::Scalar(_)) {
+            self.unmarshal(node, &GoType::Any, &mut key)?;
+            return fail(format_args!("invalid map key: {}", Any::from(&key).go_syntax()));
+        }
+        let fits = self.unmarshal(node, &GoType::String, &mut key)?;
+        Ok(fits.then(|| key.text()))
+    }
+
+    /// Merges what a `<<` names into a map; its own keys win.
+    fn merge(
+        &mut self,
+        node: NodeRef<'o>,
+        other: NodeRef<'o>,
+        into: &GoType,
+        out: &mut BTreeMap<String, Decoded>,
+    ) -> Result<()> {
+        let before = self.merged.clone();
+        if self.merged.is_none() {
+            let key = |key: NodeRef<'_>| String::from_utf8_lossy(&key.text()).into_owned();
+            self.merged = Some(node.entries().map(|entry| key(entry.key)).collect());
+        }
+        let others: Vec<NodeRef<'o>> = match other.kind() {
+            Kind::Sequence => other.items().collect(),
+            _ => vec![other],
+        };
+        for other in others {
+            if other.target().kind() != Kind::Mapping {
+                return fail("map merge requires map or sequence of maps as the value");
+            }
+            let mut map = Decoded::Map(std::mem::take(out));
+            // What is merged into a map of anything is one of strings here.
+            let into = if let GoType::Any = into { &ANY_MAP } else { into };
+            let merged = self.unmarshal(other, into, &mut map);
+            if let Decoded::Map(entries) = map {
+                *out = entries;
+            }
+            merged?;
+        }
+        self.merged = before;
+        Ok(())
+    }
+
+    fn has_duplicates(&mut self, node: NodeRef<'o>) -> bool {
+        let before = self.errors.len();
+        let key = |key: NodeRef<'_>| match key.kind() {
+            Kind::Scalar(_) => (0, key.text().into_owned(), key.first_line()),
+            Kind::Alias => (1, alias_name(key).into_bytes(), key.first_line()),
+            Kind::Mapping => (2, Vec::new(), key.first_line()),
+            Kind::Sequence => (3, Vec::new(), key.first_line()),
+        };
+        let keys: Vec<(u8, Vec<u8>, usize)> = node.entries().map(|entry| key(entry.key)).collect();
+        let mut first: BTreeMap<(u8, &[u8]), Vec<usize>> = BTreeMap::new();
+        for (at, (kind, text, _)) in keys.iter().enumerate() {
+            first.entry((*kind, text.as_slice())).or_default().push(at);
+        }
+        let mut twice: Vec<(usize, usize)> = first
+            .values()
+            .flat_map(|all| {
+                let pairs = all
+                    .iter()
+                    .enumerate()
+                    .flat_map(|(at, one)| all[at + 1..].iter().map(move |two| (*one, *two)));
+                pairs.take(MAX_DUPLICATES)
+            })
+            .collect();
+        twice.sort_unstable();
+        for (one, two) in twice.into_iter().take(MAX_DUPLICATES) {
+            let (line, earlier, key) = (keys[two].2, keys[one].2, quote(&keys[two].1));
+            self.errors.push(format!("line {line}: mapping key {key} already defined at line {earlier}"));
+        }
+        self.errors.len() > before
+    }
 }
 
-/// The same for an item of a list, which begins on the line of its dash.
-fn item_height(node: NodeRef<'_>) -> usize {
-    match node.target().kind() {
-        Kind::Mapping | Kind::Sequence => height(node).saturating_sub(1).max(1),
-        _ => height(node),
+/// How many keys that occur twice are listed for one map.
+const MAX_DUPLICATES: usize = 10_000;
+
+static ANY_MAP: GoType = GoType::Map("map[string]interface {}", &GoType::Any);
+
+fn alias_name(node: NodeRef<'_>) -> String {
+    String::from_utf8_lossy(node.source()).trim_start_matches('*').to_owned()
+}
+
+/// The words of YAML 1.1 for a boolean.
+fn is_yes(word: &str) -> Option<bool> {
+    match word {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static INNER: GoType = GoType::Struct("p.Inner", &[("b", GoType::Bool), ("n", GoType::Uint(32))]);
+    static OUTER: GoType = GoType::Struct(
+        "p.Outer",
+        &[
+            ("s", GoType::String),
+            ("inner", GoType::List("[]p.Inner", &INNER)),
+            ("m", GoType::Map("map[string]string", &GoType::String)),
+            ("i", GoType::Int64),
+        ],
+    );
+
+    fn error(text: &str) -> String {
+        decode(text.as_bytes(), &OUTER, true).expect_err("it does not fit").to_string()
+    }
+
+    #[test]
+    fn what_does_not_fit_is_listed_with_its_tag() {
+        for (text, expected) in [
+            ("inner:\n- b: .inf\n", "line 2: cannot unmarshal !!float `.inf` into bool"),
+            ("inner:\n- n: -1\n", "line 2: cannot unmarshal !!int `-1` into uint32"),
+            ("inner:\n- n: 4294967296\n", "line 2: cannot unmarshal !!int `4294967296` into uint32"),
+            ("inner:\n- n: !x 1\n", "line 2: cannot unmarshal !x `1` into uint32"),
+            ("inner: !x {}\n", "line 1: cannot unmarshal !x `` into []p.Inner"),
+            ("s: !!map {}\n", "line 1: cannot unmarshal !!map into string"),
+            ("s: &a\n  - 1\n", "line 1: cannot unmarshal !!seq into string"),
+            ("i: 2001-01-01\n", "line 1: cannot unmarshal !!timestamp `2001-01-01` into int64"),
+            ("? [a]\n: 1\n", "line 1: cannot unmarshal !!seq into string"),
+            (
+                "x: 1\ns: []\n",
+                "line 1: field x not found in type p.Outer\n  line 2: cannot unmarshal !!seq into string",
+            ),
+        ] {
+            assert_eq!(error(text), format!("yaml: unmarshal errors:\n  {expected}"), "{text}");
+        }
+    }
+
+    #[test]
+    fn some_errors_end_decoding() {
+        for (text, expected) in [
+            ("i: !!int x\ns: []\n", "cannot decode !!str `x` as a !!int"),
+            ("s: !!binary '%'\n", "!!binary value contains invalid base64 data"),
+            ("s: *a\n", "unknown anchor 'a' referenced"),
+            ("<<: 1\n", "map merge requires map or sequence of maps as the value"),
+            ("s: \"a\n", "line 2: found unexpected end of stream"),
+            ("x: 1\ns: \"a\n\n", "line 2: found unexpected end of stream"),
+            ("m:\n  a: [1\n  b: 2\n", "line 3: did not find expected ',' or ']'"),
+        ] {
+            assert_eq!(error(text), format!("yaml: {expected}"), "{text}");
+        }
+    }
+
+    #[test]
+    fn values_are_those_of_go() {
+        let text = "s: 0x10\nm: {a: ~, b: on, <<: {a: c, d: 1.50}}\ninner: [{b: y, n: 1e3}, null, {n: 0o17}]\ni: -2\n";
+        let out = decode(text.as_bytes(), &OUTER, true).expect("it fits");
+        assert_eq!(
+            (out.get("s").text(), out.get("i").number()),
+            ("0x10".to_owned(), (-2_i64).cast_unsigned())
+        );
+        let map: Vec<(String, String)> =
+            out.get("m").entries().map(|(key, value)| (key.to_owned(), value.text())).collect();
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(map, [pair("a", ""), pair("b", "on"), pair("d", "1.50")]);
+        let inner: Vec<(bool, u64)> =
+            out.get("inner").items().iter().map(|one| (one.get("b").bool(), one.get("n").number())).collect();
+        assert_eq!(inner, [(true, 1000), (false, 15)]);
+    }
+
+    #[test]
+    fn parts_are_decoded_as_they_are_written_again() {
+        static WHOLE: GoType =
+            GoType::Struct("p.Whole", &[("part", GoType::Map("map[string]interface {}", &GoType::Any))]);
+        let key = decode(b"part: {x: {[a, 1]: b}}\n", &WHOLE, true).expect_err("no key");
+        assert_eq!(key.to_string(), "yaml: invalid map key: []interface {}{\"a\", 1}");
+        let itself = decode(b"part: &a {x: *a}\n", &WHOLE, true).expect_err("it has no end");
+        assert_eq!(itself.to_string(), "yaml: anchor 'a' value contains itself");
+        let text = "part:\n  z: {b: 1}\n  s:\n  - 2001-01-01\n  m: |\n    a\n    b\n";
+        let whole = decode(text.as_bytes(), &WHOLE, true).expect("it fits");
+        assert_eq!(
+            decode_again(whole.get("part"), &OUTER, true).expect_err("it does not fit").to_string(),
+            "yaml: unmarshal errors:\n  line 1: cannot unmarshal !!str `a\nb\n` into map[string]string\n  \
+             line 5: cannot unmarshal !!seq into string\n  line 6: field z not found in type p.Outer"
+        );
     }
 }

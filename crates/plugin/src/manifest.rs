@@ -6,10 +6,9 @@ mod v1;
 use std::collections::BTreeMap;
 
 use pintle_tree::quote::quote;
-use pintle_yaml::outline::{NodeRef, Outline};
 
 use crate::command::PlatformCommand;
-use crate::decode::{Decoder, root};
+use crate::decode::{Decoded, GoType, decode};
 use crate::error::{Error, Result};
 
 /// The largest manifest that is read.
@@ -189,16 +188,12 @@ impl Metadata {
     /// # Errors
     /// What is wrong with it, in Helm's words.
     pub fn parse(text: &[u8]) -> Result<Metadata> {
-        let peek = |error: Error| error.within("failed to peek plugin.yaml API version");
-        let outline = Outline::read_first(text).map_err(|error| peek(Error::Manifest(yaml_text(&error))))?;
-        let root = root(&outline).ok_or_else(|| peek(Error::Manifest("EOF".to_owned())))?;
-        let mut decoder = Decoder::new();
-        let fields = decoder.fields(root, "plugin.apiVersion", &["apiVersion"], false);
-        let api_version = decoder.string(fields.get("apiVersion"));
-        decoder.finish().map_err(peek)?;
-        match api_version.as_str() {
-            "" => legacy::read(root),
-            "v1" => v1::read(root),
+        static PEEKED: GoType = GoType::Struct("plugin.apiVersion", &[("apiVersion", GoType::String)]);
+        let peeked = decode(text, &PEEKED, false)
+            .map_err(|error| error.within("failed to peek plugin.yaml API version"))?;
+        match peeked.get("apiVersion").text().as_str() {
+            "" => legacy::read(text),
+            "v1" => v1::read(text),
             other => Err(Error::Manifest(format!("invalid plugin apiVersion: {}", quote(other.as_bytes())))),
         }
     }
@@ -226,22 +221,6 @@ impl Metadata {
     }
 }
 
-/// The error of the reader without the step of a conversion that is not made here.
-fn yaml_text(error: &pintle_yaml::Error) -> String {
-    let text = error.to_string();
-    let text = text.strip_prefix("error converting YAML to JSON: ").map(str::to_owned).unwrap_or(text);
-    // The newer reader names the line on which what it was reading begins, which is the one before in these cases.
-    let names_begin = [
-        ": could not find expected ':'",
-        ": did not find expected ',' or '}'",
-        ": did not find expected ',' or ']'",
-    ];
-    match (error.line(), names_begin.iter().find(|end| text.ends_with(*end))) {
-        (Some(line), Some(end)) if line > 1 => format!("yaml: line {}{end}", line - 1),
-        _ => text,
-    }
-}
-
 fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
@@ -250,31 +229,33 @@ fn is_version(version: &str) -> bool {
     pintle_semver::Version::parse_strict(version).is_ok()
 }
 
-fn platform_commands<'o>(
-    decoder: &mut Decoder,
-    field: Option<&(NodeRef<'o>, usize)>,
-) -> Vec<PlatformCommand> {
-    decoder.list(field, "[]plugin.PlatformCommand", |decoder, node| {
-        if crate::decode::is_null(node) {
-            return None;
-        }
-        let fields =
-            decoder.fields(node, "plugin.PlatformCommand", &["os", "arch", "command", "args"], false);
-        Some(PlatformCommand {
-            os: decoder.string(fields.get("os")),
-            arch: decoder.string(fields.get("arch")),
-            command: decoder.string(fields.get("command")),
-            args: decoder.strings(fields.get("args")),
-        })
-    })
+const PLATFORM_COMMANDS: GoType = GoType::List(
+    "[]plugin.PlatformCommand",
+    &GoType::Struct(
+        "plugin.PlatformCommand",
+        &[
+            ("os", GoType::String),
+            ("arch", GoType::String),
+            ("command", GoType::String),
+            ("args", GoType::STRINGS),
+        ],
+    ),
+);
+
+const PLATFORM_HOOKS: GoType = GoType::Map("plugin.PlatformHooks", &PLATFORM_COMMANDS);
+
+fn platform_commands(list: &Decoded) -> Vec<PlatformCommand> {
+    let command = |one: &Decoded| PlatformCommand {
+        os: one.get("os").text(),
+        arch: one.get("arch").text(),
+        command: one.get("command").text(),
+        args: one.get("args").texts(),
+    };
+    list.items().iter().map(command).collect()
 }
 
-fn platform_hooks<'o>(
-    decoder: &mut Decoder,
-    field: Option<&(NodeRef<'o>, usize)>,
-) -> BTreeMap<String, Vec<PlatformCommand>> {
-    decoder
-        .map(field, "plugin.PlatformHooks", |decoder, field| Some(platform_commands(decoder, Some(&field))))
+fn platform_hooks(map: &Decoded) -> BTreeMap<String, Vec<PlatformCommand>> {
+    map.entries().map(|(event, commands)| (event.to_owned(), platform_commands(commands))).collect()
 }
 
 /// The checks that Helm makes of manifests of both generations, after those of each.

@@ -4,6 +4,8 @@ use std::error::Error as StdError;
 use std::io;
 
 use http::Uri;
+use pintle_time::Timestamp;
+use rustls::pki_types::UnixTime;
 use rustls::{CertificateError, InvalidMessage};
 
 use crate::transport::innermost;
@@ -93,25 +95,54 @@ fn exchange(error: &(dyn StdError + 'static), kind: Option<io::ErrorKind>) -> St
 
 fn tls(error: &rustls::Error, uri: &Uri) -> String {
     let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
-    let unverified = |reason: &str| format!("tls: failed to verify certificate: x509: {reason}");
     match error {
-        rustls::Error::InvalidCertificate(reason) => match reason {
-            CertificateError::UnknownIssuer => unverified("certificate signed by unknown authority"),
-            CertificateError::Expired
-            | CertificateError::ExpiredContext { .. }
-            | CertificateError::NotValidYet
-            | CertificateError::NotValidYetContext { .. } => {
-                unverified("certificate has expired or is not yet valid")
-            }
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                unverified(&format!("certificate is not valid for {host}"))
-            }
-            other => unverified(&other.to_string()),
-        },
+        rustls::Error::InvalidCertificate(problem) => of_certificate(problem, host),
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
             "http: server gave HTTP response to HTTPS client".to_owned()
         }
         other => of_alert(other),
+    }
+}
+
+/// The words for a certificate that is not accepted.
+pub(crate) fn of_certificate(problem: &CertificateError, host: &str) -> String {
+    const DATES: &str = "certificate has expired or is not yet valid";
+    let time = |time: &UnixTime| Timestamp::from_unix(i64::try_from(time.as_secs()).unwrap_or(i64::MAX), 0);
+    let reason = match problem {
+        CertificateError::UnknownIssuer => "certificate signed by unknown authority".to_owned(),
+        CertificateError::ExpiredContext { time: now, not_after } => {
+            format!("{DATES}: current time {} is after {}", time(now), time(not_after))
+        }
+        CertificateError::NotValidYetContext { time: now, not_before } => {
+            format!("{DATES}: current time {} is before {}", time(now), time(not_before))
+        }
+        CertificateError::Expired | CertificateError::NotValidYet => DATES.to_owned(),
+        CertificateError::NotValidForNameContext { presented, .. } => other_names(presented, host),
+        CertificateError::NotValidForName => format!("certificate is not valid for {host}"),
+        CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
+            "certificate specifies an incompatible key usage".to_owned()
+        }
+        CertificateError::Other(other) => other.0.to_string(),
+        other => other.to_string(),
+    };
+    format!("tls: failed to verify certificate: x509: {reason}")
+}
+
+/// The words for a certificate with other names than that of the host. Of its names, Go lists those of the same kind.
+fn other_names(presented: &[String], host: &str) -> String {
+    let of_kind = |kind: &str| {
+        let names = presented.iter().filter_map(|name| name.strip_prefix(kind)?.strip_suffix(')'));
+        names.map(|name| name.trim_matches('"')).collect::<Vec<_>>().join(", ")
+    };
+    let is_address = host.parse::<std::net::IpAddr>().is_ok();
+    match of_kind(if is_address { "IpAddress(" } else { "DnsName(" }) {
+        none if none.is_empty() && is_address => {
+            format!("cannot validate certificate for {host} because it doesn't contain any IP SANs")
+        }
+        none if none.is_empty() => {
+            format!("certificate is not valid for any names, but wanted to match {host}")
+        }
+        names => format!("certificate is valid for {names}, not {host}"),
     }
 }
 
@@ -157,7 +188,46 @@ fn find<'e, T: StdError + 'static>(error: &'e (dyn StdError + 'static)) -> Optio
 
 #[cfg(test)]
 mod tests {
-    use super::name_server;
+    use rustls::pki_types::ServerName;
+
+    use super::*;
+
+    #[test]
+    fn names_that_a_certificate_does_not_have_are_told_as_go_tells_them() {
+        let words = |names: &[&str], host: &str| {
+            let problem = CertificateError::NotValidForNameContext {
+                expected: ServerName::try_from(host.to_owned()).expect("a name"),
+                presented: names.iter().map(|name| (*name).to_owned()).collect(),
+            };
+            let text = of_certificate(&problem, host);
+            text.strip_prefix("tls: failed to verify certificate: x509: ")
+                .expect("it is about that")
+                .to_owned()
+        };
+        let names = ["DnsName(\"a.io\")", "DnsName(\"*.b.io\")", "IpAddress(127.0.0.1)"];
+        assert_eq!(words(&names, "c.io"), "certificate is valid for a.io, *.b.io, not c.io");
+        assert_eq!(words(&names, "127.0.0.2"), "certificate is valid for 127.0.0.1, not 127.0.0.2");
+        assert_eq!(
+            words(&names[..2], "127.0.0.2"),
+            "cannot validate certificate for 127.0.0.2 because it doesn't contain any IP SANs"
+        );
+        assert_eq!(
+            words(&names[2..], "a.io"),
+            "certificate is not valid for any names, but wanted to match a.io"
+        );
+    }
+
+    #[test]
+    fn dates_of_certificates_are_told_as_go_tells_them() {
+        let time = |seconds| UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
+        let problem =
+            CertificateError::ExpiredContext { time: time(1_800_000_000), not_after: time(1_700_000_000) };
+        assert_eq!(
+            of_certificate(&problem, "a.io"),
+            "tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time \
+             2027-01-15T08:00:00Z is after 2023-11-14T22:13:20Z"
+        );
+    }
 
     #[test]
     fn the_first_name_server_is_named() {

@@ -52,6 +52,7 @@ mod settings;
 mod tls;
 mod transport;
 mod upload;
+mod verifier;
 
 pub use auth::config::check_login_file;
 pub use client::Client;

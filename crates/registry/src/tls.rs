@@ -5,14 +5,15 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::client::WebPkiServerVerifier;
+use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{CertificateError, ClientConfig, RootCertStore};
 
 use crate::error::{Error, Result};
 use crate::settings::Settings;
+use crate::verifier::{Trust, Verifier};
 
 /// Builds the configuration from the settings.
 pub(crate) fn config(settings: &Settings) -> Result<ClientConfig> {
@@ -20,11 +21,9 @@ pub(crate) fn config(settings: &Settings) -> Result<ClientConfig> {
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()
         .map_err(|error| Error::Settings { what: "TLS".into(), reason: error.to_string() })?;
-    let builder = if settings.insecure {
-        builder.dangerous().with_custom_certificate_verifier(Arc::new(AcceptAnyCertificate { provider }))
-    } else {
-        builder.with_root_certificates(roots(settings)?)
-    };
+    let trust = if settings.insecure { Trust::Any } else { trust(settings, provider.clone())? };
+    let builder =
+        builder.dangerous().with_custom_certificate_verifier(Arc::new(Verifier { provider, trust }));
     let Some((certificate, key)) = &settings.certificate else { return Ok(builder.with_no_client_auth()) };
     let chain = certificates(certificate)?;
     let private = PrivateKeyDer::from_pem_file(key).map_err(|error| unusable(key, error))?;
@@ -41,20 +40,31 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>> {
     if read.is_empty() { Err(unusable(file, "it contains no certificate")) } else { Ok(read) }
 }
 
-/// The authorities of the system, and those of a file.
-fn roots(settings: &Settings) -> Result<RootCertStore> {
+/// Trusts the authorities of the system, and those of a file.
+fn trust(settings: &Settings, provider: Arc<CryptoProvider>) -> Result<Trust> {
+    let mut trusted = Vec::new();
     let mut roots = RootCertStore::empty();
-    let file = settings.authorities.as_deref();
     if settings.system_authorities {
-        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        trusted = rustls_native_certs::load_native_certs().certs;
+        roots.add_parsable_certificates(trusted.iter().cloned());
     }
-    if let Some(file) = file {
-        let (added, _) = roots.add_parsable_certificates(certificates(file)?);
-        if added == 0 {
+    if let Some(file) = settings.authorities.as_deref() {
+        let added = certificates(file)?;
+        let (usable, _) = roots.add_parsable_certificates(added.iter().cloned());
+        if usable == 0 {
             return Err(unusable(file, "none of its certificates can be used"));
         }
+        trusted.extend(added);
     }
-    Ok(roots)
+    let authorities = match roots.is_empty() {
+        true => None,
+        false => {
+            let builder = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+            let built = builder.build();
+            Some(built.map_err(|error| Error::Settings { what: "TLS".into(), reason: error.to_string() })?)
+        }
+    };
+    Ok(Trust::Certificates { authorities, trusted })
 }
 
 /// Whether an error shows that the peer speaks TLS, because it occurred inside the protocol.
@@ -63,6 +73,14 @@ pub(crate) fn is_tls_error(error: &(dyn StdError + 'static)) -> bool {
     let is_within =
         |said: &rustls::Error| matches!(said, AlertReceived(_) | InvalidCertificate(_) | PeerIncompatible(_));
     said(error).is_some_and(is_within)
+}
+
+/// What is wrong with the certificate that an error is about.
+pub(crate) fn certificate_problem(error: &(dyn StdError + 'static)) -> Option<CertificateError> {
+    match said(error) {
+        Some(rustls::Error::InvalidCertificate(problem)) => Some(problem.clone()),
+        _ => None,
+    }
 }
 
 /// The alert that an error is about.
@@ -86,52 +104,9 @@ fn said<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e rustls::Error> {
     None
 }
 
-/// Accepts any certificate (`--insecure`).
-#[derive(Debug)]
-struct AcceptAnyCertificate {
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for AcceptAnyCertificate {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> std::result::Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> std::result::Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use rustls::{AlertDescription, CertificateError, InvalidMessage};
+    use rustls::{AlertDescription, InvalidMessage};
 
     use super::*;
 

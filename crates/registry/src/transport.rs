@@ -231,7 +231,9 @@ impl Transport {
     }
 
     async fn failure(&self, uri: &Uri, error: &hyper_util::client::legacy::Error) -> Error {
-        let mut reason = innermost(error);
+        let mut reason = tls::certificate_problem(error)
+            .map(|problem| crate::go_words::of_certificate(&problem, uri.host().unwrap_or_default()))
+            .unwrap_or_else(|| innermost(error));
         if let Some(alert) = self.lost_alert(uri, error).await {
             reason = alert.to_string();
         } else if self.may_want_certificate(uri, error) {

@@ -1,7 +1,7 @@
 //! The dependencies of charts: found in repositories and registries, and fetched side by side.
 //!
 //! What is refreshed, chosen and fetched for `dependency build|update`, in Helm's order and with its texts. Each index is
-//! read once, and what is fetched over HTTP goes through the content cache, checked against the digest of the index.
+//! read once, and what is fetched goes through the content cache, checked against the digest of the index or the manifest.
 
 mod download;
 mod plan;

@@ -184,12 +184,7 @@ impl Resolver<'_> {
             Ok(None) | Err(_) => return Ok(None),
         };
         let cache = ContentCache::new(&self.folders.content_cache);
-        let Some((archive, is_legacy)) = cache.manifest(&digest).and_then(|text| layer(&text)) else {
-            return Ok(None);
-        };
-        if cache.chart(&archive).is_none() {
-            return Ok(None);
-        }
+        let Some((archive, is_legacy)) = cached_layer(&cache, &digest) else { return Ok(None) };
         if !self.skip_digest {
             compare(&resolved.source.url, resolved.digest.as_deref(), &archive)?;
         }
@@ -250,24 +245,8 @@ impl Resolver<'_> {
             compare(&resolved.source.url, resolved.digest.as_deref(), &digest)?;
         }
         registries.notice(oci, &pulled.manifest, pulled.is_legacy);
-        self.keep_manifest(&pulled);
+        keep_manifest(&ContentCache::new(&self.folders.content_cache), &pulled);
         Ok(digest)
-    }
-
-    /// Keeps the manifest, so that the archive is found by its digest. That it cannot be kept is nothing to stop for.
-    fn keep_manifest(&self, pulled: &PulledChart) {
-        let cache = ContentCache::new(&self.folders.content_cache);
-        let is_usable = pulled.manifest.algorithm() == "sha256" && layer(&pulled.manifest_bytes).is_some();
-        if !is_usable || cache.manifest(&pulled.manifest).is_some() {
-            return;
-        }
-        let written = cache.incoming().ok().filter(|file| {
-            let mut file = file.as_file();
-            file.write_all(&pulled.manifest_bytes).is_ok()
-        });
-        if let Some(file) = written {
-            let _ = cache.keep(file, pulled.manifest.hex(), Kind::Manifest);
-        }
     }
 
     /// The provenance file of a chart, which is a layer beside the archive.
@@ -282,8 +261,29 @@ impl Resolver<'_> {
     }
 }
 
+/// The archive of a manifest, if both are in the cache: its SHA-256, and whether it has the media type of old.
+pub(crate) fn cached_layer(cache: &ContentCache, manifest: &Digest) -> Option<(String, bool)> {
+    let found = cache.manifest(manifest).and_then(|text| layer(&text))?;
+    cache.chart(&found.0).map(|_| found)
+}
+
+/// Keeps the manifest, so that the archive is found by its digest. That it cannot be kept is nothing to stop for.
+pub(crate) fn keep_manifest(cache: &ContentCache, pulled: &PulledChart) {
+    let is_usable = pulled.manifest.algorithm() == "sha256" && layer(&pulled.manifest_bytes).is_some();
+    if !is_usable || cache.manifest(&pulled.manifest).is_some() {
+        return;
+    }
+    let written = cache.incoming().ok().filter(|file| {
+        let mut file = file.as_file();
+        file.write_all(&pulled.manifest_bytes).is_ok()
+    });
+    if let Some(file) = written {
+        let _ = cache.keep(file, pulled.manifest.hex(), Kind::Manifest);
+    }
+}
+
 /// Whether nobody answered, so that there is no use in asking for more.
-fn is_unreachable(error: &pintle_registry::Error) -> bool {
+pub(crate) fn is_unreachable(error: &pintle_registry::Error) -> bool {
     use pintle_registry::Error as E;
     matches!(error, E::Transfer { source, .. } if matches!(**source, E::Network { .. }))
 }

@@ -76,4 +76,9 @@ impl Problem {
     pub(crate) fn since(self, line: usize) -> Self {
         Problem { context: (line > 0).then_some(line + 1), ..self }
     }
+
+    /// Adds the line, counted from zero, where the node began that the parser reads. It is printed as is, too.
+    pub(crate) fn inside(self, line: usize) -> Self {
+        Problem { context: (line > 0).then_some(line), ..self }
+    }
 }

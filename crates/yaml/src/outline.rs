@@ -99,6 +99,21 @@ impl<'t> Outline<'t> {
         Ok(recorder.into_outline(text))
     }
 
+    /// Reads the first document of a text as go-yaml 3 does, with its errors. What scalars and aliases mean is left to the
+    /// caller: a scalar may not be what its tag says, and an alias may contain itself.
+    ///
+    /// # Errors
+    /// Text that is not valid YAML. Also text that is UTF-16, or four gigabytes long.
+    pub fn read_version_3(text: &'t [u8]) -> Result<Self, Error> {
+        if u32::try_from(text.len()).is_err() {
+            return Err(Error::new("yaml: document is too large"));
+        }
+        let mut recorder = Recorder::for_text(text);
+        recorder.begin_document(0);
+        compose::compose_events(text, &mut recorder).map_err(Error::into_version_3)?;
+        Ok(recorder.into_outline(text))
+    }
+
     /// Like [`Outline::read_first`], without the fast reader, for comparing the two.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pintle_semver::{Constraint, Version};
+use pintle_tree::LogLine;
 use pintle_tree::quote::quote;
 
 use crate::error::Result;
@@ -74,12 +75,12 @@ pub struct Listing {
     pub warnings: Vec<String>,
 }
 
-/// Lists the dependencies of the chart at `chart_path`.
+/// Lists the dependencies of the chart at `chart_path`. `log` receives what loading charts has to say.
 ///
 /// # Errors
 /// When the chart cannot be loaded.
-pub fn list(chart_path: &Path) -> Result<Listing> {
-    let chart = load_any_version(chart_path, &mut Vec::new())?;
+pub fn list(chart_path: &Path, log: &mut Vec<LogLine>) -> Result<Listing> {
+    let chart = load_any_version(chart_path, log)?;
     let charts = chart_path.join("charts");
     let charts = charts.to_str().map_or(charts.clone(), |text| PathBuf::from(clean(text)));
     let metadata = &chart.metadata;
@@ -91,12 +92,13 @@ pub fn list(chart_path: &Path) -> Result<Listing> {
         name: dependency.name.clone(),
         version: dependency.version.clone(),
         repository: dependency.repository.clone(),
-        status: status(&charts, dependency, &chart),
+        status: status(&charts, dependency, &chart, log),
     });
-    Ok(Listing { rows: Some(rows.collect()), warnings: unlisted_warnings(&charts, &metadata.dependencies) })
+    let rows = rows.collect();
+    Ok(Listing { rows: Some(rows), warnings: unlisted_warnings(&charts, &metadata.dependencies, log) })
 }
 
-fn status(charts: &Path, dependency: &Dependency, chart: &Chart) -> Status {
+fn status(charts: &Path, dependency: &Dependency, chart: &Chart, log: &mut Vec<LogLine>) -> Status {
     let pattern = format!("{}-*.tgz", dependency.name);
     // Go's `filepath.Glob` validates the pattern first in the same way.
     if matches(&pattern, "").is_err() {
@@ -116,7 +118,7 @@ fn status(charts: &Path, dependency: &Dependency, chart: &Chart) -> Status {
         }
     }
     if let Some(archive) = archives.first().map(|name| charts.join(name)).filter(|archive| archive.exists()) {
-        return archive_status(&archive, dependency);
+        return archive_status(&archive, dependency, log);
     }
     // The last one wins, as in Helm, which overwrites its result in a loop.
     match chart.subcharts.iter().rev().find(|subchart| subchart.name() == dependency.name) {
@@ -125,8 +127,8 @@ fn status(charts: &Path, dependency: &Dependency, chart: &Chart) -> Status {
     }
 }
 
-fn archive_status(archive: &Path, dependency: &Dependency) -> Status {
-    match load_any_version(archive, &mut Vec::new()) {
+fn archive_status(archive: &Path, dependency: &Dependency, log: &mut Vec<LogLine>) -> Status {
+    match load_any_version(archive, log) {
         Err(_) => Status::Corrupt,
         Ok(chart) if chart.name() != dependency.name => Status::Misnamed,
         Ok(chart) => version_status(&chart.metadata.version, dependency).unwrap_or(Status::Ok),
@@ -146,7 +148,7 @@ fn version_status(found: &str, dependency: &Dependency) -> Option<Status> {
 }
 
 /// Warnings about charts that are not listed, and about files that are not charts.
-fn unlisted_warnings(charts: &Path, dependencies: &[Dependency]) -> Vec<String> {
+fn unlisted_warnings(charts: &Path, dependencies: &[Dependency], log: &mut Vec<LogLine>) -> Vec<String> {
     let mut warnings = Vec::new();
     for name in entries(charts) {
         let path = charts.join(&name);
@@ -154,7 +156,7 @@ fn unlisted_warnings(charts: &Path, dependencies: &[Dependency]) -> Vec<String> 
             continue;
         }
         let shown = quote(path.to_string_lossy().as_bytes());
-        match load_any_version(&path, &mut Vec::new()) {
+        match load_any_version(&path, log) {
             Err(_) => warnings.push(format!("WARNING: {shown} is not a chart.")),
             Ok(chart) if dependencies.iter().all(|dependency| dependency.name != chart.name()) => {
                 warnings.push(format!("WARNING: {shown} is not in Chart.yaml."));

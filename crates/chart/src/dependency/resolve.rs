@@ -10,7 +10,7 @@ use pintle_tree::redact::redacted;
 
 use super::remote::{Output, Remote, is_remote};
 use crate::error::{Error, Result, file_error};
-use crate::load_any_version;
+use crate::load::load_folder_any_version;
 use crate::metadata::Dependency;
 use crate::path::clean;
 
@@ -41,7 +41,7 @@ pub(super) fn resolve(
             let remote = remote.as_mut().ok_or_else(|| unreachable(dependency))?;
             remote.newest(at, dependency, &range, output)?
         } else {
-            let chart = load_any_version(&local_path(repository, chart_path)?, output.log)?;
+            let chart = load_folder_any_version(&local_path(repository, chart_path)?, output.log)?;
             let found = chart.metadata.version;
             Version::parse(&found).is_ok_and(|found| range.check(&found)).then_some(found)
         };

@@ -11,6 +11,7 @@ use super::remote::{Download, Output, Remote, is_remote};
 use super::resolve::{local_path, resolve, unreachable};
 use super::{digest, legacy_digest, write_lock};
 use crate::error::{Error, Result, file_error};
+use crate::load::load_folder_any_version;
 use crate::metadata::{Dependency, Lock, Metadata, Timestamp, V1};
 use crate::package::{self, Times};
 use crate::{Chart, create_folders, load_any_version};
@@ -276,7 +277,7 @@ impl FolderSource<'_> {
             return check_present(dependency, &self.charts.join(name), output.log);
         }
         let folder = local_path(repository, self.chart_path).map_err(Fetch::Save)?;
-        let mut chart = load_any_version(&folder, output.log).map_err(Fetch::Save)?;
+        let mut chart = load_folder_any_version(&folder, output.log).map_err(Fetch::Save)?;
         let range = Constraint::parse(version).map_err(|error| {
             Fetch::Save(Error::message(format!(
                 "dependency {name} has an invalid version/constraint format: {error}"
@@ -298,7 +299,7 @@ impl FolderSource<'_> {
 fn check_present(dependency: &Dependency, folder: &Path, log: &mut Vec<LogLine>) -> Result<(), Fetch> {
     let Dependency { name, version, .. } = dependency;
     let stop = |text: String| Fetch::Stop(Error::message(text));
-    let chart = load_any_version(folder, log)
+    let chart = load_folder_any_version(folder, log)
         .map_err(|error| stop(format!("unable to load chart '{}': {error}", folder.display())))?;
     let range = Constraint::parse(version).map_err(|error| {
         stop(format!("dependency {name} has an invalid version/constraint format: {error}"))

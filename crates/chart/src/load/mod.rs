@@ -99,6 +99,16 @@ pub fn load_any_version(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
     files.and_then(|files| assemble(files, log)).map_err(|error| with_file_name(path, error))
 }
 
+/// Loads the chart in the folder `path` whatever its `apiVersion`. A path that is no folder is a chart without files, as in
+/// Helm, whose error is that Chart.yaml is missing.
+///
+/// # Errors
+/// Like [`load_any_version`].
+pub(crate) fn load_folder_any_version(path: &Path, log: &mut Vec<LogLine>) -> Result<Chart> {
+    let files = if path.is_dir() { read_folder(path, log)? } else { Vec::new() };
+    assemble(files, log)
+}
+
 /// Assembles a chart from its files. Warnings are dropped; [`load_files_logged`] keeps them.
 ///
 /// # Errors

@@ -144,7 +144,8 @@ fn update(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
 }
 
 fn list(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
-    let listing = pintle::ops::dependency::list(&chart(invocation))?;
+    let chart = chart(invocation);
+    let listing = pintle::ops::dependency::list(&chart, &mut Reporting::new(invocation.ui))?;
     let format = Format::from_flags(&invocation.flags);
     if format.is_data() {
         let record = |row: &Row| {

@@ -110,6 +110,48 @@ fn an_archive_that_unpacks_to_too_much_leaves_nothing() {
     assert!(found.iter().all(|name| name.starts_with("./.cache") || name.contains("content")), "{found:?}");
 }
 
+/// Everything below a folder, with whether it is a link.
+fn below(folder: &std::path::Path) -> BTreeMap<std::path::PathBuf, bool> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let kind = entry.file_type().expect("it is there");
+        found.insert(entry.path(), kind.is_symlink());
+        if kind.is_dir() {
+            found.extend(below(&entry.path()));
+        }
+    }
+    found
+}
+
+#[test]
+fn archives_with_links_and_paths_out_of_their_folder_write_nothing_outside() {
+    let (place, server) = set_up();
+    // The archives name these files.
+    let outside = || ["/etc/x", "/x"].map(|path| std::path::Path::new(path).exists());
+    let outside_before = outside();
+    let before = below(place.path());
+    for name in
+        ["parent", "parent-only", "absolute", "backslash", "drive", "soft-link", "hard-link", "device"]
+    {
+        let target = format!("out/{name}");
+        let url = format!("http://{}/bad/{name}-1.0.0.tgz", server.address);
+        let printed = place.pintle(&format!("pull {url} --untar --untardir {target}"));
+        let inside = place.path().join(&target);
+        let found = below(place.path());
+        let mut new = found.iter().filter(|(path, _)| !before.contains_key(*path));
+        let allowed = |path: &std::path::Path| {
+            path.starts_with(&inside)
+                || inside.starts_with(path)
+                || path.starts_with(place.path().join(".cache"))
+        };
+        assert!(new.all(|(path, is_link)| allowed(path) && !is_link), "{name}: {printed}\n{found:?}");
+        assert_eq!(outside(), outside_before, "{name}");
+        let escapes = ["parent", "parent-only"].contains(&name);
+        assert!(!escapes || !printed.starts_with("exit 0"), "{name}: {printed}");
+        let _ = fs::remove_dir_all(place.path().join("out"));
+    }
+}
+
 #[test]
 fn an_upgrade_takes_its_chart_from_the_repository_of_the_flag() {
     let (place, server) = set_up();

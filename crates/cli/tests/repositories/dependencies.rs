@@ -209,7 +209,10 @@ fn dependencies_come_from_registries_by_version_and_by_range() {
         let fetched = fs::read(place.path().join("app/charts").join(name)).expect("it is there");
         assert_eq!(fetched, fs::read(place.path().join("archives").join(name)).expect("it is there"));
     }
-    good(place.helm("dependency build app --plain-http"));
+    // What was fetched is in the cache now, and is served from there.
+    assert_eq!(cached_charts(&place).len(), 2);
+    let again = good(place.helm("dependency build app --plain-http"));
+    assert!(again.contains(&web), "{again}");
     app(&place, "app", &[("web", "^2.0.0", &repository)]);
     let printed = place.helm("dependency update app --plain-http");
     let none = "could not locate a version matching provided version string ^2.0.0";

@@ -9,14 +9,15 @@ use pintle_chart::package::Times;
 use pintle_events::Event;
 use pintle_semver::{Constraint, Version};
 
+use crate::report::forward_log;
 use crate::{Lifecycle, OfflineSession, Reporter, Result, prepare};
 
 /// Lists the dependencies of a chart and whether they are present.
 ///
 /// # Errors
 /// When the chart cannot be read.
-pub fn list(chart: &Path) -> Result<Listing> {
-    Ok(dependency::list(chart)?)
+pub fn list(chart: &Path, reporter: &mut dyn Reporter) -> Result<Listing> {
+    forward_log(reporter, |log| Ok(dependency::list(chart, log)?))
 }
 
 /// Fills `charts/` from the lock file; `now` is in Unix seconds. Repositories and registries are reached through

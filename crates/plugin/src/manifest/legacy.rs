@@ -1,60 +1,55 @@
 //! The old generation of manifests, without `apiVersion`.
 
 use pintle_tree::quote::{is_print, quote};
-use pintle_yaml::outline::NodeRef;
 
 use super::{
-    ApiVersion, Cli, Metadata, PluginType, ProtocolCommand, Runtime, Subprocess, check, is_name, is_version,
-    platform_commands, platform_hooks,
+    ApiVersion, Cli, Metadata, PLATFORM_COMMANDS, PLATFORM_HOOKS, PluginType, ProtocolCommand, Runtime,
+    Subprocess, check, is_name, is_version, platform_commands, platform_hooks,
 };
 use crate::command::PlatformCommand;
-use crate::decode::{Decoder, is_null};
+use crate::decode::{Decoded, GoType, decode};
 use crate::error::{Error, Result};
 
-const FIELDS: [&str; 10] = [
-    "name",
-    "version",
-    "usage",
-    "description",
-    "platformCommand",
-    "command",
-    "ignoreFlags",
-    "platformHooks",
-    "hooks",
-    "downloaders",
-];
+static MANIFEST: GoType = GoType::Struct(
+    "plugin.MetadataLegacy",
+    &[
+        ("name", GoType::String),
+        ("version", GoType::String),
+        ("usage", GoType::String),
+        ("description", GoType::String),
+        ("platformCommand", PLATFORM_COMMANDS),
+        ("command", GoType::String),
+        ("ignoreFlags", GoType::Bool),
+        ("platformHooks", PLATFORM_HOOKS),
+        ("hooks", GoType::Map("plugin.Hooks", &GoType::String)),
+        ("downloaders", DOWNLOADERS),
+    ],
+);
 
-pub(super) fn read(root: NodeRef<'_>) -> Result<Metadata> {
-    let mut decoder = Decoder::new();
-    let fields = decoder.fields(root, "plugin.MetadataLegacy", &FIELDS, false);
-    // In the order of the text, so that errors come in that order too.
-    let mut order: Vec<&str> = fields.keys().map(String::as_str).collect();
-    order.sort_by_key(|name| fields[*name].1);
-    let mut name = String::new();
-    let mut version = String::new();
-    let mut cli = Cli::default();
-    let mut command = String::new();
-    let mut subprocess = Subprocess { expand_hook_args: true, ..Subprocess::default() };
-    let mut hooks = std::collections::BTreeMap::new();
-    for field in order {
-        let value = fields.get(field);
-        match field {
-            "name" => name = decoder.string(value),
-            "version" => version = decoder.string(value),
-            "usage" => cli.short_help = decoder.string(value),
-            "description" => cli.long_help = decoder.string(value),
-            "platformCommand" => subprocess.platform_command = platform_commands(&mut decoder, value),
-            "command" => command = decoder.string(value),
-            "ignoreFlags" => cli.ignore_flags = decoder.boolean(value),
-            "platformHooks" => subprocess.platform_hooks = platform_hooks(&mut decoder, value),
-            "hooks" => {
-                hooks =
-                    decoder.map(value, "plugin.Hooks", |decoder, field| Some(decoder.string(Some(&field))));
-            }
-            _ => subprocess.protocol_commands = downloaders(&mut decoder, value),
-        }
-    }
-    decoder.finish()?;
+const DOWNLOADERS: GoType = GoType::List(
+    "[]plugin.Downloaders",
+    &GoType::Struct("plugin.Downloaders", &[("protocols", GoType::STRINGS), ("command", GoType::String)]),
+);
+
+pub(super) fn read(text: &[u8]) -> Result<Metadata> {
+    let manifest = decode(text, &MANIFEST, false)?;
+    let field = |name: &str| manifest.get(name).text();
+    let (name, version, command) = (field("name"), field("version"), field("command"));
+    let mut cli = Cli {
+        short_help: field("usage"),
+        long_help: field("description"),
+        ignore_flags: manifest.get("ignoreFlags").bool(),
+        ..Cli::default()
+    };
+    let mut subprocess = Subprocess {
+        platform_command: platform_commands(manifest.get("platformCommand")),
+        platform_hooks: platform_hooks(manifest.get("platformHooks")),
+        protocol_commands: downloaders(manifest.get("downloaders")),
+        expand_hook_args: true,
+    };
+    let hooks = manifest.get("hooks");
+    let hooks: Vec<(String, String)> =
+        hooks.entries().map(|(event, text)| (event.to_owned(), text.text())).collect();
     let refuse = |text: String| Err(Error::Manifest(text));
     if !is_name(&name) {
         return refuse(format!(
@@ -97,18 +92,15 @@ pub(super) fn read(root: NodeRef<'_>) -> Result<Metadata> {
     })
 }
 
-fn downloaders(decoder: &mut Decoder, field: Option<&(NodeRef<'_>, usize)>) -> Vec<ProtocolCommand> {
-    decoder.list(field, "[]plugin.Downloaders", |decoder, node| {
-        if is_null(node) {
-            return None;
-        }
-        let fields = decoder.fields(node, "plugin.Downloaders", &["protocols", "command"], false);
-        let command = decoder.string(fields.get("command"));
-        Some(ProtocolCommand {
-            protocols: decoder.strings(fields.get("protocols")),
-            platform_command: vec![PlatformCommand { command, ..PlatformCommand::default() }],
-        })
-    })
+fn downloaders(list: &Decoded) -> Vec<ProtocolCommand> {
+    let downloader = |one: &Decoded| ProtocolCommand {
+        protocols: one.get("protocols").texts(),
+        platform_command: vec![PlatformCommand {
+            command: one.get("command").text(),
+            ..PlatformCommand::default()
+        }],
+    };
+    list.items().iter().map(downloader).collect()
 }
 
 fn check_downloaders(downloaders: &[ProtocolCommand]) -> Result<()> {

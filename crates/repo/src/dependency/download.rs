@@ -8,8 +8,10 @@ use std::sync::{Arc, mpsc};
 
 use pintle_chart::dependency::{Download, Output};
 use pintle_chart::metadata::Dependency;
-use pintle_registry::Client;
-use pintle_registry::chart::{ChartReference, LEGACY_CONTENT, UNDERSCORE, WantedParts, WantedProvenance};
+use pintle_registry::chart::{
+    ChartReference, LEGACY_CONTENT, PulledChart, UNDERSCORE, WantedParts, WantedProvenance,
+};
+use pintle_registry::{Client, Digest};
 use pintle_tree::quote::quote;
 use sha2::{Digest as _, Sha256};
 
@@ -21,6 +23,7 @@ use crate::content::{ContentCache, Hashing, Kind, compare, hex};
 use crate::error::{Error, Result, refused};
 use crate::fetch::MAX_ARCHIVE;
 use crate::get::{Getter, Request};
+use crate::oci::{cached_layer, is_unreachable, keep_manifest};
 
 /// What charts are asked for with.
 const ACCEPT: &str = "application/gzip,application/octet-stream";
@@ -96,7 +99,7 @@ impl DependencySource<'_> {
             }
             if let (Some(runtime), true) = (&this.known.runtime, needs_registry) {
                 let (sender, stopped, client) = (sender.clone(), &stopped, this.registry.clone());
-                let cache = &cache;
+                let (cache, fetcher) = (&cache, &fetcher);
                 scope.spawn(move || {
                     for (at, plan) in plans.iter().enumerate() {
                         let Plan::Registry { url, version } = plan else { continue };
@@ -104,7 +107,10 @@ impl DependencySource<'_> {
                             return;
                         }
                         let fetched = cache.clone().and_then(|()| match &client {
-                            Some(client) => runtime.block_on(fetch_registry(client, url, version, verified)),
+                            Some(client) => {
+                                let place = (url.as_str(), version.as_str());
+                                runtime.block_on(fetch_registry(client, &fetcher.cache, place, verified))
+                            }
                             None => Err(no_registry()),
                         });
                         if sender.send((at, fetched)).is_err() {
@@ -267,27 +273,41 @@ fn request<'r>(plan: &'r HttpPlan, url: &'r str) -> Request<'r> {
     }
 }
 
-/// Fetches a chart of a registry.
-async fn fetch_registry(client: &Arc<Client>, url: &str, version: &str, verified: bool) -> Outcome {
+/// Fetches a chart of a registry, or takes it from the content cache: then only the tag is asked for its digest.
+async fn fetch_registry(
+    client: &Arc<Client>,
+    cache: &ContentCache,
+    (url, version): (&str, &str),
+    verified: bool,
+) -> Outcome {
     let failed = |error: pintle_registry::Error| Error::Fetch(error.to_string());
     let reference = ChartReference::parse(url).map_err(failed)?;
     let chart = client.resolve_chart(&reference, version).await.map_err(failed)?;
+    let ready = |source: Archive, lines: Vec<String>| Ready {
+        source,
+        file_name: format!("{}-{}.tgz", reference.base(), chart.version),
+        lines,
+        provenance: None,
+        provenance_url: format!("{url}:{}.prov", chart.version),
+        reference: url.to_owned(),
+    };
+    if !verified {
+        let digest = match client.chart_digest(&chart).await {
+            Err(error) if is_unreachable(&error) => return Err(failed(error)),
+            // What is wrong with the answer is told when the chart is asked for.
+            answer => answer.ok().flatten(),
+        };
+        let cached = digest.and_then(|digest| Some((cached_layer(cache, &digest)?, digest)));
+        if let Some(((archive, is_legacy), digest)) = cached {
+            let lines = notices(&chart.to_string(), &digest, is_legacy);
+            return Ok(ready(Archive::Cached(cache.path(&archive, Kind::Chart)), lines));
+        }
+    }
     let provenance = if verified { WantedProvenance::IfThere } else { WantedProvenance::No };
     let wanted = WantedParts { content: true, provenance, limit: MAX_ARCHIVE };
     let pulled = client.pull_chart(&chart, wanted).await.map_err(failed)?;
-    let mut file = temporary()?;
-    let mut write = |piece: &[u8]| std::io::Write::write_all(file.as_file_mut(), piece);
-    pulled.read_content(&mut write).await.map_err(failed)?;
-    let mut lines = Vec::new();
-    if pulled.is_legacy {
-        lines.push(format!("Warning: chart media type {LEGACY_CONTENT} is deprecated"));
-    }
-    let shown = &pulled.reference;
-    let mut about = vec![format!("Pulled: {shown}"), format!("Digest: {}", pulled.manifest)];
-    if shown.contains('_') {
-        about.push(format!("{shown} contains an underscore.\n{UNDERSCORE}"));
-    }
-    lines.extend(about.iter().cloned());
+    let source = fetch_layer(&pulled, cache).await?;
+    let mut lines = notices(&pulled.reference, &pulled.manifest, pulled.is_legacy);
     let provenance = verified.then(|| match pulled.provenance {
         Some(text) => Ok(text.to_vec()),
         None => Err(Error::Fetch(format!(
@@ -297,14 +317,37 @@ async fn fetch_registry(client: &Arc<Client>, url: &str, version: &str, verified
     });
     if matches!(provenance, Some(Ok(_))) {
         // Helm asks a second time for the signature.
-        lines.extend(about);
+        lines.extend(notices(&pulled.reference, &pulled.manifest, false));
     }
-    Ok(Ready {
-        source: Archive::Temporary(file),
-        file_name: format!("{}-{}.tgz", reference.base(), chart.version),
-        lines,
-        provenance,
-        provenance_url: format!("{url}:{}.prov", chart.version),
-        reference: url.to_owned(),
-    })
+    Ok(Ready { provenance, ..ready(source, lines) })
+}
+
+/// Fetches the archive of a chart into the content cache. Without a cache that can be written, it is fetched all the same.
+async fn fetch_layer(pulled: &PulledChart, cache: &ContentCache) -> Result<Archive> {
+    let failed = |error: pintle_registry::Error| Error::Fetch(error.to_string());
+    let layer = pulled.content.as_ref().map(|content| &content.digest);
+    let layer = layer.filter(|digest| digest.algorithm() == "sha256");
+    let (mut file, kept_by) = match cache.incoming() {
+        Ok(file) => (file, layer),
+        Err(_) => (temporary()?, None),
+    };
+    let mut write = |piece: &[u8]| std::io::Write::write_all(file.as_file_mut(), piece);
+    pulled.read_content(&mut write).await.map_err(failed)?;
+    match kept_by {
+        Some(digest) => {
+            let path = cache.keep(file, digest.hex(), Kind::Chart)?;
+            keep_manifest(cache, pulled);
+            Ok(Archive::Cached(path))
+        }
+        None => Ok(Archive::Temporary(file)),
+    }
+}
+
+/// What Helm prints about a chart of a registry.
+fn notices(reference: &str, manifest: &Digest, is_legacy: bool) -> Vec<String> {
+    let legacy = is_legacy.then(|| format!("Warning: chart media type {LEGACY_CONTENT} is deprecated"));
+    let pulled = [format!("Pulled: {reference}"), format!("Digest: {manifest}")];
+    let underscore =
+        reference.contains('_').then(|| format!("{reference} contains an underscore.\n{UNDERSCORE}"));
+    legacy.into_iter().chain(pulled).chain(underscore).collect()
 }

@@ -11,6 +11,11 @@ use crate::read::{self, EventKind, Parser, Rules};
 pub(super) fn compose(text: &[u8], recorder: &mut Recorder) -> Result<(), Error> {
     // Decoding finds errors that the events do not show, such as an alias that contains itself.
     read::read(text, &mut Validator, Rules::default())?;
+    compose_events(text, recorder)
+}
+
+/// Records the first document of `text` without looking at what its scalars and aliases mean.
+pub(super) fn compose_events(text: &[u8], recorder: &mut Recorder) -> Result<(), Error> {
     let mut parser = Parser::new(text);
     let mut anchors: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
     loop {
@@ -32,7 +37,11 @@ pub(super) fn compose(text: &[u8], recorder: &mut Recorder) -> Result<(), Error>
                 continue;
             }
             EventKind::Alias(name) => {
-                let target = anchors.get(name.of(parser.pool())).copied().unwrap_or_default();
+                let name = name.of(parser.pool());
+                let Some(target) = anchors.get(name).copied() else {
+                    let name = String::from_utf8_lossy(name);
+                    return Err(Error::new(format!("yaml: unknown anchor '{name}' referenced")));
+                };
                 recorder.alias(start, end, target);
                 continue;
             }

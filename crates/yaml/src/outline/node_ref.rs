@@ -145,6 +145,11 @@ impl<'o> NodeRef<'o> {
         self.outline.line(self.range().start)
     }
 
+    /// The line on which its anchor or tag begins, or else it itself, counted from one.
+    pub fn first_line(self) -> usize {
+        self.outline.line(self.start_with_properties())
+    }
+
     /// The column it begins at, in characters counted from one.
     pub fn column(self) -> usize {
         1 + self.indentation()

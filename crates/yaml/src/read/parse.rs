@@ -84,6 +84,8 @@ pub(crate) struct Parser<'t> {
     states: Vec<State>,
     /// The tag handles in effect, with their prefixes.
     handles: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The lines on which the open collections begin, for errors.
+    begins: Vec<usize>,
     /// The offset of the dash or colon before the last node.
     lead: usize,
     /// Comments that belong to the next event, where they are wanted.
@@ -97,6 +99,7 @@ impl<'t> Parser<'t> {
             state: State::StreamStart,
             states: Vec::new(),
             handles: Vec::new(),
+            begins: Vec::new(),
             lead: 0,
             pending: None,
         }
@@ -380,7 +383,10 @@ impl<'t> Parser<'t> {
                 let bytes = Span { start: passed, end: passed };
                 return Ok(Event { kind, line, bytes, outer, indent: 0 });
             }
-            _ => return Err(Problem::of_parser("did not find expected node content", token.start)),
+            _ => {
+                let problem = Problem::of_parser("did not find expected node content", token.start);
+                return Err(problem.inside(line));
+            }
         };
         self.state = next;
         match next {
@@ -412,10 +418,25 @@ impl<'t> Parser<'t> {
         Ok(Span { start, end: pool.len() })
     }
 
+    /// The next token of a collection, after the one that begins it.
+    fn in_collection(&mut self, first: bool) -> Result<Token, Problem> {
+        if !first {
+            return self.peek();
+        }
+        let begin = self.peek()?;
+        self.begins.push(begin.start);
+        self.take_and_peek()
+    }
+
+    /// A token that cannot stand in the collection that is being read.
+    fn misplaced(&self, text: &'static str, token: &Token) -> Problem {
+        Problem::of_parser(text, token.start).inside(self.begins.last().copied().unwrap_or_default())
+    }
+
     // Block collections.
 
     fn block_sequence(&mut self, first: bool) -> Result<Event, Problem> {
-        let token = if first { self.take_and_peek()? } else { self.peek()? };
+        let token = self.in_collection(first)?;
         match token.word {
             Word::BlockEntry => {
                 self.lead = token.bytes.start;
@@ -428,10 +449,11 @@ impl<'t> Parser<'t> {
                 }
             }
             Word::BlockEnd => {
+                self.begins.pop();
                 self.scanner.take();
                 self.end(EventKind::SequenceEnd, &token)
             }
-            _ => Err(Problem::of_parser("did not find expected '-' indicator", token.start)),
+            _ => Err(self.misplaced("did not find expected '-' indicator", &token)),
         }
     }
 
@@ -450,7 +472,7 @@ impl<'t> Parser<'t> {
     }
 
     fn block_mapping_key(&mut self, first: bool) -> Result<Event, Problem> {
-        let token = if first { self.take_and_peek()? } else { self.peek()? };
+        let token = self.in_collection(first)?;
         match token.word {
             Word::Key => {
                 let next = self.take_and_peek()?;
@@ -461,11 +483,12 @@ impl<'t> Parser<'t> {
                 }
             }
             Word::BlockEnd => {
+                self.begins.pop();
                 self.set_event_comments();
                 self.scanner.take();
                 self.end(EventKind::MappingEnd, &token)
             }
-            _ => Err(Problem::of_parser("did not find expected key", token.start)),
+            _ => Err(self.misplaced("did not find expected key", &token)),
         }
     }
 
@@ -487,15 +510,16 @@ impl<'t> Parser<'t> {
     // Flow collections.
 
     fn flow_sequence(&mut self, first: bool) -> Result<Event, Problem> {
-        let mut token = if first { self.take_and_peek()? } else { self.peek()? };
+        let mut token = self.in_collection(first)?;
         if !first && token.word != Word::FlowSequenceEnd {
             if token.word != Word::FlowEntry {
-                return Err(Problem::of_parser("did not find expected ',' or ']'", token.start));
+                return Err(self.misplaced("did not find expected ',' or ']'", &token));
             }
             token = self.take_and_peek()?;
         }
         match token.word {
             Word::FlowSequenceEnd => {
+                self.begins.pop();
                 self.set_event_comments();
                 self.scanner.take();
                 self.end(EventKind::SequenceEnd, &token)
@@ -534,15 +558,16 @@ impl<'t> Parser<'t> {
     }
 
     fn flow_mapping_key(&mut self, first: bool) -> Result<Event, Problem> {
-        let mut token = if first { self.take_and_peek()? } else { self.peek()? };
+        let mut token = self.in_collection(first)?;
         if !first && token.word != Word::FlowMappingEnd {
             if token.word != Word::FlowEntry {
-                return Err(Problem::of_parser("did not find expected ',' or '}'", token.start));
+                return Err(self.misplaced("did not find expected ',' or '}'", &token));
             }
             token = self.take_and_peek()?;
         }
         match token.word {
             Word::FlowMappingEnd => {
+                self.begins.pop();
                 self.set_event_comments();
                 self.scanner.take();
                 self.end(EventKind::MappingEnd, &token)

@@ -48,7 +48,8 @@ impl Scanner<'_> {
             while self.is_blank(0) || self.is_break(0) {
                 let indented = self.mark.column as isize >= indent;
                 if gap.broken && !indented && self.input.byte(0) == b'\t' {
-                    return Err(self.problem("found a tab character that violates indentation"));
+                    let problem = self.problem("found a tab character that violates indentation");
+                    return Err(problem.since(start));
                 }
                 self.widen_gap(&mut gap)?;
             }
@@ -122,12 +123,12 @@ impl Scanner<'_> {
         loop {
             self.input.ensure(4)?;
             if self.at_document_marker() {
-                return Err(self.problem("found unexpected document indicator"));
+                return Err(self.problem("found unexpected document indicator").since(start));
             }
             if self.input.byte(0) == 0 {
-                return Err(self.problem("found unexpected end of stream"));
+                return Err(self.problem("found unexpected end of stream").since(start));
             }
-            self.quoted_piece(quote, &mut gap)?;
+            self.quoted_piece(quote, &mut gap).map_err(|problem| problem.since(start))?;
             self.input.ensure(1)?;
             if self.input.byte(0) == quote {
                 break;
@@ -211,12 +212,13 @@ impl Scanner<'_> {
         let literal = self.input.byte(0) == b'|';
         let from = self.pool.len();
         self.skip();
-        let (chomping, increment, signs_end) = self.block_header(begin)?;
+        let header = self.block_header(begin).map_err(|problem| problem.since(start));
+        let (chomping, increment, signs_end) = header?;
         let mut bytes = Span { start: begin, end: signs_end };
         let mut end = self.mark.line;
         let given = (increment > 0).then(|| self.indent.max(0) as usize + increment);
         self.breaks.clear();
-        let detected = self.block_breaks(given, &mut end)?;
+        let detected = self.block_breaks(given, &mut end).map_err(|problem| problem.since(start))?;
         let indent = given.unwrap_or(detected);
         self.input.ensure(1)?;
         let mut pending: &[u8] = b"";
@@ -239,7 +241,7 @@ impl Scanner<'_> {
             bytes.end = self.input.offset();
             self.input.ensure(2)?;
             pending = if self.is_break(0) { self.take_break() } else { b"" };
-            self.block_breaks(Some(indent), &mut end)?;
+            self.block_breaks(Some(indent), &mut end).map_err(|problem| problem.since(start))?;
         }
         if chomping != Chomping::Strip {
             self.pool.extend_from_slice(pending);

@@ -1,0 +1,218 @@
+//! Verification of servers' certificates, with the verdicts of Go's library.
+//!
+//! The chain is verified by `webpki`. Go also trusts a certificate that is itself among the trusted ones, whoever
+//! issued it: the usual way to trust a server with a self-signed certificate. Its name, its dates and its purpose count
+//! all the same.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
+use x509_cert::Certificate;
+use x509_cert::der::Decode as _;
+use x509_cert::der::asn1::ObjectIdentifier;
+use x509_cert::der::oid::db::{rfc4519, rfc5280};
+use x509_cert::ext::pkix::ExtendedKeyUsage;
+
+/// Verifies certificates of servers, and their signatures.
+#[derive(Debug)]
+pub(crate) struct Verifier {
+    pub(crate) provider: Arc<CryptoProvider>,
+    pub(crate) trust: Trust,
+}
+
+/// Which certificates are trusted.
+#[derive(Debug)]
+pub(crate) enum Trust {
+    /// Any (`--insecure-skip-tls-verify`).
+    Any,
+    /// Those that have an authority among some certificates, and these certificates themselves.
+    Certificates {
+        /// `None` if there is no authority.
+        authorities: Option<Arc<WebPkiServerVerifier>>,
+        trusted: Vec<CertificateDer<'static>>,
+    },
+}
+
+impl ServerCertVerifier for Verifier {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server: &ServerName<'_>,
+        revocation: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        use CertificateError::{Expired, ExpiredContext, NotValidYet, NotValidYetContext};
+        let Trust::Certificates { authorities, trusted } = &self.trust else {
+            return Ok(ServerCertVerified::assertion());
+        };
+        let verdict = match authorities {
+            Some(known) => known.verify_server_cert(certificate, intermediates, server, revocation, now),
+            None => Err(CertificateError::UnknownIssuer.into()),
+        };
+        let problem = match verdict {
+            Err(Error::InvalidCertificate(problem)) => problem,
+            verdict => return verdict,
+        };
+        // The dates are verified first, by both libraries. Go verifies the name before it looks for an authority.
+        if matches!(problem, Expired | ExpiredContext { .. } | NotValidYet | NotValidYetContext { .. }) {
+            return Err(problem.into());
+        }
+        verify_server_name(&ParsedCertificate::try_from(certificate)?, server)
+            .map_err(|error| legacy_name(certificate, server).unwrap_or(error))?;
+        match problem {
+            _ if trusted.contains(certificate) && may_serve(certificate) => {
+                Ok(ServerCertVerified::assertion())
+            }
+            _ if trusted.contains(certificate) => Err(CertificateError::InvalidPurpose.into()),
+            // Such as that it is the certificate of an authority, which Go does not mind.
+            CertificateError::Other(_) => Err(CertificateError::UnknownIssuer.into()),
+            problem => Err(problem.into()),
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Whether the purposes of a certificate, if it has any, include that of a server.
+fn may_serve(certificate: &CertificateDer<'_>) -> bool {
+    let Ok(certificate) = Certificate::from_der(certificate) else { return false };
+    match certificate.tbs_certificate.get::<ExtendedKeyUsage>() {
+        Ok(None) => true,
+        Ok(Some((_, ExtendedKeyUsage(purposes)))) => purposes
+            .iter()
+            .any(|purpose| [rfc5280::ID_KP_SERVER_AUTH, rfc5280::ANY_EXTENDED_KEY_USAGE].contains(purpose)),
+        Err(_) => false,
+    }
+}
+
+/// The error for a certificate that has the name of the server in its subject only, where it has not counted for long.
+fn legacy_name(certificate: &CertificateDer<'_>, server: &ServerName<'_>) -> Option<Error> {
+    const ALTERNATIVE_NAMES: ObjectIdentifier = rfc5280::ID_CE_SUBJECT_ALT_NAME;
+    let certificate = Certificate::from_der(certificate).ok()?.tbs_certificate;
+    let mut extensions = certificate.extensions.iter().flatten();
+    if extensions.any(|extension| extension.extn_id == ALTERNATIVE_NAMES) {
+        return None;
+    }
+    let mut attributes = certificate.subject.0.iter().flat_map(|names| names.0.iter());
+    let name = attributes.find(|attribute| attribute.oid == rfc4519::CN)?;
+    let is_name = name.value.value().eq_ignore_ascii_case(server.to_str().as_bytes());
+    is_name.then(|| CertificateError::Other(OtherError(Arc::new(LegacyName))).into())
+}
+
+#[derive(Debug)]
+struct LegacyName;
+
+impl fmt::Display for LegacyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("certificate relies on legacy Common Name field, use SANs instead")
+    }
+}
+
+impl std::error::Error for LegacyName {}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use rustls::RootCertStore;
+    use rustls::crypto::ring;
+    use rustls::pki_types::pem::PemObject as _;
+
+    use super::*;
+
+    /// Days after the certificates were issued.
+    const VALID: u64 = 1_800_000_000;
+
+    /// The certificates with an own name, with a legacy name, and for clients.
+    fn self_signed() -> [CertificateDer<'static>; 3] {
+        let text = include_bytes!("verifier/self_signed.pem");
+        let all: Vec<_> = CertificateDer::pem_slice_iter(text).collect::<Result<_, _>>().expect("PEM");
+        all.try_into().expect("three certificates")
+    }
+
+    /// What is said about a server with a certificate, where another one is trusted.
+    fn verdict(
+        certificate: &CertificateDer<'_>,
+        trusted: &CertificateDer<'static>,
+        host: &str,
+        now: u64,
+    ) -> Result<(), String> {
+        let provider = Arc::new(ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add(trusted.clone()).expect("a certificate");
+        let authorities = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider.clone());
+        let trust = Trust::Certificates {
+            authorities: Some(authorities.build().expect("there is a root")),
+            trusted: vec![trusted.clone()],
+        };
+        let server = ServerName::try_from(host.to_owned()).expect("a host");
+        let now = UnixTime::since_unix_epoch(Duration::from_secs(now));
+        let verdict = Verifier { provider, trust }.verify_server_cert(certificate, &[], &server, &[], now);
+        match verdict {
+            Ok(_) => Ok(()),
+            Err(Error::InvalidCertificate(problem)) => {
+                let text = crate::go_words::of_certificate(&problem, host);
+                Err(text.trim_start_matches("tls: failed to verify certificate: x509: ").to_owned())
+            }
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_certificate_that_is_itself_trusted_is_accepted_for_its_names_and_dates() {
+        let [own, other, _] = self_signed();
+        assert_eq!(verdict(&own, &own, "127.0.0.1", VALID), Ok(()));
+        assert_eq!(verdict(&own, &own, "localhost", VALID), Ok(()));
+        let refused = |trusted, host, now| verdict(&own, trusted, host, now).expect_err("it is refused");
+        assert_eq!(refused(&other, "localhost", VALID), "certificate signed by unknown authority");
+        assert_eq!(
+            refused(&own, "example.com", VALID),
+            "certificate is valid for localhost, not example.com"
+        );
+        assert_eq!(refused(&other, "127.0.0.2", VALID), "certificate is valid for 127.0.0.1, not 127.0.0.2");
+        assert!(refused(&own, "localhost", 5_000_000_000).contains(" is after 2126-10-24T17:07:24Z"));
+        assert!(refused(&own, "localhost", 1_000_000_000).contains(" is before 2026-11-17T17:07:24Z"));
+    }
+
+    #[test]
+    fn names_in_the_subject_and_other_purposes_do_not_count() {
+        let [_, legacy, client] = self_signed();
+        assert_eq!(
+            verdict(&legacy, &legacy, "registry.example.com", VALID),
+            Err("certificate relies on legacy Common Name field, use SANs instead".to_owned())
+        );
+        assert_eq!(
+            verdict(&client, &client, "localhost", VALID),
+            Err("certificate specifies an incompatible key usage".to_owned())
+        );
+    }
+}
