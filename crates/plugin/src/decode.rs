@@ -472,7 +472,7 @@ mod tests {
             ("<<: 1\n", "map merge requires map or sequence of maps as the value"),
             ("s: \"a\n", "line 2: found unexpected end of stream"),
             ("x: 1\ns: \"a\n\n", "line 2: found unexpected end of stream"),
-            ("m:\n  a: [1\n  b: 2\n", "line 3: did not find expected ',' or ']'"),
+            ("m:\n  a: [1\n  b: 2\n", "line 1: did not find expected ',' or ']'"),
         ] {
             assert_eq!(error(text), format!("yaml: {expected}"), "{text}");
         }

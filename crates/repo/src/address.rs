@@ -227,6 +227,14 @@ fn check_host(host: &str) -> Result<(), String> {
     {
         return Err(format!("invalid port {} after host", pintle_tree::quote::quote(port.as_bytes())));
     }
+    for at in memchr::memchr_iter(b'%', host.as_bytes()) {
+        // Only bytes that cannot be written otherwise may be escaped.
+        let digits = host.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        if !host.starts_with('[') && !digits.is_some_and(|byte| byte >= 0x80) {
+            let escape: String = host[at..].chars().take(3).collect();
+            return Err(format!("invalid URL escape {}", pintle_tree::quote::quote(escape.as_bytes())));
+        }
+    }
     match host.chars().find(|c| matches!(c, ' ' | '"' | '<' | '>' | '\\' | '^' | '`' | '{' | '|' | '}')) {
         Some(c) => Err(format!(
             "invalid character {} in host name",

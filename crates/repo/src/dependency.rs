@@ -117,13 +117,17 @@ impl<'g> DependencySource<'g> {
 
     /// The index of a repository from the cache, read once.
     fn index(&mut self, name: &str, log: &mut Vec<LogLine>) -> Result<Arc<Cached>> {
+        let path = index_path(&self.folders.repository_cache, name);
         if let Some(index) = self.known.indexes.get(name) {
+            // Helm reads it again, and says again what is wrong with it.
+            if self.all_repositories {
+                log.extend(warnings(index, &path.to_string_lossy()));
+            }
             return Ok(Arc::clone(index));
         }
-        let path = index_path(&self.folders.repository_cache, name);
         let index = Arc::new(Cached::open(&path)?);
-        // What is wrong with an index was reported when it was refreshed.
-        if !self.known.refreshed.contains(name) {
+        // Otherwise, what is wrong with an index was reported when it was refreshed.
+        if self.all_repositories || !self.known.refreshed.contains(name) {
             log.extend(warnings(&index, &path.to_string_lossy()));
         }
         self.known.indexes.insert(name.to_owned(), Arc::clone(&index));

@@ -87,6 +87,9 @@ impl DependencySource<'_> {
         log: &mut Vec<LogLine>,
     ) -> Result<HttpPlan> {
         let Dependency { name, version, repository, .. } = dependency;
+        let mut silent = Vec::new();
+        // Helm has read all indexes by now.
+        let log = if self.all_repositories { &mut silent } else { log };
         let entries = self.entries()?;
         let named = self.known.names.get(at).cloned().flatten();
         let by_name = entries.iter().find(|entry| named.as_ref() == Some(&entry.name));

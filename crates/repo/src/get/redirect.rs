@@ -26,6 +26,7 @@ impl Getter {
         let access = &request.access;
         let is_home = home.scheme == address.scheme && home.host == address.host;
         let mut login = if access.pass_credentials_all || is_home { login(access)? } else { None };
+        let mut last = String::new();
         for _ in 0..REDIRECTS {
             let failed = |reason: String| {
                 let url = pintle_tree::quote::quote(redacted(&address.to_string()).as_bytes());
@@ -36,14 +37,10 @@ impl Getter {
             let headers = self.headers(request, &address, login.as_ref()).map_err(failed)?;
             let answer = transport.get(&uri, headers).await.map_err(failed)?;
             let moved = matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308);
-            let Some(location) = answer.header("location").filter(|_| moved) else {
-                return if moved {
-                    let status = answer.status.as_u16();
-                    Err(failed(format!("{status} response missing Location header")))
-                } else {
-                    Ok(answer)
-                };
-            };
+            // Without a place to go to, it is an answer like any other, as in Go.
+            let location = answer.header("location").filter(|location| moved && !location.is_empty());
+            let Some(location) = location else { return Ok(answer) };
+            location.clone_into(&mut last);
             let next = Address::parse(location)
                 .map_err(|error| failed(format!("failed to parse Location header {location:?}: {error}")))?;
             let next = address.join(&next);
@@ -57,7 +54,8 @@ impl Getter {
             }
             address = next;
         }
-        let url = pintle_tree::quote::quote(redacted(&address.to_string()).as_bytes());
+        // Go names what the last answer said, which may be a path alone.
+        let url = pintle_tree::quote::quote(redacted(&last).as_bytes());
         Err(Error::Fetch(format!("Get {url}: stopped after {REDIRECTS} redirects")))
     }
 
