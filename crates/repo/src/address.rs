@@ -230,7 +230,7 @@ fn check_host(host: &str) -> Result<(), String> {
     for at in memchr::memchr_iter(b'%', host.as_bytes()) {
         // Only bytes that cannot be written otherwise may be escaped.
         let digits = host.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        if !host.starts_with('[') && !digits.is_some_and(|byte| byte >= 0x80) {
+        if !host.starts_with('[') && digits.is_none_or(|byte| byte < 0x80) {
             let escape: String = host[at..].chars().take(3).collect();
             return Err(format!("invalid URL escape {}", pintle_tree::quote::quote(escape.as_bytes())));
         }
