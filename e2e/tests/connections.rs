@@ -107,7 +107,7 @@ fn read_socks(client: &mut TcpStream) -> io::Result<String> {
 }
 
 /// The value of a key in the kubeconfig.
-fn said(env: &TestEnv, key: &str) -> String {
+fn kubeconfig_value(env: &TestEnv, key: &str) -> String {
     let text = std::fs::read_to_string(&env.cluster().kubeconfig).expect("the kubeconfig can be read");
     let found =
         text.lines().find_map(|line| line.trim().strip_prefix(key)?.strip_prefix(": ").map(str::to_owned));
@@ -116,7 +116,7 @@ fn said(env: &TestEnv, key: &str) -> String {
 
 /// The server as `host:port`.
 fn server(env: &TestEnv) -> String {
-    let server = said(env, "server");
+    let server = kubeconfig_value(env, "server");
     let place = server.trim_start_matches("https://").trim_end_matches('/');
     if place.contains(':') { place.to_owned() } else { format!("{place}:443") }
 }
@@ -128,7 +128,7 @@ fn kubeconfig(env: &TestEnv, name: &str, server: &str, cluster: &str, user: &str
          contexts: [{{name: pintle-e2e, context: {{cluster: c, user: u}}}}]\n\
          clusters:\n- name: c\n  cluster:\n    server: {server}\n    certificate-authority-data: {}\n{cluster}\
          users:\n- name: u\n  user:\n{user}",
-        said(env, "certificate-authority-data"),
+        kubeconfig_value(env, "certificate-authority-data"),
     );
     env.write(name, &text).to_string_lossy().into_owned()
 }
@@ -136,7 +136,7 @@ fn kubeconfig(env: &TestEnv, name: &str, server: &str, cluster: &str, user: &str
 /// The client certificate of the tests' kubeconfig.
 fn certificate(env: &TestEnv) -> String {
     ["client-certificate-data", "client-key-data"]
-        .map(|key| format!("    {key}: {}\n", said(env, key)))
+        .map(|key| format!("    {key}: {}\n", kubeconfig_value(env, key)))
         .concat()
 }
 
@@ -207,12 +207,13 @@ case "$KUBERNETES_EXEC_INFO" in *'"server":"SERVER"'*) ;; *) exit 8 ;; esac
 echo asked >> asked
 cat answer.json
 "#;
-    let address = said(&env, "server");
+    let address = kubeconfig_value(&env, "server");
     let program = env.write("credentials", &script.replace("SERVER", &address));
     std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("is ours");
     let decoded = |key: &str| {
         use base64::Engine as _;
-        let bytes = base64::engine::general_purpose::STANDARD.decode(said(&env, key)).expect("is base64");
+        let bytes =
+            base64::engine::general_purpose::STANDARD.decode(kubeconfig_value(&env, key)).expect("is base64");
         String::from_utf8(bytes).expect("is PEM")
     };
     let answer = |status: serde_json::Value| {

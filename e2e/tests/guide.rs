@@ -80,18 +80,18 @@ impl Step {
     /// Runs the command and compares the output.
     fn check(&self, env: &TestEnv) {
         let ran = self.run(env);
-        let said = said(env, &ran);
-        let place = format!("line {}: $ {}\nsaid:\n{}", self.line, self.command, said.join("\n"));
+        let printed = output_lines(env, &ran);
+        let place = format!("line {}: $ {}\noutput:\n{}", self.line, self.command, printed.join("\n"));
         assert_eq!(ran.code, self.code(), "{place}");
         let shown: Vec<&str> =
             self.shown.iter().map(String::as_str).filter(|line| *line != "Killed").collect();
-        let said: Vec<&str> = said.iter().map(String::as_str).collect();
-        assert!(lines_match(&shown, &said), "{place}\nbut the page shows:\n{}", shown.join("\n"));
+        let printed: Vec<&str> = printed.iter().map(String::as_str).collect();
+        assert!(lines_match(&shown, &printed), "{place}\nbut the page shows:\n{}", shown.join("\n"));
     }
 }
 
 /// The final output without progress lines.
-fn said(env: &TestEnv, ran: &CommandResult) -> Vec<String> {
+fn output_lines(env: &TestEnv, ran: &CommandResult) -> Vec<String> {
     let is_progress = |line: &&str| {
         let mut parts = line.splitn(3, ": ");
         let (object, state) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
@@ -102,22 +102,22 @@ fn said(env: &TestEnv, ran: &CommandResult) -> Vec<String> {
     lines.map(|line| line.replace(env.namespace(), "default").trim_end().to_owned()).collect()
 }
 
-fn lines_match(shown: &[&str], said: &[&str]) -> bool {
+fn lines_match(shown: &[&str], printed: &[&str]) -> bool {
     match shown.split_first() {
-        None => said.is_empty(),
+        None => printed.is_empty(),
         Some((first, rest)) if first.chars().eq([ANYTHING]) => {
-            (0..=said.len()).any(|skipped| lines_match(rest, &said[skipped..]))
+            (0..=printed.len()).any(|skipped| lines_match(rest, &printed[skipped..]))
         }
-        Some((first, rest)) => match said.split_first() {
+        Some((first, rest)) => match printed.split_first() {
             Some((line, more)) => line_matches(first, line) && lines_match(rest, more),
             None => false,
         },
     }
 }
 
-fn line_matches(shown: &str, said: &str) -> bool {
+fn line_matches(shown: &str, printed: &str) -> bool {
     let mut parts = shown.trim_end().split(ANYTHING);
-    let Some(rest) = said.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let Some(rest) = printed.strip_prefix(parts.next().unwrap_or_default()) else { return false };
     let parts: Vec<&str> = parts.collect();
     let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
     let mut rest = rest;

@@ -261,11 +261,11 @@ fn weights_for_each_event_hold_and_hooks_are_told_their_event_and_weight() {
     templates.push_str(&hook("silent", ("hook-weight", "7,7"), &silent));
     chart(&env, &templates);
     let ran = env.run(Program::Pintle, &["install", "web", "chart"]).succeeded();
-    let said: Vec<&str> = ran.stdout.lines().take_while(|line| !line.starts_with("NAME: ")).collect();
+    let printed: Vec<&str> = ran.stdout.lines().take_while(|line| !line.starts_with("NAME: ")).collect();
     // Logs of hooks that succeeded come when all have, last one first, as Helm has it.
     let block = |name: &str, text: &str| format!("Logs for pod: {name}, container: main|{text}");
     assert_eq!(
-        said.join("|"),
+        printed.join("|"),
         [
             block("silent", "event= weight="),
             block("listed", "event=pre-install weight=2"),
@@ -410,13 +410,13 @@ fn a_streamed_log_is_read_while_the_hook_still_runs() {
     let mut child =
         command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the program can be run");
     let mut lines = BufReader::new(child.stdout.take().expect("it is a pipe"));
-    let mut said = String::new();
-    while !said.ends_with("spoken\n") {
-        assert_ne!(lines.read_line(&mut said).expect("it can be read"), 0, "{said}");
+    let mut printed = String::new();
+    while !printed.ends_with("spoken\n") {
+        assert_ne!(lines.read_line(&mut printed).expect("it can be read"), 0, "{printed}");
     }
     let state = env.object("v1", "pods", "talker").expect("it runs")["status"]["phase"].clone();
-    assert_eq!(state, "Running", "{said}");
-    assert_eq!(said, SHOWN);
+    assert_eq!(state, "Running", "{printed}");
+    assert_eq!(printed, SHOWN);
     let mut rest = String::new();
     lines.read_to_string(&mut rest).expect("it can be read");
     assert!(child.wait().expect("it ends").success());

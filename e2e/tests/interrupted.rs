@@ -121,7 +121,7 @@ fn an_operation_that_is_stopped_by_a_signal_records_that_it_failed() {
 #[test]
 fn ctrl_c_prints_the_same_messages_as_helm() {
     let Some(env) = env("ctrl_c_has_the_same_words") else { return };
-    let said: Vec<(CommandResult, CommandResult)> =
+    let results: Vec<(CommandResult, CommandResult)> =
         [(Program::PintleAsHelm, "ours"), (Program::Helm4, "real")]
             .into_iter()
             .map(|(program, name)| {
@@ -145,12 +145,12 @@ fn ctrl_c_prints_the_same_messages_as_helm() {
                 (installed, stop(&["upgrade", &other, "chart"], &other))
             })
             .collect();
-    assert_eq!(said[0].0.stdout, said[1].0.stdout);
-    assert_eq!(said[0].0.code, said[1].0.code);
-    assert_eq!(said[0].0.stderr, said[1].0.stderr);
-    assert_eq!((&said[0].1.stdout, said[0].1.code), (&said[1].1.stdout, said[1].1.code));
+    assert_eq!(results[0].0.stdout, results[1].0.stdout);
+    assert_eq!(results[0].0.code, results[1].0.code);
+    assert_eq!(results[0].0.stderr, results[1].0.stderr);
+    assert_eq!((&results[0].1.stdout, results[0].1.code), (&results[1].1.stdout, results[1].1.code));
     let last = |ran: &CommandResult| ran.stderr.lines().last().unwrap_or_default().to_owned();
-    assert_eq!(last(&said[0].1), last(&said[1].1));
+    assert_eq!(last(&results[0].1), last(&results[1].1));
 }
 
 /// Whether a Deployment has been written and is watched since. Helm applies in a goroutine that goes on after a signal:

@@ -24,7 +24,7 @@ const DATA: &str = r#"
   manifest: "---\n# Source: a\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n"
 "#;
 
-/// Runs commands with one program and gives what it said.
+/// Runs commands with one program and returns what it printed.
 fn printed(env: &TestEnv, program: Program, prepare: fn(&TestEnv), lines: &[Line]) -> Vec<CommandResult> {
     prepare(env);
     lines.iter().map(|line| env.run(program, line)).collect()

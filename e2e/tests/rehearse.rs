@@ -153,10 +153,10 @@ impl Comparison<'_> {
 
     /// The findings of the real server.
     fn real(&self) -> Findings {
-        let mut said = Findings::new();
+        let mut findings = Findings::new();
         let definitions = documents(&self.helm(&["show", "crds", &self.chart]));
         let own = groups_of(&definitions);
-        let made = self.define(&definitions, &mut said);
+        let made = self.define(&definitions, &mut findings);
         let kinds = self.kinds(&own);
         let mut arguments = vec!["template", "rel", &self.chart, "--kube-version", &self.version];
         let served: BTreeSet<String> =
@@ -164,11 +164,11 @@ impl Comparison<'_> {
         served.iter().for_each(|version| arguments.extend(["--api-versions", version]));
         let rendered = documents(&self.helm(&[&arguments, self.flags].concat()));
         self.make_accounts(&rendered, &kinds);
-        self.ask(&rendered, &kinds, &mut said);
+        self.ask(&rendered, &kinds, &mut findings);
         for name in made {
             self.env.api().delete(&format!("{DEFINITIONS}/{name}"));
         }
-        said
+        findings
     }
 
     fn helm(&self, arguments: &[&str]) -> String {
@@ -176,10 +176,10 @@ impl Comparison<'_> {
     }
 
     /// Creates the chart's CRDs and returns the names of those that did not exist.
-    fn define(&self, definitions: &[Node], said: &mut Findings) -> Vec<String> {
+    fn define(&self, definitions: &[Node], findings: &mut Findings) -> Vec<String> {
         let mut made = Vec::new();
         let kinds = self.kinds(&BTreeSet::new());
-        self.ask(definitions, &kinds, said);
+        self.ask(definitions, &kinds, findings);
         let served = definitions.iter().filter(|it| text(it, &["apiVersion"]) == "apiextensions.k8s.io/v1");
         for definition in served {
             let name = text(definition, &["metadata", "name"]).to_owned();
@@ -276,7 +276,7 @@ impl Comparison<'_> {
     }
 
     /// Sends objects in dry-run mode and records the findings.
-    fn ask(&self, objects: &[Node], kinds: &Kinds, said: &mut Findings) {
+    fn ask(&self, objects: &[Node], kinds: &Kinds, findings: &mut Findings) {
         // Namespaces that the chart creates do not exist yet.
         let own = groups_of(objects);
         let spaces: BTreeSet<&str> = objects
@@ -296,7 +296,7 @@ impl Comparison<'_> {
                 Some(path) => asked.push((self.name(object, kinds), path, body(object))),
                 None => {
                     let text = format!("no matches for kind \"{kind}\" in version \"{version}\"");
-                    said.insert((self.name(object, kinds), true, text));
+                    findings.insert((self.name(object, kinds), true, text));
                 }
             }
         }
@@ -308,8 +308,8 @@ impl Comparison<'_> {
             return;
         }
         for (trial, (name, ..)) in self.env.api().dry_run_all(&folder, &requests).into_iter().zip(asked) {
-            said.extend(field_errors(&trial).into_iter().map(|text| (name.clone(), true, text)));
-            said.extend(trial.warnings.into_iter().map(|text| (name.clone(), false, text)));
+            findings.extend(field_errors(&trial).into_iter().map(|text| (name.clone(), true, text)));
+            findings.extend(trial.warnings.into_iter().map(|text| (name.clone(), false, text)));
         }
     }
 }

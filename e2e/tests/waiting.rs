@@ -1,4 +1,4 @@
-//! Waiting for objects that run: until they are ready, and what is said when they never will be.
+//! Waiting for objects that run: until they are ready, and what is reported when they never will be.
 
 use std::process::Command;
 use std::thread;
@@ -173,7 +173,7 @@ fn nothing_is_waited_for_unless_asked_and_jobs_only_when_asked_for_them() {
     assert_eq!(web["status"]["availableReplicas"], 1);
 }
 
-/// Installs what can never be ready, and gives what was said before time ran out.
+/// Installs what can never be ready, and returns what was printed before time ran out.
 fn given_up(test: &str, values: &str, prepare: impl Fn(&TestEnv)) -> Option<String> {
     given_up_by("--wait", test, values, prepare)
 }

@@ -26,10 +26,10 @@ pub(super) fn check(case: &Case) -> Option<String> {
         "load" => load(case),
         "get" => get(case),
         "merge" => merge(case, folder.path()),
-        "resolve-url" => told(resolve_reference(case.text("base"), case.text("ref"))),
+        "resolve-url" => outcome_json(resolve_reference(case.text("base"), case.text("ref"))),
         "ref" => reference(case, folder.path()),
         "oci-ref" => oci_reference(case, folder.path()),
-        "tags" => told(choose_version(&texts(&case.input["tags"]), case.text("version"))),
+        "tags" => outcome_json(choose_version(&texts(&case.input["tags"]), case.text("version"))),
         "search" => return check_search(case, folder.path()),
         "index-dir" => index_dir(case, folder.path()),
         other => return Some(format!("unknown operation {other}")),
@@ -45,7 +45,7 @@ pub(super) fn check(case: &Case) -> Option<String> {
     (want != got).then(|| first_difference(want.as_bytes(), got.as_bytes()))
 }
 
-fn told(outcome: Result<String, String>) -> Value {
+fn outcome_json(outcome: Result<String, String>) -> Value {
     match outcome {
         Ok(text) => json!({ "ok": text }),
         Err(error) => json!({ "err": error }),
@@ -286,7 +286,7 @@ fn index_dir(case: &Case, folder: &Path) -> Value {
         path.parent().map(fs::create_dir_all);
         fs::write(&path, archive(metadata)).ok();
     }
-    told(indexed(case, folder, &charts).map_err(|error| {
+    outcome_json(indexed(case, folder, &charts).map_err(|error| {
         let shown = folder.to_string_lossy();
         error.replace(&*shown, "<dir>").replace("<dir>/charts", "<dir>")
     }))

@@ -83,13 +83,13 @@ mod tests {
 
     #[test]
     fn reasons_are_helms() {
-        let told = |text: &str| reason("http://h/x", &Error::Fetch(text.to_owned()));
+        let reason_of = |text: &str| reason("http://h/x", &Error::Fetch(text.to_owned()));
         assert_eq!(
-            told("failed to fetch http://h/x : 404 Not Found"),
+            reason_of("failed to fetch http://h/x : 404 Not Found"),
             "HTTP request to http://h/x returned status 404 (Not Found)"
         );
         assert_eq!(
-            told("Get \"http://h/x\": EOF"),
+            reason_of("Get \"http://h/x\": EOF"),
             "HTTP request failed for http://h/x: Get \"http://h/x\": EOF"
         );
     }

@@ -108,35 +108,35 @@ fn charts_are_used_only_if_the_right_person_signed_them_without_a_key() {
     put_signature(host, &digest, &text, &annotations);
     let issuer = "--certificate-oidc-issuer https://accounts.example.com";
     let anne = format!("{issuer} --trusted-root root.json --certificate-identity anne@example.com");
-    let told = env.pintle(&format!("verify oci://{host}/charts/web {anne}"));
+    let output = env.pintle(&format!("verify oci://{host}/charts/web {anne}"));
     let verified = format!(
         "Signed chart: {host}/charts/web:0.1.0\nSigned by: anne@example.com (https://accounts.example.com)\n\
          Manifest Digest Verified: {digest}\n"
     );
-    assert_eq!(told, format!("exit 0\n--- stdout\n{verified}"));
-    let told = env
+    assert_eq!(output, format!("exit 0\n--- stdout\n{verified}"));
+    let output = env
         .pintle(&format!("pull oci://{host}/charts/web --verify=cosign -d . --untar --untardir out {anne}"));
-    assert!(told.starts_with("exit 0\n") && told.contains(&verified), "{told}");
+    assert!(output.starts_with("exit 0\n") && output.contains(&verified), "{output}");
     assert!(env.path().join("out/web/Chart.yaml").is_file());
     let pattern = format!("{issuer} --trusted-root root.json --certificate-identity-regexp");
     for command in ["template x", "show chart", "install x --skip-crds --no-hooks --cluster embedded"] {
         let line = format!("{command} oci://{host}/charts/web --verify=cosign");
-        let told = env.pintle(&format!("{line} {pattern} '^[a-z]+@example.com$'"));
-        assert!(told.starts_with("exit 0\n") && told.contains("Signed by: anne@example.com"), "{told}");
-        let told = env.pintle(&format!("{line} {pattern} '^bob@'"));
-        assert!(told.starts_with("exit 1\n") && told.contains("signed by anne@example.com"), "{told}");
-        let told = env.pintle(&format!("{line} {}", anne.replace("root.json", "other.json")));
-        assert!(told.starts_with("exit 1\n") && told.contains("no matching signatures"), "{told}");
+        let output = env.pintle(&format!("{line} {pattern} '^[a-z]+@example.com$'"));
+        assert!(output.starts_with("exit 0\n") && output.contains("Signed by: anne@example.com"), "{output}");
+        let output = env.pintle(&format!("{line} {pattern} '^bob@'"));
+        assert!(output.starts_with("exit 1\n") && output.contains("signed by anne@example.com"), "{output}");
+        let output = env.pintle(&format!("{line} {}", anne.replace("root.json", "other.json")));
+        assert!(output.starts_with("exit 1\n") && output.contains("no matching signatures"), "{output}");
     }
     let issuers = "--certificate-oidc-issuer-regexp accounts --trusted-root root.json --certificate-identity anne@example.com";
     assert_eq!(
         env.pintle(&format!("verify oci://{host}/charts/web {issuers}")),
         format!("exit 0\n--- stdout\n{verified}")
     );
-    let told = env.pintle(&format!("pull oci://{host}/charts/web --verify=cosign"));
-    assert!(told.contains("no key and no identity"), "{told}");
-    let told = env.pintle(&format!("pull oci://{host}/charts/web --verify=cosign {issuer}"));
-    assert!(told.contains("are needed together"), "{told}");
-    let told = env.pintle(&format!("template web-0.1.0.tgz --verify=cosign {anne}"));
-    assert!(told.starts_with("exit 2\n") && told.contains("is for charts of registries"), "{told}");
+    let output = env.pintle(&format!("pull oci://{host}/charts/web --verify=cosign"));
+    assert!(output.contains("no key and no identity"), "{output}");
+    let output = env.pintle(&format!("pull oci://{host}/charts/web --verify=cosign {issuer}"));
+    assert!(output.contains("are needed together"), "{output}");
+    let output = env.pintle(&format!("template web-0.1.0.tgz --verify=cosign {anne}"));
+    assert!(output.starts_with("exit 2\n") && output.contains("is for charts of registries"), "{output}");
 }

@@ -86,7 +86,7 @@ fn changes_of_immutable_fields_are_found() {
             &shown,
             &["exit 1", "install web-1.0.0: ok", "upgrade", "web/templates/all.yaml:", object, why],
         );
-        assert_eq!(shown.matches(why).count(), 1, "it is told once:\n{shown}");
+        assert_eq!(shown.matches(why).count(), 1, "it is printed once:\n{shown}");
         holds(&env.pintle("rehearse --verbose old --from old"), &["exit 0"]);
     }
 }
@@ -178,7 +178,7 @@ fn removed_and_deprecated_api_versions_are_reported_with_replacements() {
         &shown,
         &["exit 1", "web/templates/all.yaml:2", "unavailable in v1.25+; use policy/v1 PodDisruptionBudget"],
     );
-    assert_eq!(shown.matches("no matches for kind").count(), 1, "it is told once:\n{shown}");
+    assert_eq!(shown.matches("no matches for kind").count(), 1, "it is printed once:\n{shown}");
     // An API version that is deprecated in one Kubernetes version is removed in another.
     let going = "apiVersion: v1\nkind: Endpoints\nmetadata: {name: e}\n";
     chart(&env, "going", "1.0.0", going);
@@ -520,7 +520,7 @@ fn scripts_run_as_they_do_in_an_install() {
     env.write("web/values.yaml", "port: 0\n").write("web/ext/lua/chart.lua", SCRIPT);
     let shown = env.pintle("rehearse --verbose web");
     holds(&shown, &["exit 0", "port is not set", "about to upgrade", "the chart works, with warnings"]);
-    assert_eq!(shown.matches("port is not set").count(), 1, "it is told once:\n{shown}");
+    assert_eq!(shown.matches("port is not set").count(), 1, "it is printed once:\n{shown}");
     holds(&env.pintle("rehearse --verbose web --set refuse=true"), &["exit 1", "upgrade", "not today"]);
     holds(
         &env.pintle("rehearse --verbose web --skip-scripts"),

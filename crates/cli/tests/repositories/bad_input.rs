@@ -12,10 +12,10 @@ use crate::support::TestEnv;
 use crate::support::archive::{gzip, tar};
 
 /// The files in the home of a test that belong to no setup.
-fn left(place: &TestEnv) -> Vec<String> {
+fn left(env: &TestEnv) -> Vec<String> {
     let mut found = Vec::new();
     for folder in [".", ".cache/helm/repository", ".cache/helm/content"] {
-        let names = fs::read_dir(place.path().join(folder)).into_iter().flatten().flatten();
+        let names = fs::read_dir(env.path().join(folder)).into_iter().flatten().flatten();
         found.extend(names.map(|entry| format!("{folder}/{}", entry.file_name().to_string_lossy())));
     }
     found.sort();
@@ -24,17 +24,17 @@ fn left(place: &TestEnv) -> Vec<String> {
 
 #[test]
 fn a_download_that_is_interrupted_leaves_nothing() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let url = format!("http://{}/drip", server.address);
-    good(place.pintle(&format!("repo add r http://{}/charts", server.address)));
-    let before = left(&place);
+    good(env.pintle(&format!("repo add r http://{}/charts", server.address)));
+    let before = left(&env);
     for line in [format!("pull {url}/web-1.0.0.tgz"), format!("repo add other {url}")] {
         server.asked();
-        let mut child = Command::new(place.linked("pintle"))
+        let mut child = Command::new(env.linked("pintle"))
             .args(line.split(' '))
-            .current_dir(place.path())
+            .current_dir(env.path())
             .env_clear()
-            .env("HOME", place.path())
+            .env("HOME", env.path())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
@@ -50,46 +50,46 @@ fn a_download_that_is_interrupted_leaves_nothing() {
         let is_new = |name: &String| !before.contains(name) && !name.ends_with("repositories.lock");
         // A file that only this process could find may stay when it is killed, but under no name that anyone reads.
         let found: Vec<_> =
-            left(&place).into_iter().filter(is_new).filter(|name| !name.contains("/.")).collect();
+            left(&env).into_iter().filter(is_new).filter(|name| !name.contains("/.")).collect();
         assert!(found.is_empty(), "{line}: {found:?}");
     }
-    assert!(!good(place.pintle("repo list")).contains("other"));
-    good(place.pintle("search repo"));
+    assert!(!good(env.pintle("repo list")).contains("other"));
+    good(env.pintle("search repo"));
 }
 
 /// A file size limit stands for a disk that is full.
 #[test]
 fn a_full_disk_leaves_the_index_and_the_archive_that_were_there() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let url = format!("http://{}", server.address);
-    good(place.pintle(&format!("repo add r {url}/charts")));
-    good(place.pintle("search repo"));
+    good(env.pintle(&format!("repo add r {url}/charts")));
+    good(env.pintle("search repo"));
     let files = [".cache/helm/repository/r-index.yaml", ".config/helm/repositories.yaml"];
-    let read = || files.map(|name| fs::read(place.path().join(name)).expect("it is there"));
-    let (before, names) = (read(), left(&place));
+    let read = || files.map(|name| fs::read(env.path().join(name)).expect("it is there"));
+    let (before, names) = (read(), left(&env));
     for line in
         [format!("repo add r {url}/chartmuseum --force-update"), format!("pull {url}/charts/large-1.0.0.tgz")]
     {
         let script = "ulimit -f 1; trap '' XFSZ; exec \"$0\" \"$@\"";
         let ran = Command::new("sh")
             .args(["-c", script])
-            .arg(place.linked("helm"))
+            .arg(env.linked("helm"))
             .args(line.split(' '))
-            .current_dir(place.path())
+            .current_dir(env.path())
             .env_clear()
-            .env("HOME", place.path())
+            .env("HOME", env.path())
             .output()
             .expect("a shell can be run");
         assert_eq!(ran.status.code(), Some(1), "{line}: {}", String::from_utf8_lossy(&ran.stderr));
         assert_eq!(read(), before, "{line}");
-        assert_eq!(left(&place), names, "{line}");
+        assert_eq!(left(&env), names, "{line}");
     }
-    good(place.pintle("search repo db"));
+    good(env.pintle("search repo db"));
 }
 
 #[test]
 fn an_archive_that_unpacks_to_too_much_leaves_nothing() {
-    let place = TestEnv::new();
+    let env = TestEnv::new();
     let zeros = vec![0; 5 << 20];
     let names: Vec<String> = (0..21).map(|number| format!("web/files/{number}")).collect();
     let mut entries = vec![("web/Chart.yaml", b'0', &b"apiVersion: v2\nname: web\nversion: 1.0.0\n"[..])];
@@ -98,15 +98,15 @@ fn an_archive_that_unpacks_to_too_much_leaves_nothing() {
     assert!(bomb.len() < 1 << 20, "{}", bomb.len());
     let server = Server::plain(&Arc::new(BTreeMap::from([("bomb.tgz".to_owned(), bomb)])));
     let url = format!("http://{}/x/bomb.tgz", server.address);
-    let before = left(&place);
+    let before = left(&env);
     for line in ["pull --untar", "show chart", "template x", "install x --cluster embedded"] {
-        let printed = place.pintle(&format!("{line} {url}"));
+        let printed = env.pintle(&format!("{line} {url}"));
         assert!(printed.starts_with("exit 3\n"), "{line}: {printed}");
         let reason = "decompressed chart is larger than the maximum size 104857600\n";
         assert!(printed.contains(reason), "{line}: {printed}");
     }
     let is_new = |name: &String| !before.contains(name) && !name.contains("/.");
-    let found: Vec<_> = left(&place).into_iter().filter(is_new).collect();
+    let found: Vec<_> = left(&env).into_iter().filter(is_new).collect();
     assert!(found.iter().all(|name| name.starts_with("./.cache") || name.contains("content")), "{found:?}");
 }
 
@@ -125,75 +125,75 @@ fn below(folder: &std::path::Path) -> BTreeMap<std::path::PathBuf, bool> {
 
 #[test]
 fn archives_with_links_and_paths_out_of_their_folder_write_nothing_outside() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     // The archives name these files.
     let outside = || ["/etc/x", "/x"].map(|path| std::path::Path::new(path).exists());
     let outside_before = outside();
-    let before = below(place.path());
+    let before = below(env.path());
     for name in
         ["parent", "parent-only", "absolute", "backslash", "drive", "soft-link", "hard-link", "device"]
     {
         let target = format!("out/{name}");
         let url = format!("http://{}/bad/{name}-1.0.0.tgz", server.address);
-        let printed = place.pintle(&format!("pull {url} --untar --untardir {target}"));
-        let inside = place.path().join(&target);
-        let found = below(place.path());
+        let printed = env.pintle(&format!("pull {url} --untar --untardir {target}"));
+        let inside = env.path().join(&target);
+        let found = below(env.path());
         let mut new = found.iter().filter(|(path, _)| !before.contains_key(*path));
         let allowed = |path: &std::path::Path| {
             path.starts_with(&inside)
                 || inside.starts_with(path)
-                || path.starts_with(place.path().join(".cache"))
+                || path.starts_with(env.path().join(".cache"))
         };
         assert!(new.all(|(path, is_link)| allowed(path) && !is_link), "{name}: {printed}\n{found:?}");
         assert_eq!(outside(), outside_before, "{name}");
         assert!(name != "parent" || !printed.starts_with("exit 0"), "{name}: {printed}");
-        let _ = fs::remove_dir_all(place.path().join("out"));
+        let _ = fs::remove_dir_all(env.path().join("out"));
     }
 }
 
 #[test]
 fn an_upgrade_takes_its_chart_from_the_repository_of_the_flag() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let repo = format!("--repo http://{}/charts --cluster embedded:cluster.db", server.address);
-    good(place.pintle(&format!("install x web --version 1.0.0 {repo}")));
-    good(place.pintle(&format!("upgrade x web {repo}")));
-    good(place.pintle(&format!("upgrade x web --install --version 1.0.0 {repo}")));
-    let printed = good(place.pintle("history x --cluster embedded:cluster.db"));
+    good(env.pintle(&format!("install x web --version 1.0.0 {repo}")));
+    good(env.pintle(&format!("upgrade x web {repo}")));
+    good(env.pintle(&format!("upgrade x web --install --version 1.0.0 {repo}")));
+    let printed = good(env.pintle("history x --cluster embedded:cluster.db"));
     assert!(printed.contains("web-1.1.0"), "{printed}");
 }
 
 #[test]
 fn servers_that_want_a_certificate_get_it_with_downloads_and_uploads() {
-    let place = TestEnv::new();
-    let files = server::files(&place);
-    crate::images_copy::certificates(&place);
-    let server = Server::mutual(&files, &place);
+    let env = TestEnv::new();
+    let files = server::files(&env);
+    crate::images_copy::certificates(&env);
+    let server = Server::mutual(&files, &env);
     let url = format!("https://{}", server.address);
     let flags = "--ca-file ca.pem --cert-file server.pem --key-file server.key";
-    let refused = place.pintle(&format!("repo add r {url}/charts --ca-file ca.pem"));
+    let refused = env.pintle(&format!("repo add r {url}/charts --ca-file ca.pem"));
     assert!(refused.starts_with("exit 1\n") && refused.contains("certificate required"), "{refused}");
-    good(place.pintle(&format!("repo add r {url}/charts {flags}")));
-    good(place.pintle("pull r/web"));
+    good(env.pintle(&format!("repo add r {url}/charts {flags}")));
+    good(env.pintle("pull r/web"));
     let saved = "status/201_Created";
     let push = format!("push web-1.1.0.tgz {url}/{saved} --context-path /{saved}");
-    assert!(place.pintle(&format!("{push} --ca-file ca.pem")).starts_with("exit 1\n"));
-    good(place.pintle(&format!("{push} {flags}")));
+    assert!(env.pintle(&format!("{push} --ca-file ca.pem")).starts_with("exit 1\n"));
+    good(env.pintle(&format!("{push} {flags}")));
 }
 
 /// Which of the two ends first is not left to chance: the server loses the alert of each first connection.
 #[test]
 fn a_server_that_wants_a_certificate_says_so_even_if_its_alert_is_lost() {
-    let place = TestEnv::new();
-    server::files(&place);
-    crate::images_copy::certificates(&place);
-    place.write("app/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\n");
-    good(place.pintle("package app"));
-    let server = Server::losing_alerts(&place);
+    let env = TestEnv::new();
+    server::files(&env);
+    crate::images_copy::certificates(&env);
+    env.write("app/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\n");
+    good(env.pintle("package app"));
+    let server = Server::losing_alerts(&env);
     let host = &server.address;
     for line in
         [format!("push app-1.0.0.tgz oci://{host}/charts"), format!("repo add r https://{host}/charts")]
     {
-        let refused = place.helm(&format!("{line} --ca-file ca.pem"));
+        let refused = env.helm(&format!("{line} --ca-file ca.pem"));
         assert!(refused.starts_with("exit 1\n"), "{line}: {refused}");
         assert!(refused.contains("remote error: tls: certificate required"), "{line}: {refused}");
     }

@@ -8,18 +8,18 @@ use crate::support::TestEnv;
 
 #[test]
 fn an_index_that_is_still_the_same_is_not_sent_again() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let url = format!("http://{}", server.address);
-    good(place.pintle(&format!("repo add r {url}/etag")));
+    good(env.pintle(&format!("repo add r {url}/etag")));
     server.asked();
-    good(place.pintle("repo update"));
+    good(env.pintle("repo update"));
     let asked = server.asked();
     assert_eq!(asked[0].headers.get("if-none-match").map(String::as_str), Some("\"one\""));
     // An index that another program has put there is not the one that the server spoke of.
-    let index = place.path().join(".cache/helm/repository/r-index.yaml");
+    let index = env.path().join(".cache/helm/repository/r-index.yaml");
     let text = fs::read_to_string(&index).expect("it is there");
     fs::write(&index, text.replace("A Web server", "A changed one")).expect("it can be written");
-    good(place.pintle("repo update"));
+    good(env.pintle("repo update"));
     assert_eq!(server.asked()[0].headers.get("if-none-match"), None);
     assert_eq!(fs::read_to_string(&index).expect("it is there"), text);
 }
@@ -27,112 +27,112 @@ fn an_index_that_is_still_the_same_is_not_sent_again() {
 #[test]
 fn an_index_that_comes_again_with_the_same_bytes_is_not_replaced() {
     use std::os::unix::fs::MetadataExt as _;
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let url = format!("http://{}", server.address);
-    let index = place.path().join(".cache/helm/repository/r-index.yaml");
+    let index = env.path().join(".cache/helm/repository/r-index.yaml");
     let inode = || fs::metadata(&index).expect("it is there").ino();
     let text = || fs::read_to_string(&index).expect("it is there");
-    good(place.pintle(&format!("repo add r {url}/charts")));
+    good(env.pintle(&format!("repo add r {url}/charts")));
     let (first, before) = (inode(), text());
-    good(place.pintle("repo update"));
+    good(env.pintle("repo update"));
     assert_eq!(inode(), first);
     // The same with more at its end, and then without that.
-    good(place.pintle(&format!("repo add r {url}/chartmuseum --force-update")));
+    good(env.pintle(&format!("repo add r {url}/chartmuseum --force-update")));
     assert_eq!(text(), format!("{before}serverInfo: {{contextPath: /x}}\n"));
-    good(place.pintle(&format!("repo add r {url}/charts --force-update")));
+    good(env.pintle(&format!("repo add r {url}/charts --force-update")));
     assert_eq!(text(), before);
     // The same from elsewhere: what that server says about it is remembered.
-    good(place.pintle(&format!("repo add r {url}/etag --force-update")));
+    good(env.pintle(&format!("repo add r {url}/etag --force-update")));
     server.asked();
-    good(place.pintle("repo update"));
+    good(env.pintle("repo update"));
     assert_eq!(server.asked()[0].headers.get("if-none-match").map(String::as_str), Some("\"one\""));
-    assert!(good(place.pintle("search repo database")).contains("r/db"));
+    assert!(good(env.pintle("search repo database")).contains("r/db"));
 }
 
 #[test]
 fn an_index_may_be_compressed_on_its_way() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let url = format!("http://{}", server.address);
     // The flag is one of Helm 3.
-    let printed = good(place.pintle(&format!("repo add r {url}/gzip --no-update")));
+    let printed = good(env.pintle(&format!("repo add r {url}/gzip --no-update")));
     assert!(printed.contains("--no-update is deprecated"), "{printed}");
-    let printed = good(place.pintle("search repo database"));
+    let printed = good(env.pintle("search repo database"));
     assert!(printed.contains("r/db"), "{printed}");
 }
 
 #[test]
 fn bytes_that_do_not_have_the_digest_of_the_index_are_refused_and_not_kept() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let url = format!("http://{}", server.address);
-    good(place.pintle(&format!("repo add r {url}/charts")));
-    let index = place.path().join(".cache/helm/repository/r-index.yaml");
+    good(env.pintle(&format!("repo add r {url}/charts")));
+    let index = env.path().join(".cache/helm/repository/r-index.yaml");
     let text = fs::read_to_string(&index).expect("it is there");
     let digest = text.split("digest: ").nth(1).expect("a digest").split('\n').next().expect("a line");
     fs::write(&index, text.replace(digest, &"ab".repeat(32))).expect("it can be written");
     for command in ["pull r/db", "show chart r/db", "template x r/db"] {
-        let printed = place.pintle(command);
+        let printed = env.pintle(command);
         assert!(printed.starts_with("exit 1\n"), "{command}: {printed}");
         assert!(
             printed.contains(&format!("expected sha256:{}, found sha256:{digest}", "ab".repeat(32))),
             "{printed}"
         );
     }
-    assert!(!place.path().join("db-0.3.0.tgz").exists());
-    assert!(!place.path().join(format!(".cache/helm/content/ab/{}.chart", "ab".repeat(32))).exists());
-    good(place.pintle("show chart r/db --insecure-skip-digest"));
+    assert!(!env.path().join("db-0.3.0.tgz").exists());
+    assert!(!env.path().join(format!(".cache/helm/content/ab/{}.chart", "ab".repeat(32))).exists());
+    good(env.pintle("show chart r/db --insecure-skip-digest"));
 }
 
 #[test]
 fn a_digest_that_cannot_be_compared_is_told_and_ignored() {
-    let (place, server) = set_up();
-    good(place.pintle(&format!("repo add r http://{}/charts", server.address)));
-    let index = place.path().join(".cache/helm/repository/r-index.yaml");
+    let (env, server) = set_up();
+    good(env.pintle(&format!("repo add r http://{}/charts", server.address)));
+    let index = env.path().join(".cache/helm/repository/r-index.yaml");
     let text = fs::read_to_string(&index).expect("it is there");
     let digest =
         text.split("digest: ").nth(1).expect("a digest").split('\n').next().expect("a line").to_owned();
     for odd in ["md5:00", "abc"] {
         fs::write(&index, text.replace(&digest, odd)).expect("it can be written");
-        let printed = good(place.pintle("show chart r/db"));
+        let printed = good(env.pintle("show chart r/db"));
         assert!(printed.contains("the digest in the index cannot be checked and is ignored"), "{printed}");
     }
 }
 
 #[test]
 fn a_cached_chart_that_was_changed_is_fetched_again() {
-    let (place, server) = set_up();
-    good(place.pintle(&format!("repo add r http://{}/charts", server.address)));
-    let want = good(place.pintle("show chart r/db"));
-    let content = place.path().join(".cache/helm/content");
+    let (env, server) = set_up();
+    good(env.pintle(&format!("repo add r http://{}/charts", server.address)));
+    let want = good(env.pintle("show chart r/db"));
+    let content = env.path().join(".cache/helm/content");
     let folder = fs::read_dir(content).expect("it is there").flatten().next().expect("a chart").path();
     let chart = fs::read_dir(folder).expect("it is there").flatten().next().expect("a chart").path();
     let bytes = fs::read(&chart).expect("it can be read");
     fs::write(&chart, &bytes[..bytes.len() / 2]).expect("it can be written");
-    assert_eq!(good(place.pintle("show chart r/db")), want);
+    assert_eq!(good(env.pintle("show chart r/db")), want);
     assert_eq!(fs::read(&chart).expect("it can be read"), bytes);
 }
 
 #[test]
 fn pulling_fills_the_cache_and_uses_it() {
-    let (place, server) = set_up();
-    good(place.pintle(&format!("repo add r http://{}/charts", server.address)));
-    good(place.pintle("pull r/db"));
+    let (env, server) = set_up();
+    good(env.pintle(&format!("repo add r http://{}/charts", server.address)));
+    good(env.pintle("pull r/db"));
     server.asked();
-    fs::create_dir(place.path().join("again")).expect("it can be made");
-    good(place.pintle("pull r/db -d again"));
-    good(place.pintle("show chart r/db"));
+    fs::create_dir(env.path().join("again")).expect("it can be made");
+    good(env.pintle("pull r/db -d again"));
+    good(env.pintle("show chart r/db"));
     assert!(server.asked().is_empty(), "it is all there");
     let both =
-        ["db-0.3.0.tgz", "again/db-0.3.0.tgz"].map(|name| fs::read(place.path().join(name)).expect("there"));
+        ["db-0.3.0.tgz", "again/db-0.3.0.tgz"].map(|name| fs::read(env.path().join(name)).expect("there"));
     assert_eq!(both[0], both[1]);
 }
 
 #[test]
 fn credentials_do_not_follow_a_redirect_to_another_server() {
-    let (place, server) = set_up();
-    let other = Server::plain(&server::files(&place));
+    let (env, server) = set_up();
+    let other = Server::plain(&server::files(&env));
     let port = other.address.rsplit_once(':').expect("a port").1;
     let line = format!("repo add r http://{}/away/{port} --username me --password secret", server.address);
-    let printed = place.pintle(&line);
+    let printed = env.pintle(&line);
     assert!(printed.starts_with("exit 1\n") && printed.contains("401 Unauthorized"), "{printed}");
     assert_eq!(server.asked()[0].headers.get("authorization").map(String::as_str), Some(LOGIN));
     assert_eq!(other.asked()[0].headers.get("authorization"), None);
@@ -140,24 +140,24 @@ fn credentials_do_not_follow_a_redirect_to_another_server() {
 
 #[test]
 fn one_broken_cache_does_not_stop_charts_that_have_a_url() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let url = format!("http://{}/charts", server.address);
-    good(place.pintle(&format!("repo add r {url}")));
-    fs::remove_file(place.path().join(".cache/helm/repository/r-index.yaml")).expect("it is there");
-    let printed = good(place.pintle(&format!("show chart {url}/web-1.0.0.tgz")));
+    good(env.pintle(&format!("repo add r {url}")));
+    fs::remove_file(env.path().join(".cache/helm/repository/r-index.yaml")).expect("it is there");
+    let printed = good(env.pintle(&format!("show chart {url}/web-1.0.0.tgz")));
     assert!(printed.contains("repo is corrupt or missing"), "{printed}");
 }
 
 #[test]
 fn unpacking_makes_no_folder_but_that_of_the_chart() {
-    let (place, server) = set_up();
-    fs::create_dir(place.path().join("here")).expect("it can be made");
+    let (env, server) = set_up();
+    fs::create_dir(env.path().join("here")).expect("it can be made");
     let url = format!("http://{}/charts/web-1.0.0.tgz", server.address);
-    good(place.pintle(&format!("pull {url} --untar -d here")));
-    let names: Vec<_> = fs::read_dir(place.path().join("here")).expect("there").flatten().collect();
+    good(env.pintle(&format!("pull {url} --untar -d here")));
+    let names: Vec<_> = fs::read_dir(env.path().join("here")).expect("there").flatten().collect();
     assert_eq!(names.len(), 1);
-    assert!(place.path().join("here/web/Chart.yaml").exists());
-    let printed = place.pintle(&format!("pull {url} --untar -d here"));
+    assert!(env.path().join("here/web/Chart.yaml").exists());
+    let printed = env.pintle(&format!("pull {url} --untar -d here"));
     assert!(
         printed.contains("failed to untar: a file or directory with the name here/web already exists"),
         "{printed}"
@@ -167,14 +167,14 @@ fn unpacking_makes_no_folder_but_that_of_the_chart() {
 #[test]
 fn repositories_are_kept_for_their_owner_only_and_no_command_loses_another_ones_change() {
     use std::os::unix::fs::PermissionsExt as _;
-    let (place, server) = set_up();
-    let program = place.linked("pintle");
+    let (env, server) = set_up();
+    let program = env.linked("pintle");
     let children: Vec<_> = (0..8)
         .map(|number| {
             std::process::Command::new(&program)
                 .args(["repo", "add", &format!("r{number}"), &format!("http://{}/charts", server.address)])
                 .env_clear()
-                .env("HOME", place.path())
+                .env("HOME", env.path())
                 .stdout(std::process::Stdio::null())
                 .spawn()
                 .expect("it can be run")
@@ -183,36 +183,36 @@ fn repositories_are_kept_for_their_owner_only_and_no_command_loses_another_ones_
     for mut child in children {
         assert!(child.wait().expect("it ends").success());
     }
-    let printed = good(place.pintle("repo list --no-headers"));
+    let printed = good(env.pintle("repo list --no-headers"));
     assert_eq!(printed.lines().filter(|line| line.contains("http://")).count(), 8, "{printed}");
-    let file = place.path().join(".config/helm/repositories.yaml");
+    let file = env.path().join(".config/helm/repositories.yaml");
     assert_eq!(fs::metadata(file).expect("there").permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
 fn values_come_from_servers_too() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let url = format!("http://{}/charts", server.address);
-    let printed = good(place.pintle(&format!("template x {url}/web-1.0.0.tgz -f {url}/values.yaml")));
+    let printed = good(env.pintle(&format!("template x {url}/web-1.0.0.tgz -f {url}/values.yaml")));
     assert!(printed.contains("from afar"), "{printed}");
 }
 
 #[test]
 fn a_repository_whose_certificate_need_not_be_checked_gives_its_charts_too() {
-    let place = TestEnv::new();
-    let files = server::files(&place);
-    crate::images_copy::certificates(&place);
-    let server = Server::tls(&files, &place);
-    good(place.pintle(&format!("repo add r https://{}/charts --insecure-skip-tls-verify", server.address)));
-    good(place.pintle("show chart r/web"));
-    good(place.pintle("pull r/db"));
+    let env = TestEnv::new();
+    let files = server::files(&env);
+    crate::images_copy::certificates(&env);
+    let server = Server::tls(&files, &env);
+    good(env.pintle(&format!("repo add r https://{}/charts --insecure-skip-tls-verify", server.address)));
+    good(env.pintle("show chart r/web"));
+    good(env.pintle("pull r/db"));
 }
 
 #[test]
 fn charts_of_repositories_are_taken_wherever_a_chart_is_meant() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let url = format!("http://{}/charts", server.address);
-    good(place.pintle(&format!("repo add r {url}")));
+    good(env.pintle(&format!("repo add r {url}")));
     for command in [
         "rehearse r/web",
         "rehearse r/web --version 1.1.0 --from 1.0.0",
@@ -226,18 +226,18 @@ fn charts_of_repositories_are_taken_wherever_a_chart_is_meant() {
         &format!("install x web --repo {url} --cluster embedded"),
         "upgrade x r/web --install --cluster embedded",
     ] {
-        good(place.pintle(command));
+        good(env.pintle(command));
     }
 }
 
 #[test]
 fn an_answer_that_does_not_end_is_cut_off_and_leaves_nothing() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let url = format!("http://{}/cut", server.address);
-    let before = files_below(place.path());
-    let printed = place.pintle(&format!("pull {url}/web-1.0.0.tgz"));
+    let before = files_below(env.path());
+    let printed = env.pintle(&format!("pull {url}/web-1.0.0.tgz"));
     assert!(printed.starts_with("exit 1\n") && printed.contains("unexpected EOF"), "{printed}");
-    assert_eq!(files_below(place.path()), before);
+    assert_eq!(files_below(env.path()), before);
 }
 
 /// All files below a folder, without folders: an empty cache may be there.
@@ -249,16 +249,16 @@ fn files_below(folder: &std::path::Path) -> std::collections::BTreeSet<std::path
 
 #[test]
 fn cached_charts_are_listed_and_removed() {
-    let (place, server) = set_up();
-    assert!(good(place.pintle("cache list")).contains("Nothing is cached."));
-    good(place.pintle(&format!("repo add r http://{}/charts", server.address)));
-    good(place.pintle("show chart r/db"));
-    good(place.pintle("pull r/web"));
-    let printed = good(place.pintle("cache list"));
+    let (env, server) = set_up();
+    assert!(good(env.pintle("cache list")).contains("Nothing is cached."));
+    good(env.pintle(&format!("repo add r http://{}/charts", server.address)));
+    good(env.pintle("show chart r/db"));
+    good(env.pintle("pull r/web"));
+    let printed = good(env.pintle("cache list"));
     assert!(printed.contains("db-0.3.0") && printed.contains("web-1.1.0"), "{printed}");
-    assert!(good(place.pintle("cache list -o json")).contains("\"kind\":\"chart\""));
-    assert!(good(place.pintle("cache prune --older-than 1h")).contains("0 files removed"));
-    assert!(good(place.pintle("cache prune --all --dry-run")).contains("2 files would be removed"));
-    assert!(good(place.pintle("cache prune --all")).contains("2 files removed"));
-    assert!(good(place.pintle("cache list")).contains("Nothing is cached."));
+    assert!(good(env.pintle("cache list -o json")).contains("\"kind\":\"chart\""));
+    assert!(good(env.pintle("cache prune --older-than 1h")).contains("0 files removed"));
+    assert!(good(env.pintle("cache prune --all --dry-run")).contains("2 files would be removed"));
+    assert!(good(env.pintle("cache prune --all")).contains("2 files removed"));
+    assert!(good(env.pintle("cache list")).contains("Nothing is cached."));
 }

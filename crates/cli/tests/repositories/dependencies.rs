@@ -9,12 +9,12 @@ use super::{good, set_up};
 use crate::registries::program::distribution;
 use crate::support::TestEnv;
 
-fn app(place: &TestEnv, name: &str, dependencies: &[(&str, &str, &str)]) {
+fn app(env: &TestEnv, name: &str, dependencies: &[(&str, &str, &str)]) {
     let mut text = format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\ndependencies:\n");
     for (chart, version, repository) in dependencies {
         text.push_str(&format!("- {{name: {chart}, version: '{version}', repository: '{repository}'}}\n"));
     }
-    place.write(&format!("{name}/Chart.yaml"), &text);
+    env.write(&format!("{name}/Chart.yaml"), &text);
 }
 
 /// The names in a folder.
@@ -29,40 +29,40 @@ fn set(names: &[&str]) -> BTreeSet<String> {
 
 #[test]
 fn only_repositories_that_are_needed_are_asked_and_the_others_need_not_answer() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let url = format!("http://{}", server.address);
-    good(place.pintle(&format!("repo add r {url}/charts")));
-    good(place.pintle(&format!("repo add s {url}/json")));
-    fs::remove_file(place.path().join(".cache/helm/repository/s-index.yaml")).expect("it is there");
-    app(&place, "app", &[("web", "^1", "@r"), ("db", "*", "@r")]);
+    good(env.pintle(&format!("repo add r {url}/charts")));
+    good(env.pintle(&format!("repo add s {url}/json")));
+    fs::remove_file(env.path().join(".cache/helm/repository/s-index.yaml")).expect("it is there");
+    app(&env, "app", &[("web", "^1", "@r"), ("db", "*", "@r")]);
     server.asked();
-    let printed = good(place.pintle("dependency update app"));
+    let printed = good(env.pintle("dependency update app"));
     assert!(printed.contains("from the \"r\" chart repository") && !printed.contains("\"s\""), "{printed}");
     let asked = server.asked();
     let count = |end: &str| asked.iter().filter(|asked| asked.path.ends_with(end)).count();
     assert_eq!((count("index.yaml"), count(".tgz"), asked.len()), (1, 2, 3), "{asked:?}");
-    assert_eq!(names(&place.path().join("app/charts")), set(&["db-0.3.0.tgz", "web-1.1.0.tgz"]));
+    assert_eq!(names(&env.path().join("app/charts")), set(&["db-0.3.0.tgz", "web-1.1.0.tgz"]));
     // What was fetched is cached by its digest: the second time, only the index is asked for.
-    good(place.pintle("dependency build app"));
+    good(env.pintle("dependency build app"));
     let asked = server.asked();
     assert!(asked.len() == 1 && asked[0].path.ends_with("index.yaml"), "{asked:?}");
-    good(place.pintle("dependency build app --skip-refresh"));
+    good(env.pintle("dependency build app --skip-refresh"));
     assert!(server.asked().is_empty());
 }
 
 #[test]
 fn dependencies_of_one_name_come_each_from_its_own_repository() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let url = format!("http://{}", server.address);
-    good(place.pintle(&format!("repo add r {url}/charts")));
-    good(place.pintle(&format!("repo add s {url}/json")));
-    place.write(
+    good(env.pintle(&format!("repo add r {url}/charts")));
+    good(env.pintle(&format!("repo add s {url}/json")));
+    env.write(
         "app/Chart.yaml",
         "apiVersion: v2\nname: app\nversion: 0.1.0\ndependencies:\n- {name: web, version: '*', repository: '@r'}\n\
          - {name: web, alias: other, version: '*', repository: '@s'}\n",
     );
-    good(place.helm("dependency update app"));
-    let lock = fs::read_to_string(place.path().join("app/Chart.lock")).expect("it is there");
+    good(env.helm("dependency update app"));
+    let lock = fs::read_to_string(env.path().join("app/Chart.lock")).expect("it is there");
     assert!(
         lock.contains("/charts\n  version: 1.1.0\n") && lock.contains("/json\n  version: 1.0.0\n"),
         "{lock}"
@@ -71,39 +71,39 @@ fn dependencies_of_one_name_come_each_from_its_own_repository() {
 
 #[test]
 fn a_failure_leaves_the_chart_as_it_was() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let url = format!("http://{}", server.address);
-    good(place.pintle(&format!("repo add r {url}/charts")));
-    app(&place, "app", &[("web", "1.0.0", "@r")]);
-    good(place.pintle("dependency update app"));
-    let before = fs::read(place.path().join("app/Chart.lock")).expect("it is there");
-    app(&place, "app", &[("db", "*", "@r"), ("web", "1.0.0", &format!("{url}/lost"))]);
-    let printed = place.pintle("dependency update app");
+    good(env.pintle(&format!("repo add r {url}/charts")));
+    app(&env, "app", &[("web", "1.0.0", "@r")]);
+    good(env.pintle("dependency update app"));
+    let before = fs::read(env.path().join("app/Chart.lock")).expect("it is there");
+    app(&env, "app", &[("db", "*", "@r"), ("web", "1.0.0", &format!("{url}/lost"))]);
+    let printed = env.pintle("dependency update app");
     let gone = format!("could not download {url}/lost/gone-1.0.0.tgz: failed to fetch");
     assert!(printed.starts_with("exit 1\n") && printed.contains(&gone), "{printed}");
-    assert_eq!(names(&place.path().join("app")), set(&["Chart.lock", "Chart.yaml", "charts"]));
-    assert_eq!(names(&place.path().join("app/charts")), set(&["web-1.0.0.tgz"]));
-    assert_eq!(fs::read(place.path().join("app/Chart.lock")).expect("it is there"), before);
+    assert_eq!(names(&env.path().join("app")), set(&["Chart.lock", "Chart.yaml", "charts"]));
+    assert_eq!(names(&env.path().join("app/charts")), set(&["web-1.0.0.tgz"]));
+    assert_eq!(fs::read(env.path().join("app/Chart.lock")).expect("it is there"), before);
 }
 
 #[test]
 fn archives_that_do_not_have_the_digest_of_the_index_do_not_get_into_charts() {
-    let (place, server) = set_up();
-    good(place.pintle(&format!("repo add r http://{}/charts", server.address)));
-    let index = place.path().join(".cache/helm/repository/r-index.yaml");
+    let (env, server) = set_up();
+    good(env.pintle(&format!("repo add r http://{}/charts", server.address)));
+    let index = env.path().join(".cache/helm/repository/r-index.yaml");
     let text = fs::read_to_string(&index).expect("it is there");
     let digest = text.split("digest: ").nth(1).expect("a digest").split('\n').next().expect("a line");
     fs::write(&index, text.replace(digest, &"ab".repeat(32))).expect("it can be written");
-    app(&place, "app", &[("db", "*", "@r")]);
-    let printed = place.pintle("dependency update app --skip-refresh");
+    app(&env, "app", &[("db", "*", "@r")]);
+    let printed = env.pintle("dependency update app --skip-refresh");
     assert!(printed.starts_with("exit 1\n") && printed.contains("does not match the digest"), "{printed}");
-    assert!(names(&place.path().join("app/charts")).is_empty());
-    assert!(!place.path().join("app/Chart.lock").exists());
+    assert!(names(&env.path().join("app/charts")).is_empty());
+    assert!(!env.path().join("app/Chart.lock").exists());
 }
 
 /// The archives in the content cache.
-fn cached_charts(place: &TestEnv) -> Vec<PathBuf> {
-    let folders = fs::read_dir(place.path().join(".cache/helm/content")).into_iter().flatten().flatten();
+fn cached_charts(env: &TestEnv) -> Vec<PathBuf> {
+    let folders = fs::read_dir(env.path().join(".cache/helm/content")).into_iter().flatten().flatten();
     let files = folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
     files.map(|file| file.path()).filter(|path| path.extension().is_some_and(|end| end == "chart")).collect()
 }
@@ -111,28 +111,28 @@ fn cached_charts(place: &TestEnv) -> Vec<PathBuf> {
 /// `BUILDS_AT_ONCE` says how many; the bench `repositories` has 250 of them with large indexes.
 #[test]
 fn many_processes_build_from_one_cache_at_once() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let url = format!("http://{}", server.address);
-    good(place.pintle(&format!("repo add r {url}/charts")));
-    good(place.pintle(&format!("repo add s {url}/json")));
+    good(env.pintle(&format!("repo add r {url}/charts")));
+    good(env.pintle(&format!("repo add s {url}/json")));
     let count = std::env::var("BUILDS_AT_ONCE").ok().and_then(|text| text.parse().ok()).unwrap_or(50_usize);
     let wanted = [("web", "^1", "@r"), ("db", "0.3.0", "@r"), ("lib", "1.0.0", "@r")];
-    app(&place, "app0", &wanted);
-    good(place.pintle("dependency update app0"));
-    let lock = fs::read_to_string(place.path().join("app0/Chart.lock")).expect("it is there");
+    app(&env, "app0", &wanted);
+    good(env.pintle("dependency update app0"));
+    let lock = fs::read_to_string(env.path().join("app0/Chart.lock")).expect("it is there");
     for number in 1..count {
-        app(&place, &format!("app{number}"), &wanted);
-        place.write(&format!("app{number}/Chart.lock"), &lock);
+        app(&env, &format!("app{number}"), &wanted);
+        env.write(&format!("app{number}/Chart.lock"), &lock);
     }
-    fs::remove_dir_all(place.path().join(".cache/helm/content")).expect("it is there");
-    let program = place.linked("helm");
+    fs::remove_dir_all(env.path().join(".cache/helm/content")).expect("it is there");
+    let program = env.linked("helm");
     let started: Vec<_> = (0..count)
         .map(|number| {
             Command::new(&program)
                 .args(["dependency", "build", &format!("app{number}")])
-                .current_dir(place.path())
+                .current_dir(env.path())
                 .env_clear()
-                .env("HOME", place.path())
+                .env("HOME", env.path())
                 .stdin(Stdio::null())
                 .stdout(Stdio::piped())
                 .stderr(Stdio::piped())
@@ -140,10 +140,10 @@ fn many_processes_build_from_one_cache_at_once() {
                 .expect("it can be run")
         })
         .collect();
-    let archive = |name: &str| fs::read(place.path().join("archives").join(name)).expect("it is there");
+    let archive = |name: &str| fs::read(env.path().join("archives").join(name)).expect("it is there");
     let archives = ["web-1.1.0.tgz", "db-0.3.0.tgz", "lib-1.0.0.tgz"];
     let whole = archives.map(archive);
-    let index = place.path().join(".cache/helm/repository/r-index.yaml");
+    let index = env.path().join(".cache/helm/repository/r-index.yaml");
     let first_index = fs::read(&index).expect("it is there");
     // Some are killed, one after the other, so that it hits them in all stages; the others must not notice, and whoever
     // looks into the cache at any time sees whole files.
@@ -151,7 +151,7 @@ fn many_processes_build_from_one_cache_at_once() {
     let mut victims = (9..count).step_by(10);
     loop {
         assert_eq!(fs::read(&index).expect("it is there"), first_index);
-        for path in cached_charts(&place) {
+        for path in cached_charts(&env) {
             // What is replaced may be gone when it is opened.
             let Ok(bytes) = fs::read(&path) else { continue };
             assert!(whole.contains(&bytes), "{} has {} bytes", path.display(), bytes.len());
@@ -167,7 +167,7 @@ fn many_processes_build_from_one_cache_at_once() {
     }
     for (number, child) in started {
         let output = child.wait_with_output().expect("it ends");
-        let folder = place.path().join(format!("app{number}"));
+        let folder = env.path().join(format!("app{number}"));
         if number % 10 == 9 {
             // Whatever is in charts/ is whole.
             for name in fs::read_dir(folder.join("charts")).into_iter().flatten().flatten() {
@@ -186,56 +186,56 @@ fn many_processes_build_from_one_cache_at_once() {
     }
     // What is in the cache is whole, too: nothing is asked for but the indexes.
     server.asked();
-    good(place.helm("dependency build app0"));
+    good(env.helm("dependency build app0"));
     assert!(server.asked().iter().all(|asked| asked.path.ends_with("index.yaml")));
 }
 
 #[test]
 fn dependencies_come_from_registries_by_version_and_by_range() {
-    let (place, _server) = set_up();
+    let (env, _server) = set_up();
     let Some(registry) = distribution("") else { return };
     let host = &registry.host;
     for archive in ["web-1.0.0", "web-1.1.0", "db-0.3.0"] {
-        good(place.pintle(&format!("push archives/{archive}.tgz oci://{host}/charts")));
+        good(env.pintle(&format!("push archives/{archive}.tgz oci://{host}/charts")));
     }
     let repository = format!("oci://{host}/charts");
-    app(&place, "app", &[("web", "^1.0.0", &repository), ("db", "0.3.0", &repository)]);
-    let printed = good(place.helm("dependency update app --plain-http"));
+    app(&env, "app", &[("web", "^1.0.0", &repository), ("db", "0.3.0", &repository)]);
+    let printed = good(env.helm("dependency update app --plain-http"));
     let web =
         format!("Downloading web from repo {repository}\nPulled: {host}/charts/web:1.1.0\nDigest: sha256:");
     assert!(printed.contains(&web), "{printed}");
-    assert_eq!(names(&place.path().join("app/charts")), set(&["db-0.3.0.tgz", "web-1.1.0.tgz"]));
+    assert_eq!(names(&env.path().join("app/charts")), set(&["db-0.3.0.tgz", "web-1.1.0.tgz"]));
     for name in ["db-0.3.0.tgz", "web-1.1.0.tgz"] {
-        let fetched = fs::read(place.path().join("app/charts").join(name)).expect("it is there");
-        assert_eq!(fetched, fs::read(place.path().join("archives").join(name)).expect("it is there"));
+        let fetched = fs::read(env.path().join("app/charts").join(name)).expect("it is there");
+        assert_eq!(fetched, fs::read(env.path().join("archives").join(name)).expect("it is there"));
     }
     // What was fetched is in the cache now, and is served from there.
-    assert_eq!(cached_charts(&place).len(), 2);
-    let again = good(place.helm("dependency build app --plain-http"));
+    assert_eq!(cached_charts(&env).len(), 2);
+    let again = good(env.helm("dependency build app --plain-http"));
     assert!(again.contains(&web), "{again}");
-    app(&place, "app", &[("web", "^2.0.0", &repository)]);
-    let printed = place.helm("dependency update app --plain-http");
+    app(&env, "app", &[("web", "^2.0.0", &repository)]);
+    let printed = env.helm("dependency update app --plain-http");
     let none = "could not locate a version matching provided version string ^2.0.0";
     assert!(printed.starts_with("exit 1\n") && printed.contains(none), "{printed}");
 }
 
 #[test]
 fn libraries_are_fetched_locked_and_built_again_beside_dependencies() {
-    let (place, server) = set_up();
+    let (env, server) = set_up();
     let url = format!("http://{}", server.address);
-    good(place.pintle(&format!("repo add r {url}/charts")));
+    good(env.pintle(&format!("repo add r {url}/charts")));
     let chart = |range: &str| {
         let text = format!(
             "apiVersion: v2\nname: app\nversion: 0.1.0\ndependencies:\n- {{name: db, version: '*', repository: '@r'}}\n\
              libraries:\n- {{name: lib, version: '{range}', repository: '@r'}}\n"
         );
-        place.write("app/Chart.yaml", &text);
+        env.write("app/Chart.yaml", &text);
     };
     chart("^1.0.0");
-    let printed = good(place.pintle("dependency update app"));
+    let printed = good(env.pintle("dependency update app"));
     let libraries = "Saving 1 libraries\nDownloading lib from repo";
     assert!(printed.contains(libraries) && printed.matches("Hang tight").count() == 1, "{printed}");
-    let folder = place.path().join("app");
+    let folder = env.path().join("app");
     let built = || (names(&folder.join("charts")), names(&folder.join("library")));
     let whole = (set(&["db-0.3.0.tgz"]), set(&["lib-1.0.0.tgz"]));
     assert_eq!(built(), whole);
@@ -246,17 +246,17 @@ fn libraries_are_fetched_locked_and_built_again_beside_dependencies() {
     for name in ["charts", "library"] {
         fs::remove_dir_all(folder.join(name)).expect("it is there");
     }
-    good(place.pintle("dependency build app"));
+    good(env.pintle("dependency build app"));
     assert_eq!(built(), whole);
-    good(place.pintle("template x app"));
+    good(env.pintle("template x app"));
     chart("~1.0.0");
-    let printed = place.pintle("dependency build app");
+    let printed = env.pintle("dependency build app");
     assert!(
         printed.starts_with("exit 1\n") && printed.contains("(library.lock) is out of sync"),
         "{printed}"
     );
     chart("^2");
-    let printed = place.pintle("dependency update app");
+    let printed = env.pintle("dependency update app");
     assert!(
         printed.starts_with("exit 1\n") && printed.contains("can't get a valid version for 1 subchart(s)"),
         "{printed}"

@@ -12,9 +12,9 @@ use server::Server;
 
 /// An empty home, and a server with charts.
 fn set_up() -> (TestEnv, Server) {
-    let place = TestEnv::new();
-    let files = server::files(&place);
-    (place, Server::plain(&files))
+    let env = TestEnv::new();
+    let files = server::files(&env);
+    (env, Server::plain(&files))
 }
 
 /// What a command printed that must have succeeded.

@@ -106,8 +106,8 @@ fn answer(posted: Posted, log: &Mutex<Vec<Posted>>) -> (&'static str, &'static s
 fn packaged() -> TestEnv {
     let env = TestEnv::new();
     env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
-    let told = env.pintle("package web");
-    assert!(told.starts_with("exit 0\n"), "{told}");
+    let output = env.pintle("package web");
+    assert!(output.starts_with("exit 0\n"), "{output}");
     env
 }
 
@@ -120,16 +120,16 @@ fn an_archive_is_uploaded_as_it_is_and_with_a_provenance_file_as_a_form() {
     let (env, museum) = (packaged(), Museum::start());
     let url = &museum.url;
     let login = "--username me --password secret";
-    let told = env.pintle(&format!("push web-1.0.0.tgz {url}/team {login}"));
+    let output = env.pintle(&format!("push web-1.0.0.tgz {url}/team {login}"));
     assert_eq!(
-        told,
+        output,
         format!(
             "exit 0\n--- stdout\nPushing web-1.0.0.tgz to {url}/team...\nPushed: web-1.0.0.tgz to {url}/team\n"
         )
     );
     env.write("web-1.0.0.tgz.prov", "signed");
-    let told = env.pintle(&format!("push web-1.0.0.tgz {url}/org/other {login}"));
-    assert!(told.starts_with("exit 0\n"), "{told}");
+    let output = env.pintle(&format!("push web-1.0.0.tgz {url}/org/other {login}"));
+    assert!(output.starts_with("exit 0\n"), "{output}");
     let posted = museum.posted();
     assert_eq!(posted[0].path, "/museum/api/team/charts");
     assert_eq!(posted[0].body, archive(&env));
@@ -148,18 +148,18 @@ fn a_version_that_exists_is_replaced_only_by_force() {
         env.pintle(&format!("push web-1.0.0.tgz {}/t --username me --password secret{more}", museum.url))
     };
     assert!(push("").starts_with("exit 0\n"));
-    let told = push("");
-    assert!(told.starts_with("exit 1\n"), "{told}");
-    assert!(told.contains("does not accept web-1.0.0.tgz (409: file already exists)"), "{told}");
-    assert!(told.contains("--force replaces it"), "{told}");
+    let output = push("");
+    assert!(output.starts_with("exit 1\n"), "{output}");
+    assert!(output.contains("does not accept web-1.0.0.tgz (409: file already exists)"), "{output}");
+    assert!(output.contains("--force replaces it"), "{output}");
     assert!(push(" --force").starts_with("exit 0\n"));
     assert_eq!(museum.posted()[1].path, "/museum/api/t/charts?force");
     // The context path may be given instead of asked for.
-    let told = env.pintle(&format!(
+    let output = env.pintle(&format!(
         "push web-1.0.0.tgz {}/u --context-path /museum --username me --password secret",
         museum.url
     ));
-    assert!(told.starts_with("exit 0\n"), "{told}");
+    assert!(output.starts_with("exit 0\n"), "{output}");
 }
 
 #[test]
@@ -168,34 +168,37 @@ fn refusals_say_what_to_do_and_nobody_else_gets_the_credentials() {
     let push = |tenant: &str, more: &str| {
         env.pintle(&format!("push web-1.0.0.tgz {}/{tenant} --context-path /museum{more}", museum.url))
     };
-    let told = push("t", "");
-    assert!(told.contains("(401: unauthorized)") && told.contains("--username"), "{told}");
-    let told = push("full", " --username me --password secret");
-    assert!(told.contains("(507: repo has reached storage limit)"), "{told}");
-    let told = push("odd", " --username me --password secret");
-    assert!(told.contains("(500: <html>)"), "{told}");
-    let told = push("moved", " --username me --password secret");
-    assert!(told.contains("the server redirects to \"http://127.0.0.1:1/elsewhere\"; push there"), "{told}");
-    let told = env.pintle("push web-1.0.0.tgz http://127.0.0.1:1");
-    assert!(told.starts_with("exit 1\n") && told.contains("connection refused"), "{told}");
-    let told = env.pintle(&format!("push web {}", museum.url));
-    assert!(told.contains("cannot push directory"), "{told}");
-    let told = env.pintle(&format!("push web/Chart.yaml {}", museum.url));
-    assert!(!told.starts_with("exit 0\n"), "{told}");
+    let output = push("t", "");
+    assert!(output.contains("(401: unauthorized)") && output.contains("--username"), "{output}");
+    let output = push("full", " --username me --password secret");
+    assert!(output.contains("(507: repo has reached storage limit)"), "{output}");
+    let output = push("odd", " --username me --password secret");
+    assert!(output.contains("(500: <html>)"), "{output}");
+    let output = push("moved", " --username me --password secret");
+    assert!(
+        output.contains("the server redirects to \"http://127.0.0.1:1/elsewhere\"; push there"),
+        "{output}"
+    );
+    let output = env.pintle("push web-1.0.0.tgz http://127.0.0.1:1");
+    assert!(output.starts_with("exit 1\n") && output.contains("connection refused"), "{output}");
+    let output = env.pintle(&format!("push web {}", museum.url));
+    assert!(output.contains("cannot push directory"), "{output}");
+    let output = env.pintle(&format!("push web/Chart.yaml {}", museum.url));
+    assert!(!output.starts_with("exit 0\n"), "{output}");
     assert!(museum.posted().is_empty());
     // Helm knows registries only.
-    let told = env.helm(&format!("push web-1.0.0.tgz {}", museum.url));
-    assert_eq!(told, "exit 1\n--- stderr\nError: scheme \"http\" not supported\n");
+    let output = env.helm(&format!("push web-1.0.0.tgz {}", museum.url));
+    assert_eq!(output, "exit 1\n--- stderr\nError: scheme \"http\" not supported\n");
 }
 
 #[test]
 fn the_credentials_of_a_repository_that_was_added_are_used() {
     let (env, museum) = (packaged(), Museum::start());
     let url = &museum.url;
-    let told = env.pintle(&format!("repo add m {url}/t --username me --password secret"));
-    assert!(told.starts_with("exit 0\n"), "{told}");
-    let told = env.pintle(&format!("push web-1.0.0.tgz {url}/t/"));
-    assert!(told.starts_with("exit 0\n"), "{told}");
+    let output = env.pintle(&format!("repo add m {url}/t --username me --password secret"));
+    assert!(output.starts_with("exit 0\n"), "{output}");
+    let output = env.pintle(&format!("push web-1.0.0.tgz {url}/t/"));
+    assert!(output.starts_with("exit 0\n"), "{output}");
     assert_eq!(museum.posted()[0].headers["authorization"], LOGIN);
 }
 
@@ -203,28 +206,28 @@ fn the_credentials_of_a_repository_that_was_added_are_used() {
 fn cm_push_has_the_flags_and_texts_of_the_plugin() {
     let (env, museum) = (packaged(), Museum::start());
     let url = &museum.url;
-    let told = env.helm(&format!("repo add m {url}/t --username me --password secret"));
-    assert!(told.starts_with("exit 0\n"), "{told}");
-    let told = env.helm("cm-push web m --version 2.0.0 -a 9");
-    assert_eq!(told, "exit 0\n--- stdout\nPushing web-2.0.0.tgz to m...\nDone.\n");
-    let told = env.helm("cm-push web-1.0.0.tgz m");
+    let output = env.helm(&format!("repo add m {url}/t --username me --password secret"));
+    assert!(output.starts_with("exit 0\n"), "{output}");
+    let output = env.helm("cm-push web m --version 2.0.0 -a 9");
+    assert_eq!(output, "exit 0\n--- stdout\nPushing web-2.0.0.tgz to m...\nDone.\n");
+    let output = env.helm("cm-push web-1.0.0.tgz m");
     assert_eq!(
-        told,
+        output,
         "exit 1\n--- stdout\nPushing web-1.0.0.tgz to m...\n--- stderr\nError: 409: file already exists\n"
     );
-    let told = env.helm("cm-push -f web-1.0.0.tgz m");
-    assert!(told.ends_with("Done.\n"), "{told}");
-    let told = env.helm_with(
+    let output = env.helm("cm-push -f web-1.0.0.tgz m");
+    assert!(output.ends_with("Done.\n"), "{output}");
+    let output = env.helm_with(
         &format!("cm-push web-1.0.0.tgz {url}/u --context-path /museum -v 3.0.0"),
         &[("HELM_REPO_ACCESS_TOKEN", "token")],
     );
-    assert!(told.ends_with("Done.\n"), "{told}");
-    let told = env.helm(&format!(
+    assert!(output.ends_with("Done.\n"), "{output}");
+    let output = env.helm(&format!(
         "cm-push web-1.0.0.tgz {url}/v --access-token token --auth-header X-Token --timeout 60"
     ));
-    assert!(told.ends_with("Done.\n"), "{told}");
-    let told = env.helm(&format!("cm-push web-1.0.0.tgz {url}/odd -u me -p secret"));
-    assert!(told.contains("Error: 500: could not properly parse response JSON: <html>"), "{told}");
+    assert!(output.ends_with("Done.\n"), "{output}");
+    let output = env.helm(&format!("cm-push web-1.0.0.tgz {url}/odd -u me -p secret"));
+    assert!(output.contains("Error: 500: could not properly parse response JSON: <html>"), "{output}");
     let usage = "this command needs 2 arguments: name of chart, name of chart repository (or repo URL)";
     assert_eq!(env.helm("cm-push web"), format!("exit 1\n--- stderr\nError: {usage}\n"));
     assert_eq!(env.helm("cm-push web nope"), "exit 1\n--- stderr\nError: no repo named \"nope\" found\n");

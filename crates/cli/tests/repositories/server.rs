@@ -34,23 +34,23 @@ impl Server {
     }
 
     /// Serves files over HTTPS with the certificate that is in a folder.
-    pub(crate) fn tls(files: &Files, place: &TestEnv) -> Server {
-        Server::with_tls(files, place, false)
+    pub(crate) fn tls(files: &Files, env: &TestEnv) -> Server {
+        Server::with_tls(files, env, false)
     }
 
     /// The same for clients that have a certificate of the same authority.
-    pub(crate) fn mutual(files: &Files, place: &TestEnv) -> Server {
-        Server::with_tls(files, place, true)
+    pub(crate) fn mutual(files: &Files, env: &TestEnv) -> Server {
+        Server::with_tls(files, env, true)
     }
 
-    fn with_tls(files: &Files, place: &TestEnv, of_clients: bool) -> Server {
-        Server::start(files, Some(tls_config(place, of_clients)))
+    fn with_tls(files: &Files, env: &TestEnv, of_clients: bool) -> Server {
+        Server::start(files, Some(tls_config(env, of_clients)))
     }
 
     /// A server that wants a certificate of its clients, and whose first, third, … connection ends when the request is on
     /// its way, without the alert: what happens to a client that sends faster than the server refuses it.
-    pub(crate) fn losing_alerts(place: &TestEnv) -> Server {
-        let (silent, strict) = (tls_config(place, false), tls_config(place, true));
+    pub(crate) fn losing_alerts(env: &TestEnv) -> Server {
+        let (silent, strict) = (tls_config(env, false), tls_config(env, true));
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("it has an address").to_string();
         std::thread::spawn(move || {
@@ -104,10 +104,10 @@ impl Server {
 
 /// The configuration of a server with the certificate that is in a folder, for clients that have one of the same authority or
 /// for all.
-fn tls_config(place: &TestEnv, of_clients: bool) -> Arc<rustls::ServerConfig> {
+fn tls_config(env: &TestEnv, of_clients: bool) -> Arc<rustls::ServerConfig> {
     use rustls::pki_types::pem::PemObject as _;
     use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-    let file = |name: &str| place.path().join(name);
+    let file = |name: &str| env.path().join(name);
     let chain = CertificateDer::pem_file_iter(file("server.pem")).expect("good certificates");
     let chain = chain.collect::<Result<_, _>>().expect("good certificates");
     let key = PrivateKeyDer::from_pem_file(file("server.key")).expect("good certificates");
@@ -270,8 +270,8 @@ fn zipped(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Packs charts into archives with the program itself, and lists them in indexes of many kinds. Gives the files to serve;
-/// the archives are also in the folder `archives` of the place.
-pub(crate) fn files(place: &TestEnv) -> Files {
+/// the archives are also in the folder `archives` of the environment.
+pub(crate) fn files(env: &TestEnv) -> Files {
     let mut charts = String::new();
     for (name, version, more) in [
         ("web", "1.0.0", "appVersion: \"1.25\"\ndescription: A Web server\nkeywords: [http, Proxy]\n"),
@@ -282,15 +282,14 @@ pub(crate) fn files(place: &TestEnv) -> Files {
         ("lib", "1.0.0", "type: library\ndescription: shared\ndeprecated: true\n"),
     ] {
         let chart = format!("src/{name}-{version}");
-        place
-            .write(
-                &format!("{chart}/Chart.yaml"),
-                &format!("apiVersion: v2\nname: {name}\nversion: {version}\n{more}"),
-            )
-            .write(&format!("{chart}/values.yaml"), "# how to greet\ngreeting: hello\n")
-            .write(&format!("{chart}/README.md"), "# A chart\n");
+        env.write(
+            &format!("{chart}/Chart.yaml"),
+            &format!("apiVersion: v2\nname: {name}\nversion: {version}\n{more}"),
+        )
+        .write(&format!("{chart}/values.yaml"), "# how to greet\ngreeting: hello\n")
+        .write(&format!("{chart}/README.md"), "# A chart\n");
         if name != "lib" {
-            place.write(
+            env.write(
                 &format!("{chart}/templates/config.yaml"),
                 "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {greeting: {{ .Values.greeting }}}\n",
             );
@@ -298,13 +297,13 @@ pub(crate) fn files(place: &TestEnv) -> Files {
         charts.push_str(&format!("{chart} "));
     }
     let run = |line: &str| {
-        let printed = place.called("helm", line, &[("SOURCE_DATE_EPOCH", "1700000000")]);
+        let printed = env.called("helm", line, &[("SOURCE_DATE_EPOCH", "1700000000")]);
         assert!(printed.starts_with("exit 0"), "{printed}");
     };
     run(&format!("package {charts}-d archives"));
     run("repo index archives");
     let mut files = BTreeMap::new();
-    for entry in std::fs::read_dir(place.path().join("archives")).expect("it is there").flatten() {
+    for entry in std::fs::read_dir(env.path().join("archives")).expect("it is there").flatten() {
         let name = entry.file_name().into_string().expect("a plain name");
         files.insert(name, std::fs::read(entry.path()).expect("it can be read"));
     }
@@ -370,7 +369,7 @@ pub(crate) fn files(place: &TestEnv) -> Files {
     let mut bad = String::from("apiVersion: v1\nentries:\n");
     for (name, bytes) in bad_archives() {
         let file = format!("{name}-1.0.0.tgz");
-        std::fs::write(place.path().join(&file), &bytes).expect("it can be written");
+        std::fs::write(env.path().join(&file), &bytes).expect("it can be written");
         bad.push_str(&format!("  {name}:\n  - {{name: {name}, version: 1.0.0, urls: [{file}]}}\n"));
         files.insert(file, bytes);
     }
