@@ -32,5 +32,5 @@ fn run_scenarios(ScenarioRun { cluster, record, only }: &ScenarioRun, mut suite:
     if *record {
         suite = suite.env("PINTLE_CONTRACT_RECORD", "1");
     }
-    suite.filters(&filters).run("contract").map(drop)
+    suite.filters(&filters).retry(true).run("contract").map(drop)
 }

@@ -247,6 +247,53 @@ async fn a_stateful_set_has_ordinals_and_claims_that_outlive_it() {
 }
 
 #[tokio::test]
+async fn a_parallel_stateful_set_is_updated_one_pod_at_a_time_and_follows_its_first_ordinal() {
+    let api = cluster().await;
+    let set = "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}, spec: {replicas: 3, podManagementPolicy: \
+               Parallel, selector: {matchLabels: {app: db}}, template: {metadata: {labels: {app: db}}, spec: {containers: \
+               [{name: a, image: one}]}}}}";
+    ask(&api, Method::POST, &format!("{APPS}/statefulsets"), set).await;
+    let change = async |patch: &str| {
+        ask(&api, Method::PATCH, &format!("{APPS}/statefulsets/db"), patch).await;
+        let pods = items(&get(&api, &format!("{CORE}/pods")).await);
+        let image = |pod| format!("{} {}", text(pod, "metadata.name"), text(pod, "spec.containers.0.image"));
+        pods.iter().map(image).collect::<Vec<_>>()
+    };
+    let broken = r#"{"spec":{"template":{"metadata":{"annotations":{"pintle.dev/simulate-ready":"never"}},"spec":{"containers":[{"name":"a","image":"two"}]}}}}"#;
+    assert_eq!(change(broken).await, ["db-0 one", "db-1 one", "db-2 two"]);
+    let fixed = r#"{"spec":{"template":{"metadata":{"annotations":null},"spec":{"containers":[{"name":"a","image":"three"}]}}}}"#;
+    assert_eq!(change(fixed).await, ["db-0 three", "db-1 three", "db-2 three"]);
+    let moved = r#"{"spec":{"replicas":2,"ordinals":{"start":2}}}"#;
+    assert_eq!(change(moved).await, ["db-2 three", "db-3 three"]);
+}
+
+/// What `kubectl rollout status` waits for: without a surge, nodes never have an old and a new pod.
+#[tokio::test]
+async fn a_daemon_set_replaces_its_pod_when_the_old_one_is_gone() {
+    for (surge, pods_while_deleting) in [(0, 1), (1, 2)] {
+        let api = cluster().await;
+        let set = format!(
+            "{{apiVersion: apps/v1, kind: DaemonSet, metadata: {{name: agent}}, spec: {{selector: {{matchLabels: {{app: \
+             agent}}}}, updateStrategy: {{rollingUpdate: {{maxSurge: {surge}, maxUnavailable: {}}}}}, template: {{metadata: \
+             {{labels: {{app: agent}}, finalizers: [example.com/hold]}}, spec: {{containers: [{{name: a, image: one}}]}}}}}}}}",
+            1 - surge
+        );
+        ask(&api, Method::POST, &format!("{APPS}/daemonsets"), &set).await;
+        let patch = r#"{"spec":{"template":{"spec":{"containers":[{"name":"a","image":"two"}]}}}}"#;
+        ask(&api, Method::PATCH, &format!("{APPS}/daemonsets/agent"), patch).await;
+        let pods = items(&get(&api, &format!("{CORE}/pods")).await);
+        assert_eq!(pods.len(), pods_while_deleting, "maxSurge: {surge}");
+        let is_old = |pod: &&Node| !text(pod, "metadata.deletionTimestamp").is_empty();
+        let old = pods.iter().find(is_old).expect("the old pod is being deleted");
+        let old = format!("{CORE}/pods/{}", text(old, "metadata.name"));
+        ask(&api, Method::PATCH, &old, r#"{"metadata":{"finalizers":null}}"#).await;
+        let pods = items(&get(&api, &format!("{CORE}/pods")).await);
+        assert_eq!(pods.len(), 1, "maxSurge: {surge}");
+        assert_eq!(text(&pods[0], "spec.containers.0.image"), "two", "maxSurge: {surge}");
+    }
+}
+
+#[tokio::test]
 async fn a_service_has_endpoints_and_an_address() {
     let api = cluster().await;
     let service = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 80, targetPort: 8080}]}\n";

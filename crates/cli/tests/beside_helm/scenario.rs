@@ -88,8 +88,12 @@ impl<'a> Scenario<'a> {
     /// Runs a command with both programs, and describes a difference that is not marked, or a mark without one.
     fn command(&self, kind: &str, line: &str) -> Option<String> {
         let run = |side: &Side| {
-            let outcome =
-                if line.starts_with("__complete") { sorted(side.run(line)) } else { side.run(line) };
+            let mut outcome = side.run(line);
+            if line.starts_with("__complete") {
+                outcome = sorted(outcome);
+            } else if line.starts_with("repo update") {
+                outcome = with_sorted_failures(outcome);
+            }
             if self.own_archives { without_digests(outcome) } else { outcome }
         };
         let (theirs, mine) = std::thread::scope(|scope| {
@@ -115,6 +119,20 @@ fn sorted(outcome: Outcome) -> Outcome {
     let mut lines: Vec<&str> = outcome.stdout.split_inclusive('\n').collect();
     lines.sort_unstable();
     Outcome { stdout: lines.concat(), ..outcome }
+}
+
+/// Both programs update repositories concurrently, and list those that failed in the order of their answers.
+fn with_sorted_failures(outcome: Outcome) -> Outcome {
+    let Some((before, listed, after)) = outcome
+        .stderr
+        .split_once("repositories: [")
+        .and_then(|(before, rest)| rest.split_once(']').map(|(listed, after)| (before, listed, after)))
+    else {
+        return outcome;
+    };
+    let mut urls: Vec<&str> = listed.split(' ').collect();
+    urls.sort_unstable();
+    Outcome { stderr: format!("{before}repositories: [{}]{after}", urls.join(" ")), ..outcome }
 }
 
 /// Digests of archives depend on the compression library.

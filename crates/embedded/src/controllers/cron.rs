@@ -1,11 +1,18 @@
-//! Cron schedules: five fields, or one of the shorthands such as `@daily`. Times are UTC.
+//! Cron schedules: five fields, one of the shorthands such as `@daily`, or `@every` and a duration.
 
 use std::time::Duration;
 
-use pintle_time::{GoTime, Zone};
+use pintle_time::{Duration as GoDuration, GoTime, Zone};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Schedule {
+pub(super) enum Schedule {
+    Fields(Fields),
+    /// A time after the last run, whole seconds and at least one, as in robfig/cron.
+    Every(Duration),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fields {
     /// Minutes, hours, days of the month, months, days of the week: one bit per allowed value.
     fields: [u64; 5],
     /// Whether both day fields are restricted. Cron then takes a day that matches either of them.
@@ -18,12 +25,33 @@ const MONTHS: [&str; 12] =
 const DAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 /// How far ahead the next run is searched: five years, as robfig/cron, which the real controller uses. Schedules that
 /// never match, such as 30 February, end there.
-const MAX_DAYS_AHEAD: u64 = 366 * 5;
+const MAX_MINUTES_AHEAD: i64 = 366 * 5 * 24 * 60;
 
 impl Schedule {
     /// Parses a schedule; `None` if it is invalid, which API validation has already reported.
     pub(super) fn parse(text: &str) -> Option<Schedule> {
-        let text = match text.trim() {
+        let text = text.trim();
+        if let Some(period) = text.strip_prefix("@every ") {
+            let seconds = GoDuration::parse(period).ok()?.nanoseconds() / 1_000_000_000;
+            return Some(Schedule::Every(Duration::from_secs(u64::try_from(seconds).unwrap_or(0).max(1))));
+        }
+        Fields::parse(text).map(Schedule::Fields)
+    }
+
+    /// Returns the first run after `after`, with fields in the time zone of the CronJob.
+    pub(super) fn next(&self, after: Duration, zone: &Zone) -> Option<Duration> {
+        match self {
+            Schedule::Fields(fields) => fields.next(after, zone),
+            Schedule::Every(period) => {
+                after.checked_add(*period).map(|next| Duration::from_secs(next.as_secs()))
+            }
+        }
+    }
+}
+
+impl Fields {
+    fn parse(text: &str) -> Option<Fields> {
+        let text = match text {
             "@yearly" | "@annually" => "0 0 1 1 *",
             "@monthly" => "0 0 1 * *",
             "@weekly" => "0 0 * * 0",
@@ -43,38 +71,34 @@ impl Schedule {
         fields[4] |= fields[4] >> 7;
         // `*/2` counts as unrestricted too, as in Vixie cron and robfig/cron.
         let unrestricted = |word: &str| word.starts_with(['*', '?']);
-        Some(Schedule { fields, either_day: !unrestricted(words[2]) && !unrestricted(words[4]) })
+        Some(Fields { fields, either_day: !unrestricted(words[2]) && !unrestricted(words[4]) })
     }
 
-    /// Returns the first run after `after`.
-    pub(super) fn next(&self, after: Duration) -> Option<Duration> {
-        let mut minute = after.as_secs() / 60 + 1;
-        let end = minute + MAX_DAYS_AHEAD * 24 * 60;
+    fn next(&self, after: Duration, zone: &Zone) -> Option<Duration> {
+        let mut minute = i64::try_from(after.as_secs() / 60).ok()? + 1;
+        let end = minute + MAX_MINUTES_AHEAD;
         while minute < end {
-            let seconds = i64::try_from(minute * 60).ok()?;
-            let time = GoTime::from_unix(seconds, 0, Zone::utc());
+            let time = GoTime::from_unix(minute * 60, 0, zone.clone());
             let (_, month, day) = time.date();
             let (hour, minute_of_hour, _) = time.clock();
             // 1 January 1970 was a Thursday.
-            let week_day = (minute / (24 * 60) + 4) % 7;
-            if !self.is(3, u64::from(month.0)) || !self.is_day(u64::from(day), week_day) {
-                minute = (minute / (24 * 60) + 1) * 24 * 60;
-            } else if !self.is(1, u64::from(hour)) {
-                minute = (minute / 60 + 1) * 60;
-            } else if !self.is(0, u64::from(minute_of_hour)) {
-                minute += 1;
-            } else {
-                return Some(Duration::from_secs(minute * 60));
+            let week_day = ((minute + i64::from(time.offset()) / 60).div_euclid(24 * 60) + 4).rem_euclid(7);
+            let is_day = self.is(3, month.0) && self.is_day(day, u8::try_from(week_day).ok()?);
+            if is_day && self.is(1, hour) && self.is(0, minute_of_hour) {
+                return u64::try_from(minute * 60).ok().map(Duration::from_secs);
             }
+            // Not further than an hour at once: days have 23 and 25 hours when clocks change.
+            let rest_of_hour = 60 - i64::from(minute_of_hour);
+            minute += if is_day && self.is(1, hour) { 1 } else { rest_of_hour };
         }
         None
     }
 
-    fn is(&self, field: usize, number: u64) -> bool {
+    fn is(&self, field: usize, number: u8) -> bool {
         self.fields[field] & (1 << number) != 0
     }
 
-    fn is_day(&self, day: u64, week_day: u64) -> bool {
+    fn is_day(&self, day: u8, week_day: u8) -> bool {
         let (month, week) = (self.is(2, day), self.is(4, week_day));
         if self.either_day { month || week } else { month && week }
     }
@@ -120,7 +144,11 @@ mod tests {
     const NOW: Duration = Duration::from_secs(1_700_000_000);
 
     fn next(text: &str) -> String {
-        let next = Schedule::parse(text).unwrap().next(NOW).unwrap();
+        next_in(text, "UTC")
+    }
+
+    fn next_in(text: &str, zone: &str) -> String {
+        let next = Schedule::parse(text).unwrap().next(NOW, &Zone::named(zone).unwrap()).unwrap();
         let seconds = i64::try_from(next.as_secs()).unwrap();
         GoTime::from_unix(seconds, 0, Zone::utc()).format("2006-01-02 15:04")
     }
@@ -133,6 +161,15 @@ mod tests {
         assert_eq!(next("0 0 1 jan *"), "2024-01-01 00:00");
         assert_eq!(next("0 12 13 * sun"), "2023-11-19 12:00");
         assert_eq!(next("0 0 29 2 *"), "2024-02-29 00:00");
+        assert_eq!(next("@every 1h30m"), "2023-11-14 23:43");
+    }
+
+    #[test]
+    fn fields_are_those_of_the_time_zone() {
+        assert_eq!(next_in("0 9 * * *", "America/New_York"), "2023-11-15 14:00");
+        assert_eq!(next_in("30 0 * * wed", "Asia/Kolkata"), "2023-11-21 19:00");
+        // The clocks go forward on 31 March 2024 at 1:00 UTC.
+        assert_eq!(next_in("0 3 31 3 *", "Europe/Berlin"), "2024-03-31 01:00");
     }
 
     #[test]
@@ -140,6 +177,6 @@ mod tests {
         for text in ["", "* * * *", "60 * * * *", "a * * * *", "*/0 * * * *", "5-1 * * * *"] {
             assert_eq!(Schedule::parse(text), None, "{text}");
         }
-        assert_eq!(Schedule::parse("0 0 30 2 *").unwrap().next(NOW), None);
+        assert_eq!(Schedule::parse("0 0 30 2 *").unwrap().next(NOW, &Zone::utc()), None);
     }
 }

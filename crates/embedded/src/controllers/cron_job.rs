@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use pintle_time::Zone;
 use pintle_tree::Node;
 
 use super::client::JOBS;
@@ -26,12 +27,14 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
             .await?;
         return Ok(None);
     };
+    // Without one, the real controller uses that of its own process, which is UTC in its image.
+    let zone = Zone::named(request.text(&["spec", "timeZone"])).unwrap_or_else(|_| Zone::utc());
     let last = time(request.text(&["status", "lastScheduleTime"]))
         .or_else(|| time(request.text(&["metadata", "creationTimestamp"])))
         .unwrap_or(request.now);
     let jobs = request.owned("jobs.batch");
     prune_finished_jobs(request, &jobs).await?;
-    let Some(due) = schedule.next(last) else { return Ok(None) };
+    let Some(due) = schedule.next(last, &zone) else { return Ok(None) };
     if request.now < due {
         update_status(request, &jobs, None).await?;
         return Ok(Requeue::at_without_advancing(due));
@@ -48,7 +51,7 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
     // Runs that were missed while the cluster was closed are skipped rather than made up for.
     let last = request.client.api.timestamp();
     update_status(request, &request.owned("jobs.batch"), Some(&last)).await?;
-    Ok(schedule.next(request.now).and_then(Requeue::at_without_advancing))
+    Ok(schedule.next(request.now, &zone).and_then(Requeue::at_without_advancing))
 }
 
 fn is_finished(job: &Node) -> bool {

@@ -104,7 +104,7 @@ async fn create_replica_set(request: &Request<'_>, hash: &str, old: &[Node]) -> 
             let now = request.client.api.timestamp();
             let act = |it: &mut Node| {
                 set_condition(it, ("Progressing", false, "ReplicaSetCreateError", &text), &now);
-                observe(it);
+                observe(it, &request.object);
             };
             request.client.update(request.key, act).await?;
             // The error requeues the Deployment.
@@ -314,7 +314,7 @@ async fn update_status(
                 record_progress(it, &now);
             }
         }
-        observe(it);
+        observe(it, &request.object);
     };
     request.client.update(request.key, act).await?;
     let progressing = request.client.get(request.key).unwrap_or_default();

@@ -263,7 +263,7 @@ pub(super) async fn reconcile_disruption_budget(request: &Request<'_>) -> Result
         for (field, number) in counts {
             set(it, &["status", field], Node::Int(number));
         }
-        observe(it);
+        observe(it, &request.object);
         let reason = if allowed > 0 { "SufficientPods" } else { "InsufficientPods" };
         set_condition(it, ("DisruptionAllowed", allowed > 0, reason, ""), &now);
     };

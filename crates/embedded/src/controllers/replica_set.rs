@@ -54,7 +54,7 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
         if request.client.api.catalog().minor() >= 35 {
             set(set_, &["status", "terminatingReplicas"], Node::Int(terminating));
         }
-        observe(set_);
+        observe(set_, &request.object);
         match &refusal {
             Some(why) => set_condition(set_, ("ReplicaFailure", true, "FailedCreate", why), &now),
             None => remove_condition(set_, "ReplicaFailure"),

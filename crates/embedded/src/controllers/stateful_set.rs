@@ -47,7 +47,7 @@ pub(super) async fn reconcile(request: &Request<'_>) -> Result<Option<Requeue>, 
         set(it, &["status", "currentRevision"], current.as_str());
         set(it, &["status", "updateRevision"], revision.as_str());
         set(it, &["status", "collisionCount"], Node::Int(0));
-        observe(it);
+        observe(it, &request.object);
     };
     request.client.update(request.key, act).await?;
     Ok(counted.next.or(later))
@@ -67,12 +67,14 @@ async fn step(request: &Request<'_>, pods: &[Node], revision: &str) -> Result<Op
     let first = number_at(&request.object, &["spec", "ordinals", "start"]).unwrap_or(0);
     // Otherwise each ordinal waits until all before it are ready.
     let at_once = request.text(&["spec", "podManagementPolicy"]) == "Parallel";
+    let mut is_created = false;
     for ordinal in first..first.saturating_add(desired_replicas(request)) {
         match pods.iter().find(|pod| number(pod) == ordinal) {
             None => {
                 if let Some(later) = create(request, ordinal, revision).await? {
                     return Ok(Some(later));
                 }
+                is_created = true;
                 if !at_once {
                     return Ok(None);
                 }
@@ -90,29 +92,37 @@ async fn step(request: &Request<'_>, pods: &[Node], revision: &str) -> Result<Op
         }
     }
     let last = first.saturating_add(desired_replicas(request));
-    let mut surplus: Vec<&Node> = pods.iter().filter(|pod| number(pod) >= last && !is_deleted(pod)).collect();
+    // `ordinals.start` may have moved up, which leaves pods below the range.
+    let is_surplus =
+        |pod: &&Node| number(pod) >= 0 && !(first..last).contains(&number(pod)) && !is_deleted(pod);
+    let mut surplus: Vec<&Node> = pods.iter().filter(is_surplus).collect();
     surplus.sort_by_key(|pod| number(pod));
     if let Some(pod) = surplus.last() {
         delete_pod(request, SOURCE, pod).await?;
         return Ok(None);
     }
-    update(request, pods, revision).await
+    // What was created is not ready yet, so nothing may be replaced; the new pods reconcile the set again.
+    if is_created { Ok(None) } else { update(request, pods, revision).await }
 }
 
-/// Deletes the pod of an old revision with the highest ordinal; the next reconcile creates its successor.
+/// Deletes the pod of an old revision with the highest ordinal; the next reconcile creates its successor. Each pod is
+/// replaced when those above it are ready, whatever `podManagementPolicy` says about creating them.
 async fn update(request: &Request<'_>, pods: &[Node], revision: &str) -> Result<Option<Requeue>, Status> {
     if request.text(&["spec", "updateStrategy", "type"]) == "OnDelete" {
         return Ok(None);
     }
     let partition =
         number_at(&request.object, &["spec", "updateStrategy", "rollingUpdate", "partition"]).unwrap_or(0);
-    let mut old: Vec<&Node> = pods
-        .iter()
-        .filter(|pod| number(pod) >= partition && label(pod, HASH) != revision && !is_deleted(pod))
-        .collect();
-    old.sort_by_key(|pod| number(pod));
-    if let Some(pod) = old.last() {
-        delete_pod(request, SOURCE, pod).await?;
+    let mut from_highest: Vec<&Node> = pods.iter().filter(|pod| number(pod) >= partition).collect();
+    from_highest.sort_by_key(|pod| std::cmp::Reverse(number(pod)));
+    for pod in from_highest {
+        if label(pod, HASH) != revision && !is_deleted(pod) {
+            delete_pod(request, SOURCE, pod).await?;
+            break;
+        }
+        if is_deleted(pod) || ready_since(pod).is_none() {
+            break;
+        }
     }
     Ok(None)
 }

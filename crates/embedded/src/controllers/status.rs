@@ -68,9 +68,24 @@ pub(super) fn count<'n>(all: impl IntoIterator<Item = &'n Node>, holds: impl Fn(
     i64::try_from(all.into_iter().filter(|node| holds(node)).count()).unwrap_or(i64::MAX)
 }
 
-/// Sets `observedGeneration`: the status now describes this generation of the spec.
-pub(super) fn observe(object: &mut Node) {
-    if let Some(generation) = crate::api::meta::number_at(object, &["metadata", "generation"]) {
+/// Sets `observedGeneration`: the status describes this generation of the spec. It is that of the object that was reconciled:
+/// if the spec has changed since, `kubectl rollout status` must not take the old counts for those of the new spec.
+pub(super) fn observe(object: &mut Node, reconciled: &Node) {
+    if let Some(generation) = crate::api::meta::number_at(reconciled, &["metadata", "generation"]) {
         set(object, &["status", "observedGeneration"], Node::Int(generation));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_describes_the_generation_that_was_reconciled() {
+        let generation = |number: i64| map([("metadata", map([("generation", Node::Int(number))]))]);
+        let (reconciled, mut changed_since) = (generation(1), generation(2));
+        observe(&mut changed_since, &reconciled);
+        let observed = crate::api::meta::number_at(&changed_since, &["status", "observedGeneration"]);
+        assert_eq!(observed, Some(1));
     }
 }

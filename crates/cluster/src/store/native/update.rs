@@ -185,48 +185,90 @@ impl NativeStore {
         else {
             return Ok(false);
         };
+        let is_behind_pointer = self.is_behind_pointer(namespace, name, number);
+        // The release goes before its last version. A process that is killed in between leaves a version without an owner,
+        // which the garbage collector deletes; a release without versions would stay, and nobody would look for it.
+        let is_last = !is_behind_pointer && self.delete_release_of(namespace, name, &object_name).await?;
         let at = (namespace, object_name.as_str());
         let was_there = api::delete(&self.cluster, &crds::release_versions(), at, "").await?;
         self.evict_version(namespace, name, number);
         if let Some((histories, key)) = self.shared(namespace, name) {
             histories.remove_version(&key, number);
         }
-        if !self.is_behind_pointer(namespace, name, number) {
+        if !is_behind_pointer {
             self.forget_history(namespace, name);
-            self.repair_pointer(namespace, name, &object_name).await?;
+            if !is_last {
+                self.repair_pointer(namespace, name, &object_name).await?;
+            }
         }
         Ok(was_there)
     }
 
-    /// After a version was deleted: a release that pointed to it now points to the newest remaining one, or is
-    /// deleted too.
-    pub(super) async fn repair_pointer(&self, namespace: &str, name: &str, gone: &str) -> Result<()> {
-        let points_elsewhere = |release: &Object| {
-            let current = record::pointer(release).map(|(id, _)| record::version_name(name, id));
-            current.is_some_and(|current| current != gone)
-        };
+    /// Deletes a release if `last` is its only version. Returns whether it did.
+    async fn delete_release_of(&self, namespace: &str, name: &str, last: &str) -> Result<bool> {
         let mut seen =
-            self.take_cached_release(namespace, name).flatten().filter(|release| !points_elsewhere(release));
+            self.cached_release(namespace, name).filter(|release| !points_elsewhere(release, last));
         for _ in 0..MAX_RETRIES {
             let release = match seen.take() {
                 Some(release) => Some(release),
                 None => self.release(namespace, name).await?,
             };
-            let Some(mut release) = release.filter(|release| !points_elsewhere(release)) else {
+            let Some(release) = release.filter(|release| !points_elsewhere(release, last)) else {
+                return Ok(false);
+            };
+            if self.newest_besides(&release, last).await?.is_some() {
+                return Ok(false);
+            }
+            match self.delete_release(&release).await {
+                Err(error) if error.is_conflict() => {}
+                deleted => {
+                    self.take_cached_release(namespace, name);
+                    return deleted.map(|()| true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    /// The newest version of a release other than `gone`.
+    async fn newest_besides(&self, release: &Object, gone: &str) -> Result<Option<Object>> {
+        let versions =
+            self.versions(release.namespace(), record::selector(release.name(), &[])).await?.into_iter();
+        let pointer = record::pointer(release);
+        let left = versions.filter(|object| {
+            object.name() != gone && record::belongs_to_release(&record::version_summary(object), pointer)
+        });
+        Ok(left.max_by_key(|object| record::version_summary(object).number))
+    }
+
+    /// Deletes a release, unless somebody has changed it, and the application that owns it.
+    async fn delete_release(&self, release: &Object) -> Result<()> {
+        let at = (release.namespace(), release.name());
+        api::delete(&self.cluster, &crds::releases(), at, release.resource_version()).await?;
+        application::discard(&self.cluster, release).await
+    }
+
+    /// After a version was deleted: a release that pointed to it now points to the newest remaining one, or is
+    /// deleted too.
+    pub(super) async fn repair_pointer(&self, namespace: &str, name: &str, gone: &str) -> Result<()> {
+        let mut seen = self
+            .take_cached_release(namespace, name)
+            .flatten()
+            .filter(|release| !points_elsewhere(release, gone));
+        for _ in 0..MAX_RETRIES {
+            let release = match seen.take() {
+                Some(release) => Some(release),
+                None => self.release(namespace, name).await?,
+            };
+            let Some(mut release) = release.filter(|release| !points_elsewhere(release, gone)) else {
                 return Ok(());
             };
-            let versions = self.versions(namespace, record::selector(name, &[])).await?;
-            let pointer = record::pointer(&release);
-            let left = versions.iter().filter(|object| {
-                object.name() != gone && record::belongs_to_release(&record::version_summary(object), pointer)
-            });
-            let left = left.max_by_key(|object| record::version_summary(object).number);
-            let changed = match left {
+            let changed = match self.newest_besides(&release, gone).await? {
                 Some(object) => {
                     let mut version = ReleaseVersion::default();
-                    record::fill_from_object(&mut version, object);
+                    record::fill_from_object(&mut version, &object);
                     let metadata = &mut version.chart.metadata;
-                    let summary = record::version_summary(object);
+                    let summary = record::version_summary(&object);
                     metadata.name = summary.chart_name;
                     metadata.version = summary.chart_version;
                     metadata.app_version = summary.app_version;
@@ -234,14 +276,7 @@ impl NativeStore {
                     record::set_pointer(&mut release, &version, id);
                     api::replace(&self.cluster, &crds::releases(), &release).await.map(|_| ())
                 }
-                None => {
-                    let state = release.resource_version();
-                    let gone = api::delete(&self.cluster, &crds::releases(), (namespace, name), state).await;
-                    match gone {
-                        Ok(_) => application::discard(&self.cluster, &release).await,
-                        Err(error) => Err(error),
-                    }
-                }
+                None => self.delete_release(&release).await,
             };
             match changed {
                 Err(error) if error.is_conflict() => {}
@@ -250,6 +285,12 @@ impl NativeStore {
         }
         Ok(())
     }
+}
+
+/// Whether a release points to another version than the one with this object name.
+fn points_elsewhere(release: &Object, version: &str) -> bool {
+    let current = record::pointer(release).map(|(id, _)| record::version_name(release.name(), id));
+    current.is_some_and(|current| current != version)
 }
 
 /// Whether a version already is what an update wanted. Whoever took over from a holder marks its version as failed, as the
