@@ -65,15 +65,21 @@ fn signal(child: &Child, name: &str) {
     assert!(Command::new("sh").args(["-c", &command]).status().expect("there is a shell").success());
 }
 
-/// Waits for the program to exit by itself.
-fn end(child: Child) -> CommandResult {
-    end_of("the program", child)
+fn ends_within(child: &mut Child, limit: Duration) -> bool {
+    let limit = Instant::now() + limit;
+    while child.try_wait().expect("a child can be asked").is_none() {
+        if Instant::now() > limit {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    true
 }
 
-/// As [`end`]; a program that does not end is named.
+/// Waits for the program to exit by itself.
 #[track_caller]
-fn end_of(name: &str, mut child: Child) -> CommandResult {
-    until(&format!("{name} ends"), || child.try_wait().expect("a child can be asked").is_some());
+fn end(mut child: Child) -> CommandResult {
+    assert!(ends_within(&mut child, LIMIT), "the program does not end within {LIMIT:?}");
     child.wait_with_output().expect("a child can be read").into()
 }
 
@@ -162,43 +168,50 @@ fn watches_after_apply(seen: &[ProxiedRequest]) -> bool {
         .is_some_and(|written| deployments().any(|request| request.is_watch() && request.request > written))
 }
 
+/// What a program prints when it is interrupted while it waits; `None` if it does not end.
+fn interrupted(env: &TestEnv, proxy: &Proxy, program: Program, words: &[&str], name: &str) -> Option<String> {
+    proxy.rule(|_| Action::Pass);
+    let mut command = env.command(program);
+    command.args(words).arg("--rollback-on-failure").args(BlockedOn::Wait.flags());
+    command.env("KUBECONFIG", proxy.kubeconfig());
+    let mut child = start(env, command, name, BlockedOn::Wait);
+    until("everything is applied and watched", || watches_after_apply(&proxy.seen()));
+    signal(&child, "INT");
+    if !ends_within(&mut child, LIMIT) {
+        child.kill().expect("a child can be killed");
+        child.wait().expect("a child can be awaited");
+        return None;
+    }
+    let ran = CommandResult::from(child.wait_with_output().expect("a child can be read"));
+    let last = ran.stderr.lines().last().unwrap_or_default();
+    Some(format!("{} {} {last}", ran.code.unwrap_or(-1), ran.stdout).replace(name, "NAME"))
+}
+
+/// What a program prints when an install and an upgrade are interrupted, and the history of the latter.
+fn interrupted_operations(env: &TestEnv, proxy: &Proxy, program: Program, name: &str) -> Option<Vec<String>> {
+    let installed = interrupted(env, proxy, program, &["install", name, "chart"], name)?;
+    assert!(env.object("apps/v1", "deployments", &format!("{name}-web")).is_none(), "{installed}");
+    let other = format!("{name}-2");
+    env.run(program, &["install", &other, "chart"]).succeeded();
+    let upgraded = interrupted(env, proxy, program, &["upgrade", &other, "chart"], &other)?;
+    let history = env.run(program, &["history", &other]).succeeded().stdout;
+    let words = ["superseded", "failed", "deployed", "Rollback to 1"];
+    let known = |line: &str| words.iter().filter(|word| line.contains(**word)).copied().collect();
+    let states = history.lines().skip(1).map(known).map(|words: Vec<&str>| words.join(" "));
+    Some([installed, upgraded].into_iter().chain(states).collect())
+}
+
 #[test]
 fn ctrl_c_over_what_is_to_be_rolled_back_ends_as_in_helm() {
     let Some(env) = env("ctrl_c_over_what_is_to_be_rolled_back") else { return };
     let proxy = Proxy::new(env.cluster());
-    let ended: Vec<Vec<String>> = [(Program::PintleAsHelm, "ours"), (Program::Helm4, "real")]
+    let ours = interrupted_operations(&env, &proxy, Program::PintleAsHelm, "ours").expect("ours ends");
+    assert!(ours.last().is_some_and(|last| last.contains("deployed")), "{ours:?}");
+    // On a busy machine the two goroutines of Helm can wait for each other; another release tells what it prints.
+    let helms = ["real", "again", "third"]
         .into_iter()
-        .map(|(program, name)| {
-            let stop = |words: &[&str], name: &str| {
-                proxy.rule(|_| Action::Pass);
-                let mut command = env.command(program);
-                command.args(words).arg("--rollback-on-failure").args(BlockedOn::Wait.flags());
-                command.env("KUBECONFIG", proxy.kubeconfig());
-                let child = start(&env, command, name, BlockedOn::Wait);
-                until("everything is applied and watched", || watches_after_apply(&proxy.seen()));
-                signal(&child, "INT");
-                let ran = end_of(&format!("{program:?} {words:?}"), child);
-                let last = ran.stderr.lines().last().unwrap_or_default();
-                format!("{} {} {last}", ran.code.unwrap_or(-1), ran.stdout).replace(name, "NAME")
-            };
-            let history = |name: &str| env.run(program, &["history", name]).succeeded().stdout;
-            let states = |text: String| {
-                let words = ["superseded", "failed", "deployed", "Rollback to 1"];
-                let known = |line: &str| words.iter().filter(|word| line.contains(**word)).copied().collect();
-                text.lines().skip(1).map(known).map(|words: Vec<&str>| words.join(" ")).collect::<Vec<_>>()
-            };
-            let installed = stop(&["install", name, "chart"], name);
-            assert!(env.object("apps/v1", "deployments", &format!("{name}-web")).is_none(), "{installed}");
-            let other = format!("{name}-2");
-            env.run(program, &["install", &other, "chart"]).succeeded();
-            let upgraded = stop(&["upgrade", &other, "chart"], &other);
-            let mut printed = vec![installed, upgraded];
-            printed.extend(states(history(&other)));
-            printed
-        })
-        .collect();
-    assert_eq!(ended[0], ended[1]);
-    assert!(ended[0].last().is_some_and(|last| last.contains("deployed")), "{:?}", ended[0]);
+        .find_map(|name| interrupted_operations(&env, &proxy, Program::Helm4, name));
+    assert_eq!(ours, helms.expect("Helm ends once in three times"));
 }
 
 #[test]

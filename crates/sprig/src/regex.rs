@@ -78,29 +78,34 @@ pub(crate) fn functions() -> Vec<Function> {
     ]
 }
 
-/// The compiled first argument.
-fn compile(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, Error> {
+/// The compiled first argument; the outer error is about fuel, the inner one about the pattern.
+fn compile(fuel: &mut Fuel, args: Args<'_>) -> Result<Result<Rc<Regex>, Error>, CallError> {
     let pattern = args.text(0);
     COMPILED.with_borrow_mut(|kept| {
         if let Some(regex) = kept.get(pattern) {
-            return Ok(Rc::clone(regex));
+            return Ok(Ok(Rc::clone(regex)));
         }
-        // Without fuel the render ends after this call, whatever it returns.
-        let _ = fuel.spend(COMPILE_STEPS + pattern.len() as u64 * 16);
-        let regex = Regex::compile(pattern);
-        let _ = fuel.spend(regex.as_ref().map_or_else(Error::compile_cost, Regex::compile_cost));
-        let regex = Rc::new(regex?);
+        // Before compiling: a pattern of megabytes takes seconds and gigabytes.
+        fuel.spend(COMPILE_STEPS + pattern.len() as u64 * 16)?;
+        let regex = match Regex::compile(pattern) {
+            Ok(regex) => Rc::new(regex),
+            Err(error) => {
+                fuel.spend(error.compile_cost())?;
+                return Ok(Err(error));
+            }
+        };
+        fuel.spend(regex.compile_cost())?;
         if kept.len() >= KEPT {
             kept.clear();
         }
         kept.insert(args.str(0), Rc::clone(&regex));
-        Ok(regex)
+        Ok(Ok(regex))
     })
 }
 
 /// The compiled first argument, charged for its search through the second.
 fn compiled(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, CallError> {
-    let regex = compile(fuel, args).map_err(plain)?;
+    let regex = compile(fuel, args)?.map_err(plain)?;
     charge(fuel, &regex, args)?;
     Ok(regex)
 }
@@ -138,7 +143,7 @@ fn pay_for_replacing(regex: Rc<Regex>, fuel: &mut Fuel, args: Args<'_>) -> Resul
 
 /// The compiled first argument, charged as well, or the text of Go's panic.
 fn must_compile(fuel: &mut Fuel, args: Args<'_>) -> Result<Rc<Regex>, CallError> {
-    let regex = compile(fuel, args).map_err(|error| {
+    let regex = compile(fuel, args)?.map_err(|error| {
         let pattern = args.text(0);
         let pattern = match std::str::from_utf8(pattern) {
             Ok(text) if can_backquote(text) => format!("`{text}`"),
@@ -238,6 +243,14 @@ mod tests {
         assert_eq!(call("regexFind", &args).unwrap_err().message, format!("regexp: Compile(`[`): {text}"));
         let args = [Value::str("`("), Value::str("x")];
         assert!(call("regexFind", &args).unwrap_err().message.starts_with("regexp: Compile(\"`(\"): "));
+    }
+
+    #[test]
+    fn a_pattern_that_cannot_be_paid_for_is_not_compiled() {
+        let pattern = "[a-z]".repeat(100);
+        let mut fuel = Fuel::new(pintle_gotmpl::Limits { steps: 1_000, ..pintle_gotmpl::Limits::default() });
+        assert!(compile(&mut fuel, Args(&[Value::str(pattern.as_str())])).is_err());
+        assert!(COMPILED.with_borrow(|kept| !kept.contains_key(pattern.as_bytes())));
     }
 
     #[test]

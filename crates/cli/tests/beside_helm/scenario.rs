@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use super::fixtures::World;
+use super::fixtures::{World, set_time};
 use super::side::{Outcome, Side, differences, replace};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/beside_helm/scenarios");
@@ -158,7 +158,12 @@ fn change(side: &Side, world: &World<'_>, kind: &str, rest: &str) {
             fs::write(in_home(first), text).unwrap();
         }
         "@mkdir" => fs::create_dir_all(side.home.join(first)).unwrap(),
-        "@copy" => drop(fs::copy(world.place.path().join(first), in_home(second)).unwrap()),
+        "@copy" => {
+            let path = in_home(second);
+            fs::copy(world.place.path().join(first), &path).unwrap();
+            // Manifests of pushed charts have the time of the file, so digests depend on it.
+            set_time(&path);
+        }
         "@remove" if side.home.join(first).is_dir() => fs::remove_dir_all(side.home.join(first)).unwrap(),
         "@remove" => fs::remove_file(side.home.join(first)).unwrap(),
         "@chmod" => {

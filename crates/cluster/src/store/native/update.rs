@@ -201,7 +201,8 @@ impl NativeStore {
                 self.repair_pointer(namespace, name, &object_name).await?;
             }
         }
-        Ok(was_there)
+        // The garbage collector may have been faster.
+        Ok(was_there || is_last)
     }
 
     /// Deletes a release if `last` is its only version. Returns whether it did.
