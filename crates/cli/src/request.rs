@@ -228,13 +228,35 @@ fn recreated(flags: &Parsed) -> Result<Vec<String>, Failure> {
 /// The paths of `--sensitive-path`.
 fn sensitive_paths(flags: &Parsed) -> Result<Vec<SensitivePath>, Failure> {
     let given = if flags.declares(names::SENSITIVE_PATH) { flags.list(names::SENSITIVE_PATH) } else { &[] };
-    let parse = |text: &String| {
-        SensitivePath::parse(text).ok_or_else(|| {
+    let parse = |text: String| {
+        SensitivePath::parse(&text).ok_or_else(|| {
             Failure::usage(format!("--sensitive-path is {}", quote(text.as_bytes())))
                 .hint("write a path such as spec.containers[*].env[0].value or data[\"tls.key\"]")
         })
     };
-    given.iter().map(parse).collect()
+    given.iter().flat_map(|text| paths_of(text)).map(parse).collect()
+}
+
+/// Splits a list of paths at its commas; those in brackets are part of a key.
+fn paths_of(list: &str) -> Vec<String> {
+    let mut depth = 0_usize;
+    let mut paths = vec![String::new()];
+    for character in list.chars() {
+        match character {
+            ',' if depth == 0 => paths.push(String::new()),
+            _ => {
+                depth = match character {
+                    '[' => depth + 1,
+                    ']' => depth.saturating_sub(1),
+                    _ => depth,
+                };
+                if let Some(path) = paths.last_mut() {
+                    path.push(character);
+                }
+            }
+        }
+    }
+    paths
 }
 
 /// What is done about the CRDs of the chart.

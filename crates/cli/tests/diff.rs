@@ -95,6 +95,53 @@ fn templates_see_the_entries() {
         shown.starts_with("exit 1\n") && shown.contains("open no.tpl: no such file or directory"),
         "{shown}"
     );
+    // A line of the log, as in helm-diff, and no error of the command.
+    assert!(shown.ends_with("--- stderr\nError loading custom template\n"), "{shown}");
+}
+
+#[test]
+fn failures_say_what_was_done_and_warnings_of_rendering_are_not_passed_on() {
+    let env = charts();
+    env.write("old/crds/kind.yaml", "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: kinds.example.com}\nspec:\n  group: example.com\n  scope: Namespaced\n  names: {plural: kinds, singular: kind, kind: Kind}\n  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]\n");
+    let run = |line: &str| env.helm_with(line, &[("PINTLE_CLUSTER", "embedded:box.db")]);
+    assert!(run("install web old").starts_with("exit 0\n"));
+    assert_eq!(run("diff upgrade web old"), "exit 0\n");
+    env.write("new/templates/config.yaml", "{{ fail \"no\" }}");
+    for (line, wanted) in [
+        (
+            "diff upgrade web new",
+            "Error: Failed to render chart: execution error at (web/templates/config.yaml:1:3): no\n",
+        ),
+        (
+            "diff upgrade web old -f missing.yaml",
+            "Error: Failed to render chart: open missing.yaml: no such file or directory\n",
+        ),
+        ("diff upgrade web ./missing", "Error: Failed to render chart: path \"./missing\" not found\n"),
+        (
+            "diff upgrade Bad_Name old",
+            "Error: Failed to get release Bad_Name in namespace default: releaseContent: Release name is invalid: Bad_Name\n",
+        ),
+    ] {
+        let shown = run(line);
+        assert!(shown.starts_with("exit 1\n") && shown.contains(wanted), "{line}: {shown}");
+    }
+}
+
+#[test]
+fn renamed_secrets_cannot_be_compared_by_field() {
+    let env = charts();
+    let secret = |name: &str| {
+        format!("apiVersion: v1\nkind: Secret\nmetadata:\n  name: {name}\nstringData:\n  a: b\n  c: d\n")
+    };
+    env.write("old/templates/secret.yaml", &secret("one"));
+    env.write("new/templates/secret.yaml", &secret("two"));
+    let shown = env.helm("diff local old new --find-renames 0.9 --output structured");
+    assert!(
+        shown.contains(
+            "Warning: failed to build structured entry for , one, Secret (v1) (kind: Secret, changeType: MODIFY): convert old manifest: yaml: mapping values are not allowed in this context\n"
+        ),
+        "{shown}"
+    );
 }
 
 #[test]

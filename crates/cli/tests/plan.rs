@@ -245,7 +245,76 @@ fn a_plan_is_refused_when_others_have_changed_an_object_or_time_has_passed() {
     holds(&run(&env, "plan uninstall a --save b.plan --plan-lifetime 1ms"), &["exit 2\n"]);
     std::thread::sleep(std::time::Duration::from_millis(1100));
     holds(&run(&env, "apply b.plan"), &["exit 3\n", "expired"]);
+    // Less than a second is not the same as no limit, and a limit in the past is a mistake.
+    holds(&run(&env, "apply b.plan --plan-lifetime 1ms"), &["exit 3\n", "expired"]);
+    holds(&run(&env, "apply b.plan --plan-lifetime -1h"), &["exit 2\n", "--plan-lifetime is negative"]);
+    holds(&run(&env, "plan uninstall a --save c.plan --plan-lifetime -1s"), &["exit 1\n", "negative"]);
+    assert!(!env.path().join("c.plan").exists());
     holds(&run(&env, "apply b.plan --plan-lifetime 1h"), &["exit 0\n", "release \"a\" uninstalled"]);
+}
+
+#[test]
+fn a_plan_file_that_was_cut_off_or_changed_is_refused() {
+    let env = env();
+    holds(&run(&env, "install a web"), &["exit 0\n"]);
+    holds(&run(&env, "plan upgrade a web --set color=blue --save a.plan"), &["exit 2\n"]);
+    let text = std::fs::read_to_string(env.path().join("a.plan")).expect("the plan was saved");
+    for cut in [0, 1, text.len() / 2, text.len() - 3] {
+        env.write("cut.plan", &text[..cut]);
+        holds(&run(&env, "apply cut.plan"), &["exit 2\n", "not a plan"]);
+        holds(&run(&env, "plan show cut.plan"), &["exit 1\n", "not a plan"]);
+    }
+    // What can be read in the file is protected as well as what cannot.
+    for (what, instead) in [
+        ("\"release\": \"a\"", "\"release\": \"b\""),
+        ("\"action\": \"update\"", "\"action\": \"delete\""),
+        ("\"namespace\": \"default\"", "\"namespace\": \"prod\""),
+        ("\"toVersion\": 2", "\"toVersion\": 3"),
+    ] {
+        assert!(text.contains(what), "{what} is not in the file");
+        env.write("changed.plan", &text.replace(what, instead));
+        holds(
+            &run(&env, "apply changed.plan"),
+            &["exit 2\n", "it was saved with another key, or was changed"],
+        );
+    }
+    let expires = text.lines().find(|line| line.contains("\"expires\"")).expect("a plan expires");
+    env.write("changed.plan", &text.replace(expires, &expires.replace(": \"2", ": \"3")));
+    holds(&run(&env, "apply changed.plan"), &["exit 2\n", "was changed"]);
+    let other = |line| env.called("pintle", line, &[("PINTLE_CLUSTER", "embedded:other.db")]);
+    holds(&other("install a web"), &["exit 0\n"]);
+    holds(&other("apply a.plan"), &["exit 3\n", "the cluster: it is not the one"]);
+    let shown = run(&env, "plan upgrade a web --set color=blue --save missing/a.plan");
+    holds(&shown, &["exit 1\n", "cannot write `missing/a.plan`: no such file or directory"]);
+    holds(&run(&env, "apply a.plan"), &["exit 0\n", "REVISION: 2"]);
+}
+
+#[test]
+fn keys_with_dots_are_quoted_in_paths_and_can_be_given_so() {
+    let env = env();
+    let labelled = |color: &str, policy: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: labelled\n  labels: {{example.com/team.x: {color}}}\n{policy}data: {{key: {color}}}\n"
+        )
+    };
+    env.write("web/templates/labelled.yaml", &labelled("{{ .Values.color }}", ""));
+    holds(&run(&env, "install a web"), &["exit 0\n"]);
+    let shown = run(&env, "plan upgrade a web --set color=blue -o json");
+    holds(&shown, &["\"path\": \"metadata.labels[\\\"example.com/team.x\\\"]\""]);
+    // The path as it is shown, alone and in a list.
+    for path in ["metadata.labels[\"example.com/team.x\"]", "spec.x,metadata.labels[\"example.com/team.x\"]"]
+    {
+        let hidden =
+            run(&env, &format!("plan upgrade a web --set color=blue -o json --sensitive-path {path}"));
+        holds(&hidden, &["exit 2\n", "\"after\": \"++++++++ (4 bytes)\""]);
+    }
+    env.write("thief/Chart.yaml", "apiVersion: v2\nname: thief\nversion: 1.0.0\n");
+    env.write("thief/templates/labelled.yaml", &labelled("black", ""));
+    holds(&run(&env, "install thief thief --take-ownership --conflicts take"), &["exit 0\n"]);
+    holds(
+        &run(&env, "drift a"),
+        &["exit 2\n", "metadata.labels[\"example.com/team.x\"]: \"black\" instead of \"red\""],
+    );
 }
 
 #[test]
@@ -282,6 +351,13 @@ fn objects_are_recreated_where_that_is_allowed() {
     holds(&run(&env, "plan upgrade a web --recreate db"), &["exit 1\n", "Kind/name"]);
     let planned = run(&env, "plan upgrade a web --set color=blue --recreate StatefulSet/db");
     holds(&planned, &["exit 2\n", "! recreate StatefulSet default/db", "its dependents stay"]);
+    // The server completes the new object as it did the old one, so that only the field is a change.
+    for shown in [&refused, &planned] {
+        let shown = shown.split_once("! recreate").map_or("", |(_, rest)| rest);
+        let lines = shown.lines().map(str::trim_start);
+        let removed: Vec<&str> = lines.filter(|line| line.starts_with("-   ")).collect();
+        assert_eq!(removed, ["-   serviceName: red"], "{shown}");
+    }
     holds(&run(&env, "upgrade a web --set color=blue --recreate StatefulSet/db"), &["exit 0\n"]);
     holds(&run(&env, "drift a"), &["exit 0\n"]);
 }

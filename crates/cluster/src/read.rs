@@ -125,8 +125,22 @@ impl Cluster {
     /// # Errors
     /// When the server rejects the request or does not answer.
     pub async fn get_raw(&self, resource: &Resource, namespace: &str, name: &str) -> Result<Option<Bytes>> {
+        self.get_body(&Request::get(api_path::object(resource, namespace, name)?)).await
+    }
+
+    /// As [`Cluster::get_raw`], for content that is compressed already.
+    pub(crate) async fn get_uncompressed(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Bytes>> {
         let request = Request::get(api_path::object(resource, namespace, name)?);
-        match self.send(&request).await {
+        self.get_body(&Request { uncompressed: true, ..request }).await
+    }
+
+    async fn get_body(&self, request: &Request) -> Result<Option<Bytes>> {
+        match self.send(request).await {
             Ok(response) => Ok(Some(response.body)),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),

@@ -1,8 +1,8 @@
 //! Splits a manifest into objects, with helm-diff's keys.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 use memchr::memmem;
 
@@ -34,6 +34,16 @@ pub struct Object<'m> {
     pub keep: bool,
 }
 
+impl Object<'_> {
+    /// The text, if it is as it was in the manifest.
+    fn unchanged(&self) -> Option<&[u8]> {
+        match &self.content {
+            Cow::Borrowed(text) => Some(text),
+            Cow::Owned(_) => None,
+        }
+    }
+}
+
 /// The objects of a manifest by key.
 #[derive(Clone, Debug, Default)]
 pub struct Index<'m> {
@@ -53,6 +63,20 @@ impl<'m> Index<'m> {
     /// # Errors
     /// When a document is not YAML, its head has the wrong types, or it is too large.
     pub fn parse(manifest: &'m [u8], options: &ParseOptions) -> Result<Index<'m>> {
+        Index::parse_beside(manifest, options, &Index::default())
+    }
+
+    /// As [`Index::parse`], for the same options as another index of which most documents are the same. What is known of
+    /// these is not read again.
+    ///
+    /// # Errors
+    /// As [`Index::parse`].
+    pub fn parse_beside(manifest: &'m [u8], options: &ParseOptions, other: &Index<'_>) -> Result<Index<'m>> {
+        let known: HashMap<&[u8], (&String, &Object<'_>)> = other
+            .objects
+            .iter()
+            .filter_map(|(key, object)| Some((object.unchanged()?, (key, object))))
+            .collect();
         let mut index = Index::default();
         for document in documents(manifest) {
             // Go's scanner must have the separator in its buffer, too.
@@ -60,8 +84,14 @@ impl<'m> Index<'m> {
                 return Err(Error::TooLong);
             }
             let content = trim(document);
-            if !content.is_empty() {
-                index.add(Cow::Borrowed(content), options)?;
+            match known.get(content) {
+                _ if content.is_empty() => {}
+                Some((key, same)) => {
+                    let object =
+                        Object { kind: same.kind.clone(), content: Cow::Borrowed(content), keep: same.keep };
+                    index.insert((*key).clone(), object);
+                }
+                None => index.add(Cow::Borrowed(content), options)?,
             }
         }
         Ok(index)
@@ -201,6 +231,27 @@ mod tests {
         assert_eq!(index.duplicates, [", a, Pod (v1)"]);
         let all = ParseOptions { include_tests: true, ..ParseOptions::default() };
         assert_eq!(keys(text, &all).len(), 2);
+    }
+
+    #[test]
+    fn documents_of_another_index_are_recognised_and_not_trusted_beyond_their_text() {
+        let object = |name: &str, data: &str| {
+            format!("kind: A\napiVersion: v1\nmetadata: {{name: {name}}}\ndata: {data}\n")
+        };
+        let policy =
+            "kind: B\napiVersion: v1\nmetadata: {name: b, annotations: {helm.sh/resource-policy: keep}}\n";
+        let list = "kind: List\napiVersion: v1\nitems: [{kind: C, apiVersion: v1, metadata: {name: c}}]\n";
+        let old = [object("a", "1").as_str(), policy, list].join("---\n");
+        let new = [object("a", "2").as_str(), object("d", "1").as_str(), policy, policy, list].join("---\n");
+        for normalize in [false, true] {
+            let options = ParseOptions { normalize, ..ParseOptions::default() };
+            let old = Index::parse(old.as_bytes(), &options).expect("a good manifest");
+            let beside = Index::parse_beside(new.as_bytes(), &options, &old).expect("a good manifest");
+            let alone = Index::parse(new.as_bytes(), &options).expect("a good manifest");
+            assert_eq!(format!("{beside:?}"), format!("{alone:?}"));
+            assert_eq!(beside.len(), 4);
+            assert_eq!(beside.duplicates, [", b, B (v1)"]);
+        }
     }
 
     #[test]

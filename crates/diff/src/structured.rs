@@ -86,10 +86,15 @@ pub(crate) fn entry(
     Ok(entry)
 }
 
+/// The message of the YAML library alone: helm-diff does not go through the conversion that has this prefix.
+fn message(error: &str) -> String {
+    error.trim_start_matches("error converting YAML to JSON: ").to_owned()
+}
+
 /// Reads an object; `None` if there is none.
 fn read(object: Option<&Object<'_>>) -> Result<Option<Map<Node>>, String> {
     let Some(object) = object.filter(|object| !is_blank(&object.content)) else { return Ok(None) };
-    match pintle_yaml::read(&object.content).map_err(|error| error.to_string())? {
+    match pintle_yaml::read(&object.content).map_err(|error| message(&error.to_string()))? {
         Node::Nil => Ok(None),
         Node::Map(map) => Ok(Some(map)),
         other => Err(format!(

@@ -42,7 +42,9 @@ pub(crate) fn split_hooks(
     hide_secrets: bool,
     reporter: &mut dyn Reporter,
 ) -> Result<(String, Vec<StoredHook>)> {
-    let mut manifest = Vec::new();
+    // With room for the `# Source` lines: text of megabytes that grows by doubling would take twice its size.
+    let size = sorted.manifests.iter().map(|object| object.path.len() + object.content.len() + 20).sum();
+    let mut manifest = Vec::with_capacity(size);
     let mut hooks = Vec::new();
     for hook in &sorted.hooks {
         let read = pintle_hooks::read(&Source::from_sorted(hook))?;
@@ -56,7 +58,9 @@ pub(crate) fn split_hooks(
             push_document(&mut manifest, object.path, displayed_content(object, hide_secrets));
         }
     }
-    Ok((String::from_utf8_lossy(&manifest).into_owned(), hooks))
+    let manifest = String::from_utf8(manifest)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+    Ok((manifest, hooks))
 }
 
 /// Builds a hook that has no `helm.sh/hook` annotation and names its events in its weights only.

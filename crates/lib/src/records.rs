@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pintle_release::{
-    HookPhase, Lease, ReleaseVersion, Status, Store, StoreError, Summary, VersionId, VersionRef,
+    HookPhase, Lease, RecordPart, ReleaseVersion, Status, Store, StoreError, Summary, VersionId, VersionRef,
 };
 
 use crate::{Error, Result, Session};
@@ -140,8 +140,19 @@ impl<'s> Records<'s> {
                 None => Err(self.version_not_found(*number).await),
             };
         }
+        if *reference == VersionRef::Current {
+            return self.newest(RecordPart::All).await;
+        }
         let history = self.existing_history().await?;
         self.load(self.number(&history, reference)?).await
+    }
+
+    /// Loads the newest version.
+    pub(crate) async fn newest(&self, part: RecordPart) -> Result<ReleaseVersion> {
+        match self.store.newest(&self.namespace, &self.name, part).await? {
+            Some(version) => Ok(version),
+            None => Err(self.missing().await),
+        }
     }
 
     /// Returns the error for a missing version: the release does not exist, or it has other versions.

@@ -8,7 +8,7 @@ use pintle::cluster::store::{HelmConfigMaps, HelmSecrets, HistoryCache, NativeSt
 use pintle::cluster::{Cluster, Preconditions, PropagationPolicy, WriteParams, crds};
 use pintle::embedded::{self, Embedded};
 use pintle::objects::{Object, ObjectId};
-use pintle::release::{ReleaseVersion, Status, Store, VersionId};
+use pintle::release::{RecordPart, ReleaseVersion, Status, Store, VersionId};
 
 #[path = "../../release/tests/contract.rs"]
 mod contract;
@@ -29,6 +29,43 @@ async fn every_store_in_a_cluster_fulfils_the_contract() {
         cluster.create(&object, &WriteParams::default()).await.expect("a namespace");
         contract::check(&*store, &namespace).await;
     }
+}
+
+#[tokio::test]
+async fn of_all_records_only_the_newest_is_read_unless_it_is_damaged() {
+    let api = Embedded::default().open().await.expect("it opens");
+    let requests = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (served, seen) = (api.clone(), Arc::clone(&requests));
+    let cluster = Cluster::from_service_fn(
+        move |request| {
+            let accept =
+                request.headers().get("accept").and_then(|text| text.to_str().ok()).unwrap_or_default();
+            let what = if accept.contains("PartialObjectMetadata") { "heads" } else { "objects" };
+            let name = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
+            seen.lock().expect("not poisoned").push(format!("{what} {name}"));
+            let api = served.clone();
+            async move { api.handle(request).await }
+        },
+        "default",
+    );
+    let store = HelmSecrets::new(cluster.clone());
+    for number in 1..=3 {
+        let version = contract::version("default", "web", number, Status::Superseded);
+        store.create(&version, None, None).await.expect("is new");
+    }
+    let newest = async || {
+        requests.lock().expect("not poisoned").clear();
+        let newest = store.newest("default", "web", RecordPart::WithoutFiles).await.expect("an answer");
+        (newest.map(|version| version.number), requests.lock().expect("not poisoned").join(", "))
+    };
+    let expected = "heads secrets, objects sh.helm.release.v1.web.v3".to_owned();
+    assert_eq!(newest().await, (Some(3), expected));
+    let id = ObjectId::new("v1", "Secret", "default", "sh.helm.release.v1.web.v3");
+    let mut damaged = cluster.get(&id).await.expect("an answer").expect("is there");
+    let data = damaged.body_mut().get_mut("data").and_then(|data| data.as_map_mut()).expect("has data");
+    data.insert("release".into(), "bm8gcmVjb3Jk".into());
+    cluster.replace(&damaged, &WriteParams::default()).await.expect("is there");
+    assert_eq!(newest().await.0, Some(2), "as in Helm, which skips what it cannot read");
 }
 
 /// The number and status of each version, as a new store with these histories sees them, and how many lists that took.

@@ -139,17 +139,45 @@ fn decision(word: &str) -> Option<Decision> {
     }
 }
 
-/// A path with `[*]` for every element of a list.
+/// A path with `[*]` for every element of a list. A key in brackets, as plans print `metadata.labels["a.b/c"]`, is
+/// written as the server does: after a dot.
 fn without_keys(path: &str) -> String {
     let mut plain = String::with_capacity(path.len());
     let mut rest = path;
-    while let Some(open) = rest.find('[') {
-        plain.push_str(&rest[..open]);
-        plain.push_str("[*]");
-        rest = rest[open..].find(']').map_or("", |close| &rest[open + close + 1..]);
+    while let Some((before, inner)) = rest.split_once('[') {
+        plain.push_str(before);
+        let (element, after) = split_element(inner).unwrap_or((inner, ""));
+        match element.strip_prefix('"').and_then(|key| key.strip_suffix('"')) {
+            Some(key) => {
+                plain.push('.');
+                plain.push_str(key);
+            }
+            None => plain.push_str("[*]"),
+        }
+        rest = after;
     }
     plain.push_str(rest);
     plain
+}
+
+/// Splits behind a bracket: what is inside, and what follows the bracket that closes it. Brackets in quotes belong to a
+/// value.
+fn split_element(inner: &str) -> Option<(&str, &str)> {
+    let end = outside_quotes(inner, b']').next()?;
+    Some((&inner[..end], &inner[end + 1..]))
+}
+
+/// The positions of a byte that is not part of a quoted text.
+fn outside_quotes(text: &str, wanted: u8) -> impl Iterator<Item = usize> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    text.bytes().enumerate().filter_map(move |(at, byte)| {
+        let was_escaped = is_escaped;
+        is_escaped = is_quoted && !was_escaped && byte == b'\\';
+        if byte == b'"' && !was_escaped {
+            is_quoted = !is_quoted;
+        }
+        (byte == wanted && !is_quoted).then_some(at)
+    })
 }
 
 /// Removes the field that a path of the server names, and returns whether it was there.
@@ -176,7 +204,7 @@ fn remove_below(node: &mut Node, path: &str) -> bool {
         return node.as_map_mut().is_some_and(|map| remove_from_map(map, rest));
     }
     let (Node::List(list), Some(inner)) = (node, path.strip_prefix('[')) else { return false };
-    let Some((element, rest)) = inner.split_once(']') else { return false };
+    let Some((element, rest)) = split_element(inner) else { return false };
     let Some(index) = list.iter().position(|item| is_element(item, element)) else { return false };
     if rest.is_empty() {
         list.remove(index);
@@ -187,7 +215,10 @@ fn remove_below(node: &mut Node, path: &str) -> bool {
 
 /// Whether `name="web",port=80` or `="value"` names an element.
 fn is_element(item: &Node, element: &str) -> bool {
-    element.split(',').all(|part| {
+    let mut start = 0;
+    let ends: Vec<usize> = outside_quotes(element, b',').chain([element.len()]).collect();
+    ends.into_iter().all(|end| {
+        let part = &element[std::mem::replace(&mut start, end + 1)..end];
         let Some((key, value)) = part.split_once('=') else { return false };
         let Ok(value) = json::read_exact(value.as_bytes()) else { return false };
         if key.is_empty() { *item == value } else { item.get(key) == Some(&value) }
@@ -246,6 +277,13 @@ mod tests {
         ] {
             assert_eq!(decide(ConflictPolicy::Take, rules, field, other), expected, "{field}");
         }
+        // A key with dots, as plans print it, and as the server does.
+        for rule in [r#"metadata.labels["example.com/team"]=yield"#, "metadata.labels.example.com/team=yield"]
+        {
+            let decided = |field| decide(ConflictPolicy::Fail, rule, field, other);
+            assert_eq!(decided(".metadata.labels.example.com/team"), Decision::Yield, "{rule}");
+            assert_eq!(decided(".metadata.labels.example.com/teams"), Decision::Fail, "{rule}");
+        }
         assert!(check_rules(rules).is_ok());
         assert!(check_rules("spec.replicas=ignore").is_err());
     }
@@ -254,11 +292,14 @@ mod tests {
     fn fields_are_removed_by_the_paths_of_the_server() {
         let mut object = object(
             r#"{"metadata":{"labels":{"app":"a","app.kubernetes.io/name":"b"}},
-                "spec":{"c":[{"name":"a","image":"1"},{"name":"b","image":"2"}],"set":["x","y"]}}"#,
+                "spec":{"c":[{"name":"a","image":"1"},{"name":"b","image":"2"}],"set":["x","y","p,q]\""]}}"#,
         );
-        for path in
-            [".metadata.labels.app.kubernetes.io/name", r#".spec.c[name="b"].image"#, r#".spec.set[="x"]"#]
-        {
+        for path in [
+            ".metadata.labels.app.kubernetes.io/name",
+            r#".spec.c[name="b"].image"#,
+            r#".spec.set[="x"]"#,
+            r#".spec.set[="p,q]\""]"#,
+        ] {
             assert!(remove_field(&mut object, path), "{path}");
         }
         assert!(

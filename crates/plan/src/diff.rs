@@ -72,9 +72,9 @@ pub fn segments(path: &str) -> Vec<Segment> {
     let mut rest = path;
     while !rest.is_empty() {
         if let Some(inner) = rest.strip_prefix("[\"") {
-            let end = inner.find("\"]").unwrap_or(inner.len());
-            found.push(Segment::Key(inner[..end].to_owned()));
-            rest = inner.get(end + 2..).unwrap_or_default();
+            let (key, length) = unquoted(inner);
+            found.push(Segment::Key(key));
+            rest = inner[length..].strip_prefix(']').unwrap_or_default();
         } else if let Some(inner) = rest.strip_prefix('[') {
             let end = inner.find(']').unwrap_or(inner.len());
             found.push(Segment::Index(inner[..end].parse().unwrap_or(0)));
@@ -87,6 +87,39 @@ pub fn segments(path: &str) -> Vec<Segment> {
         }
     }
     found
+}
+
+/// The text after an opening quote as [`push_key`] wrote it, and where it ends, behind the closing quote.
+fn unquoted(text: &str) -> (String, usize) {
+    let mut key = String::new();
+    let mut rest = text.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '"' => break,
+            '\\' => key.extend(escaped(&mut rest)),
+            other => key.push(other),
+        }
+    }
+    (key, text.len() - rest.as_str().len())
+}
+
+/// The character of an escape of Go's, after the backslash.
+fn escaped(rest: &mut std::str::Chars<'_>) -> Option<char> {
+    let width = match rest.next()? {
+        'x' => 2,
+        'u' => 4,
+        'U' => 8,
+        'a' => return Some('\u{07}'),
+        'b' => return Some('\u{08}'),
+        'f' => return Some('\u{0c}'),
+        'n' => return Some('\n'),
+        'r' => return Some('\r'),
+        't' => return Some('\t'),
+        'v' => return Some('\u{0b}'),
+        other => return Some(other),
+    };
+    let digits: String = rest.by_ref().take(width).collect();
+    u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32)
 }
 
 /// The path of a [`Difference`] as a JSON pointer (RFC 6901).
@@ -192,6 +225,25 @@ mod tests {
         assert_eq!(paths, ["a.b[1].c", "a.b[2]", "a.gone", r#"m["e.x/y"]"#, "new"]);
         let pointers: Vec<String> = paths.iter().map(|path| pointer(path)).collect();
         assert_eq!(pointers, ["/a/b/1/c", "/a/b/2", "/a/gone", "/m/e.x~1y", "/new"]);
+    }
+
+    #[test]
+    fn paths_of_unusual_keys_are_read_as_they_were_written() {
+        for key in ["a.b/c", "x\"]y", "back\\slash", "[0]", "", "line\nend", "é\u{0}\u{2028}", "a~b"] {
+            let map = |value: Node| {
+                let inner = Map::from_entries(vec![(key.into(), value)]);
+                Map::from_entries(vec![("m".into(), Node::Map(inner))])
+            };
+            let (before, after) = (map(1.into()), map(2.into()));
+            let path = &differences(&before, &after)[0].path;
+            let keys = [Segment::Key("m".to_owned()), Segment::Key(key.to_owned())];
+            assert_eq!(segments(path), keys, "{path}");
+            let below = segments(&format!("{path}[3].x"));
+            assert_eq!(below[2..], [Segment::Index(3), Segment::Key("x".to_owned())], "{path}");
+        }
+        for damaged in ["[\"", "a[\"b", "a[\"b\"", "[\"\\", "[\"\\u12", "[", "a[1"] {
+            assert!(!segments(damaged).is_empty(), "{damaged}");
+        }
     }
 
     #[test]

@@ -43,6 +43,15 @@ impl Query {
     }
 }
 
+/// How much of a record is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordPart {
+    /// Everything.
+    All,
+    /// Everything but templates, schema and files of the chart, which are most of a record.
+    WithoutFiles,
+}
+
 /// Stores release versions. Creating a version number that exists is an error, which keeps concurrent writers apart.
 pub trait Store: Send + Sync {
     /// The name of the driver: `native`, `Secret`, `ConfigMap`, `Memory` or `SQL`.
@@ -106,6 +115,23 @@ pub trait Store: Send + Sync {
         name: &'a str,
         number: u64,
     ) -> StoreFuture<'a, Option<ReleaseVersion>>;
+
+    /// Reads the newest version of a release, of those whose records can be read; `None` when there is none. Stores may
+    /// leave out what `part` does not need.
+    fn newest<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        part: RecordPart,
+    ) -> StoreFuture<'a, Option<ReleaseVersion>> {
+        let _ = part;
+        Box::pin(async move {
+            match self.history(namespace, name).await?.last() {
+                Some(newest) => self.get(namespace, name, newest.number).await,
+                None => Ok(None),
+            }
+        })
+    }
 
     /// All versions of a release, oldest first.
     fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Vec<Summary>>;

@@ -2,7 +2,7 @@
 //! ConfigMaps and custom resources, and in PostgreSQL.
 
 use pintle_release::{
-    Lease, Query, ReleaseVersion, Status, Store, StoreError, StoredHook, Summary, Timestamp,
+    Lease, Query, RecordPart, ReleaseVersion, Status, Store, StoreError, StoredHook, Summary, Timestamp,
 };
 
 /// A version with something in every field that stores keep.
@@ -101,6 +101,12 @@ pub(crate) async fn check(store: &dyn Store, namespace: &str) {
     store.create(&version(namespace, "api", 1, Status::Deployed), None, None).await.expect("is new");
     let read = store.get(namespace, "web", 1).await.expect("an answer").expect("is there");
     assert_eq!(ReleaseVersion { id: first.id, ..read }, first, "{driver}");
+
+    for part in [RecordPart::All, RecordPart::WithoutFiles] {
+        let newest = store.newest(namespace, "web", part).await.expect("an answer").expect("is there");
+        assert_eq!(ReleaseVersion { id: second.id, ..newest }, second, "{driver}: {part:?}");
+        assert_eq!(store.newest(namespace, "none", part).await.expect("an answer"), None, "{driver}");
+    }
 
     let names = |found: Vec<Summary>| {
         found

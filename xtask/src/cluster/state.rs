@@ -112,6 +112,20 @@ impl Cluster {
         Api::new(&self.server, &self.folder).read_table(path)
     }
 
+    /// The CPU time that its processes have taken so far.
+    pub(crate) fn cpu_time(&self) -> Duration {
+        // What the kernel shows to programs counts in hundredths of a second, whatever it counts in itself.
+        const TICK: Duration = Duration::from_millis(10);
+        let ticks = |pid: u32| -> Option<u32> {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            // The name of the program, in parentheses, may have any character. User and system time are the 12th and
+            // 13th field after it.
+            let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+            Some(fields.get(11)?.parse::<u32>().ok()? + fields.get(12)?.parse::<u32>().ok()?)
+        };
+        TICK * self.processes.iter().filter_map(|(_, pid)| ticks(*pid)).sum::<u32>()
+    }
+
     /// The first process that has ended though it should not, or was never started.
     pub(super) fn ended(&self) -> Option<&str> {
         if self.processes.is_empty() {

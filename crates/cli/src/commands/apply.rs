@@ -47,8 +47,7 @@ static OWN: &[Flag] = &[
 
 fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let mut saved = file::read(invocation, invocation.operand(0))?;
-    let lifetime =
-        i64::try_from(invocation.flags.duration(names::PLAN_LIFETIME).as_secs()).unwrap_or(i64::MAX);
+    let lifetime = file::lifetime(invocation)?;
     if lifetime > 0 {
         saved.expires = saved.created.plus_seconds(lifetime);
     }

@@ -151,7 +151,17 @@ fn index<'m>(
     manifest: &'m [u8],
     options: &ParseOptions,
 ) -> Result<Index<'m>, Failure> {
-    let index = Index::parse(manifest, options).map_err(incomparable)?;
+    index_after(invocation, manifest, options, &Index::default())
+}
+
+/// As [`index`], of a manifest that has much in common with another one.
+fn index_after<'m>(
+    invocation: &mut Invocation<'_>,
+    manifest: &'m [u8],
+    options: &ParseOptions,
+    other: &Index<'_>,
+) -> Result<Index<'m>, Failure> {
+    let index = Index::parse_beside(manifest, options, other).map_err(incomparable)?;
     for key in &index.duplicates {
         invocation.ui.note(&format!("Error: Found duplicate key {} in manifest", quote(key.as_bytes())));
     }

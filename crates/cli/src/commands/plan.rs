@@ -64,7 +64,7 @@ static PLAN: &[Flag] = &[
         .completes(FlagCompletion::Words(&["text", "json", "markdown", "dot"])),
     Flag::of(names::CONTEXT, Kind::Int, "3", "the number of equal lines around changes; all if negative")
         .short('C'),
-    Flag::list(
+    Flag::array(
         names::SENSITIVE_PATH,
         "a path whose values are not shown, such as spec.env[*].value; may be repeated",
     ),
@@ -272,12 +272,11 @@ fn finish(
     planned: Planned,
     format: Format,
 ) -> Result<(), Failure> {
+    let lifetime = file::lifetime(invocation)?;
     let plan = planned.plan.clone();
     print(invocation, &plan, format)?;
     let path = invocation.flags.text(names::SAVE).to_owned();
     if !path.is_empty() {
-        let lifetime = invocation.flags.duration(names::PLAN_LIFETIME).as_secs();
-        let lifetime = i64::try_from(lifetime).unwrap_or(i64::MAX);
         let saved = connection.run(planned.save(&connection.session, request, lifetime))?;
         file::write(invocation, &path, &saved)?;
     }

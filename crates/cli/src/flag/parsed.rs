@@ -152,12 +152,16 @@ impl Parsed {
 
     /// A duration, or its default; a negative one counts as zero.
     pub(crate) fn duration(&self, name: Name<Duration>) -> Duration {
-        let nanoseconds = match (self.value(name), self.declared(name).fallback) {
+        Duration::from_nanos(u64::try_from(self.nanoseconds(name)).unwrap_or(0))
+    }
+
+    /// The nanoseconds of a duration, which may be negative.
+    pub(crate) fn nanoseconds(&self, name: Name<Duration>) -> i64 {
+        match (self.value(name), self.declared(name).fallback) {
             (Some(Value::Duration(nanoseconds)), _) => *nanoseconds,
             (_, Fallback::Text(text)) => read_duration(text).unwrap_or(0),
             _ => 0,
-        };
-        Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0))
+        }
     }
 
     /// The pairs of a flag.

@@ -11,13 +11,13 @@ use std::sync::{Mutex, PoisonError};
 use pintle_objects::{Object, ObjectId};
 use pintle_release::helm::{self, TimestampLabel};
 use pintle_release::{
-    ChartSource, Lease, Query, ReleaseVersion, Store, StoreError, StoreFuture, Summary, newest,
+    ChartSource, Lease, Query, RecordPart, ReleaseVersion, Store, StoreError, StoreFuture, Summary, newest,
 };
 
 use super::{api, clock};
 use crate::cluster::Cluster;
 use crate::discovery::Resource;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use listing::owned_by_helm;
 use record_kind::{Action, CREATE, MAX_RECORD_BYTES, RecordKind, UPDATE, too_large};
 pub use record_kind::{ConfigMaps, Secrets};
@@ -90,23 +90,55 @@ impl<H: RecordKind> HelmStore<H> {
         namespace: &str,
         name: &str,
         number: u64,
+        part: RecordPart,
     ) -> Result<Option<ReleaseVersion>, StoreError> {
         let key = helm::object_name(name, number);
-        let found = self.cluster.get_by_name(&self.resource, namespace, &key).await;
-        let Some(object) =
-            found.map_err(api::backend_error(H::error_prefix(&format!("get: failed to get {key:?}"))))?
-        else {
-            return Ok(None);
+        let failure = format!("get: failed to get {key:?}");
+        let failed = || api::backend_error(H::error_prefix(&failure));
+        // Uncompressed: the server would spend more time on compressing it than it takes to send.
+        let body = self.cluster.get_uncompressed(&self.resource, namespace, &key).await.map_err(failed())?;
+        let Some(body) = body else { return Ok(None) };
+        let (packed, labels) = {
+            let object = Object::read_json(&body)
+                .map_err(|error| Error::invalid_response(format!("GET {} {key}", H::PLURAL), error))
+                .map_err(failed())?;
+            (H::packed(&object).unwrap_or_default(), labels(&object))
         };
-        let decoded =
-            helm::unpack(&H::packed(&object).unwrap_or_default()).and_then(|json| helm::decode(&json));
+        // Each form of a record may have megabytes, so that none stays longer than the next one needs it.
+        drop(body);
+        let json = helm::unpack(&packed);
+        drop(packed);
+        let decoded = json.and_then(|json| match part {
+            RecordPart::All => helm::decode(&json),
+            RecordPart::WithoutFiles => helm::decode_without_files(json),
+        });
         let mut version = decoded.map_err(|source| StoreError::Unreadable { key, source })?;
         // The record itself has no labels: Helm keeps those of the user only on the object.
-        version.labels = helm::user_labels(labels(&object));
+        version.labels = helm::user_labels(labels);
         if version.namespace.is_empty() {
             namespace.clone_into(&mut version.namespace);
         }
         Ok(Some(version))
+    }
+
+    /// Reads the version with the highest number among the labels; `None` when the labels do not tell, or its record
+    /// cannot be read.
+    async fn read_newest(
+        &self,
+        namespace: &str,
+        name: &str,
+        part: RecordPart,
+    ) -> Result<Option<ReleaseVersion>, StoreError> {
+        let heads = self.list_metadata(namespace, owned_by_helm(Some(name))).await;
+        let heads =
+            heads.map_err(api::backend_error(H::error_prefix("query: failed to query with labels")))?;
+        let number = |head: &Object| head.label("version")?.parse::<u64>().ok();
+        let Some(numbers) = heads.iter().map(number).collect::<Option<Vec<u64>>>() else { return Ok(None) };
+        let Some(newest) = numbers.into_iter().max() else { return Ok(None) };
+        match self.read(namespace, name, newest, part).await {
+            Err(StoreError::Unreadable { .. }) => Ok(None),
+            read => read,
+        }
     }
 }
 
@@ -217,7 +249,25 @@ impl<H: RecordKind> Store for HelmStore<H> {
         name: &'a str,
         number: u64,
     ) -> StoreFuture<'a, Option<ReleaseVersion>> {
-        Box::pin(self.read(namespace, name, number))
+        Box::pin(self.read(namespace, name, number, RecordPart::All))
+    }
+
+    fn newest<'a>(
+        &'a self,
+        namespace: &'a str,
+        name: &'a str,
+        part: RecordPart,
+    ) -> StoreFuture<'a, Option<ReleaseVersion>> {
+        Box::pin(async move {
+            if let Some(version) = self.read_newest(namespace, name, part).await? {
+                return Ok(Some(version));
+            }
+            // What the labels do not tell: which of the records can be read at all.
+            match self.history(namespace, name).await?.last() {
+                Some(newest) => self.read(namespace, name, newest.number, part).await,
+                None => Ok(None),
+            }
+        })
     }
 
     fn history<'a>(&'a self, namespace: &'a str, name: &'a str) -> StoreFuture<'a, Vec<Summary>> {

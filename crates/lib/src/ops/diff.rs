@@ -5,11 +5,14 @@ use pintle_cluster::apply::{Applied, ApplyOptions, run_concurrently};
 use pintle_cluster::{Detail, FieldValidation};
 use pintle_objects::{Object, ObjectId, Validation};
 use pintle_plan::{Action, MergeBase, Method as PlanMethod, Step, ownership};
-use pintle_release::{ReleaseVersion, VersionRef};
+use pintle_release::ReleaseVersion;
 use pintle_tree::{LogLine, Node};
 
+use super::get::newest_without_files;
+use super::locate::LoadingChart;
 use super::template::{TemplateRequest, template};
-use super::{InstallRequest, UpgradeRequest, ValuesPolicy, get, upgrade};
+use super::template_on_cluster::template_loaded;
+use super::{InstallRequest, UpgradeRequest, ValuesPolicy, upgrade};
 use crate::deploy::build_objects;
 use crate::options::{DryRun, RenderOptions};
 use crate::prepare::push_document;
@@ -82,6 +85,17 @@ pub struct TakenOver {
     pub new_owner: String,
 }
 
+/// Why two manifests cannot be compared: what was done, and its error.
+#[derive(Debug)]
+pub enum DiffError {
+    /// The record of the release cannot be read.
+    Record(Error),
+    /// The chart cannot be rendered.
+    Render(Error),
+    /// The live objects cannot be read or merged.
+    Merge(Error),
+}
+
 /// Returns the manifests that `diff upgrade` compares.
 ///
 /// # Errors
@@ -91,42 +105,60 @@ pub async fn diff_upgrade(
     offline: &OfflineSession,
     request: &DiffUpgradeRequest,
     reporter: &mut dyn Reporter,
-) -> Result<DiffedManifests> {
-    let target = &request.target;
-    let version = match request.as_new {
-        true => None,
-        false => match get(session, &target.namespace, &target.name, &VersionRef::Current).await {
-            Ok(version) => Some(version),
-            Err(Error::NoSuchRelease { .. }) if request.allow_unreleased => None,
-            Err(error) => return Err(error),
-        },
-    };
-    let target = with_reused_values(request, version.as_ref(), reporter)?;
+) -> Result<DiffedManifests, DiffError> {
+    let (chart, version) = load(session, request).await.map_err(DiffError::Record)?;
+    let target = with_reused_values(request, version.as_ref(), reporter).map_err(DiffError::Record)?;
     let is_new = version.is_none();
     let merges = request.three_way || request.take_ownership;
     // Only these texts of the record are compared: its chart is not kept while another one is rendered.
-    let old = version.map(|version| {
-        let mut text = version.manifest.clone().into_bytes();
+    let old = version.map(|mut version| {
+        let hooks = if merges || target.no_hooks { Vec::new() } else { hooks_text(&version) };
+        let mut text = std::mem::take(&mut version.manifest).into_bytes();
+        text.reserve_exact(hooks.len() + 1);
         text.push(b'\n');
-        if !merges && !target.no_hooks {
-            text.extend(hooks_text(&version));
-        }
+        text.extend(hooks);
         text
     });
-    let new = render(session, offline, request, &target, reporter).await?;
+    let new = render(session, offline, request, &target, chart, reporter).await.map_err(DiffError::Render)?;
     let mut manifests = DiffedManifests { old: old.unwrap_or_default(), new, ..DiffedManifests::default() };
     if merges {
-        (manifests.old, manifests.new) =
-            merged_manifests(session, &target.namespace, &manifests.old, &manifests.new).await?;
+        let merged = merged_manifests(session, &target.namespace, &manifests.old, &manifests.new).await;
+        (manifests.old, manifests.new) = merged.map_err(DiffError::Merge)?;
     }
     // Also after a merge with live objects: all of a release that does not exist is shown as added.
     if is_new {
         manifests.old.clear();
     }
     if request.take_ownership {
-        manifests.taken_over = taken_over(session, &target, &manifests.new).await?;
+        let taken_over = taken_over(session, &target, &manifests.new).await;
+        manifests.taken_over = taken_over.map_err(DiffError::Merge)?;
     }
     Ok(manifests)
+}
+
+/// Reads the record, and at the same time what rendering needs: the chart, and the kinds of the cluster, which the session
+/// keeps.
+async fn load(
+    session: &Session,
+    request: &DiffUpgradeRequest,
+) -> Result<(LoadingChart, Option<ReleaseVersion>)> {
+    let target = &request.target;
+    let chart = LoadingChart::begin(&target.chart);
+    let discovery = async {
+        if request.rendering == DiffRendering::Cluster {
+            // Whoever needs the answer asks again, and reports the error.
+            let _ = session.cluster.capabilities().await;
+        }
+    };
+    if request.as_new {
+        return Ok((chart, None));
+    }
+    let record = newest_without_files(session, &target.namespace, &target.name);
+    match futures::join!(record, discovery).0 {
+        Ok(version) => Ok((chart, Some(version))),
+        Err(Error::NoSuchRelease { .. }) if request.allow_unreleased => Ok((chart, None)),
+        Err(error) => Err(error),
+    }
 }
 
 /// The hooks of a version, as `get hooks` prints them.
@@ -179,10 +211,14 @@ async fn render(
     offline: &OfflineSession,
     request: &DiffUpgradeRequest,
     target: &TemplateRequest,
+    chart: LoadingChart,
     reporter: &mut dyn Reporter,
 ) -> Result<Vec<u8>> {
     match request.rendering {
-        DiffRendering::Cluster => Ok(template(session, target, reporter).await?.text),
+        DiffRendering::Cluster => {
+            let loaded = chart.with_values(&target.chart, &target.values, reporter).await?;
+            Ok(template_loaded(session, target, loaded, reporter).await?.text)
+        }
         DiffRendering::Offline => Ok(template(offline, target, reporter).await?.text),
         DiffRendering::UpgradeDryRun => {
             let target = InstallRequest {

@@ -1,6 +1,6 @@
 //! `get`: show one recorded version of a release.
 
-use pintle_release::{ReleaseVersion, Summary, VersionRef};
+use pintle_release::{RecordPart, ReleaseVersion, Summary, VersionRef};
 use pintle_tree::{LogLine, Map, Node};
 use pintle_values::NullRules;
 
@@ -25,13 +25,26 @@ pub(super) async fn content(
     name: &str,
     at: &VersionRef,
 ) -> Result<ReleaseVersion> {
-    if !name::is_valid(name) {
-        return Err(Error::InvalidName {
-            prefix: "releaseContent: Release name is invalid",
-            name: name.to_owned(),
-        });
-    }
+    check_name(name)?;
     Records::find(session, namespace, name).await?.resolve(at).await
+}
+
+fn check_name(name: &str) -> Result<()> {
+    if name::is_valid(name) {
+        return Ok(());
+    }
+    Err(Error::InvalidName { prefix: "releaseContent: Release name is invalid", name: name.to_owned() })
+}
+
+/// Loads the newest version of a release without the files of its chart, for comparisons.
+pub(super) async fn newest_without_files(
+    session: &Session,
+    namespace: &str,
+    name: &str,
+) -> Result<ReleaseVersion> {
+    session.cluster.check_reachable().await?;
+    check_name(name)?;
+    Records::find(session, namespace, name).await?.newest(RecordPart::WithoutFiles).await
 }
 
 /// Returns the newest version of a release, if it exists.

@@ -57,6 +57,44 @@ pub(crate) fn load_with_values(
     Ok((chart, user))
 }
 
+/// A chart that is being loaded on another thread, while requests wait for their answers.
+#[cfg(feature = "cluster")]
+pub(crate) struct LoadingChart(Option<tokio::task::JoinHandle<(Result<Chart>, Vec<LogLine>)>>);
+
+#[cfg(feature = "cluster")]
+impl LoadingChart {
+    /// Begins to load a chart. Errors are those of [`LoadingChart::with_values`], when it is the turn of the chart.
+    pub(crate) fn begin(chart: &Path) -> Self {
+        let loading = locate(chart).ok().map(|path| {
+            tokio::task::spawn_blocking(move || {
+                let mut log = Vec::new();
+                (pintle_chart::load(&path, &mut log).map_err(Error::from), log)
+            })
+        });
+        LoadingChart(loading)
+    }
+
+    /// As [`load_with_values`], for the chart that is being loaded.
+    ///
+    /// # Errors
+    /// As [`load_with_values`].
+    pub(crate) async fn with_values(
+        self,
+        chart: &Path,
+        values: &Overrides,
+        reporter: &mut dyn Reporter,
+    ) -> Result<(Chart, Map<Node>)> {
+        let Some(loading) = self.0 else { return load_with_values(chart, values, reporter) };
+        let user = pintle_values::layer(values, &mut input::read_values)?;
+        let (chart, log) =
+            loading.await.map_err(|error| Error::Input(format!("loading the chart failed: {error}")))?;
+        log.into_iter().for_each(|line| reporter.log(line));
+        let chart = chart?;
+        check_installable(&chart, reporter)?;
+        Ok((chart, user))
+    }
+}
+
 /// Fails for charts that cannot be installed, and warns about deprecated ones.
 ///
 /// # Errors

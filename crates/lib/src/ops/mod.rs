@@ -74,7 +74,9 @@ pub use chart_input::ChartInput;
 pub use check::{CheckRequest, Checked, check};
 pub use create::{CreateRequest, create};
 #[cfg(feature = "cluster")]
-pub use diff::{DiffRendering, DiffUpgradeRequest, DiffedManifests, ReusedValues, TakenOver, diff_upgrade};
+pub use diff::{
+    DiffError, DiffRendering, DiffUpgradeRequest, DiffedManifests, ReusedValues, TakenOver, diff_upgrade,
+};
 #[cfg(feature = "docs")]
 pub use docs::{DocsRequest, Documented, DocumentedChart, document};
 #[cfg(feature = "cluster")]

@@ -194,11 +194,20 @@ pub(super) fn output(
     prepared: &Prepared,
     reporter: &mut dyn Reporter,
 ) -> Result<Templated> {
-    let sorted = prepared.objects()?;
+    output_sorted(request, prepared, &prepared.objects()?, reporter)
+}
+
+/// As [`output`], of objects that are sorted already.
+pub(super) fn output_sorted(
+    request: &TemplateRequest,
+    prepared: &Prepared,
+    sorted: &Sorted<'_>,
+    reporter: &mut dyn Reporter,
+) -> Result<Templated> {
     for line in &sorted.log {
         reporter.log(line.clone());
     }
-    request.record_objects.check(&sorted, reporter)?;
+    request.record_objects.check(sorted, reporter)?;
     if request.include_crds {
         for crd in prepared.chart.crds() {
             request.record_objects.check_text(&crd.file.data, &crd.path, reporter)?;
@@ -206,13 +215,13 @@ pub(super) fn output(
     }
     match &request.layout {
         Layout::Stream => {
-            let text = text(request, prepared, &sorted);
+            let text = text(request, prepared, sorted);
             let text =
                 if request.show_only.is_empty() { text } else { shown_only(&text, &request.show_only)? };
             Ok(Templated { text, written: Vec::new() })
         }
         Layout::Folder(folder) => {
-            Ok(Templated { text: Vec::new(), written: write_files(folder, request, prepared, &sorted)? })
+            Ok(Templated { text: Vec::new(), written: write_files(folder, request, prepared, sorted)? })
         }
     }
 }

@@ -1,10 +1,12 @@
 //! `template` with a cluster: its capabilities and `lookup`, and validation of the result on it.
 
+use pintle_chart::Chart;
 use pintle_events::Event as LifecycleEvent;
-use pintle_objects::Validation;
+use pintle_objects::{Sorted, Validation};
 use pintle_release::ReleaseVersion;
+use pintle_tree::{Map, Node};
 
-use super::template::{TemplateRequest, Templated, output};
+use super::template::{TemplateRequest, Templated, output, output_sorted};
 use super::{locate, name};
 use crate::deploy::{AdoptionPolicy, Parts, PlanOptions, ThreeWayState};
 use crate::live::{self, CrdStage, LiveInput};
@@ -17,7 +19,17 @@ pub(super) async fn template(
     request: &TemplateRequest,
     reporter: &mut dyn Reporter,
 ) -> Result<Templated> {
-    let (chart, user) = locate::load_with_values(&request.chart, &request.values, reporter)?;
+    let loaded = locate::load_with_values(&request.chart, &request.values, reporter)?;
+    template_loaded(session, request, loaded, reporter).await
+}
+
+/// As [`template`], with a chart and values that are loaded already.
+pub(super) async fn template_loaded(
+    session: &Session,
+    request: &TemplateRequest,
+    (chart, user): (Chart, Map<Node>),
+    reporter: &mut dyn Reporter,
+) -> Result<Templated> {
     session.cluster.check_reachable().await.map_err(Error::ReachabilityCheck)?;
     name::check(&request.name, reporter)?;
     let input = LiveInput {
@@ -31,20 +43,36 @@ pub(super) async fn template(
         wait: DeployOptions::default().timeout,
     };
     let (session, prepared) = live::prepare(session, input, reporter).await?;
-    validate(&session, request, &prepared).await?;
+    let is_final = ![LifecycleEvent::PostValidate, LifecycleEvent::PostTemplate]
+        .into_iter()
+        .any(|event| session.events.listens(event));
+    if is_final {
+        // Sorted once, for validation and output.
+        let sorted = prepared.objects()?;
+        validate(&session, request, &prepared, &sorted).await?;
+        session.events.report(reporter);
+        return output_sorted(request, &prepared, &sorted, reporter);
+    }
+    validate(&session, request, &prepared, &prepared.objects()?).await?;
     let prepared = live::emit_rendered(LifecycleEvent::PostValidate, prepared).await?;
     let prepared = live::emit_rendered(LifecycleEvent::PostTemplate, prepared).await?;
     session.events.report(reporter);
     if session.events.listens(LifecycleEvent::PostTemplate) {
-        validate(&session, request, &prepared).await?;
+        validate(&session, request, &prepared, &prepared.objects()?).await?;
     }
     output(request, &prepared, reporter)
 }
 
 /// Checks that the cluster knows all kinds, and that no existing object has another owner.
-async fn validate(session: &Session, request: &TemplateRequest, prepared: &Prepared) -> Result<()> {
-    let recorded = manifest::record(prepared, false, &mut Silent)?;
-    let objects = load(session, request, recorded.manifest).await?;
+async fn validate(
+    session: &Session,
+    request: &TemplateRequest,
+    prepared: &Prepared,
+    sorted: &Sorted<'_>,
+) -> Result<()> {
+    prepared.record_objects.check(sorted, &mut Silent)?;
+    let (manifest, _) = manifest::split_hooks(sorted, false, &mut Silent)?;
+    let objects = load(session, request, manifest).await?;
     // CRDs that are shown count as objects of the release. They are loaded by themselves, because the kinds that they
     // would bring are not known to Helm here.
     let crds = match request.include_crds {

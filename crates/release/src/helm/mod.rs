@@ -5,10 +5,11 @@ mod decode;
 mod encode;
 mod go_json;
 mod labels;
+mod outline;
 mod pack;
 mod summary;
 
-pub use decode::{decode, decode_list};
+pub use decode::{decode, decode_list, decode_without_files};
 pub use encode::encode;
 pub use labels::{
     ACQUIRE_TIME, LEASE_DURATION_SECONDS, LEASE_HOLDER, RENEW_TIME, SUCCESSOR, TimestampLabel,

@@ -10,9 +10,10 @@ use base64::Engine as _;
 use base64::read::DecoderReader;
 use flate2::read::MultiGzDecoder;
 use pintle_tree::Node;
-use pintle_tree::json::{ErrorKind, read_prefix};
+use pintle_tree::json::ErrorKind;
 
 use super::go_json::{Decoder, FieldPath};
+use super::outline::{Cursor, JsonResult};
 use super::pack::{GO_BASE64, MAX_UNPACKED, decode_base64_like_go, gzip_error, is_gzip, unpack_bytes};
 use super::{Error, decode, user_labels};
 use crate::{PreservedFields, ReleaseVersion, Summary};
@@ -80,8 +81,7 @@ fn read_head(data: &[u8]) -> Result<Option<ReleaseVersion>, Error> {
 
 /// Parses the beginning of a record; `None` when it is too short or in another order.
 fn parse_head(text: &[u8], complete: bool) -> Result<Option<ReleaseVersion>, Error> {
-    let mut cursor = Cursor { text, at: 0 };
-    match cursor.head() {
+    match head(&mut Cursor::new(text)) {
         Ok(head) => head.map(|fields| from_fields(&fields)).transpose(),
         // An incomplete text ends in an error of syntax, which then only means that more is needed.
         Err(error) if complete && error.kind() != ErrorKind::Empty => Err(error.into()),
@@ -124,68 +124,33 @@ fn from_fields(head: &Head) -> Result<ReleaseVersion, Error> {
     Ok(version)
 }
 
-/// A position in the text of a record.
-struct Cursor<'t> {
-    text: &'t [u8],
-    at: usize,
-}
-
-type JsonResult<T> = Result<T, pintle_tree::json::Error>;
-
-impl Cursor<'_> {
-    /// Parses up to the chart's metadata, or to the end of a record without a chart.
-    fn head(&mut self) -> JsonResult<Option<Head>> {
-        let mut head = Head::default();
-        if !self.take(b'{') {
-            return Ok(None);
-        }
-        while let Some(key) = self.key()? {
-            match key.as_str() {
-                Some("name") => head.name = Some(self.value()?),
-                Some("info") => head.info = Some(self.value()?),
-                Some("chart") => {
-                    if !self.take(b'{') || self.key()?.as_ref().and_then(Node::as_str) != Some("metadata") {
-                        return Ok(None);
-                    }
-                    head.metadata = Some(self.value()?);
-                    return Ok(Some(head).filter(|head| head.info.is_some()));
+/// Parses up to the chart's metadata, or to the end of a record without a chart.
+fn head(cursor: &mut Cursor<'_>) -> JsonResult<Option<Head>> {
+    let mut head = Head::default();
+    if !cursor.take(b'{') {
+        return Ok(None);
+    }
+    while let Some(key) = cursor.key()? {
+        match key.as_str() {
+            Some("name") => head.name = Some(cursor.value()?),
+            Some("info") => head.info = Some(cursor.value()?),
+            Some("chart") => {
+                if !cursor.take(b'{') || cursor.key()?.as_ref().and_then(Node::as_str) != Some("metadata") {
+                    return Ok(None);
                 }
-                _ => {
-                    self.value()?;
-                }
+                head.metadata = Some(cursor.value()?);
+                return Ok(Some(head).filter(|head| head.info.is_some()));
             }
-            if !self.take(b',') {
-                break;
+            _ => {
+                cursor.value()?;
             }
         }
-        // Only a complete record may lack a chart.
-        Ok(self.take(b'}').then_some(head))
-    }
-
-    fn take(&mut self, byte: u8) -> bool {
-        while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
-            self.at += 1;
+        if !cursor.take(b',') {
+            break;
         }
-        let found = self.text.get(self.at) == Some(&byte);
-        self.at += usize::from(found);
-        found
     }
-
-    /// A key and its colon; `None` at the end of a map.
-    fn key(&mut self) -> JsonResult<Option<Node>> {
-        if self.take(b'}') {
-            self.at -= 1;
-            return Ok(None);
-        }
-        let key = self.value()?;
-        Ok(self.take(b':').then_some(key))
-    }
-
-    fn value(&mut self) -> JsonResult<Node> {
-        let (node, length) = read_prefix(&self.text[self.at..])?;
-        self.at += length;
-        Ok(node)
-    }
+    // Only a complete record may lack a chart.
+    Ok(cursor.take(b'}').then_some(head))
 }
 
 #[cfg(test)]

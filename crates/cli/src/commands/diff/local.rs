@@ -83,7 +83,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let display = Display::from_flags(invocation)?;
     let parse = parse_options(invocation, &given_namespace(invocation));
     let old = super::index(invocation, &old, &parse)?;
-    let new = super::index(invocation, &new, &parse)?;
+    let new = super::index_after(invocation, &new, &parse, &old)?;
     let report = Report::new(old, new, &display.options).map_err(super::incomparable)?;
     let has_changes = display.print(invocation, &report)?;
     answer(invocation, has_changes)

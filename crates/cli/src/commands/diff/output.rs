@@ -12,6 +12,7 @@ use crate::failure::{Failure, FailureKind, reason};
 use crate::flag::names;
 use crate::flag::value::{Value as FlagValue, read_bool};
 use crate::invocation::Invocation;
+use crate::personality::Personality;
 use crate::text_template;
 
 /// The format of a report.
@@ -109,7 +110,13 @@ fn note_unrecognized(invocation: &mut Invocation<'_>, report: &Report<'_>) {
 /// helm-diff prints the error of a template as if it were output.
 fn template_failure(invocation: &mut Invocation<'_>, text: String) -> Failure {
     match invocation.ui.print(&format!("{text}\n")) {
-        Ok(()) => Failure::new(FailureKind::RunTime, "Error loading custom template").with_pintle_text(text),
+        Ok(()) if invocation.personality == Personality::Helm => {
+            // Logged, and not an error of the command.
+            let message = "Error loading custom template";
+            invocation.ui.note(message);
+            Failure::new(FailureKind::AlreadyReported, message)
+        }
+        Ok(()) => Failure::run_time(text),
         Err(failure) => failure,
     }
 }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use pintle::diff::{Ownership, Report};
-use pintle::ops::{DiffRendering, DiffUpgradeRequest, DiffedManifests, ReusedValues, TemplateRequest};
+use pintle::ops::{
+    DiffError, DiffRendering, DiffUpgradeRequest, DiffedManifests, ReusedValues, TemplateRequest,
+};
 use pintle_tree::quote::quote;
 
 use super::output::{Display, parse_options};
@@ -107,13 +109,13 @@ pub(super) fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     };
     let parse = parse_options(invocation, &request.target.namespace);
     let mut old = super::index(invocation, &manifests.old, &parse)?;
+    let new = super::index_after(invocation, &manifests.new, &parse, &old)?;
     let mut ownership = Vec::new();
     for object in &manifests.taken_over {
         if let Some(key) = old.replace_by_live(&object.live, &parse).map_err(super::incomparable)? {
             ownership.push(Ownership { key, old: object.owner.clone(), new: object.new_owner.clone() });
         }
     }
-    let new = super::index(invocation, &manifests.new, &parse)?;
     let report =
         Report::with_ownership(old, new, ownership, &display.options).map_err(super::incomparable)?;
     let has_changes = display.print(invocation, &report)?;
@@ -176,7 +178,7 @@ fn apply_environment(invocation: &mut Invocation<'_>) {
 
 fn request(invocation: &mut Invocation<'_>, access: Access) -> Result<DiffUpgradeRequest, Failure> {
     let reference = invocation.operand(1).to_owned();
-    let rendered = |failure: Failure| failure.during("Failed to render chart");
+    let rendered = |failure: Failure| failure.during(UNRENDERED);
     let chart = PathBuf::from(chart_reference::locate(invocation, &reference).map_err(rendered)?);
     let post_render = post_renderer::from_flags(invocation)?;
     let flags = &invocation.flags;
@@ -197,10 +199,12 @@ fn request(invocation: &mut Invocation<'_>, access: Access) -> Result<DiffUpgrad
         chart,
         name: invocation.operand(0).to_owned(),
         namespace: kubeconfig::namespace(flags, invocation.environment),
-        values: request::overrides(invocation)?,
+        values: request::overrides(invocation).map_err(rendered)?,
         kube_version: request::kube_version(invocation)?,
         api_versions: flags.list(names::API_VERSIONS).to_vec(),
         include_crds: flags.on(names::INCLUDE_CRDS),
+        // The warning of `template` about them is nothing that helm-diff passes on.
+        skip_crds: true,
         no_hooks: flags.on(names::NO_HOOKS),
         skip_schema: flags.on(names::SKIP_SCHEMA_VALIDATION),
         take_ownership: flags.on(names::TAKE_OWNERSHIP),
@@ -237,7 +241,7 @@ fn offline(
     let target = TemplateRequest { is_upgrade: true, ..request.target.clone() };
     let mut reporter = Reporting::new(invocation.ui);
     let rendered = run_offline(pintle::ops::template(&session, &target, &mut reporter));
-    let rendered = rendered.map_err(|error| Failure::from(error).during("Failed to render chart"))?;
+    let rendered = rendered.map_err(|error| Failure::from(error).during(UNRENDERED))?;
     Ok(DiffedManifests { new: rendered.text, ..DiffedManifests::default() })
 }
 
@@ -251,13 +255,22 @@ fn on_cluster(
     let diffed = pintle::ops::diff_upgrade(&connection.session, &session, request, &mut reporter);
     match connection.try_run(diffed) {
         Ok(manifests) => Ok(manifests),
-        Err(error @ pintle::Error::NoSuchRelease { .. }) => {
+        Err(DiffError::Record(error @ pintle::Error::NoSuchRelease { .. })) => {
             invocation.ui.note(UNRELEASED);
             Err(Failure::from(error).hint("--allow-unreleased shows everything as added"))
         }
-        Err(error) => Err(error.into()),
+        Err(DiffError::Record(error)) => {
+            let TemplateRequest { name, namespace, .. } = &request.target;
+            Err(Failure::from(error)
+                .during(&format!("Failed to get release {name} in namespace {namespace}")))
+        }
+        Err(DiffError::Render(error)) => Err(Failure::from(error).during(UNRENDERED)),
+        Err(DiffError::Merge(error)) => Err(error.into()),
     }
 }
+
+/// What helm-diff puts before the errors of `template`.
+const UNRENDERED: &str = "Failed to render chart";
 
 const UNRELEASED: &str = "\
 ********************

@@ -38,6 +38,16 @@ pub(crate) fn read(invocation: &Invocation<'_>, path: &str) -> Result<SavedPlan,
     Ok(file.open(&key(invocation, false)?)?)
 }
 
+/// The lifetime of the flag in whole seconds; a part of a second counts as one.
+pub(crate) fn lifetime(invocation: &Invocation<'_>) -> Result<i64, Failure> {
+    const SECOND: i64 = 1_000_000_000;
+    let nanoseconds = invocation.flags.nanoseconds(names::PLAN_LIFETIME);
+    if nanoseconds < 0 {
+        return Err(Failure::usage("--plan-lifetime is negative").hint("give a duration such as 30m or 2h"));
+    }
+    Ok(nanoseconds / SECOND + i64::from(nanoseconds % SECOND > 0))
+}
+
 /// The key: of the flag, of the environment, or the user's own.
 fn key(invocation: &Invocation<'_>, create: bool) -> Result<PlanKey, Failure> {
     let given = match invocation.flags.text(names::PLAN_KEY) {

@@ -94,7 +94,7 @@ impl<H: RecordKind> HelmStore<H> {
     }
 
     /// Lists the versions by their labels alone.
-    async fn list_metadata(&self, namespace: &str, selector: String) -> Result<Vec<Object>> {
+    pub(super) async fn list_metadata(&self, namespace: &str, selector: String) -> Result<Vec<Object>> {
         let selection = ListParams {
             labels: selector,
             limit: METADATA_PAGE_SIZE,

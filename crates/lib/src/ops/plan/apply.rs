@@ -32,7 +32,7 @@ pub async fn apply_plan(
 ) -> Result<AppliedPlan> {
     session.cluster.check_reachable().await?;
     let now = session.clock.now();
-    if now.unix() > saved.expires.unix() {
+    if now.unix_millis() > saved.expires.unix_millis() {
         let how = format!("it was made at {} and expired at {}", saved.created, saved.expires);
         return Err(Error::StalePlan { moved: vec![Moved::new("the plan", how)] });
     }

@@ -20,6 +20,9 @@ use crate::options::Method;
 use crate::records::Records;
 use crate::{Error, Result, Session};
 
+/// How much of a name is kept for a trial under another one: names of some kinds have at most 63 characters.
+const MAX_TRIAL_NAME: usize = 50;
+
 /// Tries every step on the server.
 pub(super) async fn try_all(
     session: &Session,
@@ -158,9 +161,46 @@ impl Trial<'_> {
             Ok(_) => planned.with_texts(step.live, step.live, self.sensitive()),
             Err(error) => {
                 let recreate = &self.settings.deploy.recreate;
-                planned.with_texts(step.live, step.desired, self.sensitive()).failed(&error, step, recreate)
+                let planned = planned.with_texts(step.live, step.desired, self.sensitive());
+                let planned = planned.failed(&error, step, recreate);
+                match (planned.action, step.desired) {
+                    (PlannedAction::Recreate, Some(desired)) => {
+                        self.recreated(step, desired, planned, options).await
+                    }
+                    _ => planned,
+                }
             }
         }
+    }
+
+    /// Shows an object that is to be recreated with the fields that the server would add; without them, all defaults of
+    /// the old one would look like removed fields. It is tried under another name, as long as its own is taken.
+    async fn recreated(
+        &self,
+        step: &Step<'_>,
+        desired: &Object,
+        planned: PlannedObject,
+        options: &ApplyOptions,
+    ) -> PlannedObject {
+        let mut other = desired.clone();
+        let name: String = desired.name().chars().take(MAX_TRIAL_NAME).collect();
+        other.metadata_mut().insert("name".into(), format!("{name}-new").as_str().into());
+        let trial = Step {
+            id: other.id(),
+            action: Action::Create,
+            desired: Some(&other),
+            previous: None,
+            live: None,
+        };
+        // If that fails, the object is shown as the chart has it.
+        let Ok(Applied::Written(written)) = self.session.cluster.execute(&trial, options).await else {
+            return planned;
+        };
+        let Ok(mut after) = written.object() else { return planned };
+        after.metadata_mut().insert("name".into(), desired.name().into());
+        after.metadata_mut().remove("uid");
+        remove_allocated(&mut after, [step.live, step.desired]);
+        planned.with_texts(step.live, Some(&after), self.sensitive())
     }
 
     async fn crd(&self, step: &CrdStep) -> PlannedObject {
