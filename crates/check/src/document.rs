@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use pintle_tree::{Map, Node};
 
-use crate::finding::ObjectName;
+use crate::finding::{ObjectName, VerdictStatus};
 use crate::run::RenderedText;
 use crate::schema::Gvk;
 
@@ -23,6 +23,8 @@ pub(crate) struct Object {
     pub(crate) pointer: String,
     pub(crate) node: Node,
     pub(crate) name: ObjectName,
+    /// Whether its metadata cannot be decoded at all, which kubeconform reports before it looks at the schema.
+    is_undecodable: bool,
 }
 
 /// A problem with a document as a whole.
@@ -65,7 +67,6 @@ impl<'f> Document<'f, '_> {
         };
         match node {
             Node::Nil => {}
-            Node::Map(map) if map.is_empty() => {}
             Node::Map(map) => contents.object(String::new(), map),
             other => {
                 let message = format!("a document must be an object, not {}", other.json_type());
@@ -85,14 +86,11 @@ impl Contents {
         let text =
             |map: &Map<Node>, key: &str| map.get(key).and_then(Node::as_str).unwrap_or_default().to_owned();
         let kind = text(&map, "kind");
-        if kind.eq_ignore_ascii_case("list")
-            && let Some(Node::List(items)) = map.get_mut("items")
-        {
-            for (index, item) in std::mem::take(items).into_iter().enumerate() {
-                if let Node::Map(item) = item {
-                    self.object(format!("{pointer}/items/{index}"), item);
-                }
-            }
+        let is_undecodable = !has_decodable_metadata(&map);
+        if kind.eq_ignore_ascii_case("list") && !is_undecodable {
+            // A list without items has none.
+            let items = map.get_mut("items").map(std::mem::take).unwrap_or_default();
+            self.items(&pointer, items);
             return;
         }
         let api_version = text(&map, "apiVersion");
@@ -103,17 +101,59 @@ impl Contents {
             }
         }
         let metadata = map.get("metadata").and_then(Node::as_map);
-        let of = |key: &str| metadata.map(|metadata| text(metadata, key)).unwrap_or_default();
+        let of = |key: &str| metadata.and_then(|metadata| metadata.get(key)).map(shown).unwrap_or_default();
         let name = match of("generateName") {
             prefix if prefix.is_empty() => of("name"),
             prefix => prefix,
         };
         let name = ObjectName { api_version, kind, namespace: of("namespace"), name };
-        self.objects.push(Object { pointer, node: Node::Map(map), name });
+        self.objects.push(Object { pointer, node: Node::Map(map), name, is_undecodable });
+    }
+
+    fn items(&mut self, pointer: &str, items: Node) {
+        let Node::List(items) = items else { return };
+        for (index, item) in items.into_iter().enumerate() {
+            match item {
+                Node::Nil => {}
+                Node::Map(item) => self.object(format!("{pointer}/items/{index}"), item),
+                other => {
+                    let what = other.json_type();
+                    self.problem("invalid-yaml", format!("items[{index}] must be an object, not {what}"), 1);
+                }
+            }
+        }
+    }
+}
+
+/// Whether the metadata are a map, and the names in them are scalars.
+fn has_decodable_metadata(object: &Map<Node>) -> bool {
+    let is_scalar = |value: Option<&Node>| !matches!(value, Some(Node::List(_) | Node::Map(_)));
+    match object.get("metadata") {
+        None | Some(Node::Nil) => true,
+        Some(Node::Map(metadata)) => {
+            ["name", "namespace", "generateName"].iter().all(|key| is_scalar(metadata.get(key)))
+        }
+        Some(_) => false,
+    }
+}
+
+/// A scalar as text: a name that is a number is still the one that the reader looks for.
+fn shown(value: &Node) -> String {
+    match value {
+        Node::Str(text) => text.to_str_lossy().into_owned(),
+        Node::Nil | Node::List(_) | Node::Map(_) => String::new(),
+        Node::Bool(switch) => switch.to_string(),
+        Node::Int(number) => number.to_string(),
+        Node::Float(number) => pintle_tree::number::format_value(*number),
     }
 }
 
 impl Object {
+    /// The verdict about the object, given what its schema says.
+    pub(crate) fn verdict(&self, by_schema: VerdictStatus) -> VerdictStatus {
+        if self.is_undecodable { VerdictStatus::Error } else { by_schema }
+    }
+
     pub(crate) fn gvk(&self) -> Gvk {
         Gvk::new(&self.name.api_version, &self.name.kind)
     }

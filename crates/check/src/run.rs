@@ -214,19 +214,21 @@ impl<'r> Run<'r> {
         checked: &mut CheckedPart<'r>,
     ) {
         let Contents { objects, problems } = document.contents();
-        let strict = self.settings.strict;
+        // With keys that occur twice, a document is one error in strict mode, whatever else is wrong with it.
+        let is_broken = self.settings.strict && problems.iter().any(|it| it.rule == "duplicate-key");
         for problem in &problems {
             let place = locate::line_of(document, problem.line);
             checked.found.extend(scope.at(problem.rule, Some(place), problem.message.clone()));
-            if problem.rule == "invalid-yaml" || strict {
+            let is_duplicate = problem.rule == "duplicate-key";
+            if is_duplicate == is_broken {
                 // An object whose keys occur twice still has a name.
-                let name = objects.first().map(|object| object.name.clone()).unwrap_or_default();
+                let named = objects.first().filter(|_| is_duplicate);
+                let name = named.map(|object| object.name.clone()).unwrap_or_default();
                 for version in scope.versions() {
                     checked.verdict(document, &name, version, VerdictStatus::Error);
                 }
             }
         }
-        let is_broken = strict && !problems.is_empty();
         for object in objects {
             deprecation::check(scope, &object);
             policy::check(scope, &object);
@@ -238,6 +240,7 @@ impl<'r> Run<'r> {
             for version in scope.versions().to_vec() {
                 let outcome = self.checker.check(&version, &object, validators);
                 let status = outcome.as_ref().map_or(VerdictStatus::Error, |outcome| outcome.status);
+                let status = object.verdict(status);
                 let number = (!is_broken).then(|| checked.verdict(document, &object.name, &version, status));
                 match outcome {
                     Some(outcome) => outcome.report(scope, &object, &version),
@@ -270,7 +273,7 @@ impl<'r> Run<'r> {
             let mut scope = self.scope(self.rendering(&parts[*at]));
             let check = |(version, _): &(String, Option<usize>)| {
                 let outcome = kinds.check(version, &waiting.object, validators);
-                let status = outcome.status;
+                let status = waiting.object.verdict(outcome.status);
                 outcome.report(&mut scope, &waiting.object, version);
                 status
             };

@@ -161,6 +161,63 @@ fn charts_are_installed_and_upgraded_on_the_embedded_cluster() {
 }
 
 #[test]
+fn versions_and_files_of_the_branch_that_cannot_be_read_are_reported_in_the_words_of_chart_testing() {
+    let env = repository();
+    change(&env, "charts/web/Chart.yaml", &CHART.replace("1.0.0", "x.y"));
+    change(&env, "charts/other/Chart.yaml", "a: [\n");
+    git(&env, "update-ref refs/remotes/origin/main HEAD");
+    change(&env, "charts/web/Chart.yaml", CHART);
+    change(&env, "charts/other/Chart.yaml", &CHART.replace("web", "other"));
+    let run = env.pintle("ct lint --validate-maintainers=false");
+    for expected in [
+        "> failed parsing semantic version: Invalid Semantic Version\n",
+        "> failed reading old chart version: could not unmarshal 'Chart.yaml': yaml: line 1: did not find expected node content\n",
+    ] {
+        assert!(run.contains(expected), "{run}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn on_a_real_cluster_events_pods_and_logs_are_shown() {
+    use std::os::unix::fs::PermissionsExt;
+    let env = repository();
+    // Answers as kubectl would for a namespace with one pod.
+    env.write(
+        "bin/kubectl",
+        "#!/bin/sh\nshift\ncase \"$*\" in\n*initContainers*) ;;\n*spec.containers*) echo main ;;\n*'get pods'*) echo web-0 ;;\n*) echo \"kubectl $1 $2\" ;;\nesac\n",
+    );
+    let kubectl = env.path().join("bin/kubectl");
+    std::fs::set_permissions(&kubectl, std::fs::Permissions::from_mode(0o755)).expect("permissions");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{path}", env.path().join("bin").display());
+    // Nothing listens there, so the installation fails.
+    env.write(
+        "kubeconfig",
+        "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters: [{name: a, cluster: {server: 'http://127.0.0.1:1'}}]\ncontexts: [{name: a, context: {cluster: a, user: a}}]\nusers: [{name: a, user: {}}]\n",
+    );
+    let kubeconfig = env.path().join("kubeconfig").display().to_string();
+    let variables = [("PATH", path.as_str()), ("KUBECONFIG", kubeconfig.as_str())];
+    let run = env.called("pintle", "ct install --real-cluster --charts charts/web --namespace n", &variables);
+    let frame = |title: &str, sign: &str, text: &str| {
+        let line = sign.repeat(120);
+        format!("{line}\n==> {title}\n{line}\n{text}\n{line}\n<== {title}\n{line}\n")
+    };
+    let details = [
+        frame("Events of namespace n", ".", "kubectl get events"),
+        frame("Description of pod web-0", "~", "kubectl describe pod"),
+        frame("Logs of container web-0", "-", "kubectl logs web-0"),
+    ];
+    let line = "=".repeat(120);
+    assert!(run.contains(&format!("{line}\n{}{line}\nDeleting release ", details.concat())), "{run}");
+    let grouped =
+        "ct install --real-cluster --charts charts/web --namespace n --github-groups --print-logs=false";
+    let run = env.called("pintle", grouped, &variables);
+    assert!(run.contains("::group::Description of pod web-0\nkubectl describe pod\n::endgroup::\n"), "{run}");
+    assert!(!run.contains("kubectl logs"), "{run}");
+}
+
+#[test]
 fn settings_are_checked_and_shown() {
     let env = repository();
     assert!(
@@ -178,6 +235,9 @@ fn settings_are_checked_and_shown() {
             .contains("could not read 'Chart.yaml'")
     );
     assert!(env.pintle("ct version").contains("Version:\t v3.14.0\n"));
+    // A command without a check does not say that it makes one.
+    let run = env.pintle("ct list-changed --print-config");
+    assert!(run.contains("ValidateYaml: false\n") && run.contains("CheckVersionIncrement: false\n"), "{run}");
     // What chart-testing says, in its words.
     let identifying = "failed linting charts: failed identifying charts to process: ";
     for (line, expected) in [

@@ -64,7 +64,7 @@ pub(crate) fn context(
     files: Rc<dyn ChartFiles>,
 ) -> Value {
     let metadata = metadata(info);
-    let requirements = vec![("Dependencies", list(info.dependencies.iter().map(dependency)))];
+    let requirements = vec![("Dependencies", optional(info.dependencies.as_deref(), dependency))];
     let mut chart = metadata.clone();
     chart.extend(requirements.clone());
     chart.push(("ChartMeta", record("helm.ChartMeta", metadata)));
@@ -86,6 +86,14 @@ fn list(items: impl Iterator<Item = Value>) -> Value {
     Value::List(if items.is_empty() { List::nil(ListType::Any) } else { List::new(items) })
 }
 
+/// A slice; nil only if the file does not mention it.
+fn optional<T>(items: Option<&[T]>, value: impl Fn(&T) -> Value) -> Value {
+    Value::List(match items {
+        Some(items) => List::new(items.iter().map(value).collect::<Vec<_>>()),
+        None => List::nil(ListType::Any),
+    })
+}
+
 fn metadata(info: &ChartInfo) -> Vec<(&'static str, Value)> {
     let metadata = &info.metadata;
     vec![
@@ -98,9 +106,9 @@ fn metadata(info: &ChartInfo) -> Vec<(&'static str, Value)> {
         ("Version", metadata.version.as_str().into()),
         ("Home", metadata.home.as_str().into()),
         ("Type", metadata.kind.as_str().into()),
-        ("Sources", list(metadata.sources.iter().map(|source| source.as_str().into()))),
+        ("Sources", optional(metadata.sources.as_deref(), |source| source.as_str().into())),
         ("Engine", metadata.engine.as_str().into()),
-        ("Maintainers", list(metadata.maintainers.iter().map(maintainer))),
+        ("Maintainers", optional(metadata.maintainers.as_deref(), maintainer)),
     ]
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use pintle_gotmpl::{Args, CallError, CallResult, Function, Functions, MapRef, MapType, Type, Value};
-use pintle_tree::{Map, Node, Str, json};
-use pintle_yaml::{Assemble, Assembler};
+use pintle_tree::{Map, Node, json};
+use pintle_yaml::Fractions;
 
 /// All functions.
 pub(crate) fn functions() -> Arc<Functions> {
@@ -24,51 +24,10 @@ fn to_yaml(arguments: Args<'_>) -> CallResult {
     Ok(Value::str(text.strip_suffix(b"\n").unwrap_or(&text)))
 }
 
-/// A node as go-yaml 3 reads it: `yes` is text, and whole numbers are no fractions.
-struct Typed(Node);
-
-impl Assemble for Typed {
-    const VERSION_3: bool = true;
-
-    fn nil() -> Self {
-        Typed(Node::Nil)
-    }
-
-    fn bool(value: bool) -> Self {
-        Typed(Node::Bool(value))
-    }
-
-    fn int(value: i64) -> Self {
-        Typed(Node::Int(value))
-    }
-
-    fn uint(value: u64) -> Self {
-        Typed(Node::Float(value as f64))
-    }
-
-    fn float(value: f64) -> Self {
-        Typed(Node::Float(value))
-    }
-
-    fn str(text: Str) -> Self {
-        Typed(Node::Str(text))
-    }
-
-    fn list(items: Vec<Self>) -> Self {
-        Typed(Node::List(items.into_iter().map(|item| item.0).collect()))
-    }
-
-    fn map(entries: Vec<(Str, Self)>) -> Self {
-        Typed(Node::Map(Map::from_entries(entries.into_iter().map(|(key, node)| (key, node.0)).collect())))
-    }
-}
-
 /// As in helm-docs, an error is an entry of the result.
 fn from_yaml(arguments: Args<'_>) -> CallResult {
     let failed = |error: String| Map::from_entries(vec![("Error".into(), Node::Str(error.into()))]);
-    let read =
-        pintle_yaml::read_version_3(arguments.text(0), &mut Assembler::<Typed>::detecting_duplicates());
-    let entries = match read.map(|typed| typed.0) {
+    let entries = match pintle_yaml::read_typed(arguments.text(0), Fractions::Kept) {
         Ok(Node::Map(map)) => map,
         Ok(Node::Nil) => Map::new(),
         Ok(other) => failed(format!("yaml: cannot unmarshal {} into a map", other.json_type())),

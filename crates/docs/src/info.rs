@@ -32,9 +32,10 @@ pub struct Metadata {
     pub version: String,
     pub home: String,
     pub kind: String,
-    pub sources: Vec<String>,
+    /// `None` if there is no such field: templates that print JSON show the difference to an empty list.
+    pub sources: Option<Vec<String>>,
     pub engine: String,
-    pub maintainers: Vec<Maintainer>,
+    pub maintainers: Option<Vec<Maintainer>>,
 }
 
 /// A maintainer.
@@ -63,8 +64,8 @@ pub struct ChartInfo {
     pub directory: String,
     /// Chart.yaml.
     pub metadata: Metadata,
-    /// In the order of repository and name.
-    pub dependencies: Vec<Dependency>,
+    /// In the order of repository and name; `None` if there is no such field.
+    pub dependencies: Option<Vec<Dependency>>,
     pub(crate) values: Option<Document>,
     pub(crate) descriptions: BTreeMap<String, Description>,
 }
@@ -202,11 +203,17 @@ impl<'d> Decoder<'d> {
         }
     }
 
-    fn list<T>(&self, number: usize, item: impl Fn(usize) -> Result<T, Error>) -> Result<Vec<T>, Error> {
+    fn list<T>(
+        &self,
+        number: usize,
+        item: impl Fn(usize) -> Result<T, Error>,
+    ) -> Result<Option<Vec<T>>, Error> {
         let node = self.resolve(number);
         match node.kind {
-            Kind::Sequence => node.children.iter().map(|&child| item(child)).collect(),
-            Kind::Scalar if node.tag == "!!null" => Ok(Vec::new()),
+            Kind::Sequence => {
+                node.children.iter().map(|&child| item(child)).collect::<Result<_, _>>().map(Some)
+            }
+            Kind::Scalar if node.tag == "!!null" => Ok(None),
             _ => Err(self.wrong(node, "list")),
         }
     }
@@ -257,16 +264,19 @@ fn maintainer(decoder: &Decoder<'_>, number: usize) -> Result<Maintainer, Error>
     Ok(maintainer)
 }
 
-fn dependencies(file: &'static str, document: Option<&Document>) -> Result<Vec<Dependency>, Error> {
-    let Some(document) = document else { return Ok(Vec::new()) };
+fn dependencies(file: &'static str, document: Option<&Document>) -> Result<Option<Vec<Dependency>>, Error> {
+    let Some(document) = document else { return Ok(None) };
     let decoder = Decoder { file, document };
-    let mut found = Vec::new();
+    let mut found = None;
     for (key, value) in decoder.entries(document.root(), "chart")? {
         if key == "dependencies" {
             found = decoder.list(value, |item| dependency(&decoder, item))?;
         }
     }
-    found.sort_by_cached_key(|dependency| format!("{}/{}", dependency.repository, dependency.name));
+    if let Some(found) = &mut found {
+        let key = |dependency: &Dependency| format!("{}/{}", dependency.repository, dependency.name);
+        found.sort_by_cached_key(key);
+    }
     Ok(found)
 }
 
@@ -299,7 +309,7 @@ mod tests {
             parse("name: a\nversion: 1.10\nappVersion: 0x1\nsources: [x, 1.0]\ndeprecated: true\n", "")
                 .unwrap();
         assert_eq!((info.metadata.version.as_str(), info.metadata.app_version.as_str()), ("1.10", "0x1"));
-        assert_eq!(info.metadata.sources, ["x", "1.0"]);
+        assert_eq!(info.metadata.sources, Some(vec!["x".to_owned(), "1.0".to_owned()]));
         assert!(info.metadata.deprecated);
     }
 
@@ -320,7 +330,7 @@ mod tests {
     fn dependencies_are_sorted_by_repository_and_name() {
         let text = "dependencies:\n- {name: b, repository: x}\n- {name: z}\n- {name: a, repository: x}\n";
         let names: Vec<String> =
-            parse(text, "").unwrap().dependencies.into_iter().map(|item| item.name).collect();
+            parse(text, "").unwrap().dependencies.into_iter().flatten().map(|item| item.name).collect();
         assert_eq!(names, ["z", "a", "b"]);
     }
 }

@@ -49,7 +49,7 @@ fn add_dependencies<'c>(
     found: &mut Vec<DependencyValues<'c>>,
     depth: usize,
 ) {
-    for dependency in root.dependencies.iter().filter(|_| depth < MAX_DEPTH) {
+    for dependency in root.dependencies.iter().flatten().filter(|_| depth < MAX_DEPTH) {
         let path = match dependency.repository.strip_prefix("file://") {
             Some(path) => join(&root.directory, path),
             None if !dependency.repository.is_empty() => {

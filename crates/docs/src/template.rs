@@ -163,6 +163,14 @@ mod tests {
     }
 
     #[test]
+    fn lists_that_are_missing_are_null_in_json_and_empty_ones_are_not() {
+        let template = "{{ toJson .Sources }} {{ toJson .Maintainers }} {{ toJson .Dependencies }}";
+        let missing = readme(template, "name: a\nsources: null\n", "").text;
+        let empty = readme(template, "name: a\nsources: []\nmaintainers: []\ndependencies: []\n", "").text;
+        assert_eq!((missing.as_str(), empty.as_str()), ("null null null", "[] [] []"));
+    }
+
+    #[test]
     fn a_readme_can_define_templates_again() {
         let template = r#"{{ define "chart.header" }}## {{ .Name }}{{ end }}{{ template "chart.header" . }}"#;
         assert_eq!(readme(template, "name: a\n", "").text, "## a");

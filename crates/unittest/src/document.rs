@@ -1,61 +1,19 @@
 //! Rendered documents as go-yaml 3 decodes them: whole numbers and fractions are different types.
 
+use pintle_tree::Node;
 use pintle_tree::number::format_value;
-use pintle_tree::{Map, Node, Str};
+use pintle_yaml::Fractions;
 use pintle_yaml::outline::Outline;
-use pintle_yaml::{Assemble, Assembler};
 
 use crate::splitter;
 
-/// A node of a document. Numbers are as they are after a document has been written and read again, which is what
-/// helm-unittest does before it looks a path up: `1e3` becomes the integer 1000.
-pub(crate) struct Typed(pub(crate) Node);
-
-impl Assemble for Typed {
-    const VERSION_3: bool = true;
-
-    fn nil() -> Self {
-        Typed(Node::Nil)
-    }
-
-    fn bool(value: bool) -> Self {
-        Typed(Node::Bool(value))
-    }
-
-    fn int(value: i64) -> Self {
-        Typed(Node::Int(value))
-    }
-
-    fn uint(value: u64) -> Self {
-        Typed(Node::Float(value as f64))
-    }
-
-    fn float(value: f64) -> Self {
-        Typed(match format_value(value).parse() {
-            Ok(whole) => Node::Int(whole),
-            Err(_) => Node::Float(value),
-        })
-    }
-
-    fn str(text: Str) -> Self {
-        Typed(Node::Str(text))
-    }
-
-    fn list(items: Vec<Self>) -> Self {
-        Typed(Node::List(items.into_iter().map(|item| item.0).collect()))
-    }
-
-    fn map(entries: Vec<(Str, Self)>) -> Self {
-        Typed(Node::Map(Map::from_entries(entries.into_iter().map(|(key, node)| (key, node.0)).collect())))
-    }
-}
-
-/// Reads one document.
+/// Reads one document. Numbers are as they are after it has been written and read again, which is what helm-unittest does
+/// before it looks a path up.
 ///
 /// # Errors
 /// go-yaml's text.
 pub(crate) fn read(text: &[u8]) -> Result<Node, pintle_yaml::Error> {
-    pintle_yaml::read_version_3(text, &mut Assembler::<Typed>::detecting_duplicates()).map(|typed| typed.0)
+    pintle_yaml::read_typed(text, Fractions::Rewritten)
 }
 
 /// Reads the documents of a rendered file; those without content are left out.

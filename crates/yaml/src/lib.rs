@@ -27,6 +27,7 @@ mod resolve;
 mod stream;
 mod timestamp;
 mod value;
+mod version_3;
 mod write;
 
 pub use builder::{Assemble, Assembler, Builder, Validator};
@@ -34,6 +35,7 @@ pub use documents::{read_documents, read_values};
 pub use error::Error;
 pub use normalize::normalize;
 pub use stream::Stream;
+pub use version_3::{Fractions, read_typed};
 pub use write::{write, write_pretty, write_to, write_version_3};
 
 use pintle_tree::{Map, Node};

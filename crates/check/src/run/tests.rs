@@ -60,8 +60,7 @@ fn texts() -> Vec<String> {
     (0..5).map(number).chain([CRD.to_owned(), account]).collect()
 }
 
-fn report(in_memory: bool, joined: bool) -> (Vec<String>, Vec<String>) {
-    let texts = if joined { vec![texts().join("---\n")] } else { texts() };
+fn report_of(texts: &[String], in_memory: bool, strict: bool) -> Report {
     let file = |(number, text): (usize, &String)| RenderedText {
         path: number.to_string(),
         text: in_memory.then(|| text.clone().into_bytes()),
@@ -77,13 +76,18 @@ fn report(in_memory: bool, joined: bool) -> (Vec<String>, Vec<String>) {
     let settings = Settings {
         config: &Config::default(),
         catalogs: &[&Small],
-        strict: false,
+        strict,
         ignore_missing_schemas: false,
         schema_locations: &[],
         read: &|_| Ok(None),
         load: &load,
     };
-    let report = check(&subject, &settings);
+    check(&subject, &settings)
+}
+
+fn report(in_memory: bool, joined: bool) -> (Vec<String>, Vec<String>) {
+    let texts = if joined { vec![texts().join("---\n")] } else { texts() };
+    let report = report_of(&texts, in_memory, false);
     let of_rule = ["schema", "missing-schema", "invalid-yaml", "non-existent-service-account"];
     let findings = report.findings.iter().filter(|it| of_rule.contains(&it.rule.name));
     let line = |it: &Finding| it.place.as_ref().map_or(0, |place| place.line);
@@ -110,4 +114,50 @@ fn the_report_is_the_same_however_texts_come() {
     assert_eq!((count("schema"), count("invalid-yaml"), count("missing-schema")), (10, 5, 6));
     assert_eq!(count("non-existent-service-account"), 4);
     assert_eq!(verdicts.iter().filter(|it| it.starts_with("Widget") && it.ends_with("Invalid")).count(), 5);
+}
+
+/// The verdicts about a text.
+fn verdicts(text: &str, strict: bool) -> String {
+    let verdicts = report_of(&[text.to_owned()], true, strict).verdicts;
+    let names = verdicts.iter().map(|it| format!("{}:{}", it.object.name, it.status.name()));
+    names.collect::<Vec<_>>().join(" ").replace("status", "")
+}
+
+#[test]
+fn what_cannot_be_decoded_is_an_error_before_its_schema_counts() {
+    let of = |metadata: &str| {
+        verdicts(&format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {metadata}\ndata: 1\n"), false)
+    };
+    assert_eq!(of("{name: a}"), "a:Invalid");
+    assert_eq!(of("{name: 5}"), "5:Invalid");
+    assert_eq!((of("text").as_str(), of("{name: a, namespace: []}").as_str()), (":Error", "a:Error"));
+    assert_eq!((of("null").as_str(), of("{namespace: true}").as_str()), (":Invalid", ":Invalid"));
+    // Kinds that are not built in, too.
+    assert_eq!(
+        verdicts(
+            &format!("{CRD}---\napiVersion: example.com/v1\nkind: Widget\nmetadata: []\nsize: 1\n"),
+            false
+        ),
+        "widgets.example.com:Valid :Error"
+    );
+}
+
+#[test]
+fn documents_without_an_object_and_items_of_lists_have_the_verdicts_of_kubeconform() {
+    assert_eq!(verdicts("{}\n---\nnull\n---\n# nothing\n", false), ":Error");
+    let item = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}";
+    assert_eq!(
+        verdicts(&format!("apiVersion: v1\nkind: List\nitems: [{item}, text, null, {{}}]\n"), false),
+        ":Error :Error a:Valid"
+    );
+    assert_eq!(verdicts("apiVersion: v1\nkind: List\n", false), "");
+    assert_eq!(verdicts("apiVersion: v1\nKind: ConfigMap\n", false), ":Error");
+    assert_eq!(verdicts("apiVersion: v1\nkind: List\nitems: text\n", false), "");
+}
+
+#[test]
+fn a_document_with_a_key_twice_is_one_error_in_strict_mode() {
+    let twice = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {}\ndata: {}\n";
+    assert_eq!((verdicts(twice, false).as_str(), verdicts(twice, true).as_str()), ("a:Valid", "a:Error"));
+    assert_eq!(verdicts("a: 1\na: 2\n", true), ":Error");
 }

@@ -2,6 +2,7 @@
 
 mod charts;
 mod config;
+mod details;
 mod git;
 mod install;
 mod lint;
@@ -150,7 +151,7 @@ static INSTALLING: &[Flag] = &[
     Flag::switch(names::SKIP_CLEAN_UP, "keep releases and namespaces"),
     Flag::text(names::KUBECTL_TIMEOUT, "how long a request of kubectl may take, with --real-cluster")
         .or("30s"),
-    Flag::switch(names::PRINT_LOGS, "print the logs of what failed, with --real-cluster").or("true"),
+    Flag::switch(names::PRINT_LOGS, "print the logs of containers, with --real-cluster").or("true"),
     Flag::switch(names::REAL_CLUSTER, "install on the cluster of the kubeconfig instead of the embedded one"),
 ];
 

@@ -168,6 +168,14 @@ fn a_failure_names_path_expectation_and_difference() {
 }
 
 #[test]
+fn a_snapshot_pattern_that_cannot_be_compiled_is_explained() {
+    let (passed, info) =
+        validate("matchSnapshot", "{path: a, matchRegex: {pattern: '['}}", &documents("a: 1"), true);
+    let text = info.join("\n");
+    assert!(!passed && text.contains("failed to compile regex pattern [: error parsing regexp"), "{text}");
+}
+
+#[test]
 fn parameters_of_wrong_types_are_errors() {
     let kind = KINDS.iter().find(|kind| kind.name == "equal").expect("equal");
     let read = |text: &str| kind.read(&document::read(text.as_bytes()).unwrap()).map(|_| ()).unwrap_err();

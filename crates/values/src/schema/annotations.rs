@@ -2,7 +2,12 @@
 //! `# @schema type:[string, null]; required` on one line (helm-values-schema-json). Types of helm-docs count too.
 
 use pintle_tree::{Map, Node, Str};
+use pintle_yaml::Fractions;
 use pintle_yaml::commented::{Document, Kind};
+
+use super::derive::type_name;
+use super::document::Doc;
+use super::{draft, meta};
 
 /// Adds what comments say to a schema that was derived from the same text.
 ///
@@ -64,6 +69,72 @@ fn apply_to_map(document: &Document, number: usize, schema: &mut Map<Node>) -> R
     Ok(())
 }
 
+/// The keywords of annotations on one line, in which a typing error would go unnoticed.
+const INLINE: [&str; 62] = [
+    "$anchor",
+    "$comment",
+    "$defs",
+    "$id",
+    "$ref",
+    "additionalItems",
+    "additionalProperties",
+    "allOf",
+    "anyOf",
+    "const",
+    "contains",
+    "contentEncoding",
+    "contentMediaType",
+    "default",
+    "definitions",
+    "dependencies",
+    "dependentRequired",
+    "dependentSchemas",
+    "deprecated",
+    "description",
+    "else",
+    "enum",
+    "examples",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "hidden",
+    "if",
+    "item",
+    "itemEnum",
+    "itemPattern",
+    "itemProperties",
+    "itemRef",
+    "itemRequired",
+    "items",
+    "maxItems",
+    "maxLength",
+    "maxProperties",
+    "maximum",
+    "mergeProperties",
+    "minItems",
+    "minLength",
+    "minProperties",
+    "minimum",
+    "multipleOf",
+    "not",
+    "nullable",
+    "oneOf",
+    "pattern",
+    "patternProperties",
+    "properties",
+    "propertyNames",
+    "readOnly",
+    "required",
+    "skipProperties",
+    "then",
+    "title",
+    "type",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "uniqueItems",
+    "writeOnly",
+];
+
 /// A line that begins or ends a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Marker {
@@ -88,6 +159,8 @@ struct Annotation {
     required: bool,
     hidden: bool,
     skip_properties: bool,
+    /// Whether null is another type of the value.
+    nullable: bool,
 }
 
 impl Annotation {
@@ -113,14 +186,25 @@ impl Annotation {
                 annotation.add_inline(keywords)?;
             }
         }
-        match block {
-            Some(_) => Err("the block is not closed by another `# @schema`".to_owned()),
-            None => Ok(annotation),
+        if block.is_some() {
+            return Err("the block is not closed by another `# @schema`".to_owned());
         }
+        check(&annotation.keywords)?;
+        check(&annotation.root)?;
+        Ok(annotation)
     }
 
     fn add_block(&mut self, text: &str, root: bool) -> Result<(), String> {
-        let keywords = pintle_yaml::read_map(text.as_bytes()).map_err(|error| error.to_string())?;
+        let keywords = match read_value(text)? {
+            Node::Map(keywords) => keywords,
+            Node::Nil => Map::new(),
+            other => {
+                return Err(format!(
+                    "a block must have keywords, as `type: string`, not {}",
+                    other.json_type()
+                ));
+            }
+        };
         for (name, value) in keywords.iter() {
             match root {
                 true => {
@@ -136,12 +220,16 @@ impl Annotation {
         for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
             let (name, value) = match part.split_once(':') {
                 Some((name, value)) => {
-                    let value = pintle_yaml::read(value.trim().as_bytes())
-                        .map_err(|error| format!("`{part}`: {error}"))?;
+                    let value = read_value(value.trim()).map_err(|error| format!("`{part}`: {error}"))?;
                     (name.trim(), value)
                 }
                 None => (part, Node::Bool(true)),
             };
+            if !INLINE.contains(&name) && !name.starts_with("x-") {
+                let known = pintle_tree::suggest::suggest(name, &INLINE);
+                let hint = known.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
+                return Err(format!("unknown keyword `{name}`{hint}"));
+            }
             self.add(name, value)?;
         }
         Ok(())
@@ -169,11 +257,26 @@ impl Annotation {
             ("itemEnum", _) => item("enum", value),
             ("itemRef", _) => item("$ref", value),
             ("itemProperties", _) => item("properties", value),
+            ("itemPattern", _) => item("pattern", value),
+            ("itemRequired", _) => item("required", value),
+            ("nullable", Node::Bool(nullable)) => self.nullable = *nullable,
             _ => {
                 self.keywords.insert(name.into(), value);
             }
         }
         Ok(())
+    }
+
+    /// Whether the annotation allows values that do not have the type of the default.
+    fn contradicts_type(&self, property: &Map<Node>) -> bool {
+        let Some(kind) = property.get("type").and_then(Node::as_str) else { return false };
+        let fits = |value: &Node| {
+            let found = type_name(value);
+            found == Some(kind) || (kind == "number" && found == Some("integer"))
+        };
+        let choices = self.keywords.get("enum").and_then(Node::as_list).unwrap_or_default();
+        let alternatives = ["anyOf", "oneOf"].iter().any(|keyword| self.keywords.contains_key(keyword));
+        alternatives || !choices.iter().chain(self.keywords.get("const")).all(fits)
     }
 
     fn merge_into(self, property: &mut Map<Node>) {
@@ -188,6 +291,9 @@ impl Annotation {
                 property.insert("description".into(), description);
             }
         }
+        if self.contradicts_type(property) {
+            property.remove("type");
+        }
         for (name, value) in self.keywords.iter() {
             match (property.get_mut(name), value) {
                 (Some(Node::Map(known)), Node::Map(more)) => {
@@ -200,7 +306,42 @@ impl Annotation {
                 }
             }
         }
+        if let Some(kind) = property.get_mut("type").filter(|_| self.nullable) {
+            *kind = or_null(std::mem::take(kind));
+        }
     }
+}
+
+/// The type of a value that may also be null.
+fn or_null(kind: Node) -> Node {
+    let null = Node::from("null");
+    match kind {
+        Node::List(mut kinds) if !kinds.contains(&null) => {
+            kinds.push(null);
+            Node::List(kinds)
+        }
+        Node::List(kinds) => Node::List(kinds),
+        kind if kind == null => kind,
+        kind => Node::List(vec![kind, null]),
+    }
+}
+
+/// Reads YAML as both generators do, to which `y` is a letter.
+fn read_value(text: &str) -> Result<Node, String> {
+    pintle_yaml::read_typed(text.as_bytes(), Fractions::Kept).map_err(|error| error.to_string())
+}
+
+/// Checks that keywords have values that they can have.
+fn check(keywords: &Map<Node>) -> Result<(), String> {
+    if keywords.is_empty() {
+        return Ok(());
+    }
+    let draft = draft::named(super::derive::DRAFT).unwrap_or_else(draft::latest);
+    meta::check(&Doc::from_map(keywords), draft).map_err(|error| {
+        // The first line names the draft.
+        let lines = error.split_once('\n').map_or(error.as_str(), |(_, lines)| lines);
+        format!("this is not a valid schema\n{lines}")
+    })
 }
 
 /// The type of `# -- (type) text`, if it is one of a schema.
@@ -289,6 +430,52 @@ mod tests {
             r#"{"a":{"oneOf":[{"type":["null","string"]},{"enum":[null]}]}} null"#
         );
         assert_eq!(derived("# @schema hidden\na: 1\nb: 2\n"), r#"{"b":{"default":2,"type":"integer"}} null"#);
+    }
+
+    #[test]
+    fn what_an_annotation_allows_is_not_narrowed_by_the_type_of_the_default() {
+        for (annotation, schema) in [
+            (
+                "anyOf:[{type: string}, {type: integer}]",
+                r#"{"anyOf":[{"type":"string"},{"type":"integer"}],"default":1}"#,
+            ),
+            ("enum:[1, y, null]", r#"{"default":1,"enum":[1,"y",null]}"#),
+            ("enum:[1, 2]", r#"{"default":1,"enum":[1,2],"type":"integer"}"#),
+            ("const: one", r#"{"const":"one","default":1}"#),
+            ("nullable", r#"{"default":1,"type":["integer","null"]}"#),
+        ] {
+            assert_eq!(
+                derived(&format!("a: 1 # @schema {annotation}\n")),
+                format!("{{\"a\":{schema}}} null")
+            );
+        }
+    }
+
+    #[test]
+    fn keywords_that_do_not_exist_or_have_wrong_values_are_errors() {
+        for (text, error) in [
+            (
+                "a: 1 # @schema minimun:1\n",
+                "line 1: @schema: unknown keyword `minimun`; did you mean `minimum`?",
+            ),
+            (
+                "# @schema\n# enum: a\n# @schema\na: 1\n",
+                "line 4: @schema: this is not a valid schema\n- at '/enum': got string, want array",
+            ),
+            (
+                "# @schema.root\n# title: 1\n# @schema.root\na: 1\n",
+                "@schema.root: this is not a valid schema\n- at '/title': got number, want string",
+            ),
+            (
+                "# @schema\n# [a]\n# @schema\na: 1\n",
+                "line 4: @schema: a block must have keywords, as `type: string`, not array",
+            ),
+        ] {
+            let found = derive(text.as_bytes(), SchemaFormat::Json).unwrap_err();
+            assert_eq!(found.trim_end(), error);
+        }
+        let found = derive(b"a: 1 # @schema type:nosuch\n", SchemaFormat::Json).unwrap_err();
+        assert!(found.contains("'/type': value must be one of 'array'"), "{found}");
     }
 
     #[test]

@@ -14,6 +14,9 @@ pub enum SchemaFormat {
     Yaml,
 }
 
+/// The latest draft that all versions of Helm 3 know.
+pub(super) const DRAFT: &str = "http://json-schema.org/draft-07/schema#";
+
 /// Writes a schema that the values in `text` satisfy. Null gives no type, because it does not say what the value may
 /// be.
 ///
@@ -35,8 +38,7 @@ pub fn derive_with(text: &[u8], read: &[Vec<Str>], format: SchemaFormat) -> Resu
     for path in read {
         add_property(&mut schema, path);
     }
-    // Draft 7 is the latest one that all versions of Helm 3 know.
-    schema.insert("$schema".into(), Node::from("http://json-schema.org/draft-07/schema#"));
+    schema.insert("$schema".into(), Node::from(DRAFT));
     match format {
         SchemaFormat::Json => {
             let mut text = json::write_pretty(&schema).map_err(|error| error.to_string())?;
@@ -101,7 +103,7 @@ fn typed(name: &str) -> Map<Node> {
     [(Str::from("type"), Node::from(name))].into_iter().collect()
 }
 
-fn type_name(node: &Node) -> Option<&'static str> {
+pub(super) fn type_name(node: &Node) -> Option<&'static str> {
     match node {
         Node::Nil => None,
         Node::Bool(_) => Some("boolean"),

@@ -181,7 +181,7 @@ impl Doc {
         }
     }
 
-    fn from_map(map: &Map<Node>) -> Doc {
+    pub(super) fn from_map(map: &Map<Node>) -> Doc {
         Doc::Map(map.iter().map(|(key, node)| (key.clone(), Doc::from_node(node))).collect())
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 
 use pintle::chart::IgnoreRules;
+use pintle_semver::Version;
 use pintle_tree::quote::quote;
 use pintle_yaml::commented::{Document, Kind};
 
@@ -62,6 +63,21 @@ pub(super) fn opening(file: &str, error: &std::io::Error) -> String {
     format!("open {file}: {reason}")
 }
 
+/// What go-yaml says about a text, without what the libraries above it add.
+pub(super) fn of_go_yaml(error: &str) -> &str {
+    error.find("yaml: ").map_or(error, |at| &error[at..])
+}
+
+/// A version of a chart, with the errors of the library that chart-testing has.
+pub(super) fn semantic_version(text: &str) -> Result<Version, String> {
+    Version::parse(text).map_err(|error| match error {
+        pintle_semver::Error::InvalidVersion => {
+            "failed parsing semantic version: Invalid Semantic Version".to_owned()
+        }
+        other => format!("failed parsing semantic version: {other}"),
+    })
+}
+
 /// The fields of a Chart.yaml, with scalars as they are written: `1.10` is a version, and no number.
 pub(super) struct Fields(Option<Document>);
 
@@ -70,7 +86,7 @@ impl Fields {
         pintle_yaml::read_map(text)
             .and_then(|_| Document::read(text))
             .map(Fields)
-            .map_err(|error| format!("could not unmarshal 'Chart.yaml': {error}"))
+            .map_err(|error| format!("could not unmarshal 'Chart.yaml': {}", of_go_yaml(&error.to_string())))
     }
 
     /// A scalar; empty if there is none.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pintle_tree::{Map, Node};
 
-use super::charts::opening;
+use super::charts::{of_go_yaml, opening};
 use crate::failure::Failure;
 use crate::flag::{Name, names};
 use crate::invocation::Invocation;
@@ -71,12 +71,12 @@ impl Configuration {
             build_id: text(names::BUILD_ID),
             lint_conf: sources.path(names::LINT_CONF, "lintconf.yaml"),
             chart_yaml_schema: sources.path(names::CHART_YAML_SCHEMA, "chart_schema.yaml"),
-            validate_maintainers: sources.on(names::VALIDATE_MAINTAINERS, true),
-            validate_chart_schema: sources.on(names::VALIDATE_CHART_SCHEMA, true),
-            validate_yaml: sources.on(names::VALIDATE_YAML, true),
+            validate_maintainers: sources.on_by_default(names::VALIDATE_MAINTAINERS),
+            validate_chart_schema: sources.on_by_default(names::VALIDATE_CHART_SCHEMA),
+            validate_yaml: sources.on_by_default(names::VALIDATE_YAML),
             skip_helm_dependencies: on(names::SKIP_HELM_DEPENDENCIES),
             additional_commands: list(names::ADDITIONAL_COMMANDS),
-            check_version_increment: sources.on(names::CHECK_VERSION_INCREMENT, true),
+            check_version_increment: sources.on_by_default(names::CHECK_VERSION_INCREMENT),
             all: on(names::ALL),
             charts: list(names::CHARTS),
             chart_repos: list(names::CHART_REPOS),
@@ -222,6 +222,11 @@ impl Sources<'_> {
         }
     }
 
+    /// A switch that is on unless it is turned off, for commands that have it.
+    fn on_by_default(&self, name: Name<bool>) -> bool {
+        self.on(name, self.invocation.flags.declares(name))
+    }
+
     fn list(&self, name: Name<Vec<String>>) -> Vec<String> {
         let flags = &self.invocation.flags;
         let split = |text: &str| text.split(',').filter(|part| !part.is_empty()).map(str::to_owned).collect();
@@ -275,11 +280,8 @@ fn read_file(invocation: &Invocation<'_>) -> Result<(Option<String>, Map<Node>),
         Failure::usage(format!("failed loading configuration: failed loading config file: {text}"))
     };
     let text = std::fs::read(&path).map_err(|error| failed(opening(&path, &error)))?;
-    let map = pintle_yaml::read_map(&text).map_err(|error| {
-        let error = error.to_string();
-        let yaml = error.find("yaml: ").map_or(error.as_str(), |at| &error[at..]);
-        failed(format!("While parsing config: {yaml}"))
-    })?;
+    let map = pintle_yaml::read_map(&text)
+        .map_err(|error| failed(format!("While parsing config: {}", of_go_yaml(&error.to_string()))))?;
     let path = std::path::absolute(&path).map_or(path, |path| path.to_string_lossy().into_owned());
     Ok((Some(path), map))
 }

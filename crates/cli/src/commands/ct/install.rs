@@ -1,12 +1,11 @@
 //! `ct install`: installs, tests and upgrades one chart, in namespaces of their own.
 
-use std::process::Command;
 use std::sync::Arc;
 
-use pintle_semver::{Constraint, Version};
+use pintle_semver::Constraint;
 use pintle_tree::quote::quote;
 
-use super::charts::Chart;
+use super::charts::{Chart, semantic_version};
 use super::{Outcome, Testing};
 use crate::failure::Failure;
 use crate::flag::names;
@@ -43,7 +42,7 @@ impl Testing<'_, '_> {
             }
             let trial = self.trial(chart);
             let outcome = self.install_and_test(chart, &file, &trial)?;
-            self.clean_up(&trial, outcome.is_err())?;
+            self.clean_up(&trial)?;
             if outcome.is_err() {
                 return Ok(outcome);
             }
@@ -95,7 +94,7 @@ impl Testing<'_, '_> {
             }
             let trial = self.trial(old);
             let outcome = self.try_upgrade(old, new, &file, &trial, old_must_pass)?;
-            self.clean_up(&trial, outcome.is_err())?;
+            self.clean_up(&trial)?;
             if outcome.is_err() {
                 return Ok(outcome);
             }
@@ -143,8 +142,15 @@ impl Testing<'_, '_> {
         if trial.own_namespace {
             self.print(&format!("Creating namespace {}...\n", quote(trial.namespace.as_bytes())))?;
         }
+        let on_real_cluster = self.config.real_cluster;
+        if trial.own_namespace
+            && on_real_cluster
+            && !self.kubectl(&["create", "namespace", &trial.namespace])?
+        {
+            return Ok(Err("failed waiting for process: exit status 1".to_owned()));
+        }
         let mut words = self.words("install", Some(&chart.path), file, trial);
-        if trial.own_namespace {
+        if trial.own_namespace && !on_real_cluster {
             words.push("--create-namespace".to_owned());
         }
         self.helm(words)
@@ -155,12 +161,16 @@ impl Testing<'_, '_> {
         self.helm(words)
     }
 
-    fn clean_up(&mut self, trial: &Trial, failed: bool) -> Result<(), Failure> {
-        if failed && self.config.real_cluster {
-            self.print_details(trial)?;
-        }
+    fn clean_up(&mut self, trial: &Trial) -> Result<(), Failure> {
         if self.config.skip_clean_up {
             return Ok(());
+        }
+        if self.config.real_cluster {
+            let selector = match trial.own_namespace {
+                true => String::new(),
+                false => format!("{}={}", self.config.release_label, trial.release),
+            };
+            self.print_details(&trial.namespace, &selector)?;
         }
         self.print(&format!("Deleting release {}...\n", quote(trial.release.as_bytes())))?;
         let words = self.words("uninstall", None, "", trial);
@@ -177,40 +187,6 @@ impl Testing<'_, '_> {
             }
         }
         Ok(())
-    }
-
-    /// Events and logs of a failed release, by kubectl.
-    fn print_details(&mut self, trial: &Trial) -> Result<(), Failure> {
-        let line = "=".repeat(120);
-        self.print(&format!("{line}\n"))?;
-        let namespace = ["--namespace", trial.namespace.as_str()];
-        self.kubectl(
-            &[&["get", "events", "--output", "wide", "--sort-by", "lastTimestamp"], &namespace[..]].concat(),
-        )?;
-        let selector = match trial.own_namespace {
-            true => String::new(),
-            false => format!("{}={}", self.config.release_label, trial.release),
-        };
-        let selector = ["--selector", selector.as_str()];
-        self.kubectl(&[&["describe", "pods"], &namespace[..], &selector[..]].concat())?;
-        if self.config.print_logs {
-            let words = ["logs", "--all-containers", "--prefix", "--ignore-errors"];
-            self.kubectl(&[&words[..], &namespace[..], &selector[..]].concat())?;
-        }
-        self.print(&format!("{line}\n"))
-    }
-
-    /// Runs kubectl; false if it fails.
-    fn kubectl(&mut self, arguments: &[&str]) -> Result<bool, Failure> {
-        self.invocation.ui.flush()?;
-        let timeout = format!("--request-timeout={}", self.config.kubectl_timeout);
-        match Command::new("kubectl").arg(timeout).args(arguments).status() {
-            Ok(status) => Ok(status.success()),
-            Err(error) => {
-                self.invocation.ui.warn(&format!("kubectl: {error}"));
-                Ok(false)
-            }
-        }
     }
 
     /// The command line of an operation on a release.
@@ -314,10 +290,7 @@ fn values_or_defaults(chart: &Chart) -> Vec<String> {
 
 /// Why a new version may break what the old one did; `None` if it may not.
 fn breaking_change(old: &str, new: &str) -> Result<Option<String>, String> {
-    let parse = |text: &str| {
-        Version::parse(text).map_err(|error| format!("failed parsing semantic version: {error}"))
-    };
-    let (old, new) = (parse(old)?, parse(new)?);
+    let (old, new) = (semantic_version(old)?, semantic_version(new)?);
     let sign = if old.major == 0 { '~' } else { '^' };
     let constraint = Constraint::parse(&format!("{sign} {old}"))
         .map_err(|error| format!("failed parsing semantic version constraint: {error}"))?;

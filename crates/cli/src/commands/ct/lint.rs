@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use pintle::repo::Request;
 use pintle::yaml::lint::{Config, Level, check};
-use pintle_semver::Version;
 use pintle_tree::quote::quote;
 
-use super::charts::{Chart, Fields};
+use super::charts::{Chart, Fields, semantic_version};
 use super::schema::Schema;
 use super::{Outcome, Testing, not_started};
 use crate::failure::Failure;
@@ -96,10 +95,7 @@ impl Testing<'_, '_> {
             Err(error) => return Ok(Err(error)),
         };
         self.print(&format!("Old chart version: {old}\nNew chart version: {}\n", chart.version))?;
-        let parse = |text: &str| {
-            Version::parse(text).map_err(|error| format!("failed parsing semantic version: {error}"))
-        };
-        let (old, new) = match (parse(&old), parse(&chart.version)) {
+        let (old, new) = match (semantic_version(&old), semantic_version(&chart.version)) {
             (Ok(old), Ok(new)) => (old, new),
             (Err(error), _) | (_, Err(error)) => return Ok(Err(error)),
         };
