@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         Some((first, rest)) if first == "cluster" => return bench_cluster::run(rest),
         Some((first, rest)) if first == "controller" => return bench_controller::run(rest),
         Some((first, rest)) if first == "diff" => return bench_diff::run(rest),
-        Some((first, _)) if first == "repositories" => return bench_repositories::run(),
+        Some((first, rest)) if first == "repositories" => return bench_repositories::run(rest),
         Some((first, rest)) if first == "scripts" => return bench_scripts::run(rest),
         _ => {}
     }

@@ -43,8 +43,16 @@ struct Cost {
     memory: f64,
 }
 
-/// Measures, and keeps the table. `PINTLE_BIN` names a program to measure instead of the one that is shipped.
-pub(crate) fn run() -> Result<()> {
+/// The parts of this bench, by their names on the command line.
+const PARTS: [&str; 3] = ["searches", "dependencies", "transfers"];
+
+/// Measures all parts, and keeps the table; parts that are named are only printed. `PINTLE_BIN` names a program to measure
+/// instead of the one that is shipped.
+pub(crate) fn run(parts: &[String]) -> Result<()> {
+    if let Some(unknown) = parts.iter().find(|part| !PARTS.contains(&part.as_str())) {
+        bail!("unknown part {unknown:?}: it must be one of {}", PARTS.join(", "));
+    }
+    let wanted = |part: &str| parts.is_empty() || parts.iter().any(|one| one == part);
     let ours = match std::env::var_os("PINTLE_BIN") {
         Some(path) => PathBuf::from(path),
         None => dist_binary()?,
@@ -52,16 +60,36 @@ pub(crate) fn run() -> Result<()> {
     let helm = helm()?;
     let folder = root().join("target/bench/repositories");
     let _ = fs::remove_dir_all(&folder);
-    let homes = [folder.join("helm"), folder.join("ours")];
-    let chart = archive(&folder, &ours)?;
-    let index = index(&chart);
-    print_line(&format!("an index of {:.1} MB", index.len() as f64 / 1e6));
-    for home in &homes {
-        set_up(home, &chart, &index)?;
-    }
     let linked = folder.join("bin/helm");
     fs::create_dir_all(folder.join("bin"))?;
     std::os::unix::fs::symlink(&ours, &linked)?;
+    let chart = archive(&folder, &ours)?;
+    let mut table = String::new();
+    if wanted("searches") {
+        table.push_str(&searches(&helm, &linked, &chart, &folder)?);
+    }
+    if wanted("dependencies") {
+        table.push_str(&dependencies::run(&helm, &linked, &chart, &folder)?);
+    }
+    if wanted("transfers") {
+        table.push_str(&transfers::run(&helm, &linked, &folder)?);
+    }
+    if !parts.is_empty() {
+        return Ok(());
+    }
+    let how = "Command: `cargo xtask bench repositories`. 340 charts of 52 versions in a 19 MB index.yaml; both programs in \
+               turn, medians of 7 rounds (1 of dependencies, 5 of transfers); CPU and peak memory by GNU time.";
+    keep("-repositories", how, &table)
+}
+
+/// Measures commands that need one chart of a large repository.
+fn searches(helm: &Path, ours: &Path, chart: &[u8], folder: &Path) -> Result<String> {
+    let homes = [folder.join("helm"), folder.join("ours")];
+    let index = index(chart);
+    print_line(&format!("an index of {:.1} MB", index.len() as f64 / 1e6));
+    for home in &homes {
+        set_up(home, chart, &index)?;
+    }
     let side = homes[1].join(".cache/helm/repository/big-index.pintle");
     let mut table = String::from(
         "| command | Helm ms | Pintle ms | wall | Helm CPU s | Pintle CPU s | Helm MiB | Pintle MiB | memory |\n\
@@ -70,22 +98,18 @@ pub(crate) fn run() -> Result<()> {
     for (first, command) in COMMANDS.iter().map(|command| (false, command)).chain([(true, &COMMANDS[0])]) {
         let (mut theirs, mut mine) = (Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            theirs.push(measure(&helm, &homes[0], command)?);
+            theirs.push(measure(helm, &homes[0], command)?);
             if first {
                 fs::remove_file(&side).context("there is a side file")?;
             }
-            mine.push(measure(&linked, &homes[1], command)?);
+            mine.push(measure(ours, &homes[1], command)?);
         }
         let name = format!("{}{}", command.join(" "), if first { ", first after an update" } else { "" });
         let line = line(&name, &middle(theirs), &middle(mine));
         print_line(&line);
         writeln!(table, "{line}")?;
     }
-    table.push_str(&dependencies::run(&helm, &linked, &chart, &folder)?);
-    table.push_str(&transfers::run(&helm, &linked, &folder)?);
-    let how = "Command: `cargo xtask bench repositories`. 340 charts of 52 versions in a 19 MB index.yaml; both programs in \
-               turn, medians of 7 rounds (1 of dependencies, 5 of transfers); CPU and peak memory by GNU time.";
-    keep("-repositories", how, &table)
+    Ok(table)
 }
 
 fn line(name: &str, helm: &Cost, ours: &Cost) -> String {

@@ -63,7 +63,7 @@ cargo xtask TASK
                          measure the controller with a thousand requests on a control plane
   bench diff --helm-diff PATH [--on NAME] [--rounds COUNT] [--quick]
                          measure `diff upgrade` beside helm-diff, and a plan of thirty releases
-  bench repositories
+  bench repositories [PART...]
                          measure one chart of a large repository against Helm
   bench scripts [ROUNDS]
                          measure charts with scripts against the same charts without

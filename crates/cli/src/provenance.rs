@@ -295,6 +295,10 @@ impl Signer {
                 let text = text(invocation.ui)?;
                 sign(entity, passphrase.as_deref(), &text, now())?
             }
+            // GnuPG would look for a key without a name, and make its folder for that.
+            Err(error @ Error::NoKey) if self.key.is_empty() && may_use_gnupg(invocation) => {
+                return Err(Failure::from(error).hint("--key names the key that signs"));
+            }
             Err(error @ (Error::NoKey | Error::NotPrivate | Error::Stub)) if may_use_gnupg(invocation) => {
                 let text = text(invocation.ui)?;
                 let key = keyring.find(&self.key).map_or_else(|_| self.key.clone(), Entity::fingerprint);

@@ -122,7 +122,10 @@ pub(crate) fn of_certificate(problem: &CertificateError, host: &str) -> String {
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             "certificate specifies an incompatible key usage".to_owned()
         }
-        CertificateError::Other(other) => other.0.to_string(),
+        CertificateError::Other(other) => match other.0.to_string().as_str() {
+            "UnsupportedCriticalExtension" => "unhandled critical extension".to_owned(),
+            text => text.to_owned(),
+        },
         other => other.to_string(),
     };
     format!("tls: failed to verify certificate: x509: {reason}")

@@ -2,7 +2,7 @@
 //!
 //! The chain is verified by `webpki`. Go also trusts a certificate that is itself among the trusted ones, whoever
 //! issued it: the usual way to trust a server with a self-signed certificate. Its name, its dates and its purpose count
-//! all the same.
+//! all the same. And it takes certificates of authorities for those of servers, which `webpki` refuses.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,10 +14,11 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme};
 use x509_cert::Certificate;
-use x509_cert::der::Decode as _;
 use x509_cert::der::asn1::ObjectIdentifier;
 use x509_cert::der::oid::db::{rfc4519, rfc5280};
-use x509_cert::ext::pkix::ExtendedKeyUsage;
+use x509_cert::der::{Decode as _, Encode as _, Header, Reader as _, SliceReader};
+use x509_cert::ext::pkix::{BasicConstraints, ExtendedKeyUsage, KeyUsage};
+use x509_cert::spki::AlgorithmIdentifierOwned;
 
 /// Verifies certificates of servers, and their signatures.
 #[derive(Debug)]
@@ -72,6 +73,13 @@ impl ServerCertVerifier for Verifier {
             }
             _ if trusted.contains(certificate) => Err(CertificateError::InvalidPurpose.into()),
             // Such as that it is the certificate of an authority, which Go does not mind.
+            CertificateError::Other(_) if self.is_issued_authority(certificate, trusted, now) => {
+                if may_serve(certificate) {
+                    Ok(ServerCertVerified::assertion())
+                } else {
+                    Err(CertificateError::InvalidPurpose.into())
+                }
+            }
             CertificateError::Other(_) => Err(CertificateError::UnknownIssuer.into()),
             problem => Err(problem.into()),
         }
@@ -100,6 +108,89 @@ impl ServerCertVerifier for Verifier {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
+}
+
+impl Verifier {
+    /// Whether a certificate is that of an authority, which a trusted authority has issued itself. Rules about names and
+    /// chains with others in between are left to `webpki`, so that such certificates stay refused.
+    fn is_issued_authority(
+        &self,
+        certificate: &CertificateDer<'_>,
+        trusted: &[CertificateDer<'static>],
+        now: UnixTime,
+    ) -> bool {
+        let Ok(issued) = Certificate::from_der(certificate) else { return false };
+        if !is_authority(&issued) || !is_known(&issued) || !is_valid(&issued, now) {
+            return false;
+        }
+        trusted.iter().any(|der| {
+            let Ok(issuer) = Certificate::from_der(der) else { return false };
+            issuer.tbs_certificate.subject == issued.tbs_certificate.issuer
+                && is_authority(&issuer)
+                && is_known(&issuer)
+                && is_valid(&issuer, now)
+                && may_serve(der)
+                && self.has_signed(&issuer, &issued).unwrap_or(false)
+        })
+    }
+
+    /// Whether the key of one certificate has signed another; `None` if that cannot be found out.
+    fn has_signed(&self, issuer: &Certificate, issued: &Certificate) -> Option<bool> {
+        let key = &issuer.tbs_certificate.subject_public_key_info;
+        let key_algorithm = content(&key.algorithm)?;
+        let algorithm = content(&issued.signature_algorithm)?;
+        let message = issued.tbs_certificate.to_der().ok()?;
+        let (key, signature) = (key.subject_public_key.as_bytes()?, issued.signature.as_bytes()?);
+        let known = self.provider.signature_verification_algorithms.all.iter();
+        let mut fitting = known.filter(|known| {
+            known.signature_alg_id().as_ref() == algorithm
+                && known.public_key_alg_id().as_ref() == key_algorithm
+        });
+        Some(fitting.any(|known| known.verify_signature(key, &message, signature).is_ok()))
+    }
+}
+
+/// The content of an algorithm's identifier, without the header of its sequence.
+fn content(algorithm: &AlgorithmIdentifierOwned) -> Option<Vec<u8>> {
+    let der = algorithm.to_der().ok()?;
+    let mut reader = SliceReader::new(&der).ok()?;
+    Header::decode(&mut reader).ok()?;
+    reader.read_slice(reader.remaining_len()).ok().map(<[u8]>::to_vec)
+}
+
+/// Whether a certificate is one of an authority, which may sign others.
+fn is_authority(certificate: &Certificate) -> bool {
+    let certificate = &certificate.tbs_certificate;
+    let is_marked =
+        certificate.get::<BasicConstraints>().is_ok_and(|found| found.is_some_and(|(_, basic)| basic.ca));
+    let may_sign = match certificate.get::<KeyUsage>() {
+        Ok(usage) => usage.is_none_or(|(_, usage)| usage.key_cert_sign()),
+        Err(_) => false,
+    };
+    is_marked && may_sign
+}
+
+/// Whether all rules of a certificate are those that are looked at here.
+fn is_known(certificate: &Certificate) -> bool {
+    const KNOWN: [ObjectIdentifier; 5] = [
+        rfc5280::ID_CE_BASIC_CONSTRAINTS,
+        rfc5280::ID_CE_CERTIFICATE_POLICIES,
+        rfc5280::ID_CE_EXT_KEY_USAGE,
+        rfc5280::ID_CE_KEY_USAGE,
+        rfc5280::ID_CE_SUBJECT_ALT_NAME,
+    ];
+    let mut extensions = certificate.tbs_certificate.extensions.iter().flatten();
+    extensions.all(|extension| {
+        let is_about_names = extension.extn_id == rfc5280::ID_CE_NAME_CONSTRAINTS;
+        !is_about_names && (!extension.critical || KNOWN.contains(&extension.extn_id))
+    })
+}
+
+/// Whether the time is one of those in which a certificate holds.
+fn is_valid(certificate: &Certificate, now: UnixTime) -> bool {
+    let validity = &certificate.tbs_certificate.validity;
+    let [from, to] = [validity.not_before, validity.not_after].map(|time| time.to_unix_duration().as_secs());
+    (from..=to).contains(&now.as_secs())
 }
 
 /// Whether the purposes of a certificate, if it has any, include that of a server.
@@ -201,6 +292,33 @@ mod tests {
         assert_eq!(refused(&other, "127.0.0.2", VALID), "certificate is valid for 127.0.0.1, not 127.0.0.2");
         assert!(refused(&own, "localhost", 5_000_000_000).contains(" is after 2126-10-24T17:07:24Z"));
         assert!(refused(&own, "localhost", 1_000_000_000).contains(" is before 2026-11-17T17:07:24Z"));
+    }
+
+    #[test]
+    fn a_certificate_of_an_authority_is_accepted_for_a_server_if_another_one_has_issued_it() {
+        let text = include_bytes!("verifier/authorities.pem");
+        let all: Vec<_> = CertificateDer::pem_slice_iter(text).collect::<Result<_, _>>().expect("PEM");
+        let [authority, namesake, constrained, server, client, under, odd] =
+            <[_; 7]>::try_from(all).expect("seven certificates");
+        assert_eq!(verdict(&server, &authority, "127.0.0.1", VALID), Ok(()));
+        let unknown = Err("certificate signed by unknown authority".to_owned());
+        // That of the same name has not signed it, nor is a server an authority for others.
+        assert_eq!(verdict(&server, &namesake, "127.0.0.1", VALID), unknown);
+        assert_eq!(verdict(&under, &server, "localhost", VALID), unknown);
+        assert_eq!(verdict(&under, &constrained, "localhost", VALID), unknown);
+        assert_eq!(
+            verdict(&odd, &authority, "localhost", VALID),
+            Err("unhandled critical extension".to_owned())
+        );
+        assert_eq!(
+            verdict(&client, &authority, "localhost", VALID),
+            Err("certificate specifies an incompatible key usage".to_owned())
+        );
+        assert_eq!(
+            verdict(&server, &authority, "example.com", VALID),
+            Err("certificate is valid for localhost, not example.com".to_owned())
+        );
+        assert!(verdict(&server, &authority, "localhost", 5_000_000_000).is_err());
     }
 
     #[test]

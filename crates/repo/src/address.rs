@@ -105,7 +105,8 @@ impl Address {
             joined.path = resolve_path(&escaped(&reference.path), "");
             return joined;
         }
-        joined.has_authority = self.has_authority;
+        // Whatever is resolved is written with two slashes in Go, be there a host or not.
+        joined.has_authority = true;
         joined.host.clone_from(&self.host);
         joined.userinfo.clone_from(&self.userinfo);
         if reference.path.is_empty() && reference.query.is_none() {
@@ -164,7 +165,9 @@ pub fn resolve_reference(base: &str, reference: &str) -> Result<String, String> 
     }
     let mut folder =
         Address::parse(base).map_err(|error| format!("failed to parse {base} as URL: {error}"))?;
-    folder.path = format!("{}/", folder.path.strip_suffix('/').unwrap_or(&folder.path));
+    // `http:host` has no path.
+    let path = if folder.opaque { "" } else { folder.path.strip_suffix('/').unwrap_or(&folder.path) };
+    folder.path = format!("{path}/");
     let mut joined = folder.join(&parsed);
     joined.query = folder.query.filter(|query| !query.is_empty());
     Ok(joined.to_string())
@@ -362,6 +365,8 @@ mod tests {
             ("http://u:p@h:1/x", "a b.tgz", "http://u:p@h:1/x/a%20b.tgz"),
             ("http://h:1/x", "a%2Fb.tgz", "http://h:1/x/a%2Fb.tgz"),
             ("http://h:1/x", "//o/a.tgz", "http://o/a.tgz"),
+            ("http:/h:1/x", "index.yaml", "http:///h:1/x/index.yaml"),
+            ("http:h:1", "index.yaml", "http:///index.yaml"),
         ] {
             assert_eq!(resolve_reference(base, reference).as_deref(), Ok(want), "{base} + {reference}");
         }

@@ -134,23 +134,24 @@ fn a_getter_brings_charts_and_values_and_a_command_of_the_same_plugin_runs() {
     assert_eq!(env.called("pintle", "template web -f nothing://x", &path).lines().next(), Some("exit 2"));
 }
 
+/// Runs git in the folder of a test.
+fn git(env: &TestEnv, folder: &str, line: &str) {
+    let output = std::process::Command::new("git")
+        .args(line.split(' '))
+        .current_dir(env.path().join(folder))
+        .envs([("GIT_AUTHOR_NAME", "me"), ("GIT_AUTHOR_EMAIL", "me@example.com")])
+        .envs([("GIT_COMMITTER_NAME", "me"), ("GIT_COMMITTER_EMAIL", "me@example.com")])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{line}: {output:?}");
+}
+
 #[test]
 fn charts_come_from_git_repositories() {
     let env = env();
-    let git = |line: &str| {
-        let output = std::process::Command::new("git")
-            .args(line.split(' '))
-            .current_dir(env.path())
-            .envs([("GIT_AUTHOR_NAME", "me"), ("GIT_AUTHOR_EMAIL", "me@example.com")])
-            .envs([("GIT_COMMITTER_NAME", "me"), ("GIT_COMMITTER_EMAIL", "me@example.com")])
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{line}: {output:?}");
-    };
-    git("init -q .");
-    git("add web");
-    git("commit -qm first");
-    git("tag v1");
+    for line in ["init -q .", "add web", "commit -qm first", "tag v1"] {
+        git(&env, "", line);
+    }
     let url = format!("git+file://{}@web?ref=v1", env.path().display());
     let path = [("PATH", "/usr/bin:/bin")];
     let rendered = env.called("pintle", &format!("template {url}"), &path);
@@ -215,6 +216,9 @@ fn of_two_plugins_of_one_name_the_first_is_used_and_broken_ones_do_not_harm_othe
 fn a_list_of_plugins_is_installed_once_and_checksums_count_as_verification() {
     let env = TestEnv::new();
     env.write("src/hi/plugin.yaml", "name: hi\nversion: 1.0.0\ncommand: /bin/echo hi\n");
+    let unsigned = env.called("pintle", "plugin package src/hi", &[("PATH", "/usr/bin:/bin")]);
+    assert!(unsigned.contains("hint: --key names the key that signs"), "{unsigned}");
+    assert!(!env.path().join(".gnupg").exists(), "GnuPG was asked for a key without a name");
     assert!(env.pintle("plugin package src/hi --sign=false").starts_with("exit 0"));
     let archive = std::fs::read(env.path().join("hi-1.0.0.tgz")).unwrap();
     let digest = pintle_provenance::sha256(&archive);
@@ -246,6 +250,42 @@ fn a_list_of_plugins_is_installed_once_and_checksums_count_as_verification() {
         "{wrong}"
     );
     assert!(!env.path().join(PLUGINS).join("hi").exists());
+}
+
+#[test]
+fn a_plugin_is_updated_to_a_tag_a_range_or_a_branch() {
+    let env = TestEnv::new();
+    let path = [("PATH", "/usr/bin:/bin")];
+    let pintle = |line: &str| env.called("pintle", line, &path);
+    env.write("src/x", "");
+    git(&env, "src", "init -q -b main .");
+    for version in ["1.0.0", "1.1.0", "2.0.0"] {
+        let manifest = format!(
+            "name: hi\nversion: {version}\ncommand: echo at {version}\nhooks:\n  update: echo hook of {version}\n"
+        );
+        env.write("src/plugin.yaml", &manifest);
+        git(&env, "src", "add .");
+        git(&env, "src", &format!("commit -qm {version}"));
+        git(&env, "src", &format!("tag v{version}"));
+    }
+    let source = format!("file://{}/src", env.path().display());
+    let installed = pintle(&format!("plugin install {source} --verify=false --version v1.0.0"));
+    assert!(installed.contains("Installed plugin: hi"), "{installed}");
+    for (version, found) in
+        [("^1.0", "1.1.0"), ("v1.0.0", "1.0.0"), ("main", "2.0.0"), ("<2", "1.1.0"), (">=1", "2.0.0")]
+    {
+        let updated = pintle(&format!("plugin update hi --version '{version}'"));
+        assert!(updated.starts_with("exit 0"), "{version}: {updated}");
+        assert!(updated.contains(&format!("hook of {found}\nUpdated plugin: hi\n")), "{version}: {updated}");
+        assert!(pintle("hi").contains(&format!("at {found}\n")), "{version}");
+    }
+    // What is not there changes nothing.
+    for version in ["v9.9.9", ">=3"] {
+        let refused = pintle(&format!("plugin update hi --version '{version}'"));
+        assert!(refused.starts_with("exit 1"), "{version}: {refused}");
+        assert!(refused.contains("does not exist for plugin"), "{version}: {refused}");
+        assert!(pintle("hi").contains("at 2.0.0\n"), "{version}");
+    }
 }
 
 #[test]

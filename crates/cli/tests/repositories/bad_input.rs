@@ -57,6 +57,56 @@ fn a_download_that_is_interrupted_leaves_nothing() {
     good(env.pintle("search repo"));
 }
 
+/// An index with many charts, of at least so many bytes.
+fn large_index(size: usize) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::from("apiVersion: v1\nentries:\n");
+    for chart in 0.. {
+        if text.len() >= size {
+            break;
+        }
+        writeln!(text, "  chart-{chart}:").unwrap();
+        for version in (0..40).rev() {
+            writeln!(
+                text,
+                "  - apiVersion: v2\n    name: chart-{chart}\n    version: 1.{version}.0\n    annotations:\n      \
+                 images: |\n        - image: docker.io/example/app:{version}.{chart}.0\n    description: Server {chart} \
+                 does what servers do,\n      in a sentence of two lines.\n    keywords: [server, http]\n    digest: {}\n    \
+                 urls: [https://example.com/chart-{chart}-1.{version}.0.tgz]",
+                "0".repeat(64)
+            )
+            .unwrap();
+        }
+    }
+    text
+}
+
+/// Eight megabytes stand for two hundred, which take the same way. What objects for the whole document would take is more
+/// than ten times its size; the limit here is for the text, what is kept of it, and what the program needs by itself.
+#[test]
+fn a_large_index_costs_a_few_times_its_size_once_and_little_afterwards() {
+    let env = TestEnv::new();
+    let files = BTreeMap::from([("big/index.yaml".to_owned(), large_index(8 << 20).into_bytes())]);
+    let server = Server::plain(&Arc::new(files));
+    let limited = |kilobytes: usize, line: &str| {
+        let program = env.linked("pintle");
+        let script = format!("ulimit -d {kilobytes} && exec {} {line}", program.display());
+        let output = Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(env.path())
+            .env_clear()
+            .env("HOME", env.path())
+            .output()
+            .expect("it can be run");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{line}: {said}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    limited(64 << 10, &format!("repo add big http://{}/big", server.address));
+    let found = limited(24 << 10, "search repo chart-7 --versions");
+    assert!(found.contains("big/chart-7 ") && found.lines().count() > 40, "{found}");
+}
+
 /// A file size limit stands for a disk that is full.
 #[test]
 fn a_full_disk_leaves_the_index_and_the_archive_that_were_there() {

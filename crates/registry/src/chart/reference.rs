@@ -141,9 +141,13 @@ fn is_tag(tag: &str) -> bool {
 
 /// What Go's library for digests says about one that is none.
 fn digest_complaint(text: &str) -> &'static str {
+    let is_encoded = |hex: &str| {
+        !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"=_-".contains(&byte))
+    };
     match text.split_once(':') {
+        Some((_, hex)) if !is_encoded(hex) => "invalid checksum digest format",
         Some(("sha256" | "sha384" | "sha512", _)) => "invalid checksum digest length",
-        Some((algorithm, hex)) if !algorithm.is_empty() && !hex.is_empty() => "unsupported digest algorithm",
+        Some((algorithm, _)) if !algorithm.is_empty() => "unsupported digest algorithm",
         _ => "invalid checksum digest format",
     }
 }
@@ -293,6 +297,10 @@ mod tests {
         assert_eq!(
             digest("r.io/a@sha256:abc"),
             "invalid reference: invalid digest \"sha256:abc\": invalid checksum digest length"
+        );
+        assert_eq!(
+            digest("r.io/a@sha256:"),
+            "invalid reference: invalid digest \"sha256:\": invalid checksum digest format"
         );
     }
 
