@@ -152,10 +152,10 @@ fn secure(folder: &Path, data: &Path) -> Result<()> {
     let extensions = ["extendedKeyUsage=serverAuth".to_owned(), "subjectAltName=DNS:localhost".to_owned()];
     keys::certificate(folder, "server", "/CN=localhost", &extensions)?;
     for end in ["crt", "key"] {
-        let place = data.join(format!("server.{end}"));
-        fs::rename(folder.join(format!("server.{end}")), &place)?;
+        let certificate = data.join(format!("server.{end}"));
+        fs::rename(folder.join(format!("server.{end}")), &certificate)?;
         if is_root() {
-            std::os::unix::fs::chown(&place, Some(NOBODY), Some(NOBODY))?;
+            std::os::unix::fs::chown(&certificate, Some(NOBODY), Some(NOBODY))?;
         }
     }
     fs::set_permissions(data.join("server.key"), fs::Permissions::from_mode(0o600))?;

@@ -33,8 +33,8 @@ pub(super) fn check(case: &Case) -> Option<String> {
         ..Options::default()
     };
     let findings = lint(&chart, &options, &pintle::Lifecycle::default());
-    let place = chart.to_string_lossy().into_owned();
-    let hide = |text: String| text.replace(&place, "<chart>");
+    let chart_path = chart.to_string_lossy().into_owned();
+    let hide = |text: String| text.replace(&chart_path, "<chart>");
     let messages: Vec<Value> = findings
         .messages
         .iter()

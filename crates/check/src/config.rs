@@ -131,7 +131,7 @@ impl Ignore {
         };
         let object = finding.object.as_ref();
         self.rule.is_none_or(|rule| rule == finding.rule)
-            && fits(&self.file, finding.place.as_ref().map(|place| place.file.as_str()))
+            && fits(&self.file, finding.location.as_ref().map(|location| location.file.as_str()))
             && fits(&self.kind, object.map(|object| object.kind.as_str()))
             && fits(&self.name, object.map(|object| object.name.as_str()))
     }

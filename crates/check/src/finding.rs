@@ -53,7 +53,7 @@ pub struct Finding {
     /// What is wrong.
     pub message: String,
     /// Where it is.
-    pub place: Option<SourceLine>,
+    pub location: Option<SourceLine>,
     /// The object.
     pub object: Option<ObjectName>,
     /// The JSON pointer of the field in the object.

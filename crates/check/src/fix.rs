@@ -26,11 +26,11 @@ pub struct Fix {
 pub fn fixes(report: &Report) -> BTreeMap<String, Vec<Fix>> {
     let mut fixes: BTreeMap<String, Vec<Fix>> = BTreeMap::new();
     for finding in &report.findings {
-        if let (Some(place), Some(replacement)) = (&finding.place, &finding.fix)
-            && place.line > 0
+        if let (Some(location), Some(replacement)) = (&finding.location, &finding.fix)
+            && location.line > 0
         {
-            let fix = Fix { line: place.line, replacement: replacement.clone() };
-            let of_file = fixes.entry(place.file.clone()).or_default();
+            let fix = Fix { line: location.line, replacement: replacement.clone() };
+            let of_file = fixes.entry(location.file.clone()).or_default();
             if !of_file.contains(&fix) {
                 of_file.push(fix);
             }

@@ -27,7 +27,7 @@ impl<'d> Locator<'d> {
 
 /// The place of a line of a document.
 pub(crate) fn line_of(document: &Document<'_, '_>, line: usize) -> SourceLine {
-    document.file.place(document.line + line - 1)
+    document.file.location(document.line + line - 1)
 }
 
 /// The line of the last part of a JSON pointer that exists.
@@ -50,7 +50,7 @@ fn field_line(root: NodeRef<'_>, pointer: &str) -> usize {
 
 impl RenderedText {
     /// The place that wrote a line of the text: in a template if that is known, in the text itself if not.
-    pub(crate) fn place(&self, line: usize) -> SourceLine {
+    pub(crate) fn location(&self, line: usize) -> SourceLine {
         match self.origins.get(line.saturating_sub(1)) {
             Some(Some(Origin { source, line })) => {
                 SourceLine { file: in_chart(&source.to_str_lossy()), line: *line }

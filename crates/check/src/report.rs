@@ -55,9 +55,9 @@ pub fn write(format: Format, reports: &[Report], program_version: &str) -> Strin
 /// The path of the file of a finding, as the user would name it.
 fn file(report: &Report, finding: &Finding) -> String {
     let chart = report.chart.trim_end_matches('/');
-    match &finding.place {
-        Some(place) if chart.is_empty() => place.file.clone(),
-        Some(place) => format!("{chart}/{}", place.file),
+    match &finding.location {
+        Some(location) if chart.is_empty() => location.file.clone(),
+        Some(location) => format!("{chart}/{}", location.file),
         None => chart.to_owned(),
     }
 }

@@ -183,7 +183,7 @@ impl<'r> Run<'r> {
         let text = match file.read(self.settings) {
             Ok(text) => text,
             Err(error) => {
-                checked.found.extend(scope.at("invalid-yaml", Some(file.place(0)), error));
+                checked.found.extend(scope.at("invalid-yaml", Some(file.location(0)), error));
                 return checked;
             }
         };
@@ -217,8 +217,8 @@ impl<'r> Run<'r> {
         // With keys that occur twice, a document is one error in strict mode, whatever else is wrong with it.
         let is_broken = self.settings.strict && problems.iter().any(|it| it.rule == "duplicate-key");
         for problem in &problems {
-            let place = locate::line_of(document, problem.line);
-            checked.found.extend(scope.at(problem.rule, Some(place), problem.message.clone()));
+            let location = locate::line_of(document, problem.line);
+            checked.found.extend(scope.at(problem.rule, Some(location), problem.message.clone()));
             let is_duplicate = problem.rule == "duplicate-key";
             if is_duplicate == is_broken {
                 // An object whose keys occur twice still has a name.
@@ -328,8 +328,8 @@ impl<'r> Run<'r> {
         let mut all = parts.iter().zip(checked).peekable();
         for (number, rendering) in self.subject.renderings.iter().enumerate() {
             let mut scope = self.scope(rendering);
-            if let Some((place, message)) = &rendering.error {
-                sink.add(scope.at("render", place.clone(), message.clone()), &rendering.scenario);
+            if let Some((location, message)) = &rendering.error {
+                sink.add(scope.at("render", location.clone(), message.clone()), &rendering.scenario);
             }
             let (mut relations, mut found, mut verdicts) = (Relations::default(), Vec::new(), Vec::new());
             while let Some((_, part)) = all.next_if(|(part, _)| part.rendering == number) {
@@ -410,8 +410,8 @@ fn tidy(findings: &mut [Finding], scenarios: usize, versions: usize) {
         }
     }
     findings.sort_by(|a, b| {
-        let by_place = a.place.cmp(&b.place);
-        by_place.then_with(|| (a.rule.name, &a.message).cmp(&(b.rule.name, &b.message)))
+        let by_location = a.location.cmp(&b.location);
+        by_location.then_with(|| (a.rule.name, &a.message).cmp(&(b.rule.name, &b.message)))
     });
 }
 
@@ -429,7 +429,7 @@ impl Sink {
     fn add(&mut self, found: impl IntoIterator<Item = Found>, scenario: &str) {
         for Found { mut finding, ignored, .. } in found {
             let shown = finding.object.as_ref().map(ToString::to_string).unwrap_or_default();
-            let key = (finding.rule.name, finding.place.clone(), shown, finding.message.clone());
+            let key = (finding.rule.name, finding.location.clone(), shown, finding.message.clone());
             if ignored {
                 self.ignored.insert(key);
                 continue;

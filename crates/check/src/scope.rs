@@ -120,7 +120,7 @@ impl<'s> Scope<'s> {
             rule,
             severity,
             message,
-            place: None,
+            location: None,
             object,
             pointer: String::new(),
             scenarios: Default::default(),
@@ -130,8 +130,13 @@ impl<'s> Scope<'s> {
     }
 
     /// A finding that is not about an object, if the rule applies.
-    pub(crate) fn at(&self, name: &'static str, place: Option<SourceLine>, message: String) -> Option<Found> {
-        let finding = Finding { place, ..self.finding(name, message, None)? };
+    pub(crate) fn at(
+        &self,
+        name: &'static str,
+        location: Option<SourceLine>,
+        message: String,
+    ) -> Option<Found> {
+        let finding = Finding { location, ..self.finding(name, message, None)? };
         Some(Found { ignored: self.settings.config.ignores(&finding), finding, unless: None })
     }
 
@@ -142,7 +147,7 @@ impl<'s> Scope<'s> {
         }
         let locator = Locator::new(document);
         let located = |Raised { mut found, pointer }| {
-            found.finding.place = Some(locator.field(&pointer));
+            found.finding.location = Some(locator.field(&pointer));
             found.ignored |= self.settings.config.ignores(&found.finding);
             found
         };

@@ -20,13 +20,13 @@ pub fn check_values(chart: &Chart, uses: &Uses) -> Vec<Finding> {
     findings
 }
 
-fn finding(name: &str, message: String, place: SourceLine) -> Option<Finding> {
+fn finding(name: &str, message: String, location: SourceLine) -> Option<Finding> {
     let rule = rule(name)?;
     Some(Finding {
         rule,
         severity: rule.severity.unwrap_or(Severity::Info),
         message,
-        place: Some(place),
+        location: Some(location),
         object: None,
         pointer: String::new(),
         scenarios: BTreeSet::new(),
@@ -41,8 +41,8 @@ fn undefined(chart: &Chart, uses: &Uses) -> Vec<Finding> {
     let mut places: BTreeMap<String, Vec<SourceLine>> = BTreeMap::new();
     for found in uses.uses.iter().filter(|found| found.file.starts_with(&own)) {
         if let Some(missing) = missing(&chart.values, &found.path) {
-            let place = SourceLine { file: in_chart(&found.file), line: found.line };
-            places.entry(missing).or_default().push(place);
+            let location = SourceLine { file: in_chart(&found.file), line: found.line };
+            places.entry(missing).or_default().push(location);
         }
     }
     let describe = |(path, mut places): (String, Vec<SourceLine>)| {
@@ -86,8 +86,8 @@ fn unused(chart: &Chart, uses: &Uses) -> Vec<Finding> {
         let is_read = uses.reads(&path);
         if !is_read {
             let message = format!("no template reads {}", key.dotted());
-            let place = SourceLine { file: "values.yaml".to_owned(), line: key.line };
-            findings.extend(finding("unused-value", message, place));
+            let location = SourceLine { file: "values.yaml".to_owned(), line: key.line };
+            findings.extend(finding("unused-value", message, location));
         }
         is_read
     });

@@ -266,8 +266,8 @@ impl Listener for UiScriptObserver {
         self.explains
     }
 
-    fn changed(&self, chart: &ChartPath, event: Event, place: &str, paths: &[String]) {
-        self.write(&format!("{event}: {chart}: {place} changed"));
+    fn changed(&self, chart: &ChartPath, event: Event, target: &str, paths: &[String]) {
+        self.write(&format!("{event}: {chart}: {target} changed"));
         for path in paths {
             self.write(&format!("  {}", path.replace(char::is_control, "\u{fffd}")));
         }

@@ -181,16 +181,16 @@ impl Secret {
         let mut decoder = Decoder::new(false);
         let names = &["apiVersion", "data", "immutable", "kind", "metadata", "stringData", "type"];
         decoder.document(&tree, "v1.Secret", names, |decoder, name, value| {
-            let place = FieldPath { structure: "Secret", path: name };
+            let field_path = FieldPath { structure: "Secret", path: name };
             match name {
-                "apiVersion" => decoder.string(value, place, &mut secret.api_version),
-                "kind" => decoder.string(value, place, &mut secret.kind),
-                "type" => decoder.string(value, place, &mut secret.kind_of_content),
-                "stringData" => decoder.string_map(value, place, &mut secret.string_data),
+                "apiVersion" => decoder.string(value, field_path, &mut secret.api_version),
+                "kind" => decoder.string(value, field_path, &mut secret.kind),
+                "type" => decoder.string(value, field_path, &mut secret.kind_of_content),
+                "stringData" => decoder.string_map(value, field_path, &mut secret.string_data),
                 "data" => decode_data(decoder, value, &mut secret.data),
                 "immutable" => match value {
                     Node::Nil => secret.immutable = None,
-                    value => decoder.bool(value, place, secret.immutable.get_or_insert(false)),
+                    value => decoder.bool(value, field_path, secret.immutable.get_or_insert(false)),
                 },
                 _ => decode_metadata(decoder, value, &mut secret.metadata),
             }
@@ -250,16 +250,16 @@ fn decode_metadata(decoder: &mut Decoder, value: &Node, metadata: &mut ObjectMet
     let mut names: Vec<&'static str> = vec!["annotations", "finalizers", "labels"];
     names.extend(METADATA_TEXTS);
     names.extend(METADATA_OTHERS);
-    let place = FieldPath { structure: "Secret", path: "metadata" };
-    decoder.structure(value, place, "v1.ObjectMeta", &names, |decoder, name, value| {
+    let field_path = FieldPath { structure: "Secret", path: "metadata" };
+    decoder.structure(value, field_path, "v1.ObjectMeta", &names, |decoder, name, value| {
         let path = format!("metadata.{name}");
-        let place = FieldPath { structure: "ObjectMeta", path: &path };
+        let field_path = FieldPath { structure: "ObjectMeta", path: &path };
         match name {
-            "annotations" => decoder.string_map(value, place, &mut metadata.annotations),
-            "labels" => decoder.string_map(value, place, &mut metadata.labels),
-            "finalizers" => decoder.strings(value, place, &mut metadata.finalizers),
+            "annotations" => decoder.string_map(value, field_path, &mut metadata.annotations),
+            "labels" => decoder.string_map(value, field_path, &mut metadata.labels),
+            "finalizers" => decoder.strings(value, field_path, &mut metadata.finalizers),
             name if METADATA_TEXTS.contains(&name) => {
-                decoder.string(value, place, metadata.texts.entry(name).or_default());
+                decoder.string(value, field_path, metadata.texts.entry(name).or_default());
             }
             name => {
                 if !value.is_nil() {

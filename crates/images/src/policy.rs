@@ -155,18 +155,18 @@ impl Policy {
         &self,
         images: impl IntoIterator<Item = &'i Reference>,
     ) -> BTreeMap<String, BTreeSet<String>> {
-        let mut places: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut locations: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for image in images {
             if let Ok(Some(destination)) = self.destination(image) {
                 let name = format!("{}/{}", image.registry(), image.repository());
-                places
+                locations
                     .entry(format!("{}/{}", destination.registry, destination.path()))
                     .or_default()
                     .insert(name);
             }
         }
-        places.retain(|_, images| images.len() > 1);
-        places
+        locations.retain(|_, images| images.len() > 1);
+        locations
     }
 
     /// The target for a registry and the prefix that the strategy adds; `name` is the registry as shown in messages.

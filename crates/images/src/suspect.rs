@@ -105,8 +105,8 @@ impl SuspectKind {
 pub fn suspects(files: &Files, image_fields: &[Field]) -> Vec<Suspect> {
     let known: BTreeSet<&str> =
         image_fields.iter().map(|field| name_of(&field.image)).filter(|name| name.contains('/')).collect();
-    let places: BTreeSet<&FieldLocation> = image_fields.iter().map(|field| &field.location).collect();
-    let mut search = Search { known, places, found: BTreeSet::new() };
+    let locations: BTreeSet<&FieldLocation> = image_fields.iter().map(|field| &field.location).collect();
+    let mut search = Search { known, locations, found: BTreeSet::new() };
     for (template, text) in files {
         if search.is_promising(text) {
             search.file(template, text);
@@ -117,7 +117,7 @@ pub fn suspects(files: &Files, image_fields: &[Field]) -> Vec<Suspect> {
 
 struct Search<'s> {
     known: BTreeSet<&'s str>,
-    places: BTreeSet<&'s FieldLocation>,
+    locations: BTreeSet<&'s FieldLocation>,
     found: BTreeSet<Suspect>,
 }
 
@@ -182,7 +182,7 @@ impl Search<'_> {
         }
         let location =
             FieldLocation { template: context.template.to_owned(), document: context.document, path };
-        if images.is_empty() || self.places.contains(&location) {
+        if images.is_empty() || self.locations.contains(&location) {
             return;
         }
         for image in images {

@@ -354,8 +354,9 @@ impl<'s> Records<'s> {
 /// Returns the versions other than `but` whose objects may be in the cluster: the last one that was deployed, and all
 /// failed ones after it.
 fn unfinished_versions(history: &[Summary], but: u64) -> Vec<u64> {
-    let place = |statuses: &[Status]| history.iter().rposition(|version| statuses.contains(&version.status));
-    let last_good = place(&[Status::Deployed]).or_else(|| place(&[Status::Superseded, Status::Uninstalled]));
+    let newest = |statuses: &[Status]| history.iter().rposition(|version| statuses.contains(&version.status));
+    let last_good =
+        newest(&[Status::Deployed]).or_else(|| newest(&[Status::Superseded, Status::Uninstalled]));
     let since = &history[last_good.unwrap_or(0)..];
     since.iter().map(|version| version.number).filter(|number| *number != but).collect()
 }

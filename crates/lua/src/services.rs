@@ -35,8 +35,8 @@ pub trait Listener: Send + Sync {
     }
 
     /// A handler, defined at `place`, changed these parts of the context.
-    fn changed(&self, chart: &ChartPath, event: Event, place: &str, paths: &[String]) {
-        let _ = (chart, event, place, paths);
+    fn changed(&self, chart: &ChartPath, event: Event, target: &str, paths: &[String]) {
+        let _ = (chart, event, target, paths);
     }
 }
 

@@ -374,9 +374,9 @@ async fn denied(call: &Call, answer: Answer) -> Error {
 async fn denied_for(scope: &Scope, answer: Answer) -> Error {
     let status = answer.status;
     let (method, url) = (answer.method.clone(), shown(&answer.uri));
-    let said = error_body(answer).await;
-    let answer = as_go_error(&method, &url, status, &said.answer);
-    let detail = if said.detail.is_empty() { status.to_string() } else { said.detail };
+    let body = error_body(answer).await;
+    let answer = as_go_error(&method, &url, status, &body.answer);
+    let detail = if body.detail.is_empty() { status.to_string() } else { body.detail };
     Error::Denied { repository: scope.repository().to_string(), action: scope.action(), detail, answer }
 }
 

@@ -12,8 +12,8 @@ use crate::transport::innermost;
 
 /// The words for a request that got no answer.
 pub(crate) async fn of(error: &hyper_util::client::legacy::Error, uri: &Uri) -> String {
-    if let Some(said) = find::<rustls::Error>(error) {
-        return tls(said, uri);
+    if let Some(cause) = find::<rustls::Error>(error) {
+        return tls(cause, uri);
     }
     let refused = find::<io::Error>(error).map(io::Error::kind);
     if !error.is_connect() {
@@ -78,11 +78,11 @@ fn name_server(settings: &str) -> String {
 
 /// A connection that came about, and then brought nothing that can be read.
 fn exchange(error: &(dyn StdError + 'static), kind: Option<io::ErrorKind>) -> String {
-    if let Some(said) = find::<hyper::Error>(error) {
-        if said.is_incomplete_message() {
+    if let Some(cause) = find::<hyper::Error>(error) {
+        if cause.is_incomplete_message() {
             return "EOF".to_owned();
         }
-        if said.is_parse() {
+        if cause.is_parse() {
             return "net/http: HTTP/1.x transport connection broken: malformed HTTP response".to_owned();
         }
     }

@@ -70,14 +70,15 @@ fn trust(settings: &Settings, provider: Arc<CryptoProvider>) -> Result<Trust> {
 /// Whether an error shows that the peer speaks TLS, because it occurred inside the protocol.
 pub(crate) fn is_tls_error(error: &(dyn StdError + 'static)) -> bool {
     use rustls::Error::{AlertReceived, InvalidCertificate, PeerIncompatible};
-    let is_within =
-        |said: &rustls::Error| matches!(said, AlertReceived(_) | InvalidCertificate(_) | PeerIncompatible(_));
-    said(error).is_some_and(is_within)
+    let is_within = |tls_error: &rustls::Error| {
+        matches!(tls_error, AlertReceived(_) | InvalidCertificate(_) | PeerIncompatible(_))
+    };
+    tls_error(error).is_some_and(is_within)
 }
 
 /// What is wrong with the certificate that an error is about.
 pub(crate) fn certificate_problem(error: &(dyn StdError + 'static)) -> Option<CertificateError> {
-    match said(error) {
+    match tls_error(error) {
         Some(rustls::Error::InvalidCertificate(problem)) => Some(problem.clone()),
         _ => None,
     }
@@ -85,15 +86,15 @@ pub(crate) fn certificate_problem(error: &(dyn StdError + 'static)) -> Option<Ce
 
 /// The alert that an error is about.
 pub(crate) fn alert_in(error: io::Error) -> Option<rustls::Error> {
-    said(&error).filter(|said| matches!(said, rustls::Error::AlertReceived(_))).cloned()
+    tls_error(&error).filter(|tls_error| matches!(tls_error, rustls::Error::AlertReceived(_))).cloned()
 }
 
 /// The error of TLS that led to another.
-fn said<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e rustls::Error> {
+fn tls_error<'e>(error: &'e (dyn StdError + 'static)) -> Option<&'e rustls::Error> {
     let mut next = Some(error);
     while let Some(error) = next {
-        if let Some(said) = error.downcast_ref::<rustls::Error>() {
-            return Some(said);
+        if let Some(tls_error) = error.downcast_ref::<rustls::Error>() {
+            return Some(tls_error);
         }
         // `io::Error` does not report its inner error as source.
         next = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {

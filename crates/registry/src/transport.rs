@@ -388,10 +388,10 @@ pub(crate) struct ErrorBody {
     pub(crate) answer: String,
 }
 
-/// An answer that says no, as Go's library tells it.
-pub(crate) fn as_go_error(method: &Method, url: &str, status: StatusCode, said: &str) -> String {
-    let said = if said.is_empty() { status.canonical_reason().unwrap_or_default() } else { said };
-    format!("{method} \"{url}\": response status code {}: {said}", status.as_u16())
+/// A refusal, in the words of Go's library.
+pub(crate) fn as_go_error(method: &Method, url: &str, status: StatusCode, message: &str) -> String {
+    let message = if message.is_empty() { status.canonical_reason().unwrap_or_default() } else { message };
+    format!("{method} \"{url}\": response status code {}: {message}", status.as_u16())
 }
 
 /// One error of a registry as Go's library tells it: `name unknown: message: detail`.
@@ -431,17 +431,17 @@ pub(crate) async fn error_body(mut answer: Answer) -> ErrorBody {
     }
     let Ok(tree) = pintle_tree::json::read(&text) else { return ErrorBody::default() };
     let errors = tree.get("errors").and_then(|errors| errors.as_list()).unwrap_or_default();
-    let mut said: Vec<&str> = errors
+    let mut messages: Vec<&str> = errors
         .iter()
         .filter_map(|error| {
             let message = error.get("message").and_then(|message| message.as_str());
             message.filter(|text| !text.is_empty()).or_else(|| error.get("code")?.as_str())
         })
         .collect();
-    said.dedup();
+    messages.dedup();
     let short = |text: String| text.chars().filter(|c| !c.is_control()).take(500).collect();
     ErrorBody {
-        detail: short(said.join("; ")),
+        detail: short(messages.join("; ")),
         answer: short(errors.iter().map(go_error_entry).collect::<Vec<_>>().join("; ")),
     }
 }

@@ -220,7 +220,7 @@ impl RenderTrace {
     }
 
     fn line_of(&self, at: TracePosition, skip: usize) -> TemplateLine {
-        let (template, line) = self.events.place(at, skip);
+        let (template, line) = self.events.source_position(at, skip);
         TemplateLine { template: template.to_string(), line }
     }
 }

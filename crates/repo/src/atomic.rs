@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 pub(crate) fn write(path: &Path, bytes: &[u8], mode: u32) -> io::Result<fs::Metadata> {
     let mut file = beside(path)?;
     file.write_all(bytes)?;
-    place(file, path, mode)
+    persist(file, path, mode)
 }
 
 /// A file that is to be moved to `path`. It goes away by itself unless [`place`] is called.
@@ -23,7 +23,7 @@ pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
 }
 
 /// Moves a file to its place.
-pub(crate) fn place(file: NamedTempFile, path: &Path, mode: u32) -> io::Result<fs::Metadata> {
+pub(crate) fn persist(file: NamedTempFile, path: &Path, mode: u32) -> io::Result<fs::Metadata> {
     restrict(file.as_file(), mode)?;
     file.persist(path).map_err(|error| error.error)?.metadata()
 }

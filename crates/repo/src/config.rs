@@ -134,10 +134,10 @@ impl Repositories {
         let mut bad_time = None;
         let mut decoder = Decoder::new(false);
         decoder.document(&tree, "repo.File", &FILE, |decoder, name, value| {
-            let place = FieldPath { structure: "File", path: name };
+            let field_path = FieldPath { structure: "File", path: name };
             match name {
-                "apiVersion" => decoder.string(value, place, &mut file.api_version),
-                "repositories" => decoder.structs(value, place, "repo.Entry", &mut entries, entry),
+                "apiVersion" => decoder.string(value, field_path, &mut file.api_version),
+                "repositories" => decoder.structs(value, field_path, "repo.Entry", &mut entries, entry),
                 _ => match crate::index::time(value) {
                     Ok(time) => file.generated = time,
                     Err(reason) => {
@@ -261,19 +261,19 @@ fn lock_path(path: &Path) -> PathBuf {
 fn entry(decoder: &mut Decoder, value: &Node, target: &mut Entry) {
     decoder.fields(value, &ENTRY, |decoder, name, value| {
         let path = format!("repositories.{name}");
-        let place = FieldPath { structure: "Entry", path: &path };
+        let field_path = FieldPath { structure: "Entry", path: &path };
         match name {
-            "name" => decoder.string(value, place, &mut target.name),
-            "url" => decoder.string(value, place, &mut target.url),
-            "username" => decoder.string(value, place, &mut target.username),
-            "password" => decoder.string(value, place, &mut target.password),
-            "certFile" => decoder.string(value, place, &mut target.cert_file),
-            "keyFile" => decoder.string(value, place, &mut target.key_file),
-            "caFile" => decoder.string(value, place, &mut target.ca_file),
+            "name" => decoder.string(value, field_path, &mut target.name),
+            "url" => decoder.string(value, field_path, &mut target.url),
+            "username" => decoder.string(value, field_path, &mut target.username),
+            "password" => decoder.string(value, field_path, &mut target.password),
+            "certFile" => decoder.string(value, field_path, &mut target.cert_file),
+            "keyFile" => decoder.string(value, field_path, &mut target.key_file),
+            "caFile" => decoder.string(value, field_path, &mut target.ca_file),
             "insecure_skip_tls_verify" => {
-                decoder.bool(value, place, &mut target.insecure_skip_tls_verify);
+                decoder.bool(value, field_path, &mut target.insecure_skip_tls_verify);
             }
-            _ => decoder.bool(value, place, &mut target.pass_credentials_all),
+            _ => decoder.bool(value, field_path, &mut target.pass_credentials_all),
         }
     });
 }

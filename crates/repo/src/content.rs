@@ -97,7 +97,7 @@ impl ContentCache {
         let path = self.path(digest, kind);
         let folder = path.parent().unwrap_or(&self.root);
         atomic::folder(folder).map_err(|error| Error::Cache(error.to_string()))?;
-        atomic::place(file, &path, 0o644).map_err(refused("rename", &path))?;
+        atomic::persist(file, &path, 0o644).map_err(refused("rename", &path))?;
         Ok(path)
     }
 

@@ -40,7 +40,7 @@ pub fn pull(resolver: &Resolver<'_>, resolved: &Resolved, folder: &Path) -> Resu
     if let Some(error) = no_folder {
         return Err(error);
     }
-    atomic::place(file, &path, 0o644).map_err(refused("rename", &path))?;
+    atomic::persist(file, &path, 0o644).map_err(refused("rename", &path))?;
     // That it cannot be kept is nothing to stop for.
     if let Some(copy) = copy {
         let _ = cache.keep(copy, &digest, Kind::Chart);

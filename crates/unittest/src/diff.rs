@@ -74,11 +74,11 @@ fn opcodes(a: &[&str], b: &[&str]) -> Vec<OpCode> {
 
 /// The matching blocks in order, adjacent ones joined, and an empty one at the end.
 fn matching_blocks(a: &[&str], b: &[&str]) -> Vec<(usize, usize, usize)> {
-    let places = places(b);
+    let positions = positions(b);
     let mut found = Vec::new();
     let mut open = vec![(0, a.len(), 0, b.len())];
     while let Some((a_low, a_high, b_low, b_high)) = open.pop() {
-        let (i, j, length) = longest(a, b, &places, (a_low, a_high), (b_low, b_high));
+        let (i, j, length) = longest(a, b, &positions, (a_low, a_high), (b_low, b_high));
         if length == 0 {
             continue;
         }
@@ -99,22 +99,22 @@ fn matching_blocks(a: &[&str], b: &[&str]) -> Vec<(usize, usize, usize)> {
 }
 
 /// Where each line of `b` stands, without those that occur too often.
-fn places<'t>(b: &[&'t str]) -> BTreeMap<&'t str, Vec<usize>> {
-    let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+fn positions<'t>(b: &[&'t str]) -> BTreeMap<&'t str, Vec<usize>> {
+    let mut positions: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (index, line) in b.iter().enumerate() {
-        places.entry(line).or_default().push(index);
+        positions.entry(line).or_default().push(index);
     }
     if b.len() >= POPULAR_FROM {
-        places.retain(|_, at| at.len() <= b.len() / 100 + 1);
+        positions.retain(|_, at| at.len() <= b.len() / 100 + 1);
     }
-    places
+    positions
 }
 
 /// The longest match in these ranges; of several the first in `a`, then in `b`.
 fn longest(
     a: &[&str],
     b: &[&str],
-    places: &BTreeMap<&str, Vec<usize>>,
+    positions: &BTreeMap<&str, Vec<usize>>,
     (a_low, a_high): (usize, usize),
     (b_low, b_high): (usize, usize),
 ) -> (usize, usize, usize) {
@@ -122,7 +122,7 @@ fn longest(
     let mut lengths: BTreeMap<usize, usize> = BTreeMap::new();
     for (i, line) in a.iter().enumerate().take(a_high).skip(a_low) {
         let mut next = BTreeMap::new();
-        for &j in places.get(line).map_or(&[][..], Vec::as_slice) {
+        for &j in positions.get(line).map_or(&[][..], Vec::as_slice) {
             if j < b_low {
                 continue;
             }

@@ -351,12 +351,12 @@ fn check_name(name: &str) -> Result<(), String> {
 /// The chart with the versions that the test sets, which its subcharts get too.
 fn with_metadata(mut chart: Chart, job: &Job) -> Chart {
     let set = |chart: &mut Chart| {
-        for (place, value) in [
+        for (slot, value) in [
             (&mut chart.metadata.version, &job.settings.chart.version),
             (&mut chart.metadata.app_version, &job.settings.chart.app_version),
         ] {
             if !value.is_empty() {
-                place.clone_from(value);
+                slot.clone_from(value);
             }
         }
     };

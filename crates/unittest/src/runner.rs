@@ -262,12 +262,12 @@ impl<'r> Runner<'r> {
                 *capabilities = Capabilities::default();
             }
             if test.skip_reason.is_empty() {
-                for (given, place) in [
+                for (given, slot) in [
                     (&test.capabilities.major, &mut capabilities.major),
                     (&test.capabilities.minor, &mut capabilities.minor),
                 ] {
                     if !given.is_empty() {
-                        place.clone_from(given);
+                        slot.clone_from(given);
                     }
                 }
             }

@@ -104,10 +104,10 @@ pub(crate) fn merge(mut above: Map<Node>, below: Map<Node>) -> Map<Node> {
             None => {
                 above.insert(key, value);
             }
-            Some(place) => {
-                if let (Node::Map(over), Node::Map(under)) = (&mut *place, value) {
+            Some(slot) => {
+                if let (Node::Map(over), Node::Map(under)) = (&mut *slot, value) {
                     let merged = merge(std::mem::take(over), under);
-                    *place = Node::Map(merged);
+                    *slot = Node::Map(merged);
                 }
             }
         }

@@ -104,9 +104,9 @@ impl Decoder {
         }
     }
 
-    fn clash(&mut self, value: &Node, place: FieldPath<'_>, wanted: &str) {
+    fn clash(&mut self, value: &Node, field_path: FieldPath<'_>, wanted: &str) {
         self.note(|| {
-            let (kind, FieldPath { structure, path }) = (value.json_type(), place);
+            let (kind, FieldPath { structure, path }) = (value.json_type(), field_path);
             format!("json: cannot unmarshal {kind} into Go struct field {structure}.{path} of type {wanted}")
         });
     }
@@ -150,7 +150,7 @@ impl Decoder {
     pub fn structure(
         &mut self,
         value: &Node,
-        place: FieldPath<'_>,
+        field_path: FieldPath<'_>,
         go_type: &str,
         names: &[&'static str],
         set: impl FnMut(&mut Self, &'static str, &Node),
@@ -158,43 +158,50 @@ impl Decoder {
         match value {
             Node::Nil => {}
             Node::Map(_) => self.fields(value, names, set),
-            other => self.clash(other, place, go_type),
+            other => self.clash(other, field_path, go_type),
         }
     }
 
     /// Decodes a string.
-    pub fn string(&mut self, value: &Node, place: FieldPath<'_>, target: &mut String) {
+    pub fn string(&mut self, value: &Node, field_path: FieldPath<'_>, target: &mut String) {
         match value {
             Node::Nil => {}
             Node::Str(text) => *target = text.to_str_lossy().into_owned(),
             Node::Bool(truth) => *target = truth.to_string(),
             Node::Int(number) => *target = number.to_string(),
             Node::Float(number) => *target = number_text(*number),
-            Node::List(_) | Node::Map(_) => self.clash(value, place, "string"),
+            Node::List(_) | Node::Map(_) => self.clash(value, field_path, "string"),
         }
     }
 
     /// Decodes a boolean.
-    pub fn bool(&mut self, value: &Node, place: FieldPath<'_>, target: &mut bool) {
+    pub fn bool(&mut self, value: &Node, field_path: FieldPath<'_>, target: &mut bool) {
         match value {
             Node::Nil => {}
             Node::Bool(truth) => *target = *truth,
-            other => self.clash(other, place, "bool"),
+            other => self.clash(other, field_path, "bool"),
         }
     }
 
     /// Decodes a list of strings.
-    pub fn strings(&mut self, value: &Node, place: FieldPath<'_>, target: &mut Vec<String>) {
-        self.list(value, place, "[]string", target, |decoder, item, text| decoder.string(item, place, text));
+    pub fn strings(&mut self, value: &Node, field_path: FieldPath<'_>, target: &mut Vec<String>) {
+        self.list(value, field_path, "[]string", target, |decoder, item, text| {
+            decoder.string(item, field_path, text)
+        });
     }
 
     /// Decodes a list of anything; numbers become floats, as in Go's JSON.
-    pub fn nodes(&mut self, value: &Node, place: FieldPath<'_>, target: &mut Vec<Node>) {
-        self.list(value, place, "[]interface {}", target, |_, item, node| *node = with_floats(item));
+    pub fn nodes(&mut self, value: &Node, field_path: FieldPath<'_>, target: &mut Vec<Node>) {
+        self.list(value, field_path, "[]interface {}", target, |_, item, node| *node = with_floats(item));
     }
 
     /// Decodes a map of strings.
-    pub fn string_map(&mut self, value: &Node, place: FieldPath<'_>, target: &mut BTreeMap<String, String>) {
+    pub fn string_map(
+        &mut self,
+        value: &Node,
+        field_path: FieldPath<'_>,
+        target: &mut BTreeMap<String, String>,
+    ) {
         match value {
             // `null` sets a Go slice or map to nil, but leaves a string or bool field as it is.
             Node::Nil => target.clear(),
@@ -202,11 +209,11 @@ impl Decoder {
                 for (key, value) in entries.iter() {
                     let mut text = String::new();
                     // A value that fails to decode still leaves its key in the map, with an empty string.
-                    self.string(value, place, &mut text);
+                    self.string(value, field_path, &mut text);
                     target.insert(key.to_str_lossy().into_owned(), text);
                 }
             }
-            other => self.clash(other, place, "map[string]string"),
+            other => self.clash(other, field_path, "map[string]string"),
         }
     }
 
@@ -215,22 +222,22 @@ impl Decoder {
     pub fn structs<T: Default>(
         &mut self,
         value: &Node,
-        place: FieldPath<'_>,
+        field_path: FieldPath<'_>,
         go_type: &str,
         target: &mut Vec<Option<T>>,
         mut set: impl FnMut(&mut Self, &Node, &mut T),
     ) {
-        self.list(value, place, &format!("[]*{go_type}"), target, |decoder, item, slot| match item {
+        self.list(value, field_path, &format!("[]*{go_type}"), target, |decoder, item, slot| match item {
             Node::Nil => *slot = None,
             Node::Map(_) => set(decoder, item, slot.get_or_insert_default()),
-            other => decoder.clash(other, place, go_type),
+            other => decoder.clash(other, field_path, go_type),
         });
     }
 
     fn list<T: Default>(
         &mut self,
         value: &Node,
-        place: FieldPath<'_>,
+        field_path: FieldPath<'_>,
         go_type: &str,
         target: &mut Vec<T>,
         mut set: impl FnMut(&mut Self, &Node, &mut T),
@@ -245,7 +252,7 @@ impl Decoder {
                     set(self, item, slot);
                 }
             }
-            other => self.clash(other, place, go_type),
+            other => self.clash(other, field_path, go_type),
         }
     }
 }

@@ -109,7 +109,7 @@ fn worst(text: &mut String, outcomes: &[Outcome<'_>], charts: &BTreeMap<&str, Fi
 /// Why values do not move an image, in a sentence.
 fn reason(image: &Image) -> Option<String> {
     let ImageOutcome::NeedsRewrite(obstacle) = &image.outcome else { return None };
-    let place =
+    let location =
         image.written.as_ref().map_or_else(|| image.field.location.template.clone(), ToString::to_string);
     let why = match obstacle {
         Obstacle::Hardcoded => "is written there".to_owned(),
@@ -117,7 +117,7 @@ fn reason(image: &Image) -> Option<String> {
         Obstacle::Shared { value, other } => format!("shares `{value}` with `{other}`"),
         Obstacle::SideEffect { value, what } => format!("needs `{value}`, which would also change {what}"),
     };
-    Some(format!("`{}` in {place}: {why}", image.field.image))
+    Some(format!("`{}` in {location}: {why}", image.field.image))
 }
 
 /// Failures, which should be none.

@@ -13,7 +13,7 @@ pub(super) fn write(reports: &[Report]) -> String {
                 Severity::Warning => "warning",
                 Severity::Info => "notice",
             };
-            let line = finding.place.as_ref().map_or(0, |place| place.line).max(1);
+            let line = finding.location.as_ref().map_or(0, |location| location.line).max(1);
             let message = match circumstances(finding) {
                 circumstances if circumstances.is_empty() => finding.message.clone(),
                 circumstances => format!("{} ({circumstances})", finding.message),

@@ -56,7 +56,7 @@ fn object(object: &ObjectName) -> Node {
 }
 
 fn finding(report: &Report, finding: &Finding) -> Node {
-    let line = finding.place.as_ref().map_or(0, |place| place.line);
+    let line = finding.location.as_ref().map_or(0, |location| location.line);
     map([
         ("rule", Node::from(finding.rule.name)),
         ("severity", Node::from(finding.severity.name())),

@@ -49,10 +49,10 @@ fn suite(report: &Report, text: &mut String) {
 }
 
 fn line(finding: &Finding) -> String {
-    let place = finding.place.as_ref().map_or_else(String::new, |place| format!("{place}: "));
+    let location = finding.location.as_ref().map_or_else(String::new, |location| format!("{location}: "));
     match circumstances(finding) {
-        circumstances if circumstances.is_empty() => format!("{place}{}", finding.message),
-        circumstances => format!("{place}{} ({circumstances})", finding.message),
+        circumstances if circumstances.is_empty() => format!("{location}{}", finding.message),
+        circumstances => format!("{location}{} ({circumstances})", finding.message),
     }
 }
 

@@ -52,7 +52,7 @@ fn result(report: &Report, finding: &Finding) -> Node {
         circumstances if circumstances.is_empty() => finding.message.clone(),
         circumstances => format!("{} ({circumstances})", finding.message),
     };
-    let line = finding.place.as_ref().map_or(0, |place| place.line);
+    let line = finding.location.as_ref().map_or(0, |location| location.line);
     let region = if line == 0 { Node::Nil } else { map([("startLine", Node::Int(line as i64))]) };
     let artifact = map([("uri", Node::from(file(report, finding)))]);
     let physical = map([("artifactLocation", artifact), ("region", region)]);

@@ -17,7 +17,7 @@ fn report() -> Report {
         rule: rule("schema").unwrap(),
         severity: Severity::Error,
         message: "spec.replicas: got string, want <integer>".to_owned(),
-        place: Some(SourceLine { file: "templates/a,b.yaml".to_owned(), line: 7 }),
+        location: Some(SourceLine { file: "templates/a,b.yaml".to_owned(), line: 7 }),
         object: Some(object.clone()),
         pointer: "/spec/replicas".to_owned(),
         scenarios: BTreeSet::from(["ci/a-values.yaml".to_owned()]),

@@ -8,12 +8,12 @@ pub(super) fn write(reports: &[Report]) -> String {
     for report in reports {
         for finding in &report.findings {
             let file = file(report, finding);
-            let line = finding.place.as_ref().map_or(0, |place| place.line);
-            let place = if line == 0 { file } else { format!("{file}:{line}") };
+            let line = finding.location.as_ref().map_or(0, |location| location.line);
+            let location = if line == 0 { file } else { format!("{file}:{line}") };
             let (severity, message, rule) = (finding.severity, &finding.message, finding.rule.name);
             let mut lines = message.lines();
             let first = lines.next().unwrap_or_default();
-            text.push_str(&format!("{place}: {severity}: {first} [{rule}]\n"));
+            text.push_str(&format!("{location}: {severity}: {first} [{rule}]\n"));
             lines.for_each(|line| text.push_str(&format!("    {line}\n")));
             let circumstances = circumstances(finding);
             if !circumstances.is_empty() {

@@ -90,7 +90,7 @@ fn report(in_memory: bool, joined: bool) -> (Vec<String>, Vec<String>) {
     let report = report_of(&texts, in_memory, false);
     let of_rule = ["schema", "missing-schema", "invalid-yaml", "non-existent-service-account"];
     let findings = report.findings.iter().filter(|it| of_rule.contains(&it.rule.name));
-    let line = |it: &Finding| it.place.as_ref().map_or(0, |place| place.line);
+    let line = |it: &Finding| it.location.as_ref().map_or(0, |location| location.line);
     let findings = findings.map(|it| format!("{} {} {}", line(it), it.rule.name, it.message));
     let verdicts = report.verdicts.iter().map(|it| format!("{} {}", it.object, it.status.name()));
     (findings.collect(), verdicts.collect())

@@ -325,8 +325,8 @@ fn missing_message(catalog: &dyn Catalog, kind: &Gvk) -> String {
 }
 
 fn locate(settings: &Settings<'_>, catalog: &dyn Catalog, kind: &Gvk) -> OtherKind {
-    for place in settings.schema_locations.iter().filter(|place| *place != "default") {
-        let path = match location::path(place, kind, &catalog.version(), settings.strict) {
+    for template in settings.schema_locations.iter().filter(|template| *template != "default") {
+        let path = match location::path(template, kind, &catalog.version(), settings.strict) {
             Ok(path) => path,
             Err(error) => return OtherKind::Failed(error),
         };

@@ -158,8 +158,8 @@ fn push_to_repository(invocation: &mut Invocation<'_>, archive: &Path, url: &str
 
 fn refused(file_name: &str, url: &str, status: u16, reason: Option<String>, body: &str) -> Failure {
     let reason = reason.unwrap_or_else(|| body.trim().chars().take(200).collect());
-    let said = if reason.is_empty() { status.to_string() } else { format!("{status}: {reason}") };
-    let failure = Failure::run_time(format!("{url} does not accept {file_name} ({said})"));
+    let reason_text = if reason.is_empty() { status.to_string() } else { format!("{status}: {reason}") };
+    let failure = Failure::run_time(format!("{url} does not accept {file_name} ({reason_text})"));
     match status {
         409 => failure.hint("this version exists; --force replaces it, unless the server forbids that"),
         401 | 403 => failure.hint("give --username and --password, or add the repository with them"),

@@ -79,11 +79,11 @@ impl LuaRun<'_> {
             Ok(0) => stdout_closed.map_or(Ok(()), |error| Err(error.into())),
             Ok(code) => Err(super::exited(&name, code)),
             Err(failure) => {
-                let place = match (&failure.file, failure.line) {
+                let location = match (&failure.file, failure.line) {
                     (Some(file), Some(line)) => format!("{file}:{line}: "),
                     _ => String::new(),
                 };
-                let text = format!("plugin `{name}`: {place}{}", failure.message);
+                let text = format!("plugin `{name}`: {location}{}", failure.message);
                 let mut shown = Failure::new(FailureKind::RunTime, text);
                 shown.excerpt.clone_from(&failure.excerpt);
                 Err(shown)

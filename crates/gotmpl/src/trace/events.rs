@@ -120,7 +120,7 @@ impl Events {
 
     /// The name of the source of a position, and its line, counted from one. `skip` bytes of the source are passed
     /// first, for positions inside of text.
-    pub fn place(&self, at: TracePosition, skip: usize) -> (&Str, usize) {
+    pub fn source_position(&self, at: TracePosition, skip: usize) -> (&Str, usize) {
         let (name, text) = &self.sources[at.source];
         let end = (at.offset as usize + skip).min(text.len());
         (name, 1 + text.as_bytes()[..end].iter().filter(|byte| **byte == b'\n').count())

@@ -98,7 +98,7 @@ fn events_lead_from_output_to_what_was_read() {
         .as_slice()
         .iter()
         .map(|event| match event {
-            Event::Read { key, at, .. } => format!("read {key} in line {}", events.place(*at, 0).1),
+            Event::Read { key, at, .. } => format!("read {key} in line {}", events.source_position(*at, 0).1),
             Event::Use { .. } => "use".to_owned(),
             Event::Assign { first, .. } => format!("assign from {first}"),
             Event::Node { kind, first, output, .. } => format!("{kind:?} from {first}: {output:?}"),

@@ -143,18 +143,18 @@ impl Leaf {
 
     /// The offsets at which the image name occurs in a larger text, such as a template or a document.
     fn name_offsets(&self, name: &str) -> Option<(Match, Vec<usize>)> {
-        let places = occurrences(&self.text, name, true);
-        if !places.is_empty() {
+        let found = occurrences(&self.text, name, true);
+        if !found.is_empty() {
             let strong = name.contains('/');
-            return Some((if strong { Match::Strong } else { Match::Weak }, places));
+            return Some((if strong { Match::Strong } else { Match::Weak }, found));
         }
         if !self.text.contains("{{") {
             return None;
         }
         // A template can supply the rest; the text itself may still contain the registry.
         let (first, rest) = name.split_once('/')?;
-        let places = [occurrences(&self.text, first, false), occurrences(&self.text, rest, false)].concat();
-        if places.is_empty() { None } else { Some((Match::Weak, places)) }
+        let found = [occurrences(&self.text, first, false), occurrences(&self.text, rest, false)].concat();
+        if found.is_empty() { None } else { Some((Match::Weak, found)) }
     }
 
     /// Whether the keys of the path suggest that this is part of an image.

@@ -236,8 +236,8 @@ fn append(files: &mut Files, path: &str, texts: Option<VecDeque<Vec<u8>>>) {
 
 /// Removes and returns the text of the first document that equals an object.
 fn take_equal<'a>(duplicates: &mut VecDeque<&'a Document>, object: &Object) -> Option<&'a [u8]> {
-    let place = duplicates.iter().position(|document| document.object.as_ref() == Some(object))?;
-    duplicates.remove(place).map(|document| document.text.as_slice())
+    let index = duplicates.iter().position(|document| document.object.as_ref() == Some(object))?;
+    duplicates.remove(index).map(|document| document.text.as_slice())
 }
 
 #[cfg(test)]

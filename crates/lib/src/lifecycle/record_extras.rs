@@ -180,8 +180,8 @@ fn insert_file(chart: &mut Chart, file: File) {
         (None, None) => return chart.files.push(file),
     };
     let Some((name, rest)) = rest.split_once('/') else { return };
-    let place = match charts.iter().position(|known| known.name() == name) {
-        Some(place) => place,
+    let index = match charts.iter().position(|known| known.name() == name) {
+        Some(index) => index,
         None => {
             let mut new = Chart::default();
             new.metadata.name = name.to_owned();
@@ -190,7 +190,7 @@ fn insert_file(chart: &mut Chart, file: File) {
         }
     };
     let file = File { name: rest.to_owned(), ..file };
-    insert_file(&mut charts[place], file);
+    insert_file(&mut charts[index], file);
 }
 
 /// Parses the Chart.yaml of a subchart. Its name stays the alias under which it is used.

@@ -64,12 +64,12 @@ fn in_metadata(key: &Str, value: &Node) -> Option<String> {
 }
 
 fn unfit(key: &Str, value: &Node, texts: &[(&str, &str)]) -> Option<String> {
-    let (_, place) = texts.iter().find(|(field, _)| matches_field(key.as_bytes(), field))?;
+    let (_, field_path) = texts.iter().find(|(field, _)| matches_field(key.as_bytes(), field))?;
     let kind = match value {
         Node::Bool(_) | Node::Int(_) | Node::Float(_) => value.json_type(),
         _ => return None,
     };
-    Some(format!("json: cannot unmarshal {kind} into Go struct field {place} of type string"))
+    Some(format!("json: cannot unmarshal {kind} into Go struct field {field_path} of type string"))
 }
 
 fn decode(node: &Node) -> Result<Option<Document>, String> {
@@ -83,23 +83,23 @@ fn decode(node: &Node) -> Result<Option<Document>, String> {
         "rules.k8sYamlStruct",
         &["apiVersion", "Kind", "Metadata"],
         |decoder, field, value| {
-            let place = |path| FieldPath { structure: "k8sYamlStruct", path };
+            let field_path = |path| FieldPath { structure: "k8sYamlStruct", path };
             match field {
-                "apiVersion" => decoder.string(value, place("apiVersion"), &mut document.api_version),
-                "Kind" => decoder.string(value, place("Kind"), &mut document.kind),
+                "apiVersion" => decoder.string(value, field_path("apiVersion"), &mut document.api_version),
+                "Kind" => decoder.string(value, field_path("Kind"), &mut document.kind),
                 _ => decoder.structure(
                     value,
-                    place("Metadata"),
+                    field_path("Metadata"),
                     "rules.k8sYamlMetadata",
                     &["Namespace", "Name"],
                     |decoder, field, value| {
-                        let place = FieldPath {
+                        let field_path = FieldPath {
                             structure: "k8sYamlMetadata",
                             path: if field == "Name" { "Metadata.Name" } else { "Metadata.Namespace" },
                         };
                         let mut namespace = String::new();
                         let target = if field == "Name" { &mut document.name } else { &mut namespace };
-                        decoder.string(value, place, target);
+                        decoder.string(value, field_path, target);
                     },
                 ),
             }

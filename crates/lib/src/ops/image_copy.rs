@@ -55,7 +55,7 @@ pub struct CopyPlan {
 struct FoundImage {
     reference: Reference,
     name: ImageName,
-    place: Endpoint,
+    endpoint: Endpoint,
 }
 
 /// Computes what a copy would do by querying both registries. [`pintle_registry::copy::execute`] executes it.
@@ -81,9 +81,9 @@ fn find(request: &CopyImagesRequest) -> Result<Vec<FoundImage>> {
     let mut found = BTreeMap::new();
     for text in &request.images {
         let (reference, name) = full_name(text)?;
-        let place = Endpoint::Registry { client: request.source.clone(), name: name.clone() };
+        let endpoint = Endpoint::Registry { client: request.source.clone(), name: name.clone() };
         // By the full name: charts spell the same image as `nginx`, `docker.io/nginx` and `docker.io/library/nginx`.
-        found.insert(place.to_string(), FoundImage { reference, name, place });
+        found.insert(endpoint.to_string(), FoundImage { reference, name, endpoint });
     }
     for (folder, wanted) in &request.layouts {
         let layout = Arc::new(Layout::open(folder)?);
@@ -93,8 +93,8 @@ fn find(request: &CopyImagesRequest) -> Result<Vec<FoundImage>> {
         };
         for text in names {
             let (reference, name) = full_name(&text)?;
-            let place = Endpoint::Layout { layout: layout.clone(), name: text };
-            found.insert(place.to_string(), FoundImage { reference, name, place });
+            let endpoint = Endpoint::Layout { layout: layout.clone(), name: text };
+            found.insert(endpoint.to_string(), FoundImage { reference, name, endpoint });
         }
     }
     Ok(found.into_values().collect())
@@ -125,10 +125,10 @@ fn jobs(request: &CopyImagesRequest, found: Vec<FoundImage>) -> Result<(Vec<Job>
     let mut taken: BTreeMap<String, String> = BTreeMap::new();
     for image in found {
         let Some(destination) = router.destination(&image)? else {
-            staying.push(image.place.to_string());
+            staying.push(image.endpoint.to_string());
             continue;
         };
-        let (from, to) = (image.place.to_string(), destination.to_string());
+        let (from, to) = (image.endpoint.to_string(), destination.to_string());
         match taken.get(&to) {
             // The same image may be in several layout folders.
             Some(other) if same_image(other, &from) => continue,
@@ -137,16 +137,16 @@ fn jobs(request: &CopyImagesRequest, found: Vec<FoundImage>) -> Result<(Vec<Job>
             }
             None => taken.insert(to, from),
         };
-        jobs.push(Job { source: image.place, destination });
+        jobs.push(Job { source: image.endpoint, destination });
     }
     Ok((jobs, staying))
 }
 
 /// Returns whether two sources hold an image of the same name.
 fn same_image(one: &str, other: &str) -> bool {
-    let name = |place: &str| match place.strip_prefix("oci:") {
+    let name = |endpoint: &str| match endpoint.strip_prefix("oci:") {
         Some(rest) => rest.split_once(':').map_or_else(String::new, |(_, name)| name.to_owned()),
-        None => place.to_owned(),
+        None => endpoint.to_owned(),
     };
     name(one) == name(other)
 }

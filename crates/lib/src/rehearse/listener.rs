@@ -90,9 +90,9 @@ impl pintle_lua::Listener for ScriptListener {
         self.before.as_ref().is_some_and(|before| before.wants_changes())
     }
 
-    fn changed(&self, chart: &ChartPath, event: Event, place: &str, paths: &[String]) {
+    fn changed(&self, chart: &ChartPath, event: Event, target: &str, paths: &[String]) {
         if let Some(before) = &self.before {
-            before.changed(chart, event, place, paths);
+            before.changed(chart, event, target, paths);
         }
     }
 }

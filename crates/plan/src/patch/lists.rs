@@ -181,8 +181,8 @@ fn diff_scalars(original: &[Node], modified: &[Node], mode: DiffMode) -> ListPat
         DiffMode::Changes => moved(),
         DiffMode::Deletions => !deleted.is_empty(),
     };
-    let place = |node: &Node| modified.iter().position(|other| other == node);
-    added.sort_by_key(place);
+    let position = |node: &Node| modified.iter().position(|other| other == node);
+    added.sort_by_key(position);
     ListPatch { elements: added, deleted, order: if orders { modified.to_vec() } else { Vec::new() } }
 }
 

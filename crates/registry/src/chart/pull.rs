@@ -75,7 +75,7 @@ impl Found {
     fn look_at(&mut self, manifest: &Manifest, wanted: &WantedParts) {
         let Parts::Content { config, layers } = &manifest.parts else { return };
         for part in config.iter().chain(layers) {
-            let place = match part.media_type.as_str() {
+            let slot = match part.media_type.as_str() {
                 CONFIG => &mut self.config,
                 CONTENT | LEGACY_CONTENT if wanted.content => {
                     self.is_legacy = part.media_type == LEGACY_CONTENT;
@@ -84,7 +84,7 @@ impl Found {
                 PROVENANCE if wanted.provenance != WantedProvenance::No => &mut self.provenance,
                 _ => continue,
             };
-            *place = Some(part.clone());
+            *slot = Some(part.clone());
             self.count += 1;
         }
     }

@@ -108,8 +108,8 @@ impl DependencySource<'_> {
                         }
                         let fetched = cache.clone().and_then(|()| match &client {
                             Some(client) => {
-                                let place = (url.as_str(), version.as_str());
-                                runtime.block_on(fetch_registry(client, &fetcher.cache, place, verified))
+                                let reference = (url.as_str(), version.as_str());
+                                runtime.block_on(fetch_registry(client, &fetcher.cache, reference, verified))
                             }
                             None => Err(no_registry()),
                         });
@@ -168,7 +168,7 @@ impl DependencySource<'_> {
                 let copied =
                     file.reopen().and_then(|mut from| std::io::copy(&mut from, target.as_file_mut()));
                 copied.map_err(refused("write", &path))?;
-                atomic::place(target, &path, 0o644).map_err(refused("rename", &path))?;
+                atomic::persist(target, &path, 0o644).map_err(refused("rename", &path))?;
             }
         }
         let (verifier, must) = match self.verification {

@@ -87,8 +87,8 @@ pub(super) fn version(chart: &str, node: &Node, dialect: Dialect) -> Decoded {
         // only outside of it.
         let is_own = OWN.contains(&name);
         let path = if is_own { format!("entries.{name}") } else { format!("entries.Metadata.{name}") };
-        let place = FieldPath { structure: "ChartVersion", path: &path };
-        let mut fields = Fields { decoder, place, lenient: is_own && dialect == Dialect::Yaml };
+        let field_path = FieldPath { structure: "ChartVersion", path: &path };
+        let mut fields = Fields { decoder, field_path, lenient: is_own && dialect == Dialect::Yaml };
         let metadata = &mut draft.metadata;
         match name {
             "name" => fields.text(value, &mut metadata.name),
@@ -99,22 +99,22 @@ pub(super) fn version(chart: &str, node: &Node, dialect: Dialect) -> Decoded {
             "keywords" => fields.texts(value, &mut metadata.keywords),
             "maintainers" => {
                 let target = &mut draft.maintainers;
-                fields.decoder.structs(value, place, "v2.Maintainer", target, maintainer);
+                fields.decoder.structs(value, field_path, "v2.Maintainer", target, maintainer);
             }
             "icon" => fields.text(value, &mut metadata.icon),
             "apiVersion" => fields.text(value, &mut metadata.api_version),
             "condition" => fields.text(value, &mut metadata.condition),
             "tags" => fields.text(value, &mut metadata.tags),
             "appVersion" => fields.text(value, &mut metadata.app_version),
-            "deprecated" => fields.decoder.bool(value, place, &mut metadata.deprecated),
+            "deprecated" => fields.decoder.bool(value, field_path, &mut metadata.deprecated),
             "annotations" => {
                 fields.check(value.as_map().into_iter().flat_map(|map| map.values()));
-                fields.decoder.string_map(value, place, &mut metadata.annotations);
+                fields.decoder.string_map(value, field_path, &mut metadata.annotations);
             }
             "kubeVersion" => fields.text(value, &mut metadata.kube_version),
             "dependencies" => {
                 let target = &mut draft.dependencies;
-                fields.decoder.structs(value, place, "v2.Dependency", target, dependency);
+                fields.decoder.structs(value, field_path, "v2.Dependency", target, dependency);
             }
             "type" => fields.text(value, &mut metadata.kind),
             "urls" => fields.texts(value, &mut entry.urls),
@@ -124,7 +124,7 @@ pub(super) fn version(chart: &str, node: &Node, dialect: Dialect) -> Decoded {
                     bad_time.get_or_insert(reason);
                 }
             },
-            "removed" => fields.decoder.bool(value, place, &mut entry.removed),
+            "removed" => fields.decoder.bool(value, field_path, &mut entry.removed),
             "digest" => fields.text(value, &mut entry.digest),
             "checksum" => fields.text(value, &mut entry.legacy[0]),
             "engine" => fields.text(value, &mut entry.legacy[1]),
@@ -194,7 +194,7 @@ fn names() -> [&'static str; 25] {
 /// A field that is being decoded.
 struct Fields<'d, 'p> {
     decoder: &'d mut Decoder,
-    place: FieldPath<'p>,
+    field_path: FieldPath<'p>,
     /// Whether numbers and booleans become text.
     lenient: bool,
 }
@@ -202,19 +202,19 @@ struct Fields<'d, 'p> {
 impl Fields<'_, '_> {
     fn text(&mut self, value: &Node, target: &mut String) {
         self.check([value]);
-        self.decoder.string(value, self.place, target);
+        self.decoder.string(value, self.field_path, target);
     }
 
     fn texts(&mut self, value: &Node, target: &mut Vec<String>) {
         self.check(value.as_list().unwrap_or_default());
-        self.decoder.strings(value, self.place, target);
+        self.decoder.strings(value, self.field_path, target);
     }
 
     /// Notes the first of what is no text where text must be text.
     fn check<'n>(&mut self, values: impl IntoIterator<Item = &'n Node>) {
         let odd = |value: &&Node| !self.lenient && !matches!(value, Node::Nil | Node::Str(_));
         let Some(value) = values.into_iter().find(odd) else { return };
-        let FieldPath { structure, path } = self.place;
+        let FieldPath { structure, path } = self.field_path;
         let wrong = clash(value, &format!("{structure}.{path}"), "string");
         self.decoder.note(|| wrong.text);
     }
@@ -227,24 +227,24 @@ fn maintainer(decoder: &mut Decoder, value: &Node, target: &mut Maintainer) {
             "email" => ("entries.Metadata.maintainers.email", &mut target.email),
             _ => ("entries.Metadata.maintainers.url", &mut target.url),
         };
-        let place = FieldPath { structure: "Maintainer", path };
-        Fields { decoder, place, lenient: false }.text(value, slot);
+        let field_path = FieldPath { structure: "Maintainer", path };
+        Fields { decoder, field_path, lenient: false }.text(value, slot);
     });
 }
 
 fn dependency(decoder: &mut Decoder, value: &Node, target: &mut Dependency) {
     decoder.fields(value, &DEPENDENCY, |decoder, name, value| {
         let path = format!("entries.Metadata.dependencies.{name}");
-        let place = FieldPath { structure: "Dependency", path: &path };
-        let mut fields = Fields { decoder, place, lenient: false };
+        let field_path = FieldPath { structure: "Dependency", path: &path };
+        let mut fields = Fields { decoder, field_path, lenient: false };
         match name {
             "name" => fields.text(value, &mut target.name),
             "version" => fields.text(value, &mut target.version),
             "repository" => fields.text(value, &mut target.repository),
             "condition" => fields.text(value, &mut target.condition),
             "tags" => fields.texts(value, &mut target.tags),
-            "enabled" => fields.decoder.bool(value, place, &mut target.enabled),
-            "import-values" => fields.decoder.nodes(value, place, &mut target.import_values),
+            "enabled" => fields.decoder.bool(value, field_path, &mut target.enabled),
+            "import-values" => fields.decoder.nodes(value, field_path, &mut target.import_values),
             _ => fields.text(value, &mut target.alias),
         }
     });

@@ -119,15 +119,15 @@ impl<'r> Gathering<'r> {
             }
             return;
         };
-        let place = FieldPath { structure: "IndexFile", path: name };
+        let field_path = FieldPath { structure: "IndexFile", path: name };
         let mut decoder = Decoder::new(false);
         match *name {
             "apiVersion" if self.dialect == Dialect::Json && !matches!(node, Node::Nil | Node::Str(_)) => {
                 self.note(name, clash(node, "IndexFile.apiVersion", "string"));
             }
-            "apiVersion" => decoder.string(node, place, &mut summary.api_version),
-            "publicKeys" => decoder.strings(node, place, &mut Vec::new()),
-            "annotations" => decoder.string_map(node, place, &mut std::collections::BTreeMap::new()),
+            "apiVersion" => decoder.string(node, field_path, &mut summary.api_version),
+            "publicKeys" => decoder.strings(node, field_path, &mut Vec::new()),
+            "annotations" => decoder.string_map(node, field_path, &mut std::collections::BTreeMap::new()),
             "generated" => {
                 if let Err(text) = time(node) {
                     self.note(name, Wrong { fatal: true, text });

@@ -68,23 +68,23 @@ impl<'o> Edits<'o> {
 
     /// Replaces a node by a string, which will be read as exactly that string. Quotes or block style are kept as far
     /// as the string allows. An alias is replaced; an anchor is kept, and its aliases change with it.
-    pub fn replace_scalar(&mut self, place: NodeRef<'o>, text: &str) {
-        let new = in_style_of(place, text, self.setting(place.is_in_flow(), false));
-        self.replace_node(place, new);
+    pub fn replace_scalar(&mut self, node: NodeRef<'o>, text: &str) {
+        let new = in_style_of(node, text, self.setting(node.is_in_flow(), false));
+        self.replace_node(node, new);
     }
 
     /// Replaces a node by a tree, on one line. An anchor is kept.
-    pub fn replace_tree(&mut self, place: NodeRef<'o>, tree: &Node) {
+    pub fn replace_tree(&mut self, node: NodeRef<'o>, tree: &Node) {
         if let Node::Str(text) = tree
             && let Some(text) = text.as_str()
         {
-            return self.replace_scalar(place, text);
+            return self.replace_scalar(node, text);
         }
         let mut new = Vec::new();
-        let setting = self.setting(place.is_in_flow(), false);
-        write_lead(place, setting, &mut new);
+        let setting = self.setting(node.is_in_flow(), false);
+        write_lead(node, setting, &mut new);
         setting.inline(tree, &mut new);
-        self.replace_node(place, new);
+        self.replace_node(node, new);
     }
 
     /// Replaces a node. Its tag is removed, because it would change the meaning of the new text; its anchor is kept.

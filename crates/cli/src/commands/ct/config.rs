@@ -262,7 +262,7 @@ fn find(invocation: &Invocation<'_>, names: &[&str]) -> Option<String> {
     let environment = invocation.environment;
     let folders = match environment.variable("CT_CONFIG_DIR") {
         Some(folder) => vec![folder],
-        None => LOCATIONS.iter().map(|place| place.replace('~', &environment.user_home())).collect(),
+        None => LOCATIONS.iter().map(|path| path.replace('~', &environment.user_home())).collect(),
     };
     let paths = folders.iter().flat_map(|folder| names.iter().map(move |name| Path::new(folder).join(name)));
     let found = paths.into_iter().find(|path| path.is_file())?;

@@ -34,8 +34,8 @@ pub(super) fn values_text(values: &[ExplainedValue]) -> String {
     for value in values {
         let readers = match value.readers.len() {
             0 => String::new(),
-            1 => place(&value.readers[0].at),
-            more => format!("{} and {} more", place(&value.readers[0].at), more - 1),
+            1 => location(&value.readers[0].at),
+            more => format!("{} and {} more", location(&value.readers[0].at), more - 1),
         };
         let shown = shortened(&spelled(&value.value));
         rows.push(vec![value.path.to_string(), shown, source_text(value.origin.as_ref()), readers]);
@@ -46,15 +46,15 @@ pub(super) fn values_text(values: &[ExplainedValue]) -> String {
 /// A rendered line.
 pub(super) fn line_text(line: &ExplainedLine) -> String {
     let mut text = format!("{}:{}: {}\n", line.file, line.line, line.text.trim());
-    section(&mut text, "written by", &line.templates.iter().map(place).collect::<Vec<_>>());
+    section(&mut text, "written by", &line.templates.iter().map(location).collect::<Vec<_>>());
     section(&mut text, "values", &line.values.iter().map(short_value).collect::<Vec<_>>());
     section(&mut text, "fields", &line.fields);
     let conditions = line.conditions.iter().map(|condition| {
         let values = condition.values.iter().map(short_value).chain(condition.fields.iter().cloned());
         let values: Vec<String> = values.collect();
         match values.is_empty() {
-            true => place(&condition.at),
-            false => format!("{}: {}", place(&condition.at), values.join(", ")),
+            true => location(&condition.at),
+            false => format!("{}: {}", location(&condition.at), values.join(", ")),
         }
     });
     section(&mut text, "inside", &conditions.collect::<Vec<_>>());
@@ -146,7 +146,7 @@ fn source_text(origin: Option<&Origin>) -> String {
     let Some(origin) = origin else {
         return "no source: a script or a template function changed it".to_owned();
     };
-    let place = match (origin.layer, origin.line) {
+    let location = match (origin.layer, origin.line) {
         (Layer::Flag(name), _) => format!("--{name} {}", shortened(&origin.source)),
         (Layer::Release, _) => format!("the values that release {} was installed with", origin.source),
         (_, Some(line)) => format!("{}:{line}", origin.source),
@@ -159,17 +159,17 @@ fn source_text(origin: Option<&Origin>) -> String {
         Layer::ValuesFile => ", given with -f",
     };
     match &origin.via {
-        Via::Path => format!("{place}{what}"),
-        Via::Global => format!("{place}{what}, as global {}", origin.path),
-        Via::Import(chart) => format!("{place}{what}, imported from {chart} ({})", origin.path),
+        Via::Path => format!("{location}{what}"),
+        Via::Global => format!("{location}{what}, as global {}", origin.path),
+        Via::Import(chart) => format!("{location}{what}, imported from {chart} ({})", origin.path),
     }
 }
 
 /// A template line, with the path that it reads if that is another.
 fn reader_text(value: &ExplainedValue, reader: &ValueReader) -> String {
     match reader.path == value.path {
-        true => place(&reader.at),
-        false => format!("{} (reads {})", place(&reader.at), reader.path),
+        true => location(&reader.at),
+        false => format!("{} (reads {})", location(&reader.at), reader.path),
     }
 }
 
@@ -178,7 +178,7 @@ fn short_value(value: &ExplainedValue) -> String {
     format!("{} = {}{}", value.path, shortened(&spelled(&value.value)), set_by.unwrap_or_default())
 }
 
-fn place(at: &TemplateLine) -> String {
+fn location(at: &TemplateLine) -> String {
     match at.template.as_str() {
         "gotpl" => format!("line {} of a text that tpl evaluates", at.line),
         template => format!("{template}:{}", at.line),

@@ -44,16 +44,16 @@ pub(super) fn rehearse(
 }
 
 fn finding(finding: &Finding) -> RehearsalFinding {
-    let mut place = finding.stage.to_owned();
+    let mut location = finding.stage.to_owned();
     if !finding.object.is_empty() {
-        place.push_str(&format!(": {}", finding.object));
+        location.push_str(&format!(": {}", finding.object));
     }
     if !finding.file.is_empty() {
-        place.push_str(&format!(" ({}:{})", finding.file, finding.line));
+        location.push_str(&format!(" ({}:{})", finding.file, finding.line));
     }
     RehearsalFinding {
         is_error: finding.severity == Severity::Error,
         is_warning: finding.severity == Severity::Warning,
-        text: format!("{place}: {}", finding.message),
+        text: format!("{location}: {}", finding.message),
     }
 }
