@@ -471,6 +471,39 @@ fn scaled_replicas_are_left_alone_as_pintle_and_conflict_as_helm() {
 }
 
 #[test]
+fn conflicts_name_keys_with_dots_as_policies_take_them_and_yielded_fields_may_move() {
+    let cluster = crate::support::cluster::start();
+    let env = TestEnv::new();
+    env.write("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n");
+    env.write(
+        "web/templates/web.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n  labels: {example.com/team.x: {{ default \"red\" .Values.color }}}\n{{- with .Values.policy }}\n  annotations: {helm.sh/conflict-policy: {{ . | quote }}}\n{{- end }}\n",
+    );
+    let run = |line: &str| env.called("pintle", &format!("{line} {cluster}"), &[]);
+    let set = |team: &str| {
+        let body = format!(
+            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"web","labels":{{"example.com/team.x":"{team}"}}}}}}"#
+        );
+        let path = "/api/v1/namespaces/default/configmaps/web?fieldManager=someone";
+        crate::support::cluster::request(&cluster, &format!("PUT {path}"), &body);
+    };
+    holds(&run("install web web"), &["exit 0\n"]);
+    set("black");
+    holds(
+        &run("plan upgrade web web --set color=blue"),
+        &["exit 1\n", "conflict: metadata.labels[\"example.com/team.x\"] is owned by \"someone\""],
+    );
+    env.write("policy.yaml", "policy: 'metadata.labels[\"example.com/team.x\"]=yield'\n");
+    holds(
+        &run("plan upgrade web web --set color=blue -f policy.yaml --save web.plan"),
+        &["exit 2\n", "yielded: metadata.labels[\"example.com/team.x\"] is left to \"someone\""],
+    );
+    // What is left to its manager may change between planning and applying.
+    set("white");
+    holds(&run("apply web.plan"), &["exit 0\n", "REVISION: 2"]);
+}
+
+#[test]
 fn nothing_secret_can_be_read_from_a_plan_file() {
     let env = env();
     assert!(run(&env, "install a web --set color=oldsecret --no-hooks").starts_with("exit 0"));

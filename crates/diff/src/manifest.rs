@@ -1,8 +1,8 @@
 //! Splits a manifest into objects, with helm-diff's keys.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap};
 
 use memchr::memmem;
 
@@ -72,7 +72,7 @@ impl<'m> Index<'m> {
     /// # Errors
     /// As [`Index::parse`].
     pub fn parse_beside(manifest: &'m [u8], options: &ParseOptions, other: &Index<'_>) -> Result<Index<'m>> {
-        let known: HashMap<&[u8], (&String, &Object<'_>)> = other
+        let known: BTreeMap<&[u8], (&String, &Object<'_>)> = other
             .objects
             .iter()
             .filter_map(|(key, object)| Some((object.unchanged()?, (key, object))))

@@ -1,8 +1,9 @@
 //! Conflicts of server-side apply: whose field it is, and whether we yield it, take it over, or fail.
 
 use pintle_objects::Object;
-use pintle_tree::{Map, Node, json};
+use pintle_tree::{Map, Node, Str, json};
 
+use crate::diff::push_key;
 use crate::managed_fields::is_our_manager;
 
 /// Sets what happens to single fields: `take`, or `spec.replicas=yield, data=take`. A path also covers the fields below
@@ -180,18 +181,68 @@ fn outside_quotes(text: &str, wanted: u8) -> impl Iterator<Item = usize> {
     })
 }
 
+/// How elements of lists are written in a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Elements {
+    /// By their keys, as the server writes them: `containers[name="web"]`.
+    ByKey,
+    /// By their index in the object, as in a [`Difference`](crate::diff::Difference): `containers[0]`.
+    ByIndex,
+}
+
+/// A path of the server with quotes around keys that could be misread: `metadata.labels["example.com/team"]`. The server does
+/// not mark where a key ends, but the object that has the field does; what it does not have is left as it is.
+pub fn quoted_path(object: &Object, field: &str, elements: Elements) -> String {
+    let mut path = String::with_capacity(field.len() + 4);
+    quote_in_map(object.body(), field.trim_start_matches('.'), elements, &mut path);
+    path
+}
+
+fn quote_in_map(map: &Map<Node>, field: &str, elements: Elements, path: &mut String) {
+    let Some((key, node)) = longest_key(map, field) else {
+        if !path.is_empty() {
+            path.push('.');
+        }
+        path.push_str(field);
+        return;
+    };
+    push_key(path, key);
+    quote_below(node, &field[key.len()..], elements, path);
+}
+
+fn quote_below(node: &Node, field: &str, elements: Elements, path: &mut String) {
+    if let (Node::Map(map), Some(rest)) = (node, field.strip_prefix('.')) {
+        return quote_in_map(map, rest, elements, path);
+    }
+    let element = field.strip_prefix('[').and_then(split_element);
+    if let (Node::List(list), Some((element, rest))) = (node, element)
+        && let Some(index) = list.iter().position(|item| is_element(item, element))
+    {
+        match elements {
+            Elements::ByKey => path.push_str(&format!("[{element}]")),
+            Elements::ByIndex => path.push_str(&format!("[{index}]")),
+        }
+        return quote_below(&list[index], rest, elements, path);
+    }
+    path.push_str(field);
+}
+
+/// The entry that a path of the server begins with. Keys may contain dots, and the server does not escape them: the
+/// longest key that fits is meant.
+fn longest_key<'m>(map: &'m Map<Node>, path: &str) -> Option<(&'m Str, &'m Node)> {
+    let fits = |key: &str| {
+        path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    map.iter().filter(|(key, _)| key.as_str().is_some_and(fits)).max_by_key(|(key, _)| key.len())
+}
+
 /// Removes the field that a path of the server names, and returns whether it was there.
 pub fn remove_field(object: &mut Object, path: &str) -> bool {
     remove_from_map(object.body_mut(), path.trim_start_matches('.'))
 }
 
 fn remove_from_map(map: &mut Map<Node>, path: &str) -> bool {
-    // Keys may contain dots, and the server does not escape them. The longest key that fits is meant.
-    let fits = |key: &str| {
-        path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-    };
-    let key = map.keys().filter_map(|key| key.as_str()).filter(|key| fits(key)).max_by_key(|key| key.len());
-    let Some(key) = key.map(str::to_owned) else { return false };
+    let Some(key) = longest_key(map, path).map(|(key, _)| key.clone()) else { return false };
     let rest = &path[key.len()..];
     if rest.is_empty() {
         return map.remove(&key).is_some();
@@ -286,6 +337,27 @@ mod tests {
         }
         assert!(check_rules(rules).is_ok());
         assert!(check_rules("spec.replicas=ignore").is_err());
+    }
+
+    #[test]
+    fn paths_of_the_server_are_quoted_by_what_the_object_has() {
+        let object = object(
+            r#"{"metadata":{"labels":{"app":"a","app.kubernetes.io/name":"b"}},"spec":{"c":[{"name":"x"},{"name":"a.b","image":"1"}]}}"#,
+        );
+        for (field, by_key, by_index) in [
+            (".metadata.labels.app", "metadata.labels.app", "metadata.labels.app"),
+            (
+                ".metadata.labels.app.kubernetes.io/name",
+                r#"metadata.labels["app.kubernetes.io/name"]"#,
+                r#"metadata.labels["app.kubernetes.io/name"]"#,
+            ),
+            (r#".spec.c[name="a.b"].image"#, r#"spec.c[name="a.b"].image"#, "spec.c[1].image"),
+            (r#".spec.c[name="none"].image"#, r#"spec.c[name="none"].image"#, r#"spec.c[name="none"].image"#),
+            (".spec.new.field", "spec.new.field", "spec.new.field"),
+        ] {
+            assert_eq!(quoted_path(&object, field, Elements::ByKey), by_key);
+            assert_eq!(quoted_path(&object, field, Elements::ByIndex), by_index);
+        }
     }
 
     #[test]

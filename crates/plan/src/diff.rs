@@ -189,7 +189,7 @@ fn compare_lists<'n>(
 }
 
 /// Appends a key to a path, in brackets if it would be ambiguous.
-fn push_key(path: &mut String, key: &Str) {
+pub(crate) fn push_key(path: &mut String, key: &Str) {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'$');
     match key.as_str() {
         Some(text) if !text.is_empty() && text.as_bytes().iter().all(plain) => {

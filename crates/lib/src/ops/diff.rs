@@ -143,7 +143,10 @@ async fn load(
     request: &DiffUpgradeRequest,
 ) -> Result<(LoadingChart, Option<ReleaseVersion>)> {
     let target = &request.target;
-    let chart = LoadingChart::begin(&target.chart);
+    let chart = match request.rendering {
+        DiffRendering::Cluster => LoadingChart::begin(&target.chart),
+        DiffRendering::Offline | DiffRendering::UpgradeDryRun => LoadingChart::later(),
+    };
     let discovery = async {
         if request.rendering == DiffRendering::Cluster {
             // Whoever needs the answer asks again, and reports the error.

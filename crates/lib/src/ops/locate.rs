@@ -74,6 +74,11 @@ impl LoadingChart {
         LoadingChart(loading)
     }
 
+    /// A chart that is loaded when it is needed.
+    pub(crate) fn later() -> Self {
+        LoadingChart(None)
+    }
+
     /// As [`load_with_values`], for the chart that is being loaded.
     ///
     /// # Errors

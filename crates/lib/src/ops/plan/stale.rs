@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use pintle_objects::ObjectId;
+use pintle_plan::FieldConflict;
+use pintle_plan::conflicts::{Elements, quoted_path};
 use pintle_plan::field_owners::managers;
 use pintle_tree::{Node, json};
 use sha2::{Digest as _, Sha256};
@@ -99,7 +101,11 @@ fn fields_moved(saved: &PlannedObject, now: &PlannedObject) -> Vec<String> {
     let (Some(before), Some(after)) = (&saved.before, &now.before) else { return Vec::new() };
     let is_theirs = |path: &str| {
         // What a plan leaves to its manager may change between planning and applying.
-        let yielded = saved.yielded.iter().chain(&now.yielded).any(|conflict| conflict.field == path);
+        let is_here = |conflict: &FieldConflict| match &now.live {
+            Some(live) => quoted_path(live, &conflict.field, Elements::ByIndex) == path,
+            None => conflict.field == path,
+        };
+        let yielded = saved.yielded.iter().chain(&now.yielded).any(is_here);
         let owners = now.live.as_ref().map(|live| managers(live, path)).unwrap_or_default();
         yielded || (!owners.is_empty() && owners.iter().all(|owner| CONTROL_PLANE.contains(&owner.as_str())))
     };

@@ -5,10 +5,11 @@ use pintle_cluster::apply::{Applied, ApplyOptions, run_concurrently};
 use pintle_cluster::{FieldValidation, Resource};
 use pintle_diff::redacted_pair;
 use pintle_objects::{Object, ObjectId};
+use pintle_plan::conflicts::{Elements, quoted_path};
 use pintle_plan::diff::{differences, equate_nulls};
 use pintle_plan::recreation::recreation;
 use pintle_plan::sequence::Stages;
-use pintle_plan::{self as planner, Action, ConflictPolicy, Step};
+use pintle_plan::{self as planner, Action, ConflictPolicy, FieldConflict, Step};
 use pintle_tree::{Map, Node};
 
 use super::allocated::remove_allocated;
@@ -151,7 +152,7 @@ impl Trial<'_> {
             Ok(Applied::Written(written)) => match written.object() {
                 Ok(mut after) => {
                     remove_allocated(&mut after, [step.live, step.desired]);
-                    planned.yielded = written.yielded;
+                    planned.yielded = quoted(written.yielded, step.live);
                     planned.with_texts(step.live, Some(&after), self.sensitive())
                 }
                 Err(error) => {
@@ -308,7 +309,7 @@ impl PlannedObject {
 
     /// Adds why the server refused. That is no problem if the object may be recreated.
     fn failed(mut self, error: &pintle_cluster::Error, step: &Step<'_>, recreate: &[String]) -> Self {
-        self.conflicts = error.field_conflicts();
+        self.conflicts = quoted(error.field_conflicts(), step.live);
         self.immutable = error.immutable_fields(step.live, step.desired);
         if !self.immutable.is_empty() {
             self.action = PlannedAction::Recreate;
@@ -322,6 +323,16 @@ impl PlannedObject {
         }
         self
     }
+}
+
+/// Conflicts with the paths in the form in which plans show changes.
+fn quoted(mut conflicts: Vec<FieldConflict>, live: Option<&Object>) -> Vec<FieldConflict> {
+    for conflict in &mut conflicts {
+        if let Some(live) = live {
+            conflict.field = quoted_path(live, &conflict.field, Elements::ByKey);
+        }
+    }
+    conflicts
 }
 
 /// The fields that differ between two objects in YAML.
