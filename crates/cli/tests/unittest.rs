@@ -140,6 +140,16 @@ fn reports_are_written_in_four_formats() {
 }
 
 #[test]
+fn a_report_of_an_unknown_type_is_an_error_but_as_helm_it_is_none() {
+    let env = greeter("suite: s\ntests:\n  - it: a\n    asserts: [{hasDocuments: {count: 1}}]\n");
+    let line = "unittest web --output-file report.xml --output-type Excel";
+    let output = env.pintle(line);
+    assert!(output.starts_with("exit 2\n") && output.contains("`Excel` is not a type of report"), "{output}");
+    let output = env.helm(line);
+    assert!(output.starts_with("exit 0\n") && !env.path().join("report.xml").exists(), "{output}");
+}
+
+#[test]
 fn suite_files_values_and_rendered_suites_are_found() {
     let env = greeter(SUITE);
     env.write(

@@ -106,6 +106,7 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
     let current_folder = std::env::current_dir()
         .map_err(|error| Failure::run_time(format!("cannot find the current directory: {error}")))?;
     let nulls = template::generation(invocation)?;
+    check_report_type(invocation)?;
     let defaults = UnittestRequest::default();
     let files = match flags.list(names::FILE_LIST) {
         [] => defaults.files,
@@ -140,6 +141,16 @@ fn run(invocation: &mut Invocation<'_>) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new(FailureKind::AlreadyReported, "some tests failed"))
+}
+
+/// helm-unittest writes no report of a type that it does not know, and does not say so; only under Helm's name that stays.
+fn check_report_type(invocation: &Invocation<'_>) -> Result<(), Failure> {
+    let name = invocation.flags.text(names::OUTPUT_TYPE);
+    if invocation.personality == Personality::Helm || Format::by_name(name).is_some() {
+        return Ok(());
+    }
+    let hint = "the types are JUnit, NUnit, XUnit and Sonar";
+    Err(Failure::usage(format!("`{name}` is not a type of report")).hint(hint))
 }
 
 /// Runs all suites, and returns whether they passed.
@@ -255,7 +266,7 @@ fn cover(invocation: &mut Invocation<'_>, tested: &[TestedChart]) -> Result<(), 
     if invocation.flags.on(names::COVERAGE) { invocation.ui.print(&text()) } else { Ok(()) }
 }
 
-/// Writes the report, if one is wanted. A format that does not exist is no report, as in helm-unittest.
+/// Writes the report, if one is wanted. Under Helm's name, a type that does not exist is no report.
 fn write_report(
     invocation: &Invocation<'_>,
     request: &UnittestRequest,
