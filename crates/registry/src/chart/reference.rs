@@ -141,14 +141,13 @@ fn is_tag(tag: &str) -> bool {
 
 /// What Go's library for digests says about one that is none.
 fn digest_complaint(text: &str) -> &'static str {
-    let is_encoded = |hex: &str| {
-        !hex.is_empty() && hex.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"=_-".contains(&byte))
-    };
+    let is_encoded =
+        |hex: &str| hex.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"=_-".contains(&byte));
     match text.split_once(':') {
-        Some((_, hex)) if !is_encoded(hex) => "invalid checksum digest format",
+        None | Some(("", _) | (_, "")) => "invalid checksum digest format",
         Some(("sha256" | "sha384" | "sha512", _)) => "invalid checksum digest length",
-        Some((algorithm, _)) if !algorithm.is_empty() => "unsupported digest algorithm",
-        _ => "invalid checksum digest format",
+        Some((_, hex)) if is_encoded(hex) => "unsupported digest algorithm",
+        Some(_) => "invalid checksum digest format",
     }
 }
 
