@@ -21,7 +21,6 @@ mod invocation;
 mod kubeconfig;
 mod lease_holder;
 mod output;
-mod password;
 mod path;
 mod personality;
 mod plugins;

@@ -18,14 +18,22 @@ pub(crate) fn line(ui: &mut Ui, question: &str) -> Result<String, Failure> {
 ///
 /// When standard input is not a terminal, because the echo cannot be disabled.
 pub(crate) fn hidden(ui: &mut Ui, question: &str) -> Result<String, Failure> {
+    // Before the question: whoever answers it at once is not to see the answer.
+    let echo = EchoOff::start();
     ui.print(question)?;
     ui.flush()?;
-    let line = without_echo(read)?;
+    let echo = echo.map_err(|error| {
+        Failure::run_time(reason(&error))
+            .with_pintle_text("standard input is not a terminal, so the input cannot be hidden")
+    })?;
+    let line = read()?;
+    drop(echo);
     ui.print("\n")?;
     Ok(line)
 }
 
-fn read() -> Result<String, Failure> {
+/// Reads the answer to a question.
+pub(crate) fn read() -> Result<String, Failure> {
     let mut line = String::new();
     if io::stdin().lock().read_line(&mut line)? == 0 {
         return Err(
@@ -35,33 +43,47 @@ fn read() -> Result<String, Failure> {
     Ok(line.trim_end_matches('\n').trim_end_matches('\r').to_owned())
 }
 
+/// A terminal without echo, until it is dropped.
 #[cfg(unix)]
-fn without_echo<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+pub(crate) struct EchoOff(rustix::termios::Termios);
 
-    /// Restores the terminal settings when dropped.
-    struct Restore(rustix::termios::Termios);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Flush, &self.0);
-        }
+#[cfg(unix)]
+impl EchoOff {
+    /// Disables the echo of standard input.
+    ///
+    /// # Errors
+    /// When it is not a terminal.
+    pub(crate) fn start() -> io::Result<EchoOff> {
+        use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+        let stdin = rustix::stdio::stdin();
+        let before = tcgetattr(stdin)?;
+        let mut hidden = before.clone();
+        hidden.local_modes.remove(LocalModes::ECHO);
+        hidden.local_modes.insert(LocalModes::ICANON | LocalModes::ISIG);
+        // At once, as Go does: `Flush` would discard what has been typed already.
+        tcsetattr(stdin, OptionalActions::Now, &hidden)?;
+        Ok(EchoOff(before))
     }
-
-    let refused = |error: rustix::io::Errno| {
-        let error = io::Error::from(error);
-        Failure::run_time(reason(&error))
-            .with_pintle_text("standard input is not a terminal, so the input cannot be hidden")
-    };
-    let before = tcgetattr(rustix::stdio::stdin()).map_err(refused)?;
-    let mut hidden = before.clone();
-    hidden.local_modes.remove(LocalModes::ECHO);
-    let _restore = Restore(before);
-    tcsetattr(rustix::stdio::stdin(), OptionalActions::Flush, &hidden).map_err(refused)?;
-    work()
 }
 
+#[cfg(unix)]
+impl Drop for EchoOff {
+    fn drop(&mut self) {
+        let _ = rustix::termios::tcsetattr(
+            rustix::stdio::stdin(),
+            rustix::termios::OptionalActions::Now,
+            &self.0,
+        );
+    }
+}
+
+/// Never made: this system has no such terminal.
 #[cfg(not(unix))]
-fn without_echo<T>(_: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-    Err(Failure::run_time("the input cannot be hidden on this system")
-        .hint("pass it in a file or on standard input"))
+pub(crate) enum EchoOff {}
+
+#[cfg(not(unix))]
+impl EchoOff {
+    pub(crate) fn start() -> io::Result<EchoOff> {
+        Err(io::Error::other("the input cannot be hidden on this system"))
+    }
 }

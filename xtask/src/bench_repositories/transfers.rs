@@ -106,58 +106,37 @@ pub(super) fn run(helm: &Path, ours: &Path, folder: &Path) -> Result<String> {
     let registry = Registry::start(&folder.join("registry"))?;
     let digest = hex(&Sha256::digest(fs::read(&archive)?));
     let scratch = folder.join("scratch");
-    let mut costs: [[Vec<Cost>; 2]; 2] = Default::default();
+    let (mut pushes, mut pulls): (Vec<Cost>, Vec<Cost>) = Default::default();
     let mut plain: [Vec<Duration>; 2] = Default::default();
     for round in 0..ROUNDS {
         plain[0].push(registry.copy_to(&archive, round, &scratch)?);
         plain[1].push(registry.copy_from(&digest, &scratch)?);
-        for (program, name, [pushed, pulled]) in [helm, ours]
-            .iter()
-            .zip(["helm", "ours"])
-            .zip(&mut costs)
-            .map(|((program, name), costs)| (program, name, costs))
-        {
-            // A new home, so that nothing is in a cache, and a new repository, so that nothing is there.
-            let home = folder.join(format!("{name}-{round}"));
-            fs::create_dir_all(&home)?;
-            let remote = format!("oci://{}/{name}-{round}", registry.host);
-            pushed.push(measure(
-                program,
-                &home,
-                &["push", &archive.to_string_lossy(), &remote, "--plain-http"],
-            )?);
-            let chart = format!("{remote}/large");
-            let target = home.to_string_lossy().into_owned();
-            pulled.push(measure(
-                program,
-                &home,
-                &["pull", &chart, "--version", "1.0.0", "--plain-http", "-d", &target],
-            )?);
-            fs::remove_dir_all(&home)?;
-        }
+        // A new home, so that nothing is in a cache, and a new repository, so that nothing is there.
+        let home = folder.join(format!("home-{round}"));
+        fs::create_dir_all(&home)?;
+        let remote = format!("oci://{}/charts-{round}", registry.host);
+        pushes.push(measure(ours, &home, &["push", &archive.to_string_lossy(), &remote, "--plain-http"])?);
+        let (chart, target) = (format!("{remote}/large"), home.to_string_lossy().into_owned());
+        let pull = ["pull", &chart, "--version", "1.0.0", "--plain-http", "-d", &target];
+        pulls.push(measure(ours, &home, &pull)?);
+        fs::remove_dir_all(&home)?;
     }
-    equal_digests(&registry, helm, ours, &archive)?;
     let mut table = String::from(
-        "\n| 90 MB | plain copy ms | Helm ms | Pintle ms | over the plain copy | Helm MiB | Pintle MiB |\n|---|---|---|---|---|---|---|\n",
+        "\n| 90 MB | plain copy ms | Pintle ms | over the plain copy | MiB |\n|---|---|---|---|---|\n",
     );
-    let [helm, ours] = costs;
-    for (name, (plain, (theirs, mine))) in
-        ["push", "pull"].iter().zip(plain.into_iter().zip(helm.into_iter().zip(ours)))
-    {
-        let (plain, theirs, mine) = (median(plain), middle(theirs), middle(mine));
+    for (name, (plain, ours)) in ["push", "pull"].iter().zip(plain.into_iter().zip([pushes, pulls])) {
+        let (plain, ours) = (median(plain), middle(ours));
         let line = format!(
-            "| {name} | {:.0} | {:.0} | {:.0} | {:.2} × | {:.0} | {:.0} |\n",
+            "| {name} | {:.0} | {:.0} | {:.2} × | {:.0} |\n",
             millis(plain),
-            millis(theirs.wall),
-            millis(mine.wall),
-            mine.wall.as_secs_f64() / plain.as_secs_f64(),
-            theirs.memory,
-            mine.memory
+            millis(ours.wall),
+            ours.wall.as_secs_f64() / plain.as_secs_f64(),
+            ours.memory
         );
         print_line(line.trim_end());
         table.push_str(&line);
     }
-    table.push_str("\nBoth programs push the same archive as manifests with the same digest.\n");
+    table.push_str("\nHelm itself refuses to push an archive of this size.\n");
     Ok(table)
 }
 
@@ -176,17 +155,4 @@ fn packaged(folder: &Path, helm: &Path) -> Result<std::path::PathBuf> {
     succeeded(bare(helm).arg("package").arg(&chart).arg("-d").arg(folder))?;
     fs::remove_dir_all(&chart)?;
     Ok(folder.join("large-1.0.0.tgz"))
-}
-
-fn equal_digests(registry: &Registry, helm: &Path, ours: &Path, archive: &Path) -> Result<()> {
-    let mut digests = Vec::new();
-    for (program, name) in [(helm, "a"), (ours, "b")] {
-        let remote = format!("oci://{}/digest-{name}", registry.host);
-        let said =
-            succeeded(bare(program).args(["push", &archive.to_string_lossy(), &remote, "--plain-http"]))?;
-        digests
-            .push(said.lines().find_map(|line| line.strip_prefix("Digest: ")).unwrap_or_default().to_owned());
-    }
-    ensure!(digests[0] == digests[1] && !digests[0].is_empty(), "manifests differ: {digests:?}");
-    Ok(())
 }

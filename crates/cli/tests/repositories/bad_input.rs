@@ -65,7 +65,7 @@ fn large_index(size: usize) -> String {
         if text.len() >= size {
             break;
         }
-        writeln!(text, "  chart-{chart}:").unwrap();
+        writeln!(text, "  chart-{chart}:").expect("a String takes everything");
         for version in (0..40).rev() {
             writeln!(
                 text,
@@ -75,7 +75,7 @@ fn large_index(size: usize) -> String {
                  urls: [https://example.com/chart-{chart}-1.{version}.0.tgz]",
                 "0".repeat(64)
             )
-            .unwrap();
+            .expect("a String takes everything");
         }
     }
     text

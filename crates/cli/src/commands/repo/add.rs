@@ -7,10 +7,11 @@ use pintle_tree::quote::quote;
 
 use super::{TIMEOUT, index_cache};
 use crate::command::{ArgCompletion, Command, Operands};
-use crate::failure::Failure;
+use crate::failure::{Failure, reason};
 use crate::flag::{Flag, names};
 use crate::invocation::Invocation;
-use crate::{password, read, remote};
+use crate::prompt::{self, EchoOff};
+use crate::{read, remote};
 
 /// `repo add NAME URL`
 pub(super) static COMMAND: Command = Command {
@@ -134,9 +135,11 @@ fn ask(invocation: &mut Invocation<'_>) -> Result<String, Failure> {
         let text = text.strip_suffix('\n').unwrap_or(&text);
         return Ok(text.strip_suffix('\r').unwrap_or(text).to_owned());
     }
+    let echo = EchoOff::start();
     invocation.ui.print("Password: ")?;
     invocation.ui.flush()?;
-    let read = password::read();
+    let answer = echo.map_err(|error| Failure::run_time(reason(&error))).and_then(|_off| prompt::read());
+    // Helm ends the line whether or not there was an answer.
     invocation.ui.print("\n")?;
-    read.map_err(Failure::run_time)
+    answer
 }
