@@ -57,7 +57,7 @@ pub(crate) fn test(arguments: &[String]) -> Result<()> {
     Steps::all(false, |steps| {
         static_checks(steps)?;
         steps.run("tests", || {
-            let suite = Suite::build(&["--workspace"])?;
+            let suite = Suite::build(&["--workspace"])?.env("PINTLE_TEST_WITHOUT_GO", "yes");
             if under_load {
                 Load::rounds(|| suite.run("tests"))?;
             } else {

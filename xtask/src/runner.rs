@@ -255,12 +255,16 @@ impl Suite {
             return Ok(());
         }
         print_line(&format!("── {label}\n{}", one.output.trim_end()));
-        if self.retry && self.run_one(one.test)?.passed {
-            summary.passed += 1;
-            summary.flaky.push(label);
-        } else {
-            summary.failed.push(label);
+        if self.retry {
+            let again = self.run_one(one.test)?;
+            if again.passed {
+                summary.passed += 1;
+                summary.flaky.push(label);
+                return Ok(());
+            }
+            print_line(&format!("── {label}, run again\n{}", again.output.trim_end()));
         }
+        summary.failed.push(label);
         Ok(())
     }
 }

@@ -27,9 +27,10 @@ mod side;
 mod turns;
 
 use fixtures::World;
+use pintle_testkit::{real_helm, skip};
 use scenario::Family;
 
-use crate::support::{TestEnv, real_helm};
+use crate::support::TestEnv;
 
 /// The families of commands, with what their files are called.
 const FAMILIES: [&str; 15] = [
@@ -52,7 +53,7 @@ const FAMILIES: [&str; 15] = [
 
 /// Runs the scenarios of a family with both programs.
 fn compare(family: &str) {
-    let Some(helm) = real_helm("PINTLE_HELM", "4.2.4") else {
+    let Some(helm) = real_helm() else {
         skip("the real Helm 4.2.4 is missing");
         return;
     };
@@ -67,11 +68,6 @@ fn compare(family: &str) {
         family.commands(),
         differences.join("\n\n")
     );
-}
-
-#[allow(clippy::print_stderr, reason = "a test that is skipped is to be seen")]
-fn skip(why: &str) {
-    eprintln!("skipped: {why}");
 }
 
 #[test]

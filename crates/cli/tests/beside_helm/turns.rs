@@ -5,11 +5,11 @@ use std::fs;
 use super::fixtures::{World, charts};
 use super::side::Side;
 use super::skip;
-use crate::support::{TestEnv, real_helm};
+use crate::support::TestEnv;
 
 /// Runs a hand-over in both directions, each in a new home. The text names what has to be started.
 fn take_turns(text: &str, hand_over: impl Fn(&World<'_>, &Side, &Side)) {
-    let Some(helm) = real_helm("PINTLE_HELM", "4.2.4") else {
+    let Some(helm) = pintle_testkit::real_helm() else {
         skip("the real Helm 4.2.4 is missing");
         return;
     };

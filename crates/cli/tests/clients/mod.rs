@@ -7,14 +7,10 @@ pub(crate) mod side;
 
 use std::path::PathBuf;
 
+use pintle_testkit::skip;
+
 use self::scenario::{Recording, Scenario};
 use self::side::{Side, Tools};
-
-/// Reports that a scenario was skipped.
-#[allow(clippy::print_stdout, reason = "it is for whoever runs the tests")]
-fn skip(why: &str) {
-    println!("skipped: {why}");
-}
 
 /// Runs a scenario where possible, and compares it with its recording.
 fn run(name: &str) {

@@ -4,10 +4,10 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use pintle_testkit::{real_helm, real_helm3};
 use tempfile::TempDir;
 
 use super::scenario::Scenario;
-use crate::support;
 
 /// The timeout of a command.
 const LIMIT: &str = "600";
@@ -32,12 +32,9 @@ impl Tools {
         // Every scenario gets its namespace by kubectl.
         let kubectl = on_the_path("kubectl").ok_or("there is no kubectl")?;
         programs.push(("kubectl", kubectl.clone()));
-        for (name, variable, version) in
-            [("helm", "PINTLE_HELM", "4.2.4"), ("helm3", "PINTLE_HELM3", "3.21.4")]
-        {
+        for (name, found) in [("helm", real_helm()), ("helm3", real_helm3())] {
             if is_used(name) {
-                let found = support::real_helm(variable, version);
-                programs.push((name, found.ok_or_else(|| format!("there is no Helm {version}"))?));
+                programs.push((name, found.ok_or_else(|| format!("there is no real {name}"))?));
             }
         }
         Ok(Tools { programs, kubectl_version: kubectl_version(&kubectl)? })

@@ -6,19 +6,16 @@ mod side;
 
 use std::path::PathBuf;
 
+use pintle_testkit::{real_helm, skip};
+
 use self::scenario::Scenario;
 use self::side::Side;
 use crate::repositories::server::{self, Server};
-use crate::support::{TestEnv, real_helm};
-
-#[allow(clippy::print_stdout, reason = "a test that is skipped is to be seen")]
-fn skip(why: &str) {
-    println!("skipped: {why}");
-}
+use crate::support::TestEnv;
 
 /// Runs a scenario with both programs, and compares. What it needs is in the folder that `$PINTLE_HELM_CLIENTS` names.
 fn compare(name: &str, needed: &[&str]) {
-    let Some(helm) = real_helm("PINTLE_HELM", "4.2.4") else {
+    let Some(helm) = real_helm() else {
         return skip("the real Helm 4.2.4 is missing");
     };
     let Some(folder) = std::env::var_os("PINTLE_HELM_CLIENTS").map(PathBuf::from) else {

@@ -27,7 +27,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 use super::write_program;
-use crate::support::{TestEnv, real_helm, words};
+use crate::support::{TestEnv, words};
 
 struct Side {
     root: TempDir,
@@ -282,7 +282,7 @@ impl<'a> Scenario<'a> {
 
 #[test]
 fn plugin_scenarios_give_what_the_real_helm_gives() {
-    let Some(helm) = real_helm("PINTLE_HELM", "4.2.4") else {
+    let Some(helm) = pintle_testkit::real_helm() else {
         return eprintln!("skipped: there is no real Helm; `cargo xtask test` builds it");
     };
     let place = TestEnv::new();

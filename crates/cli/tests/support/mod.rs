@@ -119,14 +119,3 @@ pub(crate) fn words(line: &str) -> Vec<String> {
     }
     words
 }
-
-/// The real Helm, from a variable or as built by `cargo xtask`.
-pub(crate) fn real_helm(variable: &str, version: &str) -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os(variable) {
-        return Some(path.into());
-    }
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
-    let helm = cache.join("pintle").join(format!("helm-v{version}/helm"));
-    helm.is_file().then_some(helm)
-}

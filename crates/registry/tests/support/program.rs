@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use pintle_testkit::{reference_program, skip};
 use tempfile::TempDir;
 
 /// A running registry.
@@ -22,25 +23,13 @@ impl Drop for Program {
     }
 }
 
-/// The binary installed by `cargo xtask registries`, or named by a variable; `None` if missing.
+/// The program that `cargo xtask registries` builds, or that a variable names; reports a skip if there is none.
 fn path(variable: &str, name: &str) -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os(variable) {
-        return Some(path.into());
+    let found = reference_program(variable, name);
+    if found.is_none() {
+        skip(&format!("{name} is missing; `cargo xtask registries` builds it"));
     }
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))?;
-    let path = cache.join("pintle").join(name);
-    if path.is_file() {
-        return Some(path);
-    }
-    assert!(
-        std::env::var_os("CI").is_none(),
-        "{} is missing; `cargo xtask registries` builds it",
-        path.display()
-    );
-    #[allow(clippy::print_stderr, reason = "a test that is skipped is to be seen")]
-    let () = eprintln!("skipped: {} is missing; `cargo xtask registries` builds it", path.display());
-    None
+    found
 }
 
 fn free_port() -> u16 {
