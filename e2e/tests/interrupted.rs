@@ -65,8 +65,9 @@ fn signal(child: &Child, name: &str) {
     assert!(Command::new("sh").args(["-c", &command]).status().expect("there is a shell").success());
 }
 
-fn ends_within(child: &mut Child, limit: Duration) -> bool {
-    let limit = Instant::now() + limit;
+/// Whether the program exits by itself, in a generous time.
+fn ends(child: &mut Child) -> bool {
+    let limit = Instant::now() + LIMIT;
     while child.try_wait().expect("a child can be asked").is_none() {
         if Instant::now() > limit {
             return false;
@@ -79,7 +80,7 @@ fn ends_within(child: &mut Child, limit: Duration) -> bool {
 /// Waits for the program to exit by itself.
 #[track_caller]
 fn end(mut child: Child) -> CommandResult {
-    assert!(ends_within(&mut child, LIMIT), "the program does not end within {LIMIT:?}");
+    assert!(ends(&mut child), "the program does not end within {LIMIT:?}");
     child.wait_with_output().expect("a child can be read").into()
 }
 
@@ -177,7 +178,7 @@ fn interrupted(env: &TestEnv, proxy: &Proxy, program: Program, words: &[&str], n
     let mut child = start(env, command, name, BlockedOn::Wait);
     until("everything is applied and watched", || watches_after_apply(&proxy.seen()));
     signal(&child, "INT");
-    if !ends_within(&mut child, LIMIT) {
+    if !ends(&mut child) {
         child.kill().expect("a child can be killed");
         child.wait().expect("a child can be awaited");
         return None;

@@ -205,6 +205,53 @@ fn a_kubernetes_version_is_for_one_test_only() {
     assert!(env.helm("unittest web").contains("Tests:       1 failed, 1 passed, 2 total"));
 }
 
+/// Every third chart is broken, and every chart asks for the Kubernetes version that the one before it has set.
+#[test]
+fn many_charts_are_tested_at_a_time_and_reported_in_order() {
+    let env = TestEnv::new();
+    let names: Vec<String> = (0..24).map(|number| format!("chart-{number:02}")).collect();
+    for (number, name) in names.iter().enumerate() {
+        env.write(&format!("{name}/Chart.yaml"), &format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n"));
+        env.write(&format!("{name}/templates/a.yaml"), "minor: {{ .Capabilities.KubeVersion.Minor }}\n");
+        let found = if number == 0 { 20 } else { 30 + number - 1 };
+        let suite = format!(
+            "suite: versions\ntests:\n  - it: starts\n    asserts:\n      - equal: {{path: minor, value: {found}}}\n  \
+             - it: sets\n    capabilities: {{majorVersion: 1, minorVersion: {}}}\n    asserts:\n      - exists: {{path: minor}}\n",
+            30 + number
+        );
+        env.write(&format!("{name}/tests/a_test.yaml"), &suite);
+        if number % 3 == 2 {
+            env.write(&format!("{name}/values.yaml"), "a: [");
+        }
+    }
+    let line = format!("unittest {}", names.join(" "));
+    let results = |output: String| -> Vec<String> {
+        let is_result = |line: &&str| line.contains("###") || line.contains("versions");
+        output.lines().filter(is_result).map(|line| line.trim().to_owned()).collect()
+    };
+    for (program, output) in [("helm", env.helm(&line)), ("pintle", env.pintle(&line))] {
+        let mut expected = Vec::new();
+        for (number, name) in names.iter().enumerate() {
+            if number % 3 == 2 {
+                expected.push("### Error".to_owned());
+                continue;
+            }
+            expected.push(format!("### Chart [ {name} ] {name}"));
+            // What a broken chart would have set is not set.
+            let passes = number == 0 || program == "helm" && number % 3 != 0;
+            expected.push(format!(
+                "{} versions\t{name}/tests/a_test.yaml",
+                if passes { "PASS " } else { "FAIL " }
+            ));
+        }
+        let found: Vec<String> = results(output)
+            .into_iter()
+            .map(|line| if line.starts_with("### Error") { "### Error".to_owned() } else { line })
+            .collect();
+        assert_eq!(found, expected, "{program}");
+    }
+}
+
 #[test]
 fn nulls_follow_the_chosen_helm() {
     let env = greeter("suite: s\ntests: [{it: x, asserts: [{notExists: {path: data.sub}}]}]\n");

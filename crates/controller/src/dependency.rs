@@ -5,7 +5,7 @@ use pintle::objects::{Object, ObjectId};
 use pintle_tree::Node;
 
 use crate::error::{Error, Result};
-use crate::expression::{Expression, Verdict};
+use crate::expression::{Evaluation, Expression};
 use crate::request::{Dependency, HelmRequest};
 
 /// How far a chain of requests that wait for each other is followed.
@@ -103,10 +103,10 @@ fn evaluate_json(
     dependency: serde_json::Value,
 ) -> std::result::Result<Option<String>, String> {
     match Expression::parse(expression)?.evaluate([("self", own), ("dep", dependency)])? {
-        Verdict::True => Ok(None),
-        Verdict::False => Ok(Some(format!("readyExpr `{expression}` is false"))),
-        Verdict::MissingField(key) => Ok(Some(format!("it has no `{key}` yet"))),
-        Verdict::MissingVariable(name) => Err(format!("there is no `{name}`; there are self and dep")),
+        Evaluation::True => Ok(None),
+        Evaluation::False => Ok(Some(format!("readyExpr `{expression}` is false"))),
+        Evaluation::MissingField(key) => Ok(Some(format!("it has no `{key}` yet"))),
+        Evaluation::MissingVariable(name) => Err(format!("there is no `{name}`; there are self and dep")),
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Expression {
 
 /// What an expression says about an object.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Evaluation {
     /// It holds.
     True,
     /// It does not.
@@ -56,18 +56,18 @@ impl Expression {
     pub(crate) fn evaluate<'v>(
         &self,
         variables: impl IntoIterator<Item = (&'v str, Value)>,
-    ) -> Result<Verdict, String> {
+    ) -> Result<Evaluation, String> {
         let mut context = cel::Context::default();
         for (name, value) in variables {
             context.add_variable(name, value).map_err(|error| error.to_string())?;
         }
         match self.program.execute(&context) {
-            Ok(cel::Value::Bool(true)) => Ok(Verdict::True),
-            Ok(cel::Value::Bool(false)) => Ok(Verdict::False),
+            Ok(cel::Value::Bool(true)) => Ok(Evaluation::True),
+            Ok(cel::Value::Bool(false)) => Ok(Evaluation::False),
             Ok(other) => Err(format!("it is {:?}, not a boolean", other.type_of())),
-            Err(cel::ExecutionError::NoSuchKey(key)) => Ok(Verdict::MissingField(key.to_string())),
+            Err(cel::ExecutionError::NoSuchKey(key)) => Ok(Evaluation::MissingField(key.to_string())),
             Err(cel::ExecutionError::UndeclaredReference(name)) => {
-                Ok(Verdict::MissingVariable(name.to_string()))
+                Ok(Evaluation::MissingVariable(name.to_string()))
             }
             Err(error) => Err(error.to_string()),
         }
@@ -77,8 +77,8 @@ impl Expression {
     pub(crate) fn evaluate<'v>(
         &self,
         _: impl IntoIterator<Item = (&'v str, Value)>,
-    ) -> Result<Verdict, String> {
-        Ok(Verdict::False)
+    ) -> Result<Evaluation, String> {
+        Ok(Evaluation::False)
     }
 }
 

@@ -6,7 +6,7 @@ use pintle::cluster::wait::{Readiness, ReadinessRules, Status};
 use pintle::objects::Object;
 use serde_json::Value;
 
-use crate::expression::{Expression, Verdict};
+use crate::expression::{Evaluation, Expression};
 use crate::request::HealthCheckExpr;
 
 /// The checks of a request.
@@ -66,7 +66,7 @@ impl HealthCheck {
         };
         for (status, expression) in &self.expressions {
             let text = match expression.evaluate(variables()) {
-                Ok(Verdict::True) => format!("`{}` holds", expression.text()),
+                Ok(Evaluation::True) => format!("`{}` holds", expression.text()),
                 Ok(_) => continue,
                 // It is not going to be better.
                 Err(error) => {

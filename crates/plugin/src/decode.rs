@@ -186,7 +186,7 @@ impl<'o> Decoder<'o> {
         let scalar = resolve(node)?;
         let text = || String::from_utf8_lossy(&node.text()).into_owned();
         *out = match (into, scalar) {
-            (GoType::Any, scalar) => Decoded::Any(Any::from(scalar)),
+            (GoType::Any, scalar) => Decoded::Any(Any::Scalar(scalar)),
             (GoType::List(..) | GoType::Map(..), Scalar::Nil) => {
                 *out = Decoded::Zero;
                 return Ok(true);

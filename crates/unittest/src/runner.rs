@@ -181,6 +181,13 @@ impl<'r> Runner<'r> {
         results.into_inner().unwrap_or_else(|error| error.into_inner()).into_values().collect()
     }
 
+    /// Changes `capabilities` as [`run`](Runner::run) does, without running anything.
+    pub fn carry_over(&self, suites: &[(Suite, Option<Vec<u8>>)], capabilities: &mut Capabilities) {
+        if self.options.quirks {
+            suites.iter().for_each(|(suite, _)| drop(self.versions(suite, capabilities)));
+        }
+    }
+
     /// What the tests have covered so far. `name` is the chart as the user names it.
     pub fn coverage(&self, name: &str) -> Option<CoverageReport> {
         let recorded = self.recorded.lock().unwrap_or_else(|error| error.into_inner());

@@ -1,6 +1,7 @@
 //! `unittest`: run the helm-unittest suites of charts.
 
 mod changed;
+mod charts;
 mod files;
 mod lifecycle;
 #[cfg(feature = "embedded")]
@@ -15,11 +16,12 @@ use pintle_chart::{Chart, write_atomic};
 use pintle_tree::{Map, Node};
 use pintle_unittest::coverage::CoverageReport;
 use pintle_unittest::{
-    Capabilities, Host, Options, PostRenderer, PrepareRequest, PreparedChart, RehearsalFinding,
-    RehearsalRequest, Runner, Suite, SuiteOrigin, SuiteResult,
+    Host, Options, PostRenderer, PrepareRequest, PreparedChart, RehearsalFinding, RehearsalRequest, Runner,
+    Suite, SuiteOrigin, SuiteResult,
 };
 use pintle_values::NullRules;
 
+use self::charts::Turn;
 use crate::SchemaLoader;
 use crate::input::{self, go_error_text};
 #[cfg(feature = "embedded")]
@@ -97,21 +99,12 @@ impl TestedChart {
     }
 }
 
-/// Runs the suites of all charts. New and updated snapshots are written next to the suites.
+/// Runs the suites of all charts, several charts at a time. New and updated snapshots are written next to the suites.
 pub fn unittest(request: &UnittestRequest, host: &dyn UnittestHost) -> Vec<TestedChart> {
-    let mut tested = Vec::new();
-    let mut capabilities = Capabilities::default();
-    for path in &request.charts {
-        let chart = test_chart(request, path, host, &mut capabilities);
-        let stop = request.options.fail_fast && chart.error.is_some();
-        // Charts that no change affects are not mentioned.
-        if request.changed.is_none() || chart.error.is_some() || !chart.suites.is_empty() {
-            tested.push(chart);
-        }
-        if stop {
-            break;
-        }
-    }
+    let mut tested =
+        charts::run(request, |path, options, turn| test_chart(request, path, host, options, turn));
+    // Charts that no change affects are not mentioned.
+    tested.retain(|chart| request.changed.is_none() || chart.error.is_some() || !chart.suites.is_empty());
     tested
 }
 
@@ -119,7 +112,8 @@ fn test_chart(
     request: &UnittestRequest,
     path: &str,
     host: &dyn UnittestHost,
-    capabilities: &mut Capabilities,
+    options: Options,
+    turn: Turn<'_>,
 ) -> TestedChart {
     let mut tested = TestedChart { path: path.to_owned(), ..TestedChart::default() };
     let chart = match load(path) {
@@ -150,8 +144,13 @@ fn test_chart(
         })
         .collect();
     let host = Files { host, chart: Path::new(path), folder: request.rendered_folder.as_deref() };
-    let runner = Runner::new(chart, request.options, &host);
-    let mut results = runner.run(&suites, capabilities);
+    let runner = Runner::new(chart, options, &host);
+    let mut capabilities = turn.take(|capabilities| {
+        let before = capabilities.clone();
+        runner.carry_over(&suites, capabilities);
+        before
+    });
+    let mut results = runner.run(&suites, &mut capabilities);
     tested.coverage = runner.coverage(path);
     for (result, (suite, _)) in results.iter_mut().zip(&suites) {
         if let Some(text) = result.snapshot_file.take()

@@ -8,14 +8,7 @@ use super::scalar::Scalar;
 /// A value as go-yaml v3 decodes it where it may be anything.
 #[derive(Clone, Debug)]
 pub(crate) enum Any {
-    Nil,
-    Bool(bool),
-    Int(i64),
-    Uint(u64),
-    Float(f64),
-    /// A time, as it is written again.
-    Time(String),
-    Text(String),
+    Scalar(Scalar),
     List(Vec<Any>),
     Map(Vec<(String, Any)>),
 }
@@ -25,12 +18,12 @@ impl Any {
     pub(super) fn go_syntax(&self) -> String {
         let quoted = |text: &str| pintle_tree::quote::quote(text.as_bytes());
         match self {
-            Any::Nil => "interface {}(nil)".to_owned(),
-            Any::Bool(value) => value.to_string(),
-            Any::Int(value) => value.to_string(),
-            Any::Uint(value) => format!("{value:#x}"),
-            Any::Float(value) => pintle_tree::number::format_value(*value),
-            Any::Time(text) | Any::Text(text) => quoted(text),
+            Any::Scalar(Scalar::Nil) => "interface {}(nil)".to_owned(),
+            Any::Scalar(Scalar::Bool(value)) => value.to_string(),
+            Any::Scalar(Scalar::Int(value)) => value.to_string(),
+            Any::Scalar(Scalar::Uint(value)) => format!("{value:#x}"),
+            Any::Scalar(Scalar::Float(value)) => pintle_tree::number::format_value(*value),
+            Any::Scalar(Scalar::Time(text) | Scalar::Text(text) | Scalar::Binary(text)) => quoted(text),
             Any::List(items) => {
                 let items: Vec<String> = items.iter().map(Any::go_syntax).collect();
                 format!("[]interface {{}}{{{}}}", items.join(", "))
@@ -44,28 +37,14 @@ impl Any {
     }
 }
 
-impl From<Scalar> for Any {
-    fn from(scalar: Scalar) -> Any {
-        match scalar {
-            Scalar::Nil => Any::Nil,
-            Scalar::Bool(value) => Any::Bool(value),
-            Scalar::Int(value) => Any::Int(value),
-            Scalar::Uint(value) => Any::Uint(value),
-            Scalar::Float(value) => Any::Float(value),
-            Scalar::Time(text) => Any::Time(text),
-            Scalar::Text(text) | Scalar::Binary(text) => Any::Text(text),
-        }
-    }
-}
-
 impl From<&Decoded> for Any {
     fn from(decoded: &Decoded) -> Any {
         match decoded {
             Decoded::Any(any) => any.clone(),
-            Decoded::Zero => Any::Nil,
-            Decoded::Text(text) => Any::Text(text.clone()),
-            Decoded::Bool(value) => Any::Bool(*value),
-            Decoded::Number(value) => Any::Uint(*value),
+            Decoded::Zero => Any::Scalar(Scalar::Nil),
+            Decoded::Text(text) => Any::Scalar(Scalar::Text(text.clone())),
+            Decoded::Bool(value) => Any::Scalar(Scalar::Bool(*value)),
+            Decoded::Number(value) => Any::Scalar(Scalar::Uint(*value)),
             Decoded::List(items) => Any::List(items.iter().map(Any::from).collect()),
             Decoded::Map(entries) => {
                 Any::Map(entries.iter().map(|(key, value)| (key.clone(), Any::from(value))).collect())
@@ -77,13 +56,7 @@ impl From<&Decoded> for Any {
 impl Walk for Any {
     fn walk<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
         match self {
-            Any::Nil => sink.nil(),
-            Any::Bool(value) => sink.bool(*value),
-            Any::Int(value) => sink.int(*value),
-            Any::Uint(value) => sink.uint(*value),
-            Any::Float(value) => sink.float(*value),
-            Any::Time(text) => sink.time(text.as_bytes()),
-            Any::Text(text) => sink.str(text.as_bytes()),
+            Any::Scalar(scalar) => scalar.walk(sink),
             Any::List(items) => {
                 sink.begin_list(items.len())?;
                 for item in items {
@@ -99,6 +72,20 @@ impl Walk for Any {
                 }
                 sink.end_map()
             }
+        }
+    }
+}
+
+impl Walk for Scalar {
+    fn walk<S: Sink>(&self, sink: &mut S) -> Result<(), S::Error> {
+        match self {
+            Scalar::Nil => sink.nil(),
+            Scalar::Bool(value) => sink.bool(*value),
+            Scalar::Int(value) => sink.int(*value),
+            Scalar::Uint(value) => sink.uint(*value),
+            Scalar::Float(value) => sink.float(*value),
+            Scalar::Time(text) => sink.time(text.as_bytes()),
+            Scalar::Text(text) | Scalar::Binary(text) => sink.str(text.as_bytes()),
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::error::Result;
 
 /// The meaning of a scalar.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Scalar {
+pub(crate) enum Scalar {
     Nil,
     Bool(bool),
     Int(i64),
