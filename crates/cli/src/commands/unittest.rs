@@ -45,8 +45,8 @@ checks the rendered documents.
 
     {program} unittest ./web
 
-Suites run in parallel and need no cluster; `lookup` finds the objects that a suite declares. Snapshots are stored in
-__snapshot__ next to the suites, as helm-unittest stores them.
+Charts and suites run in parallel and need no cluster; `lookup` finds the objects that a suite declares. Snapshots are
+stored in __snapshot__ next to the suites, as helm-unittest stores them.
 
 With --watch, suites run again whenever their chart changes. With --changed, only suites run whose outcome the uncommitted
 changes of a git repository can affect; --since adds those of a branch:
