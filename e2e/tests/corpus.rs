@@ -3,16 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use pintle_e2e::{Program, TestEnv, archive};
 use pintle_tree::Node;
 use serde_json::Value;
 
-use crate::support::cluster_wide;
-
-/// The timeout for deletion.
-const LIMIT: Duration = Duration::from_secs(300);
+use crate::support::{cluster_wide, wait_until_gone};
 
 /// A chart and how it is installed and upgraded.
 struct Case {
@@ -141,7 +137,7 @@ impl ChartTest<'_> {
         for path in left.keys() {
             self.env.api().delete(path);
         }
-        self.wait_until_gone(installed.keys().chain(upgraded.keys()));
+        wait_until_gone(self.env, installed.keys().chain(upgraded.keys()).collect());
         Snapshots { installed, upgraded, left }
     }
 
@@ -203,19 +199,6 @@ impl ChartTest<'_> {
         kind_info.kind == "CustomResourceDefinition"
             && self.case.crds()
             && object["spec"]["group"] == "rollout-operator.grafana.com"
-    }
-
-    fn wait_until_gone<'a>(&self, paths: impl Iterator<Item = &'a String>) {
-        let limit = Instant::now() + LIMIT;
-        let mut paths: Vec<&String> = paths.collect();
-        loop {
-            paths.retain(|path| self.env.api().read(path).is_some());
-            if paths.is_empty() {
-                return;
-            }
-            assert!(Instant::now() < limit, "still there: {paths:?}");
-            std::thread::sleep(Duration::from_millis(100));
-        }
     }
 }
 

