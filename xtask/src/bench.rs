@@ -3,6 +3,12 @@
 //! Machines are noisy, so runs of the two programs alternate and the medians are compared; a dated table is kept
 //! under `benches/runs`.
 
+mod cluster;
+mod controller;
+mod diff;
+mod repositories;
+mod scripts;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,11 +18,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::bench_cluster;
-use crate::bench_controller;
-use crate::bench_diff;
-use crate::bench_repositories;
-use crate::bench_scripts;
 use crate::helm::{VERSION, bare, helm};
 use crate::instructions::{benches_binary, hot_paths};
 use crate::shell::{corpus, dist_binary, output, print_line, release_binary, root};
@@ -65,11 +66,11 @@ impl Row {
 /// Measures the given charts, or the default ones and the scaling with subcharts, and writes the table.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments.split_first() {
-        Some((first, rest)) if first == "cluster" => return bench_cluster::run(rest),
-        Some((first, rest)) if first == "controller" => return bench_controller::run(rest),
-        Some((first, rest)) if first == "diff" => return bench_diff::run(rest),
-        Some((first, rest)) if first == "repositories" => return bench_repositories::run(rest),
-        Some((first, rest)) if first == "scripts" => return bench_scripts::run(rest),
+        Some((first, rest)) if first == "cluster" => return cluster::run(rest),
+        Some((first, rest)) if first == "controller" => return controller::run(rest),
+        Some((first, rest)) if first == "diff" => return diff::run(rest),
+        Some((first, rest)) if first == "repositories" => return repositories::run(rest),
+        Some((first, rest)) if first == "scripts" => return scripts::run(rest),
         _ => {}
     }
     if arguments.iter().any(|argument| argument == "--smoke") {

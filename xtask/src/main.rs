@@ -2,11 +2,6 @@
 
 mod api;
 mod bench;
-mod bench_cluster;
-mod bench_controller;
-mod bench_diff;
-mod bench_repositories;
-mod bench_scripts;
 mod ci;
 mod clients;
 mod cluster;

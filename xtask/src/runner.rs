@@ -46,6 +46,9 @@ pub(crate) struct Suite {
     part: Option<Shard>,
     /// Whether a test that fails is run once more by itself, and forgiven (but named) when it passes then.
     retry: bool,
+    /// Whether this process ignores SIGINT, as background jobs of scripts do. Tests would inherit that, and wait in vain
+    /// for programs that they interrupt.
+    interrupts_ignored: bool,
 }
 
 /// The features that the default build leaves out, for builds of the whole workspace.
@@ -95,7 +98,15 @@ impl Suite {
             messages.lines().filter_map(|line| program(&serde_json::from_str(line).ok()?)).collect();
         // One more than there are processors, because some tests wait: for a timeout, the disk or another program.
         let jobs = std::thread::available_parallelism().map_or(2, usize::from) + 1;
-        Ok(Suite { programs, filters: Vec::new(), environment: Vec::new(), jobs, part: None, retry: false })
+        Ok(Suite {
+            programs,
+            filters: Vec::new(),
+            environment: Vec::new(),
+            jobs,
+            part: None,
+            retry: false,
+            interrupts_ignored: ignores_interrupts(),
+        })
     }
 
     /// Keeps to tests with one of these in their names; none means all.
@@ -189,7 +200,13 @@ impl Suite {
     }
 
     fn command(&self, program: &Program) -> Command {
-        let mut command = Command::new(&program.path);
+        let mut command = if self.interrupts_ignored {
+            let mut command = Command::new("env");
+            command.arg("--default-signal=INT").arg(&program.path);
+            command
+        } else {
+            Command::new(&program.path)
+        };
         command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder);
         command.envs(self.environment.iter().map(|(name, value)| (name, value))).stdin(Stdio::null());
         command
@@ -292,6 +309,18 @@ fn times_file() -> PathBuf {
     root().join("target/test-times.json")
 }
 
+/// Whether SIGINT is ignored here; `false` where there is no `/proc`.
+fn ignores_interrupts() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| is_interrupt_ignored(&status))
+}
+
+/// Reads the mask `SigIgn` of a `/proc/PID/status`, in which signal N is bit N - 1.
+fn is_interrupt_ignored(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & (1 << 1) != 0)
+}
+
 fn read(log: &mut File) -> Result<String> {
     let mut bytes = Vec::new();
     log.seek(SeekFrom::Start(0))?;
@@ -329,6 +358,7 @@ mod tests {
             jobs: 2,
             part: None,
             retry: false,
+            interrupts_ignored: false,
         }
     }
 
@@ -358,6 +388,31 @@ mod tests {
         std::fs::remove_file(folder.path().join("seen")).unwrap();
         let summary = suite.retry(true).run("tests").unwrap();
         assert_eq!((summary.passed, summary.flaky), (1, vec!["p a".to_owned()]));
+    }
+
+    #[test]
+    fn tests_can_be_interrupted_although_this_process_ignores_it() {
+        let folder = tempfile::tempdir().unwrap();
+        // The shell that runs the suite ignores SIGINT; a test ends itself with it.
+        let script = "echo 'a: test';; *) kill -INT $$; exit 0;; esac";
+        let mut suite = suite(folder.path(), script);
+        let status = |suite: &Suite| {
+            let command = suite.command(&suite.programs[0]);
+            let mut words = vec![command.get_program()];
+            words.extend(command.get_args());
+            let mut shell = Command::new("sh");
+            shell.args(["-c", "trap '' INT; \"$@\"", "sh"]).args(words).status().unwrap()
+        };
+        assert!(status(&suite).success());
+        suite.interrupts_ignored = true;
+        assert_eq!(status(&suite).code(), Some(130));
+    }
+
+    #[test]
+    fn an_ignored_interrupt_is_found_in_the_masks_of_a_process() {
+        assert!(is_interrupt_ignored("SigBlk:\t0000000000000000\nSigIgn:\t0000000000001007\n"));
+        assert!(!is_interrupt_ignored("SigBlk:\t0000000000000002\nSigIgn:\t0000000000001000\n"));
+        assert!(!is_interrupt_ignored(""));
     }
 
     #[test]

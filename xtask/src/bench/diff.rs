@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::bench::cluster::write_chart;
 use crate::bench::{keep, median, millis};
-use crate::bench_cluster::write_chart;
 use crate::cluster::{self, Cluster, ClusterSpec, Level, RELEASES};
 use crate::e2e::Guard;
 use crate::helm::{VERSION, helm};
