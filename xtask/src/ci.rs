@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::cluster::RELEASES;
 use crate::load::Load;
-use crate::rotation::{Shard, Turn};
+use crate::rotation::{Shard, Slot};
 use crate::runner::{Suite, features};
 use crate::shell::{cargo, corpus, output, print_line, program, release_binary, root, run};
 use crate::steps::{Outcome, Steps};
@@ -19,10 +19,10 @@ use crate::{
 
 /// The number of shards of the kill points, the fuzz targets and the tests on each Kubernetes; a CI run has one. Most tests
 /// also run on the embedded cluster, every time.
-const PARTS: usize = 5;
+const SHARDS: usize = 5;
 
 /// Why a run leaves out what one of the two Kubernetes versions is for: building one takes as long as all Rust code.
-const OTHER_VERSION: &str = "the newest and the oldest Kubernetes take turns by commit";
+const OTHER_VERSION: &str = "the newest and the oldest Kubernetes alternate by commit";
 
 /// Seconds per fuzz target: in CI, where one shard runs, and at night, where all run.
 const FUZZ: u64 = 10;
@@ -77,12 +77,12 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
         [flag] if flag == "--keep-going" => true,
         _ => bail!("usage: cargo xtask ci [--keep-going]"),
     };
-    let turn = Turn::of_head()?;
-    let part = turn.part(PARTS);
-    print_line(&format!("of what takes turns, this run has part {}", part.text()));
+    let slot = Slot::of_head()?;
+    let shard = slot.shard(SHARDS);
+    print_line(&format!("this run has shard {} of the sets that rotate by commit", shard.text()));
     if go::is_available() {
         let [newest, .., oldest] = RELEASES;
-        go::build_ahead(if turn.is_even() { newest } else { oldest });
+        go::build_ahead(if slot.is_even() { newest } else { oldest });
     }
     Steps::all(keep_going, |steps| {
         static_checks(steps)?;
@@ -97,28 +97,28 @@ pub(crate) fn ci(arguments: &[String]) -> Result<()> {
         steps.run("examples in documentation", doc_tests)?;
         steps.run("program", || release_binary().map(|_| Outcome::Passed))?;
         steps.run("conformance", conformance)?;
-        steps.run("e2e on the embedded cluster", || e2e(&["--on", "embedded"], part))?;
+        steps.run("e2e on the embedded cluster", || e2e(&["--on", "embedded"], shard))?;
         steps.run("programs that call Helm", || helm_clients::run(&[]))?;
-        let on_kubernetes = turn.part_of_every_second(PARTS).text();
-        if turn.is_even() {
+        let on_kubernetes = slot.shard_of_every_second(SHARDS).text();
+        if slot.is_even() {
             steps.run("contract with a real API server", || contract::run(&[]))?;
             steps.run("kubectl and Helm on both clusters", || clients::run(&[]))?;
-            steps.run("e2e on the newest Kubernetes", || e2e(&["--part", &on_kubernetes], part))?;
+            steps.run("e2e on the newest Kubernetes", || e2e(&["--part", &on_kubernetes], shard))?;
         } else {
             for step in ["contract with a real API server", "kubectl and Helm on both clusters"] {
                 steps.run(step, || Ok(Outcome::skipped(OTHER_VERSION)))?;
             }
             let oldest = ["--kubernetes", "1.34", "--part", &on_kubernetes];
-            steps.run("e2e on the oldest Kubernetes", || e2e(&oldest, part))?;
+            steps.run("e2e on the oldest Kubernetes", || e2e(&oldest, shard))?;
         }
         steps.run("benches", bench::smoke)?;
         steps.run("instructions", || instructions::run(&[]))?;
         steps.run("images of the corpus", || images_report::run(&[]))?;
         steps.run("rehearsals of the corpus", || rehearse_report::run(&[]))?;
         // With the oldest Kubernetes, because runs with the newest have more to do.
-        steps.run("fuzz", || match turn.is_even() {
+        steps.run("fuzz", || match slot.is_even() {
             true => Ok(Outcome::skipped("the fuzz targets are built every second commit")),
-            false => fuzz::run_part(FUZZ, turn.part_of_every_second(PARTS)),
+            false => fuzz::run_part(FUZZ, slot.shard_of_every_second(SHARDS)),
         })
     })
 }
@@ -180,8 +180,8 @@ fn doc_tests() -> Result<Outcome> {
 
 /// Failed tests on a cluster are retried once: a machine that stalls for a minute should not discard a run of half an hour.
 /// A test that passes only on retry is reported, and is a bug.
-fn e2e(words: &[&str], part: Shard) -> Result<Outcome> {
-    let kills = ["--kill-points", &part.text()].map(ToOwned::to_owned);
+fn e2e(words: &[&str], kill_points: Shard) -> Result<Outcome> {
+    let kills = ["--kill-points", &kill_points.text()].map(ToOwned::to_owned);
     let words = ["--release", "--retry"].iter().chain(words).map(|word| (*word).to_owned());
     e2e::run(&words.chain(kills).collect::<Vec<_>>())
 }

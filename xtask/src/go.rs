@@ -22,6 +22,17 @@ pub(crate) fn is_available() -> bool {
     Command::new("go").arg("version").output().is_ok_and(|output| output.status.success())
 }
 
+/// A `go build` or `go install` with the flags that all builds share, so that packages of several programs are compiled
+/// once. Nobody debugs these programs, and the compiler has memory to spare: without DWARF and with fewer garbage
+/// collections, Helm is built in four fifths of the time, with three quarters of the cache.
+pub(crate) fn command(subcommand: &str, linker_flags: &str) -> Command {
+    let mut go = Command::new("go");
+    go.args([subcommand, "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags"]);
+    go.arg(format!("-s -w {linker_flags}").trim_end());
+    go.env("CGO_ENABLED", "0").env("GOWORK", "off").env("GOGC", "400");
+    go
+}
+
 /// Returns `path`, building it first if it is missing. `command` gets a temporary output folder, so that an interrupted
 /// build leaves no partial program. Waits for a build that is running.
 pub(crate) fn built(path: PathBuf, name: &str, command: impl FnOnce(&Path) -> Command) -> Result<PathBuf> {

@@ -30,9 +30,9 @@ fn installed(variable: &str, module: &str, version: &str) -> Result<PathBuf> {
     }
     let path = cache()?.join(format!("helm-{version}/helm"));
     let install = |folder: &Path| {
-        let mut command = Command::new("go");
-        command.args(["install", &format!("{module}@{version}")]).env("GOBIN", folder);
-        command
+        let mut go = go::command("install", "");
+        go.arg(format!("{module}@{version}")).env("GOBIN", folder);
+        go
     };
     go::built(path, &format!("Helm {version}"), install)
         .with_context(|| format!("the real Helm is needed here; {variable} can name one"))

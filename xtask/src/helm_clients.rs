@@ -61,13 +61,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<Outcome> {
 }
 
 impl Client {
-    /// Builds it with the flags of `go install`, by which Helm is built: what both use is compiled once.
     fn build(&self, sources: &Path, folder: &Path) -> Result<PathBuf> {
         let build = |target: &Path| {
-            let mut command = Command::new("go");
-            command.args(["build", "-ldflags", "-s -w", "-o"]).arg(target.join(self.program));
-            command.arg(self.package).current_dir(sources).env("GOWORK", "off");
-            command
+            let mut go = go::command("build", "");
+            go.arg("-o").arg(target.join(self.program)).arg(self.package).current_dir(sources);
+            go
         };
         go::built(folder.join(self.program), self.program, build)
     }

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
@@ -42,10 +41,9 @@ impl Registry {
             fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
         }
         let build = |target: &Path| {
-            let mut go = Command::new("go");
-            go.args(["build", "-trimpath", "-ldflags", "-s -w", "-o"]).arg(target.join("registry")).arg(".");
-            go.current_dir(&sources);
-            go.env("CGO_ENABLED", "0").env("GOWORK", "off").env("GOTOOLCHAIN", "local");
+            let mut go = go::command("build", "");
+            go.arg("-o").arg(target.join("registry")).arg(".").current_dir(&sources);
+            go.env("GOTOOLCHAIN", "local");
             go
         };
         go::built(path, self.name, build).context("the tests of copies need a registry")?;

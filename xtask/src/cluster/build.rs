@@ -64,12 +64,12 @@ pub(crate) fn kubernetes(release: Release) -> Result<PathBuf> {
 pub(super) fn pause() -> Result<PathBuf> {
     let sources = root().join("testbed/pause");
     let path = folder("pause", &[sources.join("main.go"), sources.join("go.mod")])?.join("pause");
-    build(&sources, "the first process of pods", &[], "-s -w", path)
+    build(&sources, "the first process of pods", &[], "", path)
 }
 
 /// Without these the server calls itself v0.0.0-master, and no chart with a `kubeVersion` can be installed.
 fn linker_flags(version: &str) -> String {
-    let mut flags = "-s -w".to_owned();
+    let mut flags = String::new();
     let numbers: Vec<&str> = version.split('.').collect();
     for package in ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"] {
         let mut set = |name: &str, value: &str| flags.push_str(&format!(" -X {package}.{name}={value}"));
@@ -103,10 +103,9 @@ fn folder(name: &str, inputs: &[PathBuf]) -> Result<PathBuf> {
 fn build(sources: &Path, name: &str, flags: &[&str], linker_flags: &str, target: PathBuf) -> Result<PathBuf> {
     let file = target.file_name().unwrap_or_default().to_owned();
     let command = |folder: &Path| {
-        let mut go = Command::new("go");
-        go.args(["build", "-trimpath"]).args(flags).args(["-ldflags", linker_flags, "-o"]);
-        go.arg(folder.join(file)).arg(".").current_dir(sources);
-        go.env("CGO_ENABLED", "0").env("GOTOOLCHAIN", "local").env("GOWORK", "off");
+        let mut go = go::command("build", linker_flags);
+        go.args(flags).arg("-o").arg(folder.join(file)).arg(".").current_dir(sources);
+        go.env("GOTOOLCHAIN", "local");
         go
     };
     go::built(target, name, command)

@@ -22,7 +22,7 @@ pub(super) fn run(
         0 => thread::available_parallelism().map_or(1, usize::from),
         threads => threads,
     };
-    let at_a_time = if is_ordered(request) { 1 } else { processors.min(charts.len()) };
+    let at_a_time = if must_run_in_order(request) { 1 } else { processors.min(charts.len()) };
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let turns = Turns::default();
     let results: Mutex<BTreeMap<usize, TestedChart>> = Mutex::default();
@@ -49,7 +49,7 @@ pub(super) fn run(
 
 /// Whether the charts have to be tested one after the other: to end with the first error, or because they write the same
 /// files, which are those of a chart that is given twice or is in another one.
-fn is_ordered(request: &UnittestRequest) -> bool {
+fn must_run_in_order(request: &UnittestRequest) -> bool {
     let mut folders: Vec<PathBuf> =
         request.charts.iter().filter_map(|path| fs::canonicalize(path).ok()).collect();
     folders.sort();
